@@ -1,0 +1,2 @@
+//! The `twill` command.
+fn main() {}

@@ -1,0 +1,126 @@
+//! Text formats: loop graphs and schedules as JSON, versioned, with published JSON Schemas
+//! (`docs/schema/`).
+//!
+//! ```
+//! let text = r#"{
+//!   "format": "twill-graph", "version": 1, "name": "copy",
+//!   "operations": [
+//!     { "name": "load", "units": [{ "unit": "tma", "cycles": 256 }], "execution": "asynchronous",
+//!       "issue_width": 1, "result": { "shared_memory": 32768 }, "variable_latency": true, "streaming": true },
+//!     { "name": "scale", "units": [{ "unit": "fma", "cycles": 128 }], "result": { "registers": 16384 } }
+//!   ],
+//!   "dependences": [ { "from": "load", "to": "scale" } ]
+//! }"#;
+//! let file = twill_graph::format::GraphFile::from_json(text, "copy.json").unwrap();
+//! assert_eq!(file.graph().unwrap().dependences()[0].delay.0, 0); // a streaming load runs ahead
+//! ```
+
+mod graph;
+mod schedule;
+
+pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};
+pub use schedule::{ChannelEntry, GroupEntry, ModuloEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile};
+
+use crate::{GraphError, ProblemError};
+use thiserror::Error;
+
+/// Version of both formats; files of another version are refused.
+pub const VERSION: u32 = 1;
+
+/// Why a file could not be read.
+#[derive(Debug, Error)]
+pub enum FormatError {
+    /// Not JSON, or not of the format's shape.
+    #[error("{file}:{line}:{column}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// 1-based line.
+        line: usize,
+        /// 1-based column.
+        column: usize,
+        /// What was wrong.
+        message: String,
+    },
+    /// Another format or version.
+    #[error("{file}: expected format `{expected}` version {version}, found `{found}` version {found_version}")]
+    Version {
+        /// The file.
+        file: String,
+        /// The format this reader is for.
+        expected: &'static str,
+        /// The version this reader is for.
+        version: u32,
+        /// What the file says it is.
+        found: String,
+        /// The version the file says it has.
+        found_version: u32,
+    },
+    /// A dependence or placement names an operation that is not there.
+    #[error("{file}: {place} names the operation `{operation}`, which is not in the file")]
+    UnknownOperation {
+        /// The file.
+        file: String,
+        /// Where.
+        place: String,
+        /// The name.
+        operation: String,
+    },
+    /// The graph is not well formed.
+    #[error("{file}: {error}")]
+    Graph {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: GraphError,
+    },
+    /// The graph does not go with its machine.
+    #[error("{file}: {error}")]
+    Problem {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: ProblemError,
+    },
+    /// A schedule file without a schedule, or with an incomplete one.
+    #[error("{file}: {why}")]
+    Schedule {
+        /// The file.
+        file: String,
+        /// What is missing.
+        why: String,
+    },
+}
+
+/// Parses JSON and keeps the place of an error.
+fn parse<T: serde::de::DeserializeOwned>(text: &str, file: &str) -> Result<T, FormatError> {
+    serde_json::from_str(text).map_err(|error| FormatError::Syntax {
+        file: file.to_owned(),
+        line: error.line(),
+        column: error.column(),
+        message: error.to_string(),
+    })
+}
+
+fn check_version(file: &str, expected: &'static str, found: &str, found_version: u32) -> Result<(), FormatError> {
+    if found == expected && found_version == VERSION {
+        return Ok(());
+    }
+    Err(FormatError::Version {
+        file: file.to_owned(),
+        expected,
+        version: VERSION,
+        found: found.to_owned(),
+        found_version,
+    })
+}
+
+/// The JSON Schema of the graph format.
+pub fn graph_schema() -> serde_json::Value {
+    schemars::schema_for!(GraphFile).to_value()
+}
+
+/// The JSON Schema of the schedule format.
+pub fn schedule_schema() -> serde_json::Value {
+    schemars::schema_for!(ScheduleFile).to_value()
+}

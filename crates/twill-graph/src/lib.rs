@@ -1,0 +1,36 @@
+//! The vocabulary of Twill: loop graphs, machine resources, scheduling problems, schedules and
+//! what is known of them, and their text formats.
+//!
+//! Nothing here knows of Triton, of a solver or of a particular GPU. The mathematics that gives
+//! these types their meaning is stated in `docs/model.md`.
+//!
+//! ```
+//! use twill_graph::{builtin, Cycles};
+//! let toy = builtin::find("toy-attention").unwrap();
+//! assert_eq!(toy.graph.operations().len(), 3);
+//! let gemm = &toy.graph.operations()[0];
+//! assert_eq!(gemm.occupancy, Cycles(1));
+//! ```
+
+pub mod builtin;
+pub mod format;
+mod graph;
+mod ids;
+mod options;
+mod outcome;
+mod problem;
+mod quantities;
+mod resources;
+mod schedule;
+
+pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reservation, Reserved, Source, Storage};
+pub use ids::{DependenceId, GroupId, OpId, UnitId};
+pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow};
+pub use outcome::{
+    LowerBound, LowerBoundKind, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection, RejectionReason, Report,
+    Status,
+};
+pub use problem::{Group, GroupRole, Problem, ProblemError};
+pub use quantities::{Bytes, Columns, Cycles, Words};
+pub use resources::{ComputePool, FixedGroup, RegisterFile, Resources, ResourcesError, Unit};
+pub use schedule::{Channel, ChannelStorage, Placement, Ring, Schedule, WarpGroup};

@@ -1,0 +1,277 @@
+//! What is known after a search, and how long it took.
+
+use crate::{Cycles, Schedule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The answer of a scheduler, generic in the schedule: `Schedule` is a claim,
+/// `twill_check::Verified<Schedule>` has been replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<S = Schedule> {
+    /// No smaller initiation interval exists; proved.
+    Optimal {
+        /// The schedule.
+        schedule: S,
+    },
+    /// A schedule, but a smaller initiation interval is not excluded.
+    Feasible {
+        /// The schedule.
+        schedule: S,
+    },
+    /// No schedule exists; proved.
+    Infeasible {
+        /// Why.
+        reason: RejectionReason,
+    },
+    /// Stopped before anything was found.
+    Unknown {
+        /// What ended the search.
+        stopped_by: String,
+    },
+}
+
+/// [`Outcome`] without its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Proven optimal.
+    Optimal,
+    /// A schedule with a bound.
+    Feasible,
+    /// Proven infeasible.
+    Infeasible,
+    /// Stopped with nothing.
+    Unknown,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Status::Optimal => "optimal",
+            Status::Feasible => "feasible",
+            Status::Infeasible => "infeasible",
+            Status::Unknown => "unknown",
+        })
+    }
+}
+
+impl<S> Outcome<S> {
+    /// What is known.
+    pub fn status(&self) -> Status {
+        match self {
+            Outcome::Optimal { .. } => Status::Optimal,
+            Outcome::Feasible { .. } => Status::Feasible,
+            Outcome::Infeasible { .. } => Status::Infeasible,
+            Outcome::Unknown { .. } => Status::Unknown,
+        }
+    }
+
+    /// The schedule, if there is one.
+    pub fn schedule(&self) -> Option<&S> {
+        match self {
+            Outcome::Optimal { schedule } | Outcome::Feasible { schedule } => Some(schedule),
+            Outcome::Infeasible { .. } | Outcome::Unknown { .. } => None,
+        }
+    }
+
+    /// The same answer about another form of the schedule.
+    ///
+    /// # Errors
+    /// Whatever `change` returns.
+    pub fn try_map<T, E>(self, change: impl FnOnce(S) -> Result<T, E>) -> Result<Outcome<T>, E> {
+        Ok(match self {
+            Outcome::Optimal { schedule } => Outcome::Optimal { schedule: change(schedule)? },
+            Outcome::Feasible { schedule } => Outcome::Feasible { schedule: change(schedule)? },
+            Outcome::Infeasible { reason } => Outcome::Infeasible { reason },
+            Outcome::Unknown { stopped_by } => Outcome::Unknown { stopped_by },
+        })
+    }
+}
+
+/// Everything a search reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report<S = Schedule> {
+    /// The answer.
+    pub outcome: Outcome<S>,
+    /// The largest initiation interval below which nothing exists, and why.
+    pub lower_bound: LowerBound,
+    /// Throughput-optimal modulo schedule that ignores warps: interval and length (phase 1).
+    pub modulo: Option<(Cycles, Cycles)>,
+    /// Every interval that was excluded on the way, ascending.
+    pub rejections: Vec<Rejection>,
+    /// Secondary objectives in their order, as far as they were reached.
+    pub objectives: Vec<ObjectiveValue>,
+    /// Wall-clock time of each phase.
+    pub phases: Vec<Phase>,
+}
+
+impl<S> Report<S> {
+    /// The same report about another form of the schedule.
+    ///
+    /// # Errors
+    /// Whatever `change` returns.
+    pub fn try_map<T, E>(self, change: impl FnOnce(S) -> Result<T, E>) -> Result<Report<T>, E> {
+        Ok(Report {
+            outcome: self.outcome.try_map(change)?,
+            lower_bound: self.lower_bound,
+            modulo: self.modulo,
+            rejections: self.rejections,
+            objectives: self.objectives,
+            phases: self.phases,
+        })
+    }
+}
+
+/// No initiation interval below `interval` exists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LowerBound {
+    /// The bound, in cycles.
+    pub interval: Cycles,
+    /// Why, with the witness.
+    #[serde(flatten)]
+    pub kind: LowerBoundKind,
+}
+
+/// What bounds the initiation interval from below.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", content = "witness", rename_all = "snake_case")]
+pub enum LowerBoundKind {
+    /// A unit is busy so long in every iteration (ResMII).
+    Resource {
+        /// The unit.
+        unit: String,
+        /// Cycles for which one iteration holds it, summed over instances.
+        busy: Cycles,
+        /// Its instances.
+        capacity: u32,
+        /// The operations that hold it.
+        operations: Vec<String>,
+    },
+    /// A cycle of dependences (RecMII).
+    Recurrence {
+        /// The operations around it.
+        operations: Vec<String>,
+        /// Sum of delays.
+        delay: Cycles,
+        /// Sum of distances.
+        distance: u32,
+    },
+    /// All warp groups together cannot execute the synchronous work any faster.
+    GroupWork {
+        /// Synchronous cycles of an iteration.
+        work: Cycles,
+        /// Compute groups.
+        groups: u32,
+    },
+    /// Search excluded every smaller interval down to the next simpler bound.
+    Search {
+        /// The bound before search.
+        from: Cycles,
+    },
+}
+
+/// An initiation interval that was excluded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rejection {
+    /// The interval.
+    pub interval: Cycles,
+    /// Numbers of stages up to this were covered; every larger number reduces to one of these.
+    pub stages: u32,
+    /// Why.
+    #[serde(flatten)]
+    pub reason: RejectionReason,
+}
+
+/// Why something cannot be scheduled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum RejectionReason {
+    /// An operation meets its own next iteration on a unit.
+    SelfConflict {
+        /// The operation.
+        operation: String,
+        /// The unit, or the warp group's issue slot.
+        resource: String,
+    },
+    /// Dependences and units alone leave no schedule within the length.
+    Throughput {
+        /// Conflicts that the search went through; 0 when propagation sufficed.
+        conflicts: u64,
+    },
+    /// The joint search was exhausted.
+    Search {
+        /// Conflicts that the search went through; 0 when propagation sufficed.
+        conflicts: u64,
+    },
+    /// No group of the pool may run an operation.
+    NoGroup {
+        /// The operation.
+        operation: String,
+        /// What it needs that no group offers.
+        why: String,
+    },
+    /// Storage that is needed at any initiation interval exceeds what there is.
+    Storage {
+        /// `registers`, `shared memory` or `tensor memory`.
+        memory: String,
+        /// Least that is needed.
+        required: u64,
+        /// At hand.
+        available: u64,
+        /// The values that need it.
+        values: Vec<String>,
+    },
+    /// A register value cannot stay on one group, as it must.
+    Handoff {
+        /// Producer.
+        from: String,
+        /// Consumer.
+        to: String,
+        /// Why they are on different groups.
+        why: String,
+    },
+    /// Every interval up to the largest allowed was excluded.
+    Exhausted {
+        /// The largest interval tried.
+        largest: Cycles,
+    },
+}
+
+/// What is minimised after the initiation interval, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectiveLevel {
+    /// Overlapped copies of the loop.
+    Stages,
+    /// Compute groups.
+    ComputeGroups,
+    /// Words of register hand-offs, in units of 64 words, at least 1 each.
+    HandoffWords,
+    /// Distinct pairs of a value and a group that reads it without having made it.
+    Channels,
+    /// Length of one iteration in cycles.
+    Length,
+    /// The most registers a thread of any compute group is given.
+    RegistersPerThread,
+}
+
+/// One level of the objective, as reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectiveValue {
+    /// Which.
+    pub level: ObjectiveLevel,
+    /// Its value.
+    pub value: i64,
+    /// Whether it is proved that no smaller one exists, the levels before it being equal.
+    pub proved: bool,
+}
+
+/// Time spent in one part of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    /// Which part.
+    pub name: String,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
