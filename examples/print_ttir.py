@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Print the TTIR of every example and fixture. Needs triton 3.6.0; no GPU and no torch.
+
+python examples/print_ttir.py                    write every file
+python examples/print_ttir.py gemm_tma swiglu    write these
+python examples/print_ttir.py --check            compare with the files; exit 1 on a difference
+python examples/print_ttir.py --list             list the names
+python examples/print_ttir.py --cubin            also compile each file down to a cubin for sm_90
+"""
+
+import argparse
+import difflib
+import importlib
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+try:
+    import triton
+except ImportError:
+    sys.exit("print_ttir needs triton: pip install -r examples/requirements.txt")
+
+TRITON_VERSION = "3.6.0"
+assert triton.__version__ == TRITON_VERSION, (
+    f"the TTIR files belong to triton {TRITON_VERSION}, but this is triton {triton.__version__}: "
+    "pip install -r examples/requirements.txt"
+)
+
+from triton._C.libtriton import ir  # noqa: E402
+from triton.backends.compiler import GPUTarget, Language  # noqa: E402
+from triton.compiler import ASTSource, make_backend  # noqa: E402
+
+EXAMPLES = Path(__file__).resolve().parent
+TARGET = GPUTarget("cuda", 90, 32)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One kernel with its compile-time arguments, and the file its TTIR goes to."""
+
+    name: str
+    kernel: str
+    """Module and function, as in `gemm_tma.gemm_tma`."""
+    arguments: dict
+    """Run-time arguments and their types, in the order of the kernel's parameters."""
+    constants: dict
+    divisible: tuple = ()
+    """Arguments that are multiples of 16, which Triton's launcher would find out by itself."""
+    folder: str = ""
+    form: str = "custom"
+    """How MLIR prints the operations: in their `custom` form, as Triton does, or in the `generic` one."""
+    edit: tuple = ()
+    """Text to find, exactly once, and text to put in its place, for what Triton would fold away."""
+
+    @property
+    def path(self):
+        return EXAMPLES / self.folder / f"{self.name}.ttir"
+
+
+def tile(rows, columns, element="fp16"):
+    """The type of a tensor descriptor for tiles of this shape."""
+    return f"tensordesc<{element}[{rows}, {columns}]>"
+
+
+def gemm_tma():
+    return Variant(
+        name="gemm_tma",
+        kernel="gemm_tma.gemm_tma",
+        arguments={"a_desc": tile(128, 64), "b_desc": tile(128, 64), "c_desc": tile(128, 128), "K": "i32"},
+        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+        divisible=("K",),
+    )
+
+
+def gemm_pointers(**where):
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp16"}
+    sizes = {name: "i32" for name in ("M", "N", "K", "stride_a", "stride_b", "stride_c")}
+    return Variant(
+        kernel="gemm_pointers.gemm_pointers",
+        arguments=pointers | sizes,
+        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+        divisible=(*pointers, *sizes),
+        **({"name": "gemm_pointers"} | where),
+    )
+
+
+def attention_forward(name, head_dim, causal, **where):
+    return Variant(
+        name=name,
+        kernel="attention_forward.attention_forward",
+        arguments={
+            **{tensor: tile(128, head_dim) for tensor in ("q_desc", "k_desc", "v_desc", "o_desc")},
+            "lse_ptr": "*fp32",
+            "softmax_scale": "fp32",
+            "length": "i32",
+        },
+        constants={"HEAD_DIM": head_dim, "BLOCK_M": 128, "BLOCK_N": 128, "CAUSAL": causal},
+        divisible=("lse_ptr", "length"),
+        **where,
+    )
+
+
+def attention_backward(name, head_dim, **where):
+    queries, keys = tile(64, head_dim), tile(128, head_dim)
+    return Variant(
+        name=name,
+        kernel="attention_backward.attention_backward",
+        arguments={
+            "q_desc": queries,
+            "k_desc": keys,
+            "v_desc": keys,
+            "do_desc": queries,
+            "dq_desc": tile(64, head_dim, "fp32"),
+            "dk_desc": keys,
+            "dv_desc": keys,
+            "lse_ptr": "*fp32",
+            "delta_ptr": "*fp32",
+            "softmax_scale": "fp32",
+            "length": "i32",
+        },
+        constants={"HEAD_DIM": head_dim, "BLOCK_M": 64, "BLOCK_N": 128},
+        divisible=("lse_ptr", "delta_ptr", "length"),
+        **where,
+    )
+
+
+def swiglu():
+    weights = tile(128, 64)
+    return Variant(
+        name="swiglu",
+        kernel="swiglu.swiglu",
+        arguments={
+            "x_desc": tile(128, 64),
+            "gate_desc": weights,
+            "up_desc": weights,
+            "y_desc": tile(128, 128),
+            "K": "i32",
+        },
+        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+        divisible=("K",),
+    )
+
+
+def nested_loops():
+    return Variant(
+        name="nested_loops",
+        folder="fixtures",
+        kernel="fixtures.fixtures.nested_loops",
+        arguments={
+            **{"a_desc": tile(128, 64), "b_desc": tile(128, 64), "c_desc": tile(128, 128)},
+            **{"M": "i32", "N": "i32", "K": "i32"},
+        },
+        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+        divisible=("M", "N", "K"),
+    )
+
+
+def no_loop():
+    return Variant(
+        name="no_loop",
+        folder="fixtures",
+        kernel="fixtures.fixtures.no_loop",
+        arguments={"x_ptr": "*fp32", "y_ptr": "*fp32", "z_ptr": "*fp32", "length": "i32"},
+        constants={"BLOCK": 1024},
+        divisible=("x_ptr", "y_ptr", "z_ptr"),
+    )
+
+
+def zero_trip():
+    return Variant(
+        name="zero_trip",
+        folder="fixtures",
+        kernel="fixtures.fixtures.zero_trip",
+        arguments={"x_ptr": "*fp32", "y_ptr": "*fp32", "trips": "i32"},
+        constants={"BLOCK": 128},
+        divisible=("x_ptr", "y_ptr"),
+        edit=("to %trips step", "to %c0_i32 step"),
+    )
+
+
+VARIANTS = [
+    gemm_tma(),
+    gemm_pointers(),
+    attention_forward("attention_forward", 128, False),
+    attention_forward("attention_forward_d64", 64, False),
+    attention_forward("attention_forward_causal", 128, True),
+    attention_forward("attention_forward_causal_d64", 64, True),
+    attention_backward("attention_backward", 128),
+    attention_backward("attention_backward_d64", 64),
+    swiglu(),
+    gemm_pointers(name="gemm_pointers_generic", folder="fixtures", form="generic"),
+    attention_forward("attention_forward_generic", 128, False, folder="fixtures", form="generic"),
+    attention_backward("attention_backward_generic", 128, folder="fixtures", form="generic"),
+    nested_loops(),
+    no_loop(),
+    zero_trip(),
+]
+
+
+def source_of(variant):
+    """The kernel as Triton's compiler wants it."""
+    module, function = variant.kernel.rsplit(".", 1)
+    kernel = getattr(importlib.import_module(module), function)
+    return ASTSource(
+        kernel,
+        signature=variant.arguments | dict.fromkeys(variant.constants, "constexpr"),
+        constexprs=variant.constants,
+        attrs={(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in variant.divisible},
+    )
+
+
+def print_ttir(variant):
+    """The TTIR of a variant, with locations relative to the repository's root."""
+    backend = make_backend(TARGET)
+    options = backend.parse_options({})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    module = source_of(variant).make_ir(
+        TARGET, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
+    stages = {}
+    backend.add_stages(stages, options, Language.TRITON)
+    module = stages["ttir"](module, {})
+
+    text = generic_form(module, context) if variant.form == "generic" else str(module)
+    text = re.sub(r'loc\("([^"]+)":(?=\d)', lambda match: f'loc("{portable(match[1])}":', text)
+    if variant.edit:
+        old, new = variant.edit
+        assert text.count(old) == 1, f"{variant.name}: {old!r} should stand in the TTIR once"
+        text = text.replace(old, new)
+    parse(text)
+    return text
+
+
+def generic_form(module, context):
+    """Print a module in MLIR's generic form.
+
+    Triton has no switch for it, but MLIR falls back to it for a module that does
+    not verify, so spoil the module with an attribute and take the attribute out
+    of the text again.
+    """
+    module.set_attr("llvm.data_layout", ir.builder(context).get_int32_attr(0))
+    text, count = re.subn(r"(?m)^\}\) \{llvm\.data_layout = 0 : i32\} :", "}) :", str(module))
+    assert count == 1, "the generic form of the module does not look as it should"
+    return text
+
+
+def portable(path):
+    """A source path that is the same on every machine."""
+    path = Path(path)
+    for root, prefix in ((EXAMPLES, EXAMPLES.name), (Path(triton.__file__).parent, "triton")):
+        for spelling in (path, path.resolve()):
+            if spelling.is_relative_to(root):
+                return f"{prefix}/{spelling.relative_to(root).as_posix()}"
+    raise ValueError(f"a location outside the examples and Triton: {path}")
+
+
+def parse(text):
+    """Let Triton's own parser read the text, which verifies it too; raises when it cannot."""
+    context = ir.context()
+    ir.load_dialects(context)
+    make_backend(TARGET).load_dialects(context)
+    with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
+        file.write(text)
+        file.flush()
+        assert ir.parse_mlir_module(file.name, context).verify(), "Triton's verifier rejects the text"
+
+
+def difference(variant, text):
+    """A unified diff between the variant's file and the text; empty when they agree."""
+    name = variant.path.relative_to(EXAMPLES.parent).as_posix()
+    old = variant.path.read_text() if variant.path.exists() else ""
+    return "".join(
+        difflib.unified_diff(old.splitlines(True), text.splitlines(True), name, f"{name} (printed again)")
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Print the TTIR of the examples and fixtures.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="what to print; everything when left out")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file differs")
+    parser.add_argument("--list", action="store_true", help="list the names and stop")
+    parser.add_argument("--cubin", action="store_true", help="also compile each file down to a cubin")
+    arguments = parser.parse_args()
+
+    by_name = {variant.name: variant for variant in VARIANTS}
+    if unknown := [name for name in arguments.names if name not in by_name]:
+        parser.error(f"no such name: {', '.join(unknown)}; --list shows them")
+    chosen = [by_name[name] for name in arguments.names] or VARIANTS
+
+    differs = False
+    for variant in chosen:
+        if arguments.list:
+            print(variant.name)
+            continue
+        text = print_ttir(variant)
+        if arguments.check:
+            diff = difference(variant, text)
+            differs |= bool(diff)
+            sys.stdout.write(diff)
+        else:
+            variant.path.write_text(text)
+            print(f"wrote {variant.path.relative_to(EXAMPLES.parent).as_posix()}")
+        if arguments.cubin:
+            compiled = triton.compile(
+                str(variant.path), target=TARGET, options={"num_warps": 8, "num_stages": 2}
+            )
+            size, shared = len(compiled.asm["cubin"]), compiled.metadata.shared
+            print(f"{variant.name}: a cubin of {size} bytes, {shared} bytes of shared memory")
+    return 1 if differs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
