@@ -1,0 +1,220 @@
+//! Lower bounds on the initiation interval, and the bound on stages (docs/model.md).
+
+use crate::constraints::assignment;
+use crate::constraints::{exclusive, resource};
+use std::collections::BTreeMap;
+use twill_graph::{
+    Cycles, Dependence, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Problem, StageWindow, Storage, UnitId,
+};
+
+/// The best bound that needs no search.
+pub(crate) fn lower_bound(problem: &Problem) -> LowerBound {
+    let mut best = resource_bound(problem);
+    for other in [recurrence_bound(problem), group_work_bound(problem)].into_iter().flatten() {
+        if other.interval > best.interval {
+            best = other;
+        }
+    }
+    best
+}
+
+/// The part of [`lower_bound`] that holds without warps (phase 1).
+pub(crate) fn throughput_bound(problem: &Problem) -> LowerBound {
+    let best = resource_bound(problem);
+    recurrence_bound(problem).filter(|r| r.interval > best.interval).unwrap_or(best)
+}
+
+/// ResMII: `max_f ⌈Σ busy cycles of f / capacity(f)⌉`, at least 1.
+fn resource_bound(problem: &Problem) -> LowerBound {
+    let graph = problem.graph();
+    let mut best = LowerBound {
+        interval: Cycles(1),
+        kind: LowerBoundKind::Resource { unit: "issue".into(), busy: Cycles(1), capacity: 1, operations: Vec::new() },
+    };
+    for (index, unit) in problem.resources().units.iter().enumerate() {
+        let mut busy = Cycles::ZERO;
+        let mut operations = Vec::new();
+        for op in graph.op_ids() {
+            let held = graph.operation(op).reservations.iter().zip(problem.units_of(op));
+            let cycles: Cycles = held.filter(|(_, u)| **u == UnitId::new(index)).map(|(r, _)| r.cycles).sum();
+            if cycles > Cycles::ZERO {
+                busy += cycles;
+                operations.push(graph.operation(op).name.clone());
+            }
+        }
+        let interval = Cycles(busy.div_ceil(Cycles(unit.capacity.into())));
+        if interval > best.interval || (interval == best.interval && busy > Cycles::ZERO && best.kind_is_default()) {
+            let kind = LowerBoundKind::Resource { unit: unit.name.clone(), busy, capacity: unit.capacity, operations };
+            best = LowerBound { interval, kind };
+        }
+    }
+    best
+}
+
+trait DefaultKind {
+    fn kind_is_default(&self) -> bool;
+}
+
+impl DefaultKind for LowerBound {
+    /// Whether no unit is behind the bound yet.
+    fn kind_is_default(&self) -> bool {
+        matches!(&self.kind, LowerBoundKind::Resource { operations, .. } if operations.is_empty())
+    }
+}
+
+/// RecMII: `max over cycles ⌈Σd / Σδ⌉`, with such a cycle.
+fn recurrence_bound(problem: &Problem) -> Option<LowerBound> {
+    let dependences = problem.graph().dependences();
+    let total: i64 = dependences.iter().map(|d| d.delay.0).sum();
+    // A cycle has a distance of at least 1, so no interval above the sum of all delays is needed.
+    let (mut infeasible, mut feasible) = (0, total.max(1));
+    positive_cycle(problem, infeasible)?;
+    while infeasible + 1 < feasible {
+        let middle = infeasible + (feasible - infeasible) / 2;
+        if positive_cycle(problem, middle).is_some() {
+            infeasible = middle;
+        } else {
+            feasible = middle;
+        }
+    }
+    let cycle = positive_cycle(problem, infeasible)?;
+    let name = |op: OpId| problem.graph().operation(op).name.clone();
+    let mut operations: Vec<String> = cycle.iter().map(|d| name(d.from)).collect();
+    operations.extend(cycle.last().map(|d| name(d.to)));
+    Some(LowerBound {
+        interval: Cycles(feasible),
+        kind: LowerBoundKind::Recurrence {
+            operations,
+            delay: cycle.iter().map(|d| d.delay).sum(),
+            distance: cycle.iter().map(|d| d.distance).sum(),
+        },
+    })
+}
+
+/// A cycle with `Σ (d − δI) > 0`, in order (Bellman–Ford).
+fn positive_cycle(problem: &Problem, interval: i64) -> Option<Vec<&Dependence>> {
+    let graph = problem.graph();
+    let count = graph.operations().len();
+    let weight = |d: &Dependence| d.delay.0 - i64::from(d.distance) * interval;
+    let mut longest = vec![0_i64; count];
+    let mut by: Vec<Option<&Dependence>> = vec![None; count];
+    let mut changed = None;
+    for _ in 0..=count {
+        changed = None;
+        for d in graph.dependences() {
+            let reach = longest[d.from.index()] + weight(d);
+            if reach > longest[d.to.index()] {
+                longest[d.to.index()] = reach;
+                by[d.to.index()] = Some(d);
+                changed = Some(d.to);
+            }
+        }
+        changed?;
+    }
+    // Still improving after |V| rounds: walking back |V| steps lands on the cycle.
+    let mut at = changed?;
+    for _ in 0..count {
+        at = by[at.index()]?.from;
+    }
+    let mut cycle = Vec::new();
+    let start = at;
+    loop {
+        let d = by[at.index()]?;
+        cycle.push(d);
+        at = d.from;
+        if at == start {
+            break;
+        }
+    }
+    cycle.reverse();
+    Some(cycle)
+}
+
+/// With exclusive issue, the synchronous work of the compute groups fits their number.
+fn group_work_bound(problem: &Problem) -> Option<LowerBound> {
+    if !problem.options().exclusive_issue {
+        return None;
+    }
+    let graph = problem.graph();
+    let on_compute =
+        |op: &OpId| graph.operation(*op).is_synchronous() && assignment::role(problem, *op) == GroupRole::Compute;
+    let work: Cycles = graph.op_ids().filter(on_compute).map(|op| graph.operation(op).occupancy).sum();
+    let groups = problem.resources().compute_groups.maximum;
+    let longest = graph.operations().iter().filter(|op| op.is_synchronous()).map(|op| op.occupancy).max()?;
+    let interval = Cycles(work.div_ceil(Cycles(groups.into()))).max(longest);
+    Some(LowerBound { interval, kind: LowerBoundKind::GroupWork { work, groups } })
+}
+
+/// Whether an interval is out of reach for one operation alone: what it conflicts on.
+pub(crate) fn self_conflict(problem: &Problem, interval: i64) -> Option<(OpId, String)> {
+    if let Some((op, unit)) = resource::self_conflict(problem, interval) {
+        return Some((op, problem.resources().units[unit.index()].name.clone()));
+    }
+    exclusive::self_conflict(problem, interval).map(|op| (op, "issue slots of its warp group".into()))
+}
+
+/// Whether feasibility at an interval implies feasibility at every larger one (docs/model.md).
+pub(crate) fn is_monotone(problem: &Problem) -> bool {
+    let operations = problem.graph().operations();
+    let options = problem.options();
+    operations.iter().all(|op| op.reservations.iter().all(|r| r.start == Cycles::ZERO))
+        && options.liveness == Liveness::Folded
+        && options.stage_window == StageWindow::Complete
+}
+
+/// The interval above which nothing new is possible: `Σ_v 2·max(span, completion) + Σ_e (d +
+/// handoff + hold)`.
+pub(crate) fn largest_interval(problem: &Problem) -> i64 {
+    let graph = problem.graph();
+    let operations: i64 = graph.operations().iter().map(|op| 2 * op.span().max(op.completion()).0).sum();
+    let dependences: i64 =
+        graph.dependences().iter().map(|d| (d.delay + graph.operation(d.from).handoff + d.hold).0).sum();
+    operations.saturating_add(dependences)
+}
+
+/// Stages that suffice at an interval: a maximum spanning forest over all pairs that can keep two
+/// operations from moving closer by one stage (docs/model.md, "Why finitely many stages suffice").
+pub(crate) fn sufficient_stages(problem: &Problem, interval: i64) -> u32 {
+    let graph = problem.graph();
+    let mut pairs: Vec<(i64, OpId, OpId)> = Vec::new();
+    for d in graph.dependences().iter().filter(|d| d.from != d.to) {
+        let distance = i64::from(d.distance);
+        let in_registers = d.carries_value && matches!(graph.operation(d.from).storage, Storage::Registers(_));
+        let handoff = if in_registers { graph.operation(d.from).handoff.0 } else { 0 };
+        let forward = d.delay.0 + handoff + (1 - distance) * interval;
+        let backward = distance * interval - d.delay.0;
+        pairs.push((forward.max(backward).max(0), d.from, d.to));
+    }
+    for load in graph.op_ids().filter(|&op| graph.operation(op).streaming) {
+        let uses: Vec<&Dependence> = graph.uses(load).collect();
+        for (i, a) in uses.iter().enumerate() {
+            for b in &uses[..i] {
+                let apart = i64::from(a.distance.abs_diff(b.distance));
+                pairs.push(((1 + apart) * interval, a.to, b.to));
+            }
+        }
+    }
+    pairs.sort_by_key(|p| std::cmp::Reverse(p.0));
+    let mut root: Vec<usize> = (0..graph.operations().len()).collect();
+    fn find(root: &mut [usize], mut at: usize) -> usize {
+        while root[at] != at {
+            root[at] = root[root[at]];
+            at = root[at];
+        }
+        at
+    }
+    let mut span: BTreeMap<usize, i64> = BTreeMap::new();
+    for (weight, a, b) in pairs {
+        let (a, b) = (find(&mut root, a.index()), find(&mut root, b.index()));
+        if a != b {
+            root[b] = a;
+            let moved = span.remove(&b).unwrap_or(0);
+            let total = span.entry(a).or_insert(0);
+            *total = total.saturating_add(moved).saturating_add(weight);
+        }
+    }
+    let tree = span.values().copied().max().unwrap_or(0);
+    let longest = graph.operations().iter().map(|op| op.span().0).max().unwrap_or(1);
+    let cycles = tree.saturating_add(longest).saturating_add(interval);
+    u32::try_from(Cycles(cycles).div_ceil(Cycles(interval))).unwrap_or(u32::MAX).max(1)
+}

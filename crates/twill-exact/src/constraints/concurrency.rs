@@ -1,0 +1,54 @@
+//! A warp issues in order, so an operation that waits stalls what its group is doing: if `v` waits,
+//! then for every `o ≠ v` on its group `(t_v − t_o) mod I ∉ [0, window(o))`.
+
+use crate::encoding::Encoding;
+use batsat::Lit;
+use twill_graph::{ConcurrencyWindow, OpId};
+
+pub(super) fn encode(e: &mut Encoding) {
+    let graph = e.problem.graph();
+    for v in graph.op_ids() {
+        let waits = waits(e, v);
+        for o in graph.op_ids().filter(|&o| o != v) {
+            let window = window(e, o);
+            let exclusive = e.problem.options().exclusive_issue;
+            let synchronous = |op: OpId| graph.operation(op).is_synchronous();
+            if exclusive && synchronous(v) && synchronous(o) && graph.operation(v).occupancy.0 > 0 {
+                continue; // `exclusive` forbids more.
+            }
+            let same = e.same_group(v, o);
+            e.forbid_offsets(&[waits, same], o, v, 0, window);
+        }
+    }
+}
+
+/// The literal for "v waits": for an asynchronous unit, or for a value from another group.
+fn waits(e: &mut Encoding, v: OpId) -> Lit {
+    let graph = e.problem.graph();
+    if graph.dependences().iter().any(|d| d.to == v && d.from != v && d.blocking) {
+        return e.engine.truth();
+    }
+    let incoming: Vec<Lit> = e
+        .register_dependences()
+        .into_iter()
+        .filter(|d| d.to == v && d.distance == 0)
+        .map(|d| !e.same_group(d.from, v))
+        .collect();
+    if incoming.is_empty() {
+        return e.engine.constant(false);
+    }
+    let waits = e.engine.fresh();
+    for apart in incoming {
+        e.engine.clause([!apart, waits]);
+    }
+    waits
+}
+
+/// Cycles during which an operation must not meet a wait of its group.
+fn window(e: &Encoding, o: OpId) -> i64 {
+    let op = e.problem.graph().operation(o);
+    match e.problem.options().concurrency_window {
+        ConcurrencyWindow::Issue if !op.is_synchronous() => 1,
+        ConcurrencyWindow::Issue | ConcurrencyWindow::Literal => op.occupancy.0,
+    }
+}

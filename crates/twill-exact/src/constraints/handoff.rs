@@ -1,0 +1,57 @@
+//! A register result read on another group arrives `handoff(u)` cycles later; a loop-carried one
+//! stays on its group.
+
+use crate::encoding::{Candidate, Encoding};
+use twill_graph::{Dependence, LoopGraph, Words};
+
+pub(super) fn encode(e: &mut Encoding) {
+    let anywhere = e.problem.options().cross_group_registers;
+    for d in e.register_dependences() {
+        let same = e.same_group(d.from, d.to);
+        if d.distance > 0 || !anywhere {
+            e.engine.clause([same]);
+            continue;
+        }
+        let handoff = e.problem.graph().operation(d.from).handoff;
+        let later = e.at_least(d.from, d.to, (d.delay + handoff).0);
+        e.engine.clause([same, later]);
+    }
+}
+
+/// Words that a hand-off counts for in the objective: 64-word units, at least one.
+pub(crate) fn weight(graph: &LoopGraph, d: &Dependence) -> u64 {
+    let Words(words) = graph.operation(d.from).register_words();
+    (words / 64).max(1)
+}
+
+/// Hand-off words of a candidate.
+pub(crate) fn total(e: &Encoding, candidate: &Candidate) -> u64 {
+    apart(e, candidate).iter().map(|d| weight(e.problem.graph(), d)).sum()
+}
+
+fn apart(e: &Encoding, candidate: &Candidate) -> Vec<Dependence> {
+    let group = |op: twill_graph::OpId| candidate.groups[op.index()];
+    e.register_dependences().into_iter().filter(|d| group(d.from) != group(d.to)).collect()
+}
+
+/// Enforces the cap on hand-off words, where one is set.
+pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
+    let Some(cap) = e.caps.handoff_words else { return false };
+    if total(e, candidate) <= cap.most {
+        return false;
+    }
+    let graph = e.problem.graph();
+    let mut apart = apart(e, candidate);
+    apart.sort_by_key(|d| std::cmp::Reverse(weight(graph, d)));
+    let mut clause = vec![!cap.active];
+    let mut sum = 0;
+    for d in apart {
+        if sum > cap.most {
+            break;
+        }
+        sum += weight(graph, &d);
+        clause.push(e.same_group(d.from, d.to));
+    }
+    e.engine.clause(clause);
+    true
+}

@@ -1,0 +1,58 @@
+//! The constraints of docs/model.md, one a file: its statement and its clauses. The checker's side
+//! of each stands in `twill-check` under the same name.
+
+pub(crate) mod assignment;
+pub(crate) mod channels;
+pub(crate) mod concurrency;
+pub(crate) mod cumulative;
+pub(crate) mod dependence;
+pub(crate) mod exclusive;
+pub(crate) mod handoff;
+pub(crate) mod registers;
+pub(crate) mod resource;
+pub(crate) mod shared_memory;
+pub(crate) mod symmetry;
+pub(crate) mod tensor_memory;
+
+use crate::encoding::{Candidate, Encoding};
+use cumulative::Pool;
+use std::collections::BTreeMap;
+
+/// What is charged over time and checked on candidates.
+#[derive(Debug, Default)]
+pub(crate) struct Storage {
+    units: Vec<Pool>,
+    registers: Pool,
+    levels: BTreeMap<(usize, u32), batsat::Lit>,
+    shared: Pool,
+    rings: Vec<shared_memory::RingLoad>,
+    tensor: Pool,
+}
+
+/// Encodes what is encoded at once, and prepares the rest.
+pub(crate) fn encode(e: &mut Encoding) {
+    resource::encode(e);
+    symmetry::encode(e);
+    if e.question.joint {
+        assignment::encode(e);
+        handoff::encode(e);
+        channels::encode(e);
+        exclusive::encode(e);
+        concurrency::encode(e);
+        registers::prepare(e);
+        shared_memory::prepare(e);
+        tensor_memory::prepare(e);
+    }
+}
+
+/// Adds clauses against what a candidate breaks; `false` when it breaks nothing.
+pub(crate) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
+    let mut broken = resource::refine(e, candidate);
+    if e.question.joint {
+        broken |= tensor_memory::refine(e, candidate);
+        broken |= shared_memory::refine(e, candidate);
+        broken |= registers::refine(e, candidate);
+        broken |= handoff::refine(e, candidate);
+    }
+    broken
+}

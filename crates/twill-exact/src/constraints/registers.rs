@@ -1,0 +1,233 @@
+//! Live tile words of every group fit the registers it is given, and all groups together the
+//! register file.
+
+use super::cumulative::{Cover, Item, Place, Pool, When};
+use crate::encoding::{Candidate, Encoding, node};
+use batsat::Lit;
+use twill_graph::{GroupId, GroupRole, Liveness, OpId, Storage};
+
+/// Items for the live values of one kind of storage.
+pub(super) fn values(e: &Encoding, amount: impl Fn(Storage) -> Option<u64>) -> Vec<Item> {
+    let graph = e.problem.graph();
+    let interval = e.question.interval;
+    let mut items = Vec::new();
+    for v in graph.op_ids() {
+        let Some(weight) = amount(graph.operation(v).storage).filter(|w| *w > 0) else { continue };
+        let start = Place { node: node(v), offset: 0 };
+        let uses: Vec<(i64, Place)> = graph
+            .uses(v)
+            .map(|d| {
+                let distance = i64::from(d.distance);
+                (distance, Place { node: node(d.to), offset: distance * interval + d.hold.0 })
+            })
+            .collect();
+        if uses.is_empty() {
+            continue;
+        }
+        let item = |start, ends, repeats| Item { owner: v, weight, start, ends, when: When::Always, repeats };
+        if e.problem.options().liveness == Liveness::Folded {
+            items.push(item(start, uses.iter().map(|&(_, end)| (end, When::Always)).collect(), true));
+            continue;
+        }
+        // The paper's straight line of N copies: uses beyond it do not count, but the last copy of
+        // a carried value lives to the end.
+        let stages = i64::from(e.question.stages);
+        for copy in 0..stages {
+            let shifted = |p: Place| Place { offset: p.offset + copy * interval, ..p };
+            let inside = uses.iter().filter(|(distance, _)| copy + distance < stages);
+            let mut ends: Vec<(Place, When)> = inside.map(|&(_, end)| (shifted(end), When::Always)).collect();
+            if copy == stages - 1 && uses.iter().any(|(distance, _)| *distance > 0) {
+                ends.push((Place { node: e.length_node(), offset: copy * interval }, When::Always));
+            }
+            if !ends.is_empty() {
+                items.push(item(shifted(start), ends, false));
+            }
+        }
+    }
+    items
+}
+
+/// An item as the liveness option counts it: recurring, or as its copies in the straight line.
+pub(super) fn copies(e: &Encoding, item: Item) -> Vec<Item> {
+    if e.problem.options().liveness == Liveness::Folded {
+        return vec![item];
+    }
+    let shift = |p: Place, copy: i64| Place { offset: p.offset + copy * e.question.interval, ..p };
+    (0..i64::from(e.question.stages))
+        .map(|copy| Item {
+            start: shift(item.start, copy),
+            ends: item.ends.iter().map(|&(end, when)| (shift(end, copy), when)).collect(),
+            repeats: false,
+            ..item
+        })
+        .collect()
+}
+
+pub(super) fn prepare(e: &mut Encoding) {
+    let graph = e.problem.graph();
+    let mut items = values(e, |storage| match storage {
+        Storage::Registers(words) => Some(words.0),
+        Storage::None | Storage::Shared(_) | Storage::Tensor(_) => None,
+    });
+    if e.problem.options().consumer_registers {
+        for d in e.register_dependences() {
+            let consumer = graph.operation(d.to);
+            if consumer.variable_latency || d.distance > 0 {
+                continue; // TMA reads the buffer; carried values stay on their group.
+            }
+            let item = Item {
+                owner: d.to,
+                weight: graph.operation(d.from).register_words().0,
+                start: Place { node: node(d.to), offset: 0 },
+                ends: vec![(Place { node: node(d.to), offset: consumer.span().0 }, When::Always)],
+                when: When::Apart(d.from, d.to),
+                repeats: true,
+            };
+            items.extend(copies(e, item));
+        }
+    }
+    e.storage.registers = Pool::new(items, 0);
+}
+
+/// Registers a thread that each compute group in use needs; `None` for a group that needs more than
+/// a thread can address.
+pub(crate) fn needed(e: &Encoding, candidate: &Candidate) -> Vec<(GroupId, Option<u32>)> {
+    let in_use = |g: &GroupId| candidate.groups.contains(g);
+    let need = |g: GroupId| {
+        let peak = e.storage.registers.peak(e, candidate, |op| candidate.groups[op.index()] == g);
+        (g, e.problem.resources().registers_for(peak))
+    };
+    e.compute_groups().into_iter().filter(in_use).map(need).collect()
+}
+
+pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
+    let mut pool = std::mem::take(&mut e.storage.registers);
+    let broken = fixed_groups(e, candidate, &mut pool) | compute_groups(e, candidate, &mut pool);
+    e.storage.registers = pool;
+    // The pool must be in place: `needed` reads it.
+    broken || register_file(e, candidate)
+}
+
+fn on(candidate: &Candidate, group: GroupId) -> impl Fn(OpId) -> bool + '_ {
+    move |op| candidate.groups[op.index()] == group
+}
+
+/// The clause of a cover on the particular group.
+fn clause_on(e: &mut Encoding, pool: &mut Pool, cover: &Cover, group: GroupId) -> Vec<Lit> {
+    let mut clause = pool.clause(e, cover);
+    clause.extend(cover.members.iter().map(|&(i, _)| !e.assigned[pool.items[i].owner.index()][group.index()]));
+    clause
+}
+
+/// The clause of a cover on whichever group its members share.
+fn clause_together(e: &mut Encoding, pool: &mut Pool, cover: &Cover) -> Vec<Lit> {
+    let mut clause = pool.clause(e, cover);
+    let owner = pool.items[cover.event].owner;
+    for &(i, _) in &cover.members {
+        clause.push(!e.same_group(owner, pool.items[i].owner));
+    }
+    clause
+}
+
+/// Groups whose registers are given.
+fn fixed_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> bool {
+    let resources = e.problem.resources();
+    let mut broken = false;
+    for (group, pooled) in e.problem.group_ids().zip(e.problem.groups()) {
+        let fixed = match pooled.role {
+            GroupRole::VariableLatency => resources.variable_latency_group,
+            GroupRole::Issue => resources.issue_group,
+            GroupRole::Compute => None,
+        };
+        let Some(fixed) = fixed else { continue };
+        let capacity = resources.tile_words(fixed.warps, fixed.registers_per_thread);
+        for cover in pool.covers(e, candidate, on(candidate, group), capacity, 0) {
+            let clause = clause_on(e, pool, &cover, group);
+            e.engine.clause(clause);
+            broken = true;
+        }
+    }
+    broken
+}
+
+/// What no thread can address, and the cap on registers a thread where one is set.
+fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> bool {
+    let resources = e.problem.resources();
+    let warps = resources.compute_groups.warps;
+    let words = |registers: u32| resources.tile_words(warps, registers);
+    let mut limits = vec![(words(resources.registers.maximum_per_thread), None)];
+    limits.extend(e.caps.registers_per_thread.map(|cap| (words(cap.most as u32), Some(!cap.active))));
+    let mut broken = false;
+    for group in e.compute_groups() {
+        for &(capacity, condition) in &limits {
+            for cover in pool.covers(e, candidate, on(candidate, group), capacity, 0) {
+                let clause = clause_together(e, pool, &cover);
+                e.engine.clause(clause.into_iter().chain(condition));
+                broken = true;
+            }
+        }
+    }
+    broken
+}
+
+/// All groups together.
+fn register_file(e: &mut Encoding, candidate: &Candidate) -> bool {
+    let resources = e.problem.resources();
+    let budget = resources.compute_register_budget();
+    let file = resources.registers;
+    let mut needed: Vec<(GroupId, u32)> = needed(e, candidate).into_iter().filter_map(|(g, r)| Some((g, r?))).collect();
+    let cost = |needed: &[(GroupId, u32)]| needed.iter().map(|n| resources.compute_group_cost(n.1)).sum::<u64>();
+    if cost(&needed) <= budget {
+        return false;
+    }
+    // Weaken the needs while they still exceed the file: the clause then excludes more.
+    let least = resources.registers_for(0).unwrap_or(file.minimum_per_thread);
+    for i in 0..needed.len() {
+        loop {
+            let before = needed[i].1;
+            let lower = before.saturating_sub(file.granularity).max(least);
+            needed[i].1 = lower;
+            if lower == before || cost(&needed) <= budget {
+                needed[i].1 = before;
+                break;
+            }
+        }
+    }
+    let mut over_file = Vec::new();
+    let mut pool = std::mem::take(&mut e.storage.registers);
+    for &(group, registers) in &needed {
+        if registers <= least {
+            over_file.push(!e.used[group.index()]);
+            continue;
+        }
+        over_file.push(!level(e, group, registers));
+        // More words than one granule fewer could hold.
+        let capacity = resources.tile_words(resources.compute_groups.warps, registers - file.granularity);
+        for cover in pool.covers(e, candidate, on(candidate, group), capacity, 0) {
+            for any in e.compute_groups() {
+                let mut clause = clause_on(e, &mut pool, &cover, any);
+                clause.push(level(e, any, registers));
+                e.engine.clause(clause);
+            }
+        }
+    }
+    e.storage.registers = pool;
+    e.engine.clause(over_file);
+    true
+}
+
+/// The literal for "this group is given at least so many registers a thread".
+fn level(e: &mut Encoding, group: GroupId, registers: u32) -> Lit {
+    if let Some(&known) = e.storage.levels.get(&(group.index(), registers)) {
+        return known;
+    }
+    let literal = e.engine.fresh();
+    let others: Vec<(u32, Lit)> =
+        e.storage.levels.iter().filter(|((g, _), _)| *g == group.index()).map(|((_, other), l)| (*other, *l)).collect();
+    for (other, known) in others {
+        let (higher, lower) = if other > registers { (known, literal) } else { (literal, known) };
+        e.engine.clause([!higher, lower]);
+    }
+    e.storage.levels.insert((group.index(), registers), literal);
+    literal
+}

@@ -1,0 +1,84 @@
+//! At most `capacity(f)` instances of a unit `f` are held in any slot of the steady state.
+//!
+//! One instance: no two reservations overlap modulo `I`, a clause for every pair and copy. Several:
+//! sums, checked on candidates.
+
+use super::cumulative::{Item, Place, Pool, When};
+use crate::encoding::{Candidate, Encoding, node};
+use twill_graph::{OpId, Problem, Reservation, UnitId};
+
+/// An operation that meets its own next iteration on a unit at this interval.
+pub(crate) fn self_conflict(problem: &Problem, interval: i64) -> Option<(OpId, UnitId)> {
+    for op in problem.graph().op_ids() {
+        for (index, unit) in problem.resources().units.iter().enumerate() {
+            let unit_id = UnitId::new(index);
+            let held: Vec<&Reservation> = reservations(problem, op, unit_id).collect();
+            let most = held.iter().map(|r| load_at(&held, r.start.0, interval)).max().unwrap_or(0);
+            if most > i64::from(unit.capacity) {
+                return Some((op, unit_id));
+            }
+        }
+    }
+    None
+}
+
+/// Instances that reservations of one operation hold in the slot of `cycle`, all copies counted.
+fn load_at(held: &[&Reservation], cycle: i64, interval: i64) -> i64 {
+    held.iter()
+        .map(|r| {
+            // k with start + kI ≤ cycle < start + cycles + kI.
+            let offset = cycle - r.start.0;
+            offset.div_euclid(interval) - (offset - r.cycles.0).div_euclid(interval)
+        })
+        .sum()
+}
+
+fn reservations(problem: &Problem, op: OpId, unit: UnitId) -> impl Iterator<Item = &Reservation> {
+    let units = problem.units_of(op);
+    problem.graph().operation(op).reservations.iter().zip(units).filter(move |(_, u)| **u == unit).map(|(r, _)| r)
+}
+
+pub(super) fn encode(e: &mut Encoding) {
+    let problem = e.problem;
+    if self_conflict(problem, e.question.interval).is_some() {
+        e.engine.clause([]);
+        return;
+    }
+    for (index, unit) in problem.resources().units.iter().enumerate() {
+        let id = UnitId::new(index);
+        let holders: Vec<(OpId, &Reservation)> =
+            problem.graph().op_ids().flat_map(|op| reservations(problem, op, id).map(move |r| (op, r))).collect();
+        if unit.capacity == 1 {
+            for (i, (u, first)) in holders.iter().enumerate() {
+                for (v, second) in holders[..i].iter().filter(|(v, _)| v != u) {
+                    let shift = first.start.0 - second.start.0;
+                    e.forbid_offsets(&[], *u, *v, shift - second.cycles.0 + 1, shift + first.cycles.0);
+                }
+            }
+        } else {
+            let items = holders.iter().map(|(op, r)| Item {
+                owner: *op,
+                weight: 1,
+                start: Place { node: node(*op), offset: r.start.0 },
+                ends: vec![(Place { node: node(*op), offset: r.start.0 + r.cycles.0 }, When::Always)],
+                when: When::Always,
+                repeats: true,
+            });
+            e.storage.units.push(Pool::new(items.collect(), unit.capacity.into()));
+        }
+    }
+}
+
+pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
+    let mut broken = false;
+    for unit in 0..e.storage.units.len() {
+        let mut pool = std::mem::take(&mut e.storage.units[unit]);
+        for cover in pool.covers(e, candidate, |_| true, pool.capacity, 0) {
+            let clause = pool.clause(e, &cover);
+            e.engine.clause(clause);
+            broken = true;
+        }
+        e.storage.units[unit] = pool;
+    }
+    broken
+}

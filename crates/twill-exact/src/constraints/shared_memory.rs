@@ -1,0 +1,143 @@
+//! Reserved bytes, rings of streaming loads, live values and hand-off buffers fit shared memory in
+//! every slot.
+
+use super::cumulative::{Item, Place, Pool, When};
+use super::registers::{copies, values};
+use crate::encoding::{Candidate, Encoding, node};
+use batsat::Lit;
+use std::collections::HashMap;
+use twill_graph::{Dependence, OpId, Problem, Storage};
+
+/// A streaming load whose ring takes shared memory.
+#[derive(Debug)]
+pub(crate) struct RingLoad {
+    load: OpId,
+    bytes: u64,
+    /// `deeper[j]`: the ring has at least `j` slots.
+    deeper: HashMap<i64, Lit>,
+}
+
+/// Slots of a load's ring: `max(1, ⌈(transfer + last − first) / I⌉)`.
+pub(crate) fn ring_depth(problem: &Problem, load: OpId, times: &[i64], interval: i64) -> i64 {
+    let graph = problem.graph();
+    let issue = |d: &Dependence| times[d.to.index()] + i64::from(d.distance) * interval;
+    let first = graph.uses(load).map(issue).min();
+    let last = graph.uses(load).map(|d| issue(d) + graph.operation(d.to).completion().0).max();
+    let (Some(first), Some(last)) = (first, last) else { return 1 };
+    let life = graph.operation(load).transfer_latency.0 + last - first;
+    twill_graph::Cycles(life).div_ceil(twill_graph::Cycles(interval)).max(1)
+}
+
+pub(super) fn prepare(e: &mut Encoding) {
+    let graph = e.problem.graph();
+    let mut items = values(e, |storage| match storage {
+        Storage::Shared(bytes) => Some(bytes.0),
+        Storage::None | Storage::Registers(_) | Storage::Tensor(_) => None,
+    });
+    items.retain(|item| !graph.operation(item.owner).streaming);
+    let dependences = e.register_dependences();
+    for u in graph.op_ids() {
+        let op = graph.operation(u);
+        let ends: Vec<(Place, When)> = dependences
+            .iter()
+            .filter(|d| d.from == u && d.distance == 0)
+            .map(|d| {
+                let offset = graph.operation(d.to).completion().0;
+                (Place { node: node(d.to), offset }, When::Apart(u, d.to))
+            })
+            .collect();
+        if !ends.is_empty() {
+            let start = Place { node: node(u), offset: 0 };
+            let item =
+                Item { owner: u, weight: 4 * op.register_words().0, start, ends, when: When::Always, repeats: true };
+            items.extend(copies(e, item));
+        }
+    }
+    e.storage.shared = Pool::new(items, e.problem.resources().shared_memory.0);
+    e.storage.rings = graph
+        .op_ids()
+        .filter_map(|load| match graph.operation(load).storage {
+            Storage::Shared(bytes) if graph.operation(load).streaming && bytes.0 > 0 => {
+                Some(RingLoad { load, bytes: bytes.0, deeper: HashMap::new() })
+            }
+            _ => None,
+        })
+        .collect();
+}
+
+pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
+    let mut pool = std::mem::take(&mut e.storage.shared);
+    let mut rings = std::mem::take(&mut e.storage.rings);
+    let broken = refine_with(e, candidate, &mut pool, &mut rings);
+    e.storage.shared = pool;
+    e.storage.rings = rings;
+    broken
+}
+
+fn refine_with(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool, rings: &mut [RingLoad]) -> bool {
+    let capacity = pool.capacity;
+    let reserved = e.problem.graph().reserved().shared.0;
+    let one_slot_each: u64 = reserved + rings.iter().map(|r| r.bytes).sum::<u64>();
+    let interval = e.question.interval;
+    let depths: Vec<i64> = rings.iter().map(|r| ring_depth(e.problem, r.load, &candidate.times, interval)).collect();
+    let extra = |r: &RingLoad, depth: i64| r.bytes.saturating_mul(u64::try_from(depth - 1).unwrap_or(0));
+    let total = rings.iter().zip(&depths).fold(one_slot_each, |sum, (r, &d)| sum.saturating_add(extra(r, d)));
+    if total > capacity {
+        // The rings alone do not fit: make them as shallow as still breaks the limit.
+        let clause = ring_clause(e, rings, &depths, one_slot_each, capacity);
+        e.engine.clause(clause);
+        return true;
+    }
+    let covers = pool.covers(e, candidate, |_| true, capacity, total);
+    for cover in &covers {
+        let alive: u64 = cover.members.iter().map(|&(i, _)| pool.items[i].weight).sum();
+        let mut clause = ring_clause(e, rings, &depths, one_slot_each + alive, capacity);
+        clause.extend(pool.clause(e, cover));
+        e.engine.clause(clause);
+    }
+    !covers.is_empty()
+}
+
+/// Literals of which one must hold: that some ring is shallower than what, beside `base` bytes,
+/// exceeds the capacity.
+fn ring_clause(e: &mut Encoding, rings: &mut [RingLoad], depths: &[i64], base: u64, capacity: u64) -> Vec<Lit> {
+    let mut total = base;
+    for (ring, &depth) in rings.iter().zip(depths) {
+        total = total.saturating_add(ring.bytes.saturating_mul(u64::try_from(depth - 1).unwrap_or(0)));
+    }
+    let mut clause = Vec::new();
+    for (ring, &depth) in rings.iter_mut().zip(depths) {
+        let mut needed = depth;
+        while needed > 1 && total - ring.bytes > capacity {
+            total -= ring.bytes;
+            needed -= 1;
+        }
+        if needed > 1 {
+            clause.push(!deeper(e, ring, needed));
+        }
+    }
+    clause
+}
+
+/// The literal for "the ring has at least `slots` slots".
+fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
+    if let Some(&known) = ring.deeper.get(&slots) {
+        return known;
+    }
+    let graph = e.problem.graph();
+    let interval = e.question.interval;
+    let literal = e.engine.fresh();
+    let uses: Vec<&Dependence> = graph.uses(ring.load).collect();
+    let transfer = graph.operation(ring.load).transfer_latency.0;
+    for first in &uses {
+        for last in &uses {
+            // transfer + (t_last + δI + completion) − (t_first + δI) > (slots − 1) I
+            let shift = (i64::from(last.distance) - i64::from(first.distance)) * interval;
+            let least = (slots - 1) * interval - transfer - graph.operation(last.to).completion().0 - shift + 1;
+            let apart = e.at_least(first.to, last.to, least);
+            e.engine.clause([!apart, literal]);
+        }
+    }
+    ring.deeper.insert(slots, literal);
+    literal
+}

@@ -1,0 +1,26 @@
+//! Live values in tensor memory fit its columns in every slot.
+
+use super::cumulative::Pool;
+use super::registers::values;
+use crate::encoding::{Candidate, Encoding};
+use twill_graph::Storage;
+
+pub(super) fn prepare(e: &mut Encoding) {
+    let items = values(e, |storage| match storage {
+        Storage::Tensor(columns) => Some(columns.0),
+        Storage::None | Storage::Registers(_) | Storage::Shared(_) => None,
+    });
+    e.storage.tensor = Pool::new(items, e.problem.resources().tensor_memory.0);
+}
+
+pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
+    let mut pool = std::mem::take(&mut e.storage.tensor);
+    let base = e.problem.graph().reserved().tensor.0;
+    let covers = pool.covers(e, candidate, |_| true, pool.capacity, base);
+    for cover in &covers {
+        let clause = pool.clause(e, cover);
+        e.engine.clause(clause);
+    }
+    e.storage.tensor = pool;
+    !covers.is_empty()
+}

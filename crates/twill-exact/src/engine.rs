@@ -1,0 +1,139 @@
+//! The SAT solver with difference logic: literals for bounds, clauses, answers.
+
+use crate::limits::{Meter, SolverCallbacks};
+use crate::theory::{Bound, DifferenceSystem, DifferenceTheory, NO_PATH, Node};
+use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
+use std::collections::HashMap;
+
+/// Clauses over Boolean literals and literals that stand for bounds `x_j − x_i ≥ c`.
+pub(crate) struct Engine {
+    solver: Solver<SolverCallbacks>,
+    theory: DifferenceTheory,
+    truth: Lit,
+    literals: HashMap<Bound, Lit>,
+    nodes: usize,
+}
+
+/// What the solver says.
+pub(crate) enum Answer {
+    /// All clauses and bounds hold.
+    Satisfiable(Assignment),
+    /// They cannot.
+    Unsatisfiable,
+    /// The meter stopped it.
+    Stopped,
+}
+
+/// A satisfying assignment: the earliest times, and the literals.
+pub(crate) struct Assignment {
+    times: Vec<i64>,
+    values: Vec<lbool>,
+}
+
+impl Assignment {
+    pub(crate) fn time(&self, node: Node) -> i64 {
+        self.times[node.index()]
+    }
+
+    pub(crate) fn holds(&self, literal: Lit) -> bool {
+        let value = self.values.get(literal.var().idx() as usize).copied().unwrap_or(lbool::FALSE);
+        (value == lbool::TRUE) == literal.sign()
+    }
+}
+
+impl Engine {
+    /// An engine over `nodes` variables, the first of which is the origin of time; `None` if the
+    /// unconditional bounds contradict each other.
+    pub(crate) fn new(nodes: usize, bounds: impl IntoIterator<Item = Bound>, meter: &Meter) -> Option<Engine> {
+        let system = DifferenceSystem::new(nodes, bounds)?;
+        let callbacks = SolverCallbacks { meter: meter.clone(), conflicts: 0 };
+        let mut solver = Solver::new(SolverOpts::default(), callbacks);
+        let truth = Lit::new(solver.new_var_default(), true);
+        solver.add_clause_reuse(&mut vec![truth]);
+        let theory = DifferenceTheory::new(system, nodes, meter.counter());
+        Some(Engine { solver, theory, truth, literals: HashMap::new(), nodes })
+    }
+
+    /// The literal that is always true.
+    pub(crate) fn truth(&self) -> Lit {
+        self.truth
+    }
+
+    /// The literal that is always `value`.
+    pub(crate) fn constant(&self, value: bool) -> Lit {
+        if value { self.truth } else { !self.truth }
+    }
+
+    /// A new literal.
+    pub(crate) fn fresh(&mut self) -> Lit {
+        Lit::new(self.solver.new_var_default(), true)
+    }
+
+    /// What holds unconditionally: greatest `c` with `x_to − x_from ≥ c`.
+    pub(crate) fn least(&self, from: Node, to: Node) -> i64 {
+        self.theory.system.least(from, to)
+    }
+
+    /// The literal for `x_to − x_from ≥ least`.
+    pub(crate) fn at_least(&mut self, from: Node, to: Node, least: i64) -> Lit {
+        if from == to {
+            return self.constant(least <= 0);
+        }
+        if self.least(from, to) >= least {
+            return self.truth;
+        }
+        let back = self.least(to, from);
+        if back != NO_PATH && back + least > 0 {
+            return !self.truth;
+        }
+        let bound = Bound { from, to, least };
+        if let Some(&known) = self.literals.get(&bound) {
+            return known;
+        }
+        if let Some(&known) = self.literals.get(&bound.negated()) {
+            return !known;
+        }
+        let literal = self.fresh();
+        self.theory.bind(literal, bound);
+        self.literals.insert(bound, literal);
+        literal
+    }
+
+    /// Adds a clause.
+    pub(crate) fn clause(&mut self, literals: impl IntoIterator<Item = Lit>) {
+        let mut clause: Vec<Lit> = Vec::new();
+        for literal in literals {
+            if literal == self.truth {
+                return;
+            }
+            if literal != !self.truth {
+                clause.push(literal);
+            }
+        }
+        self.solver.add_clause_reuse(&mut clause);
+    }
+
+    /// Conflicts met so far.
+    pub(crate) fn conflicts(&self) -> u64 {
+        self.solver.cb().conflicts
+    }
+
+    /// Searches for an assignment under `assumptions`.
+    pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Answer {
+        if assumptions.contains(&!self.truth) {
+            return Answer::Unsatisfiable;
+        }
+        let result = self.solver.solve_limited_preserving_trail_th(&mut self.theory, assumptions);
+        let answer = if result == lbool::TRUE {
+            let origin = Node::new(0);
+            let times = (0..self.nodes).map(|i| self.theory.system.least(origin, Node::new(i))).collect();
+            Answer::Satisfiable(Assignment { times, values: self.solver.get_model().to_vec() })
+        } else if result == lbool::FALSE {
+            Answer::Unsatisfiable
+        } else {
+            Answer::Stopped
+        };
+        self.solver.pop_model(&mut self.theory);
+        answer
+    }
+}

@@ -1,0 +1,92 @@
+//! Budgets: when to stop, and who may ask for it.
+
+use batsat::Callbacks;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// When a search gives up. The default never does.
+#[derive(Clone, Debug, Default)]
+pub struct Budget {
+    /// Wall-clock time for the whole search. Where it ends depends on the machine, so results that
+    /// were stopped by it are not reproducible; those stopped by `work` are.
+    pub time: Option<Duration>,
+    /// Units of work for the whole search (bounds asserted in the difference system; about a
+    /// million a second).
+    pub work: Option<u64>,
+    /// Set from outside (Ctrl-C) to stop at the next opportunity.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+/// A running budget.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    deadline: Option<Instant>,
+    work: Rc<Cell<u64>>,
+    /// Work at which to stop; may be lowered for a part of the search.
+    limit: Rc<Cell<u64>>,
+    total: u64,
+    interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl Meter {
+    pub(crate) fn start(budget: &Budget) -> Meter {
+        let total = budget.work.unwrap_or(u64::MAX);
+        Meter {
+            // A deadline too far to represent is no deadline.
+            deadline: budget.time.and_then(|t| Instant::now().checked_add(t)),
+            work: Rc::new(Cell::new(0)),
+            limit: Rc::new(Cell::new(total)),
+            total,
+            interrupt: budget.interrupt.clone(),
+        }
+    }
+
+    /// The counter that the theory advances.
+    pub(crate) fn counter(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.work)
+    }
+
+    /// What ended the search, if something did.
+    pub(crate) fn stopped(&self) -> Option<&'static str> {
+        if self.interrupt.as_ref().is_some_and(|i| i.load(Ordering::Relaxed)) {
+            return Some("interrupt");
+        }
+        if self.work.get() >= self.total {
+            return Some("work budget");
+        }
+        self.deadline.filter(|d| Instant::now() >= *d).map(|_| "time budget")
+    }
+
+    /// Whether the current part of the search should end.
+    pub(crate) fn pause(&self) -> bool {
+        self.work.get() >= self.limit.get() || self.stopped().is_some()
+    }
+
+    /// Allows the next part of the search at most `work` units.
+    pub(crate) fn allow(&self, work: Option<u64>) {
+        let limit = work.map_or(u64::MAX, |w| self.work.get().saturating_add(w));
+        self.limit.set(limit.min(self.total));
+    }
+}
+
+/// Stops the SAT solver when its meter says so, and counts conflicts.
+#[derive(Debug)]
+pub(crate) struct SolverCallbacks {
+    pub(crate) meter: Meter,
+    pub(crate) conflicts: u64,
+}
+
+impl Callbacks for SolverCallbacks {
+    fn on_new_clause(&mut self, _: &[batsat::Lit], kind: batsat::ClauseKind) {
+        if kind == batsat::ClauseKind::Learnt {
+            self.conflicts += 1;
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.meter.pause()
+    }
+}

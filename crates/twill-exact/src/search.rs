@@ -1,0 +1,259 @@
+//! The search for the least initiation interval, and what is proved on the way.
+
+use crate::bounds;
+use crate::extract;
+use crate::limits::{Budget, Meter};
+use crate::modulo::{self, Modulo};
+use crate::objective;
+use crate::query::{self, Found, Verdict};
+use crate::structure;
+use std::time::Instant;
+use twill_graph::{
+    Cycles, LowerBound, LowerBoundKind, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem, Rejection,
+    RejectionReason, Report, Schedule,
+};
+
+/// How to search.
+#[derive(Clone, Debug)]
+pub struct SearchOptions {
+    /// When to give up.
+    pub budget: Budget,
+    /// Largest interval to try; by default the one beyond which nothing new is possible.
+    pub largest_interval: Option<Cycles>,
+    /// Work units for each secondary objective (about a million a second). What is not proved by
+    /// then is reported as not proved.
+    pub objective_work: Option<u64>,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        SearchOptions { budget: Budget::default(), largest_interval: None, objective_work: Some(10_000_000) }
+    }
+}
+
+/// What the search is doing, for people who wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The least interval without warps.
+    Modulo {
+        /// Interval.
+        interval: Cycles,
+        /// Length.
+        length: Cycles,
+    },
+    /// An interval is being tried.
+    Trying {
+        /// Interval.
+        interval: Cycles,
+    },
+    /// It was excluded.
+    Rejected {
+        /// Interval.
+        interval: Cycles,
+    },
+    /// A schedule was found.
+    Found {
+        /// Interval.
+        interval: Cycles,
+        /// Stages.
+        stages: u32,
+    },
+    /// The interval is settled; secondary objectives follow.
+    Improving,
+}
+
+/// Finds the least initiation interval with its proof, and the best schedule at it.
+///
+/// The result depends only on the problem and the options, unless a time budget or an interrupt
+/// ends the search.
+pub fn schedule(problem: &Problem, options: &SearchOptions, progress: &mut dyn FnMut(Progress)) -> Report {
+    let meter = Meter::start(&options.budget);
+    let mut search = Search {
+        problem,
+        options,
+        meter,
+        progress,
+        rejections: Vec::new(),
+        phases: Vec::new(),
+        modulo: None,
+        best: None,
+        lower: bounds::lower_bound(problem),
+    };
+    let (outcome, objectives) = search.run();
+    search.rejections.sort_by_key(|r| r.interval);
+    Report {
+        outcome,
+        lower_bound: search.lower,
+        modulo: search.modulo.map(|(interval, length, _)| (Cycles(interval), Cycles(length))),
+        rejections: search.rejections,
+        objectives,
+        phases: search.phases,
+    }
+}
+
+struct Search<'p, 'a> {
+    problem: &'p Problem,
+    options: &'a SearchOptions,
+    meter: Meter,
+    progress: &'a mut dyn FnMut(Progress),
+    rejections: Vec<Rejection>,
+    phases: Vec<Phase>,
+    /// Interval, length and whether the length is proved least.
+    modulo: Option<(i64, i64, bool)>,
+    best: Option<Found<'p>>,
+    lower: LowerBound,
+}
+
+impl<'p> Search<'p, '_> {
+    fn run(&mut self) -> (Outcome, Vec<ObjectiveValue>) {
+        if let Some(reason) = structure::impossible(self.problem) {
+            return (Outcome::Infeasible { reason }, Vec::new());
+        }
+        let limit = self.options.largest_interval.map_or_else(|| bounds::largest_interval(self.problem), |c| c.0);
+        let limit = limit.max(1);
+        let started = Instant::now();
+        let modulo = modulo::schedule(self.problem, limit, &self.meter);
+        self.phase("modulo schedule", started);
+        match modulo {
+            Modulo::Found { interval, shortest } => {
+                let length = shortest.candidate.length;
+                self.modulo = Some((interval, length, shortest.proved));
+                (self.progress)(Progress::Modulo { interval: Cycles(interval), length: Cycles(length) });
+                self.raise_bound(interval);
+            }
+            Modulo::Stopped { bound } => {
+                self.raise_bound(bound);
+                return (self.stopped(), Vec::new());
+            }
+            Modulo::Exhausted => return (self.exhausted(limit), Vec::new()),
+        }
+        let started = Instant::now();
+        let settled = self.least_interval(limit);
+        self.phase("joint schedule", started);
+        let Some(found) = self.best.take() else {
+            let outcome = if settled { self.exhausted(limit) } else { self.stopped() };
+            return (outcome, Vec::new());
+        };
+        (self.progress)(Progress::Improving);
+        let started = Instant::now();
+        let (schedule, objectives) = self.improve(found);
+        self.phase("secondary objectives", started);
+        let outcome = if settled { Outcome::Optimal { schedule } } else { Outcome::Feasible { schedule } };
+        (outcome, objectives)
+    }
+
+    /// Leaves the best schedule in `best`; `true` when nothing smaller exists (or nothing at all).
+    fn least_interval(&mut self, limit: i64) -> bool {
+        let bottom = self.lower.interval.0;
+        if bounds::is_monotone(self.problem) { self.bisect(bottom, limit) } else { self.climb(bottom, limit) }
+    }
+
+    /// One by one: nothing follows from one interval for another.
+    fn climb(&mut self, bottom: i64, limit: i64) -> bool {
+        for interval in bottom..=limit {
+            match self.ask(interval) {
+                Some(true) => return true,
+                Some(false) => self.raise_bound(interval + 1),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Feasibility is monotone: double the step until there is a schedule, then halve the gap.
+    fn bisect(&mut self, bottom: i64, limit: i64) -> bool {
+        // Every interval below `excluded` is excluded; the best schedule so far is at `found`.
+        let mut excluded = bottom;
+        let mut step = 1;
+        let mut interval = bottom;
+        let mut found = loop {
+            if interval > limit {
+                return true;
+            }
+            match self.ask(interval) {
+                Some(true) => break interval,
+                Some(false) => {
+                    excluded = interval + 1;
+                    self.raise_bound(excluded);
+                }
+                None => return false,
+            }
+            if interval == limit {
+                return true;
+            }
+            interval = interval.saturating_add(step).min(limit);
+            step *= 2;
+        };
+        while excluded < found {
+            let middle = excluded + (found - excluded) / 2;
+            match self.ask(middle) {
+                Some(true) => found = middle,
+                Some(false) => {
+                    excluded = middle + 1;
+                    self.raise_bound(excluded);
+                }
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether there is a schedule at an interval; `None` when stopped.
+    fn ask(&mut self, interval: i64) -> Option<bool> {
+        (self.progress)(Progress::Trying { interval: Cycles(interval) });
+        match query::ask(self.problem, interval, true, &self.meter) {
+            Verdict::Found(found) => {
+                let stages = objective::measure(&found.encoding, &found.candidate, ObjectiveLevel::Stages);
+                let stages = u32::try_from(stages).unwrap_or(u32::MAX);
+                (self.progress)(Progress::Found { interval: Cycles(interval), stages });
+                self.best = Some(*found);
+                Some(true)
+            }
+            Verdict::Excluded { stages, reason } => {
+                (self.progress)(Progress::Rejected { interval: Cycles(interval) });
+                self.rejections.push(Rejection { interval: Cycles(interval), stages, reason });
+                Some(false)
+            }
+            Verdict::Stopped => None,
+        }
+    }
+
+    fn improve(&mut self, found: Found<'p>) -> (Schedule, Vec<ObjectiveValue>) {
+        let Found { mut encoding, candidate, fewest_stages } = found;
+        let interval = encoding.question.interval;
+        let stages = objective::measure(&encoding, &candidate, ObjectiveLevel::Stages);
+        let least_length = match self.modulo {
+            Some((at, length, true)) if at == interval => length,
+            _ => encoding.least_length(),
+        };
+        let (candidate, mut values) =
+            objective::improve(&mut encoding, candidate, least_length, &self.meter, self.options.objective_work);
+        values.insert(0, ObjectiveValue { level: ObjectiveLevel::Stages, value: stages, proved: fewest_stages });
+        (extract::schedule(&encoding, &candidate), values)
+    }
+
+    /// Records that every interval below `interval` is excluded.
+    fn raise_bound(&mut self, interval: i64) {
+        if interval > self.lower.interval.0 {
+            let from = match self.lower.kind {
+                LowerBoundKind::Search { from } => from,
+                _ => self.lower.interval,
+            };
+            self.lower = LowerBound { interval: Cycles(interval), kind: LowerBoundKind::Search { from } };
+        }
+    }
+
+    fn exhausted(&self, limit: i64) -> Outcome {
+        // Up to the largest interval that matters nothing exists; a smaller limit proves less, and
+        // the reason says which it was.
+        Outcome::Infeasible { reason: RejectionReason::Exhausted { largest: Cycles(limit) } }
+    }
+
+    fn stopped(&self) -> Outcome {
+        Outcome::Unknown { stopped_by: self.meter.stopped().unwrap_or("budget").to_owned() }
+    }
+
+    fn phase(&mut self, name: &str, started: Instant) {
+        self.phases.push(Phase { name: name.into(), seconds: started.elapsed().as_secs_f64() });
+    }
+}

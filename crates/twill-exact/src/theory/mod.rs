@@ -1,0 +1,149 @@
+//! Difference logic as a theory of the SAT solver: literals that stand for bounds.
+
+mod difference;
+
+pub(crate) use difference::{Bound, DifferenceSystem, NO_PATH, Node};
+
+use batsat::{Lit, Theory, TheoryArg, lbool};
+use difference::Improvement;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Literals with their bounds, and the bounds in force along the solver's trail.
+#[derive(Debug)]
+pub(crate) struct DifferenceTheory {
+    pub(crate) system: DifferenceSystem,
+    nodes: usize,
+    /// Bound that a literal stands for, by the literal's index.
+    bounds: Vec<Option<Bound>>,
+    /// For every pair of nodes the literals that a longer path makes true, by ascending bound.
+    watchers: Vec<Vec<(i64, Lit)>>,
+    seen: usize,
+    levels: Vec<usize>,
+    implied: Vec<Lit>,
+    improvements: Vec<Improvement>,
+    explanation: Vec<Lit>,
+    /// Bounds asserted so far: the unit in which work is measured.
+    work: Rc<Cell<u64>>,
+}
+
+impl DifferenceTheory {
+    pub(crate) fn new(system: DifferenceSystem, nodes: usize, work: Rc<Cell<u64>>) -> Self {
+        DifferenceTheory {
+            system,
+            nodes,
+            bounds: Vec::new(),
+            watchers: vec![Vec::new(); nodes * nodes],
+            seen: 0,
+            levels: Vec::new(),
+            implied: Vec::new(),
+            improvements: Vec::new(),
+            explanation: Vec::new(),
+            work,
+        }
+    }
+
+    /// Makes `literal` stand for `bound`, and its negation for the opposite.
+    pub(crate) fn bind(&mut self, literal: Lit, bound: Bound) {
+        for (literal, bound) in [(literal, bound), (!literal, bound.negated())] {
+            let index = literal.idx() as usize;
+            if self.bounds.len() <= index {
+                self.bounds.resize(index + 1, None);
+            }
+            self.bounds[index] = Some(bound);
+            let watchers = &mut self.watchers[bound.from.index() * self.nodes + bound.to.index()];
+            let at = watchers.partition_point(|(least, _)| *least < bound.least);
+            watchers.insert(at, (bound.least, literal));
+        }
+    }
+
+    fn bound(&self, literal: Lit) -> Option<Bound> {
+        self.bounds.get(literal.idx() as usize).copied().flatten()
+    }
+
+    /// Takes in new literals of the trail, and passes on what follows from them.
+    fn propagate(&mut self, solver: &mut TheoryArg) {
+        self.implied.clear();
+        while self.seen < solver.model().len() {
+            let literal = solver.model()[self.seen];
+            self.seen += 1;
+            let Some(bound) = self.bound(literal) else { continue };
+            self.work.set(self.work.get() + 1);
+            self.improvements.clear();
+            let asserted = self.system.assert(bound, literal, &mut self.improvements);
+            if let Err(core) = asserted {
+                let clause = negated(core);
+                solver.raise_conflict(&clause, false);
+                return;
+            }
+            for i in &self.improvements {
+                let watchers = &self.watchers[i.from.index() * self.nodes + i.to.index()];
+                let first = watchers.partition_point(|(least, _)| *least <= i.before);
+                self.implied.extend(watchers[first..].iter().take_while(|(least, _)| *least <= i.after).map(|w| w.1));
+            }
+        }
+        for k in 0..self.implied.len() {
+            let literal = self.implied[k];
+            let value = solver.value(literal.var());
+            if value == lbool::UNDEF {
+                if !solver.propagate(literal) {
+                    return;
+                }
+            } else if (value == lbool::TRUE) != literal.sign() {
+                let mut clause = negated(self.reasons(literal));
+                clause.push(literal);
+                solver.raise_conflict(&clause, false);
+                return;
+            }
+        }
+    }
+
+    fn reasons(&self, literal: Lit) -> Vec<Lit> {
+        let mut core = Vec::new();
+        if let Some(b) = self.bound(literal) {
+            self.system.explain(b.from, b.to, b.least, &mut core);
+        }
+        core.sort_unstable();
+        core.dedup();
+        core
+    }
+}
+
+fn negated(mut core: Vec<Lit>) -> Vec<Lit> {
+    core.sort_unstable();
+    core.dedup();
+    core.into_iter().map(|l| !l).collect()
+}
+
+impl Theory for DifferenceTheory {
+    fn final_check(&mut self, solver: &mut TheoryArg) {
+        self.propagate(solver);
+    }
+
+    fn create_level(&mut self) {
+        self.system.push_level();
+        self.levels.push(self.seen);
+    }
+
+    fn pop_levels(&mut self, count: usize) {
+        self.system.pop_levels(count);
+        let keep = self.levels.len().saturating_sub(count);
+        if let Some(&seen) = self.levels.get(keep) {
+            self.seen = seen;
+            self.levels.truncate(keep);
+        }
+    }
+
+    fn n_levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    fn partial_check(&mut self, solver: &mut TheoryArg) {
+        self.propagate(solver);
+    }
+
+    fn explain_propagation(&mut self, literal: Lit) -> &[Lit] {
+        self.explanation = self.reasons(literal);
+        &self.explanation
+    }
+}
