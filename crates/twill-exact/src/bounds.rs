@@ -2,9 +2,8 @@
 
 use crate::constraints::assignment;
 use crate::constraints::{exclusive, resource};
-use std::collections::BTreeMap;
 use twill_graph::{
-    Cycles, Dependence, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Problem, StageWindow, Storage, UnitId,
+    Cycles, Dependence, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Problem, StageWindow, Unit, UnitId,
 };
 
 /// The best bound that needs no search.
@@ -27,39 +26,21 @@ pub(crate) fn throughput_bound(problem: &Problem) -> LowerBound {
 /// ResMII: `max_f ⌈Σ busy cycles of f / capacity(f)⌉`, at least 1.
 fn resource_bound(problem: &Problem) -> LowerBound {
     let graph = problem.graph();
-    let mut best = LowerBound {
-        interval: Cycles(1),
-        kind: LowerBoundKind::Resource { unit: "issue".into(), busy: Cycles(1), capacity: 1, operations: Vec::new() },
+    let bound = |(index, unit): (usize, &Unit)| {
+        let held = |op: OpId| -> Cycles {
+            let reservations = graph.operation(op).reservations.iter().zip(problem.units_of(op));
+            reservations.filter(|(_, u)| **u == UnitId::new(index)).map(|(r, _)| r.cycles).sum()
+        };
+        let busy: Cycles = graph.op_ids().map(held).sum();
+        let holders = graph.op_ids().filter(|&op| held(op) > Cycles::ZERO);
+        let operations = holders.map(|op| graph.operation(op).name.clone()).collect();
+        let kind = LowerBoundKind::Resource { unit: unit.name.clone(), busy, capacity: unit.capacity, operations };
+        LowerBound { interval: Cycles(busy.div_ceil(Cycles(unit.capacity.into()))), kind }
     };
-    for (index, unit) in problem.resources().units.iter().enumerate() {
-        let mut busy = Cycles::ZERO;
-        let mut operations = Vec::new();
-        for op in graph.op_ids() {
-            let held = graph.operation(op).reservations.iter().zip(problem.units_of(op));
-            let cycles: Cycles = held.filter(|(_, u)| **u == UnitId::new(index)).map(|(r, _)| r.cycles).sum();
-            if cycles > Cycles::ZERO {
-                busy += cycles;
-                operations.push(graph.operation(op).name.clone());
-            }
-        }
-        let interval = Cycles(busy.div_ceil(Cycles(unit.capacity.into())));
-        if interval > best.interval || (interval == best.interval && busy > Cycles::ZERO && best.kind_is_default()) {
-            let kind = LowerBoundKind::Resource { unit: unit.name.clone(), busy, capacity: unit.capacity, operations };
-            best = LowerBound { interval, kind };
-        }
-    }
-    best
-}
-
-trait DefaultKind {
-    fn kind_is_default(&self) -> bool;
-}
-
-impl DefaultKind for LowerBound {
-    /// Whether no unit is behind the bound yet.
-    fn kind_is_default(&self) -> bool {
-        matches!(&self.kind, LowerBoundKind::Resource { operations, .. } if operations.is_empty())
-    }
+    let bounds = problem.resources().units.iter().enumerate().map(bound);
+    // The first of the largest; without any unit in use, one cycle an iteration remains.
+    let largest = bounds.rev().max_by_key(|b| b.interval).filter(|b| b.interval > Cycles::ZERO);
+    largest.unwrap_or(LowerBound { interval: Cycles(1), kind: LowerBoundKind::Trivial })
 }
 
 /// RecMII: `max over cycles ⌈Σd / Σδ⌉`, with such a cycle.
@@ -146,11 +127,12 @@ fn group_work_bound(problem: &Problem) -> Option<LowerBound> {
 }
 
 /// Whether an interval is out of reach for one operation alone: what it conflicts on.
-pub(crate) fn self_conflict(problem: &Problem, interval: i64) -> Option<(OpId, String)> {
+pub(crate) fn self_conflict(problem: &Problem, interval: i64, joint: bool) -> Option<(OpId, String)> {
     if let Some((op, unit)) = resource::self_conflict(problem, interval) {
         return Some((op, problem.resources().units[unit.index()].name.clone()));
     }
-    exclusive::self_conflict(problem, interval).map(|op| (op, "issue slots of its warp group".into()))
+    let too_long = if joint { exclusive::self_conflict(problem, interval) } else { None };
+    too_long.map(|op| (op, "issue slots of its warp group".into()))
 }
 
 /// Whether feasibility at an interval implies feasibility at every larger one (docs/model.md).
@@ -170,51 +152,4 @@ pub(crate) fn largest_interval(problem: &Problem) -> i64 {
     let dependences: i64 =
         graph.dependences().iter().map(|d| (d.delay + graph.operation(d.from).handoff + d.hold).0).sum();
     operations.saturating_add(dependences)
-}
-
-/// Stages that suffice at an interval: a maximum spanning forest over all pairs that can keep two
-/// operations from moving closer by one stage (docs/model.md, "Why finitely many stages suffice").
-pub(crate) fn sufficient_stages(problem: &Problem, interval: i64) -> u32 {
-    let graph = problem.graph();
-    let mut pairs: Vec<(i64, OpId, OpId)> = Vec::new();
-    for d in graph.dependences().iter().filter(|d| d.from != d.to) {
-        let distance = i64::from(d.distance);
-        let in_registers = d.carries_value && matches!(graph.operation(d.from).storage, Storage::Registers(_));
-        let handoff = if in_registers { graph.operation(d.from).handoff.0 } else { 0 };
-        let forward = d.delay.0 + handoff + (1 - distance) * interval;
-        let backward = distance * interval - d.delay.0;
-        pairs.push((forward.max(backward).max(0), d.from, d.to));
-    }
-    for load in graph.op_ids().filter(|&op| graph.operation(op).streaming) {
-        let uses: Vec<&Dependence> = graph.uses(load).collect();
-        for (i, a) in uses.iter().enumerate() {
-            for b in &uses[..i] {
-                let apart = i64::from(a.distance.abs_diff(b.distance));
-                pairs.push(((1 + apart) * interval, a.to, b.to));
-            }
-        }
-    }
-    pairs.sort_by_key(|p| std::cmp::Reverse(p.0));
-    let mut root: Vec<usize> = (0..graph.operations().len()).collect();
-    fn find(root: &mut [usize], mut at: usize) -> usize {
-        while root[at] != at {
-            root[at] = root[root[at]];
-            at = root[at];
-        }
-        at
-    }
-    let mut span: BTreeMap<usize, i64> = BTreeMap::new();
-    for (weight, a, b) in pairs {
-        let (a, b) = (find(&mut root, a.index()), find(&mut root, b.index()));
-        if a != b {
-            root[b] = a;
-            let moved = span.remove(&b).unwrap_or(0);
-            let total = span.entry(a).or_insert(0);
-            *total = total.saturating_add(moved).saturating_add(weight);
-        }
-    }
-    let tree = span.values().copied().max().unwrap_or(0);
-    let longest = graph.operations().iter().map(|op| op.span().0).max().unwrap_or(1);
-    let cycles = tree.saturating_add(longest).saturating_add(interval);
-    u32::try_from(Cycles(cycles).div_ceil(Cycles(interval))).unwrap_or(u32::MAX).max(1)
 }

@@ -1,14 +1,17 @@
-//! One question to the solver: is there a schedule at this interval with at most so many stages?
+//! One question to the solver: is there a schedule at this interval?
 //!
-//! Variables of the difference system: the origin of time, one issue cycle an operation, and the
-//! length. Constraints that bind often are encoded at once; those on storage are checked on each
-//! candidate, and only what a candidate breaks is added (docs/solvers.md).
+//! Two forms of the same question. With a bound on stages, an operation is one integer variable,
+//! its issue cycle: paths propagate well, and schedules are found at once. Without a bound it is
+//! two, stage and slot (`t = stage · I + slot`): weaker on long paths, but its size does not depend
+//! on the number of stages, and an answer "none" covers all of them. Constraints that bind often are
+//! encoded at once; those on storage are checked on each candidate, and only what a candidate breaks
+//! is added (docs/solvers.md).
 
 use crate::constraints::{self, Storage};
 use crate::engine::{Answer, Assignment, Engine};
 use crate::limits::Meter;
 use crate::objective::Caps;
-use crate::theory::{Bound, Node};
+use crate::theory::{Bound, NO_PATH, Node};
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::{Dependence, GroupId, GroupRole, OpId, Problem};
@@ -18,12 +21,37 @@ use twill_graph::{Dependence, GroupId, GroupRole, OpId, Problem};
 pub(crate) struct Question {
     /// Initiation interval in cycles.
     pub(crate) interval: i64,
-    /// Most stages.
-    pub(crate) stages: u32,
+    /// Stages allowed.
+    pub(crate) stages: Stages,
     /// Whether warps are assigned too (phase 2), or only throughput matters (phase 1).
     pub(crate) joint: bool,
-    /// Whether exactly this number of stages is meant, not at most.
-    pub(crate) exact_stages: bool,
+}
+
+/// Stages allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stages {
+    AtMost(u32),
+    Exactly(u32),
+    Any,
+}
+
+impl Stages {
+    /// The bound, if there is one.
+    pub(crate) fn most(self) -> Option<u32> {
+        match self {
+            Stages::AtMost(n) | Stages::Exactly(n) => Some(n),
+            Stages::Any => None,
+        }
+    }
+}
+
+/// A point in time that constraints speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Anchor {
+    /// Issue of an operation.
+    Issue(OpId),
+    /// End of the iteration; only where stages are bounded.
+    Length,
 }
 
 /// The question as clauses.
@@ -38,9 +66,13 @@ pub(crate) struct Encoding<'p> {
     /// One literal for every value and group that may read it from another group.
     pub(crate) channels: Vec<Lit>,
     same: HashMap<(OpId, OpId), Lit>,
+    later: HashMap<Later, Lit>,
     pub(crate) storage: Storage,
     pub(crate) caps: Caps,
 }
+
+/// Operations whose stages are compared, operations whose slots are, and the least sum.
+type Later = ((OpId, OpId), (OpId, OpId), i64);
 
 /// A schedule that satisfies the question.
 #[derive(Clone, Debug)]
@@ -60,31 +92,24 @@ pub(crate) enum Reply {
     Stopped,
 }
 
-/// The difference variable of an operation's issue cycle.
-pub(crate) fn node(op: OpId) -> Node {
+/// The origin of time (bounded form), or slot 0 and stage 0 (unbounded form).
+const ORIGIN: Node = Node::new(0);
+
+/// The variable of an operation's issue cycle, or of its slot.
+fn issue(op: OpId) -> Node {
     Node::new(op.index() + 1)
 }
-
-const ORIGIN: usize = 0;
 
 impl<'p> Encoding<'p> {
     /// Encodes a question; `None` when dependences alone rule it out.
     pub(crate) fn new(problem: &'p Problem, question: Question, meter: &Meter) -> Option<Encoding<'p>> {
         let operations = problem.graph().operations().len();
-        let horizon = question.interval.saturating_mul(i64::from(question.stages));
-        let (origin, length) = (Node::new(ORIGIN), Node::new(operations + 1));
-        let mut bounds = Vec::new();
-        for op in problem.graph().op_ids() {
-            let span = problem.graph().operation(op).span().0;
-            bounds.push(Bound { from: origin, to: node(op), least: 0 });
-            bounds.push(Bound { from: node(op), to: length, least: span });
-        }
-        bounds.push(Bound { from: length, to: origin, least: -horizon });
-        if question.exact_stages {
-            bounds.push(Bound { from: origin, to: length, least: horizon - question.interval + 1 });
-        }
-        constraints::dependence::bounds(problem, question.interval, &mut bounds)?;
-        let engine = Engine::new(operations + 2, bounds, meter)?;
+        let bounds = match question.stages {
+            Stages::AtMost(n) | Stages::Exactly(n) => issue_bounds(problem, question, n),
+            Stages::Any => slot_bounds(problem, question),
+        }?;
+        let nodes = if question.stages == Stages::Any { 2 * operations + 1 } else { operations + 2 };
+        let engine = Engine::new(nodes, bounds, meter)?;
         let mut encoding = Encoding {
             problem,
             question,
@@ -93,31 +118,108 @@ impl<'p> Encoding<'p> {
             used: Vec::new(),
             channels: Vec::new(),
             same: HashMap::new(),
+            later: HashMap::new(),
             storage: Storage::default(),
             caps: Caps::default(),
         };
+        if question.stages == Stages::Any {
+            constraints::dependence::encode(&mut encoding);
+        }
         constraints::encode(&mut encoding);
         Some(encoding)
     }
 
-    /// The node of the length.
-    pub(crate) fn length_node(&self) -> Node {
-        Node::new(self.problem.graph().operations().len() + 1)
+    fn operations(&self) -> usize {
+        self.problem.graph().operations().len()
     }
 
-    /// No schedule that answers the question is shorter.
+    fn length(&self) -> Node {
+        Node::new(self.operations() + 1)
+    }
+
+    /// The variable of an operation's stage (unbounded form).
+    fn stage(&self, op: OpId) -> Node {
+        Node::new(self.operations() + 1 + op.index())
+    }
+
+    /// No schedule that answers the question is shorter (bounded form).
     pub(crate) fn least_length(&self) -> i64 {
-        self.engine.least(Node::new(ORIGIN), self.length_node())
+        self.engine.least(ORIGIN, self.length())
     }
 
-    /// The literal for "the length is at most `most` cycles".
+    /// The literal for "the length is at most `most` cycles" (bounded form).
     pub(crate) fn length_at_most(&mut self, most: i64) -> Lit {
-        self.engine.at_least(self.length_node(), Node::new(ORIGIN), -most)
+        self.engine.at_least(self.length(), ORIGIN, -most)
     }
 
     /// The literal for `t_to − t_from ≥ least`.
-    pub(crate) fn at_least(&mut self, from: OpId, to: OpId, least: i64) -> Lit {
-        self.engine.at_least(node(from), node(to), least)
+    pub(crate) fn at_least(&mut self, from: Anchor, to: Anchor, least: i64) -> Lit {
+        let node = |e: &Self, a| match a {
+            Anchor::Issue(op) => issue(op),
+            Anchor::Length => e.length(),
+        };
+        match (self.question.stages, from, to) {
+            (Stages::Any, Anchor::Issue(a), Anchor::Issue(b)) => self.stages_and_slots((a, b), (a, b), least),
+            _ => self.engine.at_least(node(self, from), node(self, to), least),
+        }
+    }
+
+    /// The literal for `q · I + s ≥ least`, `q` the difference of two operations' stages and `s` that
+    /// of two operations' slots (unbounded form). With `least = hI + r`, `0 ≤ r < I`:
+    /// `q ≥ h + 2, or q ≥ h + 1 and s ≥ r − I, or q ≥ h and s ≥ r`.
+    pub(crate) fn stages_and_slots(&mut self, stages: (OpId, OpId), slots: (OpId, OpId), least: i64) -> Lit {
+        if let Some(&known) = self.later.get(&(stages, slots, least)) {
+            return known;
+        }
+        let (truth, never) = (self.engine.truth(), self.engine.constant(false));
+        let interval = self.question.interval;
+        let (whole, rest) = (least.div_euclid(interval), least.rem_euclid(interval));
+        let stage = |e: &mut Self, n| {
+            let (a, b) = (e.stage(stages.0), e.stage(stages.1));
+            e.engine.at_least(a, b, n)
+        };
+        let (two, one, none) = (stage(self, whole + 2), stage(self, whole + 1), stage(self, whole));
+        let wrapped = self.engine.at_least(issue(slots.0), issue(slots.1), rest - interval);
+        let plain = self.engine.at_least(issue(slots.0), issue(slots.1), rest);
+        let literal = if two == truth || (one == truth && wrapped == truth) || (none == truth && plain == truth) {
+            truth
+        } else if none == never {
+            never
+        } else {
+            let later = self.engine.fresh();
+            self.engine.clause([!later, none]);
+            self.engine.clause([!later, one, plain]);
+            self.engine.clause([!later, two, wrapped]);
+            self.engine.clause([!two, later]);
+            self.engine.clause([!one, !wrapped, later]);
+            self.engine.clause([!none, !plain, later]);
+            later
+        };
+        self.later.insert((stages, slots, least), literal);
+        literal
+    }
+
+    /// The literal for "operation `later`'s slot is at least `least` behind that of `earlier`"
+    /// (unbounded form).
+    pub(crate) fn slot_at_least(&mut self, earlier: OpId, later: OpId, least: i64) -> Lit {
+        self.engine.at_least(issue(earlier), issue(later), least)
+    }
+
+    /// Requires `t_to − t_from ≥ least`, without a literal of its own, unless one of `unless` holds
+    /// (unbounded form).
+    pub(crate) fn require_later(&mut self, unless: &[Lit], from: OpId, to: OpId, least: i64) {
+        // With c stages between them the slots must make up for least − cI, which is out of reach
+        // at I or more, and granted at −I or less.
+        let interval = self.question.interval;
+        let (a, b) = (self.stage(from), self.stage(to));
+        let fewest = (least - interval).div_euclid(interval) + 1;
+        let at_fewest = self.engine.at_least(a, b, fewest);
+        self.engine.clause(unless.iter().copied().chain([at_fewest]));
+        for c in fewest..=fewest + 1 {
+            let more = self.engine.at_least(a, b, c + 1);
+            let slots = self.engine.at_least(issue(from), issue(to), least - c * interval);
+            self.engine.clause(unless.iter().copied().chain([more, slots]));
+        }
     }
 
     /// The literal for "both run on the same group".
@@ -149,11 +251,6 @@ impl<'p> Encoding<'p> {
         literal
     }
 
-    /// The range that `t_to − t_from` can take.
-    pub(crate) fn range(&self, from: OpId, to: OpId) -> (i64, i64) {
-        (self.engine.least(node(from), node(to)), -self.engine.least(node(to), node(from)))
-    }
-
     /// Adds clauses: if all of `conditions` hold, `(t_to − t_from) mod I` is not in `[first, end)`.
     pub(crate) fn forbid_offsets(&mut self, conditions: &[Lit], from: OpId, to: OpId, first: i64, end: i64) {
         if first >= end || conditions.contains(&self.engine.constant(false)) {
@@ -164,13 +261,14 @@ impl<'p> Encoding<'p> {
             self.engine.clause(conditions.iter().map(|&c| !c));
             return;
         }
-        let (least, most) = self.range(from, to);
+        let (a, b) = (issue(from), issue(to));
+        let (least, most) = (self.engine.least(a, b), -self.engine.least(b, a));
         // Copies k whose forbidden range [first + kI, end − 1 + kI] meets [least, most].
-        let low = (least - end + 1).div_euclid(interval) + i64::from((least - end + 1).rem_euclid(interval) != 0);
+        let low = -(end - 1 - least).div_euclid(interval);
         let high = (most - first).div_euclid(interval);
         for k in low..=high {
-            let after = self.at_least(from, to, end + k * interval);
-            let before = self.at_least(to, from, 1 - first - k * interval);
+            let after = self.engine.at_least(a, b, end + k * interval);
+            let before = self.engine.at_least(b, a, 1 - first - k * interval);
             self.engine.clause(conditions.iter().map(|&c| !c).chain([after, before]));
         }
     }
@@ -212,9 +310,65 @@ impl<'p> Encoding<'p> {
 
     fn candidate(&self, assignment: &Assignment) -> Candidate {
         let graph = self.problem.graph();
-        let times: Vec<i64> = graph.op_ids().map(|op| assignment.time(node(op))).collect();
+        let interval = self.question.interval;
+        let time = |op| match self.question.stages {
+            Stages::Any => assignment.time(self.stage(op)) * interval + assignment.time(issue(op)),
+            Stages::AtMost(_) | Stages::Exactly(_) => assignment.time(issue(op)),
+        };
+        let times: Vec<i64> = graph.op_ids().map(time).collect();
         let group = |row: &Vec<Lit>| GroupId::new(row.iter().position(|&x| assignment.holds(x)).unwrap_or(0));
         let length = graph.op_ids().map(|op| times[op.index()] + graph.operation(op).span().0).max().unwrap_or(0);
         Candidate { times, groups: self.assigned.iter().map(group).collect(), length }
     }
+}
+
+/// What holds unconditionally of issue cycles within so many stages.
+fn issue_bounds(problem: &Problem, question: Question, stages: u32) -> Option<Vec<Bound>> {
+    let horizon = question.interval.saturating_mul(i64::from(stages));
+    let length = Node::new(problem.graph().operations().len() + 1);
+    let mut bounds = Vec::new();
+    for op in problem.graph().op_ids() {
+        let span = problem.graph().operation(op).span().0;
+        bounds.push(Bound { from: ORIGIN, to: issue(op), least: 0 });
+        bounds.push(Bound { from: issue(op), to: length, least: span });
+    }
+    bounds.push(Bound { from: length, to: ORIGIN, least: -horizon });
+    if matches!(question.stages, Stages::Exactly(_)) {
+        bounds.push(Bound { from: ORIGIN, to: length, least: horizon - question.interval + 1 });
+    }
+    for (from, to, least) in constraints::dependence::delays(problem, question.interval)? {
+        bounds.push(Bound { from: issue(from), to: issue(to), least });
+    }
+    Some(bounds)
+}
+
+/// What holds unconditionally of slots and stages. A schedule may be turned around the circle of
+/// slots, so one operation stands in slot 0.
+fn slot_bounds(problem: &Problem, question: Question) -> Option<Vec<Bound>> {
+    let operations = problem.graph().operations().len();
+    let mut bounds = vec![Bound { from: issue(OpId::new(0)), to: ORIGIN, least: 0 }];
+    for op in problem.graph().op_ids() {
+        bounds.push(Bound { from: ORIGIN, to: issue(op), least: 0 });
+        bounds.push(Bound { from: issue(op), to: ORIGIN, least: 1 - question.interval });
+        bounds.push(Bound { from: ORIGIN, to: Node::new(operations + 1 + op.index()), least: 0 });
+    }
+    constraints::dependence::delays(problem, question.interval)?;
+    Some(bounds)
+}
+
+/// Longest paths between all operations along dependences; [`NO_PATH`] where there is none. `None`
+/// when there is a positive cycle.
+pub(crate) fn longest_paths(problem: &Problem, interval: i64) -> Option<Vec<Vec<i64>>> {
+    let operations = problem.graph().operations().len();
+    let delays = constraints::dependence::delays(problem, interval)?;
+    let bounds = delays.into_iter().map(|(from, to, least)| Bound { from: issue(from), to: issue(to), least });
+    let system = crate::theory::DifferenceSystem::new(operations + 1, bounds)?;
+    let from = |a| (0..operations).map(move |b| (a, b));
+    let row = |a| from(a).map(|(a, b)| system.least(issue(OpId::new(a)), issue(OpId::new(b)))).collect();
+    Some((0..operations).map(row).collect())
+}
+
+/// Whether a longest path exists.
+pub(crate) fn is_path(length: i64) -> bool {
+    length != NO_PATH
 }

@@ -65,6 +65,15 @@ impl Meter {
         self.work.get() >= self.limit.get() || self.stopped().is_some()
     }
 
+    /// Runs `part` with at most `work` units of what is allowed now.
+    pub(crate) fn within<T>(&self, work: u64, part: impl FnOnce() -> T) -> T {
+        let before = self.limit.get();
+        self.limit.set(before.min(self.work.get().saturating_add(work)));
+        let result = part();
+        self.limit.set(before);
+        result
+    }
+
     /// Allows the next part of the search at most `work` units.
     pub(crate) fn allow(&self, work: Option<u64>) {
         let limit = work.map_or(u64::MAX, |w| self.work.get().saturating_add(w));

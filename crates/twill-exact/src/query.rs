@@ -1,7 +1,7 @@
 //! One interval: is there a schedule, for any number of stages?
 
 use crate::bounds;
-use crate::encoding::{Candidate, Encoding, Question, Reply};
+use crate::encoding::{Candidate, Encoding, Question, Reply, Stages};
 use crate::limits::Meter;
 use crate::modulo;
 use twill_graph::{Cycles, Liveness, Problem, RejectionReason, StageWindow};
@@ -9,15 +9,15 @@ use twill_graph::{Cycles, Liveness, Problem, RejectionReason, StageWindow};
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
     Found(Box<Found<'p>>),
-    /// Proved that there is none with at most `stages` stages, nor with more.
+    /// Proved that there is none with at most so many stages; with any number when `None`.
     Excluded {
-        stages: u32,
+        stages: Option<u32>,
         reason: RejectionReason,
     },
     Stopped,
 }
 
-/// A schedule with as few stages as possible.
+/// A schedule with as few stages as possible, and the encoding of bounded stages it answers.
 pub(crate) struct Found<'p> {
     pub(crate) encoding: Encoding<'p>,
     pub(crate) candidate: Candidate,
@@ -25,72 +25,80 @@ pub(crate) struct Found<'p> {
     pub(crate) fewest_stages: bool,
 }
 
+/// Schedules usually have very few stages, and questions with few are answered fastest.
+const FEW_STAGES: u32 = 2;
+
+/// Under the paper's liveness the number of stages changes what is live, so every number is a
+/// question of its own; this is where we stop asking.
+const PAPER_STAGES: u32 = 8;
+
 /// Asks for a schedule at `interval`, with warps (`joint`) or without.
 pub(crate) fn ask<'p>(problem: &'p Problem, interval: i64, joint: bool, meter: &Meter) -> Verdict<'p> {
-    if let Some((op, resource)) = bounds::self_conflict(problem, interval).filter(|_| joint) {
+    if let Some((op, resource)) = bounds::self_conflict(problem, interval, joint) {
         let operation = problem.graph().operation(op).name.clone();
-        return Verdict::Excluded { stages: u32::MAX, reason: RejectionReason::SelfConflict { operation, resource } };
+        return Verdict::Excluded { stages: None, reason: RejectionReason::SelfConflict { operation, resource } };
     }
-    let plan = match stages_to_try(problem, interval, joint, meter) {
-        Some(plan) => plan,
-        None => return Verdict::Stopped,
-    };
-    let exact_stages = joint && problem.options().liveness == Liveness::Paper;
+    let Some(plan) = stages_to_try(problem, interval, joint, meter) else { return Verdict::Stopped };
     let mut conflicts = 0;
-    let question = |stages| Question { interval, stages, joint, exact_stages };
     for &stages in &plan {
-        let Some(mut encoding) = Encoding::new(problem, question(stages), meter) else { continue };
-        let reply = encoding.solve(&[]);
+        let question = Question { interval, stages, joint };
+        let Some(mut encoding) = Encoding::new(problem, question, meter) else { continue };
+        let reply = if joint { with_few_groups(&mut encoding, meter) } else { encoding.solve(&[]) };
         conflicts += encoding.engine.conflicts();
         match reply {
             Reply::Stopped => return Verdict::Stopped,
             Reply::None => continue,
             Reply::Found(candidate) => {
-                let least = plan.iter().copied().take_while(|s| *s < stages).max().map_or(1, |s| s + 1);
                 let found = Found { encoding, candidate, fewest_stages: true };
-                return Verdict::Found(Box::new(fewest_stages(problem, question, least, found, meter)));
+                let found = if stages == Stages::Any { fewest_stages(problem, found, meter) } else { Some(found) };
+                return found.map_or(Verdict::Stopped, |f| Verdict::Found(Box::new(f)));
             }
         }
     }
-    let stages = plan.last().copied().unwrap_or(1);
+    let stages = plan.last().and_then(|s| s.most());
     let reason = if joint { RejectionReason::Search { conflicts } } else { RejectionReason::Throughput { conflicts } };
     Verdict::Excluded { stages, reason }
 }
 
-/// Lowers the stages of a schedule that was found with room for more.
-fn fewest_stages<'p>(
-    problem: &'p Problem,
-    question: impl Fn(u32) -> Question,
-    least: u32,
-    mut found: Found<'p>,
-    meter: &Meter,
-) -> Found<'p> {
-    let interval = found.encoding.question.interval;
-    let stages_of = |c: &Candidate| u32::try_from(Cycles(c.length).div_ceil(Cycles(interval))).unwrap_or(u32::MAX);
-    for stages in least..found.encoding.question.stages {
-        if stages >= stages_of(&found.candidate) {
-            // What remains is to forget the stages that nobody uses.
-            let most = found.encoding.length_at_most(interval * i64::from(stages_of(&found.candidate)));
-            found.encoding.engine.clause([most]);
-            break;
+/// Work for an attempt with fewer groups than allowed: a few hundredths of a second.
+const FEW_GROUPS_WORK: u64 = 30_000;
+
+/// Asks with few compute groups first: schedules that need few are found much faster that way, and
+/// what is learnt on the way helps the full question.
+fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
+    for group in encoding.compute_groups().into_iter().skip(1) {
+        let closed = !encoding.used[group.index()];
+        if let Reply::Found(candidate) = meter.within(FEW_GROUPS_WORK, || encoding.solve(&[closed])) {
+            return Reply::Found(candidate);
         }
-        let Some(mut encoding) = Encoding::new(problem, question(stages), meter) else { continue };
+    }
+    encoding.solve(&[])
+}
+
+/// Fewest stages of a schedule that was found without a bound; more than [`FEW_STAGES`] are needed.
+fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> Option<Found<'p>> {
+    let Question { interval, joint, .. } = found.encoding.question;
+    let used = u32::try_from(Cycles(found.candidate.length).div_ceil(Cycles(interval))).unwrap_or(u32::MAX);
+    for stages in FEW_STAGES + 1..=used {
+        let question = Question { interval, stages: Stages::AtMost(stages), joint };
+        let Some(mut encoding) = Encoding::new(problem, question, meter) else { continue };
         match encoding.solve(&[]) {
-            Reply::Found(candidate) => return Found { encoding, candidate, ..found },
+            Reply::Found(candidate) => return Some(Found { encoding, candidate, fewest_stages: true }),
             Reply::None => {}
             Reply::Stopped => {
-                let most = found.encoding.length_at_most(interval * i64::from(stages_of(&found.candidate)));
-                found.encoding.engine.clause([most]);
-                return Found { fewest_stages: false, ..found };
+                let question = Question { stages: Stages::AtMost(used), ..question };
+                let encoding = Encoding::new(problem, question, meter)?;
+                return Some(Found { encoding, candidate: found.candidate, fewest_stages: false });
             }
         }
     }
-    found
+    None
 }
 
-/// Numbers of stages to try, ascending; the last suffices. `None` when stopped.
-fn stages_to_try(problem: &Problem, interval: i64, joint: bool, meter: &Meter) -> Option<Vec<u32>> {
+/// Numbers of stages to ask for, in order; the last covers all. `None` when stopped.
+fn stages_to_try(problem: &Problem, interval: i64, joint: bool, meter: &Meter) -> Option<Vec<Stages>> {
     let options = problem.options();
+    let exactly = |n| if options.liveness == Liveness::Paper { Stages::Exactly(n) } else { Stages::AtMost(n) };
     if joint && options.stage_window == StageWindow::Paper {
         let shortest = match modulo::shortest_at(problem, interval, meter) {
             Some(shortest) => shortest,
@@ -98,13 +106,10 @@ fn stages_to_try(problem: &Problem, interval: i64, joint: bool, meter: &Meter) -
             None => return Some(Vec::new()),
         };
         let stages = Cycles(shortest.candidate.length).div_ceil(Cycles(interval));
-        return Some(vec![u32::try_from(stages).unwrap_or(u32::MAX).max(1)]);
+        return Some(vec![exactly(u32::try_from(stages).unwrap_or(u32::MAX).max(1))]);
     }
-    let enough = bounds::sufficient_stages(problem, interval);
     if joint && options.liveness == Liveness::Paper {
-        return Some((1..=enough).collect());
+        return Some((1..=PAPER_STAGES).map(Stages::Exactly).collect());
     }
-    // Schedules usually have very few stages; the last question is for the proof.
-    let few = 3.min(enough);
-    Some((1..=few).chain((enough > few).then_some(enough)).collect())
+    Some((1..=FEW_STAGES).map(Stages::AtMost).chain([Stages::Any]).collect())
 }

@@ -31,6 +31,9 @@ impl Default for SearchOptions {
     }
 }
 
+/// Work for the first attempt at an interval: about a fifth of a second.
+const FIRST_WORK: u64 = 200_000;
+
 /// What the search is doing, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -151,6 +154,7 @@ impl<'p> Search<'p, '_> {
     /// One by one: nothing follows from one interval for another.
     fn climb(&mut self, bottom: i64, limit: i64) -> bool {
         for interval in bottom..=limit {
+            self.meter.allow(None);
             match self.ask(interval) {
                 Some(true) => return true,
                 Some(false) => self.raise_bound(interval + 1),
@@ -160,42 +164,46 @@ impl<'p> Search<'p, '_> {
         true
     }
 
-    /// Feasibility is monotone: double the step until there is a schedule, then halve the gap.
+    /// Feasibility is monotone: double the step until there is a schedule, then halve the gap. Every
+    /// question gets a little work first; those that stay open are asked again with more, when the
+    /// others are settled. So there is a schedule early, and the proof gets what time is left.
     fn bisect(&mut self, bottom: i64, limit: i64) -> bool {
-        // Every interval below `excluded` is excluded; the best schedule so far is at `found`.
+        // Nothing exists below `excluded`; the best schedule so far is at `found`.
         let mut excluded = bottom;
-        let mut step = 1;
-        let mut interval = bottom;
-        let mut found = loop {
-            if interval > limit {
+        let mut found: Option<i64> = None;
+        let mut work = FIRST_WORK;
+        loop {
+            // In this round, questions below `open` took too much work.
+            let mut open = excluded;
+            let mut step = 1;
+            while found.map_or(open <= limit, |f| open < f) {
+                let interval = match found {
+                    Some(found) => open + (found - open) / 2,
+                    None => open,
+                };
+                self.meter.allow(Some(work));
+                match self.ask(interval) {
+                    Some(true) => found = Some(interval),
+                    Some(false) => {
+                        excluded = interval + 1;
+                        open = excluded;
+                        self.raise_bound(excluded);
+                    }
+                    None if self.meter.stopped().is_some() => return false,
+                    None => open = interval + 1,
+                }
+                if found.is_none() {
+                    let next = open.saturating_add(step - 1);
+                    open = if open <= limit { next.min(limit) } else { open };
+                    step *= 2;
+                }
+            }
+            if excluded >= found.unwrap_or(limit + 1) {
+                self.meter.allow(None);
                 return true;
             }
-            match self.ask(interval) {
-                Some(true) => break interval,
-                Some(false) => {
-                    excluded = interval + 1;
-                    self.raise_bound(excluded);
-                }
-                None => return false,
-            }
-            if interval == limit {
-                return true;
-            }
-            interval = interval.saturating_add(step).min(limit);
-            step *= 2;
-        };
-        while excluded < found {
-            let middle = excluded + (found - excluded) / 2;
-            match self.ask(middle) {
-                Some(true) => found = middle,
-                Some(false) => {
-                    excluded = middle + 1;
-                    self.raise_bound(excluded);
-                }
-                None => return false,
-            }
+            work = work.saturating_mul(4);
         }
-        true
     }
 
     /// Whether there is a schedule at an interval; `None` when stopped.

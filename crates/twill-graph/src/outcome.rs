@@ -164,6 +164,8 @@ pub enum LowerBoundKind {
         /// Compute groups.
         groups: u32,
     },
+    /// An interval has at least one cycle.
+    Trivial,
     /// Search excluded every smaller interval down to the next simpler bound.
     Search {
         /// The bound before search.
@@ -176,8 +178,9 @@ pub enum LowerBoundKind {
 pub struct Rejection {
     /// The interval.
     pub interval: Cycles,
-    /// Numbers of stages up to this were covered; every larger number reduces to one of these.
-    pub stages: u32,
+    /// Numbers of stages up to this were covered; all of them when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<u32>,
     /// Why.
     #[serde(flatten)]
     pub reason: RejectionReason,

@@ -4,16 +4,15 @@
 //! breaks it yields a *cover*: a smallest set of copies that are alive together and too heavy. The
 //! clause says that one of them must not be.
 
-use crate::encoding::{Candidate, Encoding};
-use crate::theory::Node;
+use crate::encoding::{Anchor, Candidate, Encoding, Stages};
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::OpId;
 
-/// A point in time relative to a difference variable.
+/// A point in time relative to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    pub(crate) node: Node,
+    pub(crate) anchor: Anchor,
     pub(crate) offset: i64,
 }
 
@@ -73,12 +72,11 @@ pub(crate) struct Cover {
 
 impl Place {
     fn at(self, candidate: &Candidate) -> i64 {
-        // Node 0 is the origin, the last node the length; operations stand between.
-        match self.node.index() {
-            0 => self.offset,
-            n if n <= candidate.times.len() => candidate.times[n - 1] + self.offset,
-            _ => candidate.length + self.offset,
-        }
+        self.offset
+            + match self.anchor {
+                Anchor::Issue(op) => candidate.times[op.index()],
+                Anchor::Length => candidate.length,
+            }
     }
 }
 
@@ -185,18 +183,58 @@ impl Pool {
         let mut clause = Vec::new();
         let event = self.items[cover.event].start;
         for &(i, k) in &cover.members {
-            let item = self.items[i].clone();
-            clause.push(!item.when.literal(e));
+            clause.push(!self.items[i].when.literal(e));
+            if e.question.stages == Stages::Any {
+                let copies = cover.members.iter().filter(|m| m.0 == i).count();
+                clause.push(!self.copies_alive(e, i, i64::try_from(copies).unwrap_or(i64::MAX), cover.event));
+                continue;
+            }
+            let start = self.items[i].start;
             let shift = k * e.question.interval;
             if (i, k) != (cover.event, 0) {
-                let started = e.engine.at_least(item.start.node, event.node, item.start.offset + shift - event.offset);
-                clause.push(!started);
+                clause.push(!e.at_least(start.anchor, event.anchor, start.offset + shift - event.offset));
             }
             clause.push(!self.alive(e, i, k, cover.event));
         }
         clause.sort_unstable();
         clause.dedup();
         clause
+    }
+
+    /// The literal that at least `copies` copies of item `i` are alive in the slot in which item
+    /// `event` starts, whichever iterations they are of. Said of slots and of the item's own life
+    /// only, so that it does not matter how many stages lie between unrelated operations.
+    ///
+    /// With `x` the way from the item's slot to the event's and `f = ⌊x / I⌋`, the youngest copy is
+    /// `x − fI` old, so that many are alive iff `life > x − fI + (copies − 1) I`.
+    fn copies_alive(&mut self, e: &mut Encoding, i: usize, copies: i64, event: usize) -> Lit {
+        if let Some(&known) = self.alive.get(&(i, copies, event)) {
+            return known;
+        }
+        let item = self.items[i].clone();
+        let at = self.items[event].start;
+        let interval = e.question.interval;
+        // In this form everything hangs on operations: see `Anchor::Length`.
+        let op = |place: Place| match place.anchor {
+            Anchor::Issue(op) => op,
+            Anchor::Length => item.owner,
+        };
+        let (from, to) = (op(item.start), op(at));
+        let offset = at.offset - item.start.offset;
+        let alive = e.engine.fresh();
+        let (low, high) = ((offset - interval + 1).div_euclid(interval), (offset + interval - 1).div_euclid(interval));
+        for turns in low..=high {
+            let reached = e.slot_at_least(from, to, turns * interval - offset);
+            let passed = e.slot_at_least(from, to, (turns + 1) * interval - offset);
+            for &(end, when) in &item.ends {
+                let least = 1 - end.offset + at.offset + (copies - 1 - turns) * interval;
+                let long = e.stages_and_slots((from, op(end)), (to, op(end)), least);
+                let when = when.literal(e);
+                e.engine.clause([!reached, passed, !long, !when, alive]);
+            }
+        }
+        self.alive.insert((i, copies, event), alive);
+        alive
     }
 
     /// The literal that copy `k` of item `i` has not ended when item `event` starts.
@@ -209,8 +247,8 @@ impl Pool {
         let shift = k * e.question.interval;
         let mut ends = Vec::new();
         for (end, when) in &item.ends {
-            // end + shift > event, that is end.node − event.node ≥ event.offset − end.offset − shift + 1
-            let later = e.engine.at_least(at.node, end.node, at.offset - end.offset - shift + 1);
+            // end + shift > event, that is end.anchor − event.anchor ≥ event.offset − end.offset − shift + 1
+            let later = e.at_least(at.anchor, end.anchor, at.offset - end.offset - shift + 1);
             ends.push((later, when.literal(e)));
         }
         let truth = e.engine.truth();

@@ -1,19 +1,36 @@
-//! `t_v + δI ≥ t_u + d` for every dependence. Holds unconditionally, so it needs no clause.
+//! `t_v + δI ≥ t_u + d` for every dependence. With issue cycles as variables it holds
+//! unconditionally; over stages and slots it takes clauses.
 
-use crate::encoding::node;
-use crate::theory::Bound;
-use twill_graph::Problem;
+use crate::encoding::{Encoding, is_path, longest_paths};
+use twill_graph::{OpId, Problem};
 
-/// Appends the bounds at `interval`; `None` when an operation waits for its own next iteration too
-/// long.
-pub(crate) fn bounds(problem: &Problem, interval: i64, bounds: &mut Vec<Bound>) -> Option<()> {
+/// `(u, v, d − δI)` for every dependence between two operations; `None` when an operation waits for
+/// its own next iteration too long.
+pub(crate) fn delays(problem: &Problem, interval: i64) -> Option<Vec<(OpId, OpId, i64)>> {
+    let mut delays = Vec::new();
     for d in problem.graph().dependences() {
-        let least = d.delay.0 - i64::from(d.distance) * interval;
+        let least = d.delay.0 - i64::from(d.distance).saturating_mul(interval);
         if d.from != d.to {
-            bounds.push(Bound { from: node(d.from), to: node(d.to), least });
+            delays.push((d.from, d.to, least));
         } else if least > 0 {
             return None;
         }
     }
-    Some(())
+    Some(delays)
+}
+
+/// The same over stages and slots, for every path: sums over slots alone would lose a stage at
+/// each step.
+pub(crate) fn encode(e: &mut Encoding) {
+    let Some(paths) = longest_paths(e.problem, e.question.interval) else {
+        e.engine.clause([]);
+        return;
+    };
+    for (u, row) in paths.iter().enumerate() {
+        for (v, &least) in row.iter().enumerate() {
+            if u != v && is_path(least) {
+                e.require_later(&[], OpId::new(u), OpId::new(v), least);
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! A register result read on another group arrives `handoff(u)` cycles later; a loop-carried one
 //! stays on its group.
 
-use crate::encoding::{Candidate, Encoding};
+use crate::encoding::{Anchor, Candidate, Encoding};
 use twill_graph::{Dependence, LoopGraph, Words};
 
 pub(super) fn encode(e: &mut Encoding) {
@@ -13,7 +13,7 @@ pub(super) fn encode(e: &mut Encoding) {
             continue;
         }
         let handoff = e.problem.graph().operation(d.from).handoff;
-        let later = e.at_least(d.from, d.to, (d.delay + handoff).0);
+        let later = e.at_least(Anchor::Issue(d.from), Anchor::Issue(d.to), (d.delay + handoff).0);
         e.engine.clause([same, later]);
     }
 }

@@ -2,7 +2,7 @@
 //! register file.
 
 use super::cumulative::{Cover, Item, Place, Pool, When};
-use crate::encoding::{Candidate, Encoding, node};
+use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
 use twill_graph::{GroupId, GroupRole, Liveness, OpId, Storage};
 
@@ -13,12 +13,12 @@ pub(super) fn values(e: &Encoding, amount: impl Fn(Storage) -> Option<u64>) -> V
     let mut items = Vec::new();
     for v in graph.op_ids() {
         let Some(weight) = amount(graph.operation(v).storage).filter(|w| *w > 0) else { continue };
-        let start = Place { node: node(v), offset: 0 };
+        let start = Place { anchor: Anchor::Issue(v), offset: 0 };
         let uses: Vec<(i64, Place)> = graph
             .uses(v)
             .map(|d| {
                 let distance = i64::from(d.distance);
-                (distance, Place { node: node(d.to), offset: distance * interval + d.hold.0 })
+                (distance, Place { anchor: Anchor::Issue(d.to), offset: distance * interval + d.hold.0 })
             })
             .collect();
         if uses.is_empty() {
@@ -31,13 +31,13 @@ pub(super) fn values(e: &Encoding, amount: impl Fn(Storage) -> Option<u64>) -> V
         }
         // The paper's straight line of N copies: uses beyond it do not count, but the last copy of
         // a carried value lives to the end.
-        let stages = i64::from(e.question.stages);
+        let stages = i64::from(e.question.stages.most().unwrap_or(1));
         for copy in 0..stages {
             let shifted = |p: Place| Place { offset: p.offset + copy * interval, ..p };
             let inside = uses.iter().filter(|(distance, _)| copy + distance < stages);
             let mut ends: Vec<(Place, When)> = inside.map(|&(_, end)| (shifted(end), When::Always)).collect();
             if copy == stages - 1 && uses.iter().any(|(distance, _)| *distance > 0) {
-                ends.push((Place { node: e.length_node(), offset: copy * interval }, When::Always));
+                ends.push((Place { anchor: Anchor::Length, offset: copy * interval }, When::Always));
             }
             if !ends.is_empty() {
                 items.push(item(shifted(start), ends, false));
@@ -53,7 +53,7 @@ pub(super) fn copies(e: &Encoding, item: Item) -> Vec<Item> {
         return vec![item];
     }
     let shift = |p: Place, copy: i64| Place { offset: p.offset + copy * e.question.interval, ..p };
-    (0..i64::from(e.question.stages))
+    (0..i64::from(e.question.stages.most().unwrap_or(1)))
         .map(|copy| Item {
             start: shift(item.start, copy),
             ends: item.ends.iter().map(|&(end, when)| (shift(end, copy), when)).collect(),
@@ -78,8 +78,8 @@ pub(super) fn prepare(e: &mut Encoding) {
             let item = Item {
                 owner: d.to,
                 weight: graph.operation(d.from).register_words().0,
-                start: Place { node: node(d.to), offset: 0 },
-                ends: vec![(Place { node: node(d.to), offset: consumer.span().0 }, When::Always)],
+                start: Place { anchor: Anchor::Issue(d.to), offset: 0 },
+                ends: vec![(Place { anchor: Anchor::Issue(d.to), offset: consumer.span().0 }, When::Always)],
                 when: When::Apart(d.from, d.to),
                 repeats: true,
             };

@@ -4,7 +4,7 @@
 //! sums, checked on candidates.
 
 use super::cumulative::{Item, Place, Pool, When};
-use crate::encoding::{Candidate, Encoding, node};
+use crate::encoding::{Anchor, Candidate, Encoding};
 use twill_graph::{OpId, Problem, Reservation, UnitId};
 
 /// An operation that meets its own next iteration on a unit at this interval.
@@ -59,8 +59,8 @@ pub(super) fn encode(e: &mut Encoding) {
             let items = holders.iter().map(|(op, r)| Item {
                 owner: *op,
                 weight: 1,
-                start: Place { node: node(*op), offset: r.start.0 },
-                ends: vec![(Place { node: node(*op), offset: r.start.0 + r.cycles.0 }, When::Always)],
+                start: Place { anchor: Anchor::Issue(*op), offset: r.start.0 },
+                ends: vec![(Place { anchor: Anchor::Issue(*op), offset: r.start.0 + r.cycles.0 }, When::Always)],
                 when: When::Always,
                 repeats: true,
             });

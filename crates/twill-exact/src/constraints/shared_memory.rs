@@ -3,7 +3,7 @@
 
 use super::cumulative::{Item, Place, Pool, When};
 use super::registers::{copies, values};
-use crate::encoding::{Candidate, Encoding, node};
+use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::{Dependence, OpId, Problem, Storage};
@@ -43,11 +43,11 @@ pub(super) fn prepare(e: &mut Encoding) {
             .filter(|d| d.from == u && d.distance == 0)
             .map(|d| {
                 let offset = graph.operation(d.to).completion().0;
-                (Place { node: node(d.to), offset }, When::Apart(u, d.to))
+                (Place { anchor: Anchor::Issue(d.to), offset }, When::Apart(u, d.to))
             })
             .collect();
         if !ends.is_empty() {
-            let start = Place { node: node(u), offset: 0 };
+            let start = Place { anchor: Anchor::Issue(u), offset: 0 };
             let item =
                 Item { owner: u, weight: 4 * op.register_words().0, start, ends, when: When::Always, repeats: true };
             items.extend(copies(e, item));
@@ -134,7 +134,7 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
             // transfer + (t_last + δI + completion) − (t_first + δI) > (slots − 1) I
             let shift = (i64::from(last.distance) - i64::from(first.distance)) * interval;
             let least = (slots - 1) * interval - transfer - graph.operation(last.to).completion().0 - shift + 1;
-            let apart = e.at_least(first.to, last.to, least);
+            let apart = e.at_least(Anchor::Issue(first.to), Anchor::Issue(last.to), least);
             e.engine.clause([!apart, literal]);
         }
     }

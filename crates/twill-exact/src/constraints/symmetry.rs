@@ -3,13 +3,13 @@
 //! Swapping two sub-tiles of a schedule gives a schedule of equal value, so it is enough to look at
 //! those in which the first operation of sub-tile `i` issues no later than that of `i + 1`.
 
-use crate::encoding::Encoding;
+use crate::encoding::{Anchor, Encoding};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{LoopGraph, OpId, Operation};
 
 pub(super) fn encode(e: &mut Encoding) {
     for (first, second) in interchangeable(e.problem.graph()) {
-        let ordered = e.at_least(first, second, 0);
+        let ordered = e.at_least(Anchor::Issue(first), Anchor::Issue(second), 0);
         e.engine.clause([ordered]);
     }
 }

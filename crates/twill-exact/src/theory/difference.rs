@@ -12,7 +12,7 @@ use batsat::Lit;
 pub(crate) struct Node(u32);
 
 impl Node {
-    pub(crate) fn new(index: usize) -> Self {
+    pub(crate) const fn new(index: usize) -> Self {
         Node(index as u32)
     }
 

@@ -1,0 +1,259 @@
+//! A machine, and the amounts that follow from it directly.
+
+use crate::document::Node;
+use crate::error::MachineError;
+use crate::nearest::nearest;
+use crate::operation::Element;
+use crate::provenance::Row;
+use crate::rule::{Rule, RuleName};
+use crate::{builtin, extends, read};
+use std::collections::BTreeMap;
+use std::path::Path;
+use twill_graph::{Bytes, Columns, Cycles, Execution, Resources, Words};
+
+/// A machine description.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) architecture: String,
+    pub(crate) chip: Chip,
+    pub(crate) resources: Resources,
+    pub(crate) tensor_lanes: Option<u64>,
+    pub(crate) tensor_core: TensorCore,
+    pub(crate) sub_tile_rows: u64,
+    pub(crate) row_statistic_copies: u64,
+    pub(crate) handoff: f64,
+    pub(crate) handoff_per_kb: f64,
+    pub(crate) transfer_latency: Cycles,
+    pub(crate) rules: BTreeMap<RuleName, Rule>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) document: Node,
+}
+
+/// Facts about the whole chip, and limits of a thread block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chip {
+    /// Streaming multiprocessors.
+    pub streaming_multiprocessors: u64,
+    /// Clock of the streaming multiprocessors under load.
+    pub clock_mhz: f64,
+    /// Global memory.
+    pub memory_gb: f64,
+    /// Bandwidth of the global memory.
+    pub memory_gb_per_s: f64,
+    /// Second-level cache.
+    pub l2_mb: f64,
+    /// Most warps that are resident on one streaming multiprocessor.
+    pub warps: u64,
+    /// Most threads of a thread block.
+    pub threads_per_block: u64,
+    /// Named barriers of a thread block.
+    pub named_barriers: u64,
+}
+
+/// A memory that tile operations read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// The register file.
+    Registers,
+    /// Shared memory.
+    Shared,
+    /// Tensor memory.
+    Tensor,
+}
+
+impl Memory {
+    /// All of them.
+    pub const ALL: [Memory; 3] = [Memory::Registers, Memory::Shared, Memory::Tensor];
+
+    /// Its name in machine files.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Memory::Registers => "registers",
+            Memory::Shared => "shared_memory",
+            Memory::Tensor => "tensor_memory",
+        }
+    }
+}
+
+/// The tensor core and its instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorCore {
+    /// The functional unit it is.
+    pub unit: String,
+    /// Whether the issuing warps execute a matrix multiply (`mma.sync`) or only start it (`wgmma`, `tcgen05.mma`).
+    pub execution: Execution,
+    /// Warps that issue it together: 1 or 4.
+    pub issue_width: u32,
+    /// Where the accumulator stands.
+    pub accumulator: Memory,
+    /// Where the left operand (rows × depth) may stand.
+    pub left_operand: Vec<Memory>,
+    /// Where the right operand (depth × columns) may stand.
+    pub right_operand: Vec<Memory>,
+    /// Rows of one instruction.
+    pub instruction_rows: u64,
+    /// Columns of one instruction are a multiple of this.
+    pub instruction_columns: u64,
+    /// Most columns of one instruction.
+    pub instruction_columns_maximum: u64,
+    /// Bytes of one instruction along the depth.
+    pub instruction_depth_bytes: u64,
+    /// Cycles from the end of the occupancy until the result can be read.
+    pub additional_latency: Cycles,
+    pub(crate) rates: BTreeMap<Element, f64>,
+}
+
+impl TensorCore {
+    /// Floating-point operations (two a product) a cycle; `None` for types that it does not multiply.
+    pub fn flop_per_cycle(&self, element: Element) -> Option<f64> {
+        self.rates.get(&element).copied()
+    }
+
+    /// The types that it multiplies.
+    pub fn elements(&self) -> impl Iterator<Item = Element> + '_ {
+        self.rates.keys().copied()
+    }
+
+    /// Depth of one instruction: 16 for 16-bit types.
+    pub fn instruction_depth(&self, element: Element) -> u64 {
+        (self.instruction_depth_bytes * 8 / u64::from(element.bits())).max(1)
+    }
+}
+
+/// Whether it is a path rather than the name of a built-in machine.
+pub(crate) fn is_path(name: &str) -> bool {
+    name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "toml")
+}
+
+impl Machine {
+    /// A built-in machine by its name, or a file by its path (which ends in `.toml` or contains a `/`).
+    ///
+    /// # Errors
+    /// The first that [`check`](crate::check) would report.
+    pub fn load(name_or_path: &str) -> Result<Machine, MachineError> {
+        if !is_path(name_or_path) {
+            return Machine::builtin(name_or_path);
+        }
+        let text = std::fs::read_to_string(name_or_path)
+            .map_err(|e| MachineError::Unreadable { file: name_or_path.to_owned(), kind: e.kind() })?;
+        first(read::machine(&text, &extends::Origin::file(name_or_path)), name_or_path)
+    }
+
+    /// A machine that comes with Twill.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn builtin(name: &str) -> Result<Machine, MachineError> {
+        match builtin::find(name) {
+            Some((name, text)) => first(read::machine(text, &extends::Origin::Builtin(name)), name),
+            None => Err(MachineError::UnknownMachine {
+                name: name.to_owned(),
+                known: builtin::names().collect(),
+                nearest: nearest(name, builtin::names()),
+            }),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is, in a line.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The compiler's target: `sm_90a`.
+    pub fn architecture(&self) -> &str {
+        &self.architecture
+    }
+
+    /// Facts about the whole chip.
+    pub fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    /// What the schedulers need to know.
+    pub fn resources(&self) -> Resources {
+        self.resources.clone()
+    }
+
+    /// The tensor core and its instruction.
+    pub fn tensor_core(&self) -> &TensorCore {
+        &self.tensor_core
+    }
+
+    /// Whether it has tensor memory.
+    pub fn has_tensor_memory(&self) -> bool {
+        self.resources.tensor_memory > Columns(0)
+    }
+
+    /// Rows of the tile that one warp group works on: what a loop is cut into along M.
+    pub fn sub_tile_rows(&self) -> u64 {
+        self.sub_tile_rows
+    }
+
+    /// Threads that hold a copy of a row's statistic (maximum, sum) because they share the row.
+    pub fn row_statistic_copies(&self) -> u64 {
+        self.row_statistic_copies
+    }
+
+    /// Register words of a tile, narrow elements packed: `⌈elements · element_bits / 32⌉`.
+    pub fn register_words(&self, elements: u64, element_bits: u32) -> Words {
+        Words(elements.saturating_mul(element_bits.into()).div_ceil(32))
+    }
+
+    /// Register words of one 32-bit value a row: every thread that shares the row has a copy.
+    pub fn row_statistic_words(&self, rows: u64) -> Words {
+        Words(rows.saturating_mul(self.row_statistic_copies))
+    }
+
+    /// Bytes of a tile in shared or global memory: `⌈elements · element_bits / 8⌉`.
+    pub fn bytes(&self, elements: u64, element_bits: u32) -> Bytes {
+        Bytes(elements.saturating_mul(element_bits.into()).div_ceil(8))
+    }
+
+    /// Columns of a tile in tensor memory: as many 32-bit words as a row takes, for every full set of lanes.
+    /// Zero where there is no tensor memory.
+    pub fn tensor_columns(&self, rows: u64, columns: u64, element_bits: u32) -> Columns {
+        let sets = self.tensor_lanes.map_or(0, |lanes| rows.div_ceil(lanes));
+        Columns(columns.saturating_mul(element_bits.into()).div_ceil(32).saturating_mul(sets))
+    }
+
+    /// Cycles to pass register words to another warp group through shared memory:
+    /// `round(base + per KB · words · 4 / 1024)`.
+    pub fn handoff(&self, words: Words) -> Cycles {
+        let cycles = self.handoff + self.handoff_per_kb * (words.0 as f64 * 4.0 / 1024.0);
+        Cycles(cycles.round() as i64)
+    }
+
+    /// Cycles to pass one 32-bit value a row to another warp group: one copy of each goes through shared memory.
+    pub fn row_statistic_handoff(&self, rows: u64) -> Cycles {
+        self.handoff(Words(rows))
+    }
+
+    /// Cycles from the issue of a load from global memory to its arrival, which a ring must hide.
+    pub fn transfer_latency(&self) -> Cycles {
+        self.transfer_latency
+    }
+
+    /// Every number, with its unit, provenance and source, in the order of the file format.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter()
+    }
+
+    pub(crate) fn rule(&self, name: RuleName) -> Option<&Rule> {
+        self.rules.get(&name)
+    }
+}
+
+/// The first of several errors.
+fn first(result: Result<Machine, Vec<MachineError>>, file: &str) -> Result<Machine, MachineError> {
+    result.map_err(|errors| {
+        let none = MachineError::Unreadable { file: file.to_owned(), kind: std::io::ErrorKind::InvalidData };
+        errors.into_iter().next().unwrap_or(none)
+    })
+}
