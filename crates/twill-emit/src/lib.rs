@@ -1,1 +1,24 @@
-//! (empty)
+//! From a verified schedule to code.
+//!
+//! A schedule says when each operation issues; code has no clock. [`Program`] is the step between
+//! them: for each warp group the order in which it issues, waits and signals, as a prologue, a loop
+//! and an epilogue, and the buffers and barriers through which groups pass values. Every emitter
+//! prints a `Program`; [`pseudocode`] prints it for people.
+
+mod build;
+mod events;
+mod order;
+pub mod program;
+mod pseudocode;
+mod reads;
+mod storage;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod interpreter;
+#[cfg(test)]
+mod tests;
+
+pub use program::Program;
+pub use pseudocode::pseudocode;

@@ -14,6 +14,7 @@ use crate::objective::Caps;
 use crate::theory::{Bound, NO_PATH, Node};
 use batsat::Lit;
 use std::collections::HashMap;
+use std::rc::Rc;
 use twill_graph::{Dependence, GroupId, GroupRole, OpId, Problem};
 
 /// What to ask.
@@ -67,6 +68,8 @@ pub(crate) struct Encoding<'p> {
     pub(crate) channels: Vec<Lit>,
     same: HashMap<(OpId, OpId), Lit>,
     later: HashMap<Later, Lit>,
+    /// What [`Encoding::forbid_offsets`] was told.
+    pub(crate) forbidden: Vec<ForbiddenOffsets>,
     pub(crate) storage: Storage,
     pub(crate) caps: Caps,
 }
@@ -83,6 +86,24 @@ pub(crate) struct Candidate {
     pub(crate) groups: Vec<GroupId>,
     /// `max (t + span)`.
     pub(crate) length: i64,
+    assignment: Rc<Assignment>,
+}
+
+impl Candidate {
+    /// Whether a literal holds.
+    pub(crate) fn holds(&self, literal: Lit) -> bool {
+        self.assignment.holds(literal)
+    }
+}
+
+/// If all conditions hold, `(t_to − t_from) mod I` is not in `[first, end)`.
+#[derive(Clone, Debug)]
+pub(crate) struct ForbiddenOffsets {
+    pub(crate) conditions: Vec<Lit>,
+    pub(crate) from: OpId,
+    pub(crate) to: OpId,
+    pub(crate) first: i64,
+    pub(crate) end: i64,
 }
 
 /// The answer to a question.
@@ -119,6 +140,7 @@ impl<'p> Encoding<'p> {
             channels: Vec::new(),
             same: HashMap::new(),
             later: HashMap::new(),
+            forbidden: Vec::new(),
             storage: Storage::default(),
             caps: Caps::default(),
         };
@@ -261,6 +283,7 @@ impl<'p> Encoding<'p> {
             self.engine.clause(conditions.iter().map(|&c| !c));
             return;
         }
+        self.forbidden.push(ForbiddenOffsets { conditions: conditions.to_vec(), from, to, first, end });
         let (a, b) = (issue(from), issue(to));
         let (least, most) = (self.engine.least(a, b), -self.engine.least(b, a));
         // Copies k whose forbidden range [first + kI, end − 1 + kI] meets [least, most].
@@ -299,7 +322,7 @@ impl<'p> Encoding<'p> {
                 Answer::Unsatisfiable => return Reply::None,
                 Answer::Stopped => return Reply::Stopped,
                 Answer::Satisfiable(assignment) => {
-                    let candidate = self.candidate(&assignment);
+                    let candidate = self.candidate(assignment);
                     if !self.question.joint || !constraints::refine(self, &candidate) {
                         return Reply::Found(candidate);
                     }
@@ -308,7 +331,7 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    fn candidate(&self, assignment: &Assignment) -> Candidate {
+    fn candidate(&self, assignment: Assignment) -> Candidate {
         let graph = self.problem.graph();
         let interval = self.question.interval;
         let time = |op| match self.question.stages {
@@ -318,7 +341,7 @@ impl<'p> Encoding<'p> {
         let times: Vec<i64> = graph.op_ids().map(time).collect();
         let group = |row: &Vec<Lit>| GroupId::new(row.iter().position(|&x| assignment.holds(x)).unwrap_or(0));
         let length = graph.op_ids().map(|op| times[op.index()] + graph.operation(op).span().0).max().unwrap_or(0);
-        Candidate { times, groups: self.assigned.iter().map(group).collect(), length }
+        Candidate { times, groups: self.assigned.iter().map(group).collect(), length, assignment: Rc::new(assignment) }
     }
 }
 

@@ -18,12 +18,14 @@
 //! ```
 
 mod bounds;
+mod compact;
 mod constraints;
 mod encoding;
 mod engine;
 mod extract;
 mod limits;
 mod modulo;
+mod normalise;
 mod objective;
 mod query;
 mod search;
@@ -31,4 +33,5 @@ mod structure;
 mod theory;
 
 pub use limits::Budget;
+pub use normalise::{NormaliseError, Normalised, normalise};
 pub use search::{Progress, SearchOptions, schedule};

@@ -1,6 +1,7 @@
 //! The search for the least initiation interval, and what is proved on the way.
 
 use crate::bounds;
+use crate::compact;
 use crate::extract;
 use crate::limits::{Budget, Meter};
 use crate::modulo::{self, Modulo};
@@ -237,6 +238,7 @@ impl<'p> Search<'p, '_> {
         let (candidate, mut values) =
             objective::improve(&mut encoding, candidate, least_length, &self.meter, self.options.objective_work);
         values.insert(0, ObjectiveValue { level: ObjectiveLevel::Stages, value: stages, proved: fewest_stages });
+        let candidate = compact::compact(&encoding, candidate);
         (extract::schedule(&encoding, &candidate), values)
     }
 

@@ -1,1 +1,64 @@
-//! (empty)
+//! What a schedule looks like, for a terminal: headline, timelines, tables.
+//!
+//! [`text`] renders a report of a search in the manner of `llvm-mca`: what was reached and what
+//! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
+//! as they overlap, then tables of operations, registers, memories and the search itself.
+
+mod headline;
+mod ink;
+mod liveness;
+mod operations;
+mod search;
+mod steady;
+mod storage;
+mod table;
+mod timeline;
+mod unroll;
+mod words;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod tests;
+
+use ink::Page;
+use twill_check::Verified;
+use twill_graph::{Problem, Report, Schedule};
+
+/// How to lay out a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Columns of the terminal; less than 40 is taken as 40.
+    pub width: usize,
+    /// Whether to use ANSI colours.
+    pub color: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        TextOptions { width: 100, color: false }
+    }
+}
+
+/// The least width that a report is laid out for.
+const LEAST_WIDTH: usize = 40;
+
+/// A report as text, no line of it wider than `options.width` (or 40, if that is more).
+pub fn text(problem: &Problem, report: &Report<Verified<Schedule>>, options: TextOptions) -> String {
+    render(problem, report, options)
+}
+
+/// [`text`] of a claim or of a verified schedule.
+fn render<S: AsRef<Schedule>>(problem: &Problem, report: &Report<S>, options: TextOptions) -> String {
+    let mut page = Page::new(options.width.max(LEAST_WIDTH), options.color);
+    headline::write(&mut page, problem, report);
+    if let Some(schedule) = report.outcome.schedule().map(AsRef::as_ref) {
+        steady::write(&mut page, problem, schedule);
+        unroll::write(&mut page, problem, schedule);
+        steady::write_utilisation(&mut page, problem, schedule);
+        operations::write(&mut page, problem, schedule);
+        storage::write(&mut page, problem, schedule);
+    }
+    search::write(&mut page, report);
+    page.finish()
+}

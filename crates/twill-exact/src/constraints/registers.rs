@@ -170,6 +170,25 @@ fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> b
     broken
 }
 
+/// Whether all groups get what they need.
+pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
+    let resources = e.problem.resources();
+    let fixed = |role| match role {
+        GroupRole::VariableLatency => resources.variable_latency_group,
+        GroupRole::Issue => resources.issue_group,
+        GroupRole::Compute => None,
+    };
+    let fixed_fit = e.problem.group_ids().zip(e.problem.groups()).all(|(group, pooled)| {
+        fixed(pooled.role).is_none_or(|f| {
+            let peak = e.storage.registers.peak(e, candidate, on(candidate, group));
+            peak <= resources.tile_words(f.warps, f.registers_per_thread)
+        })
+    });
+    let needed = needed(e, candidate);
+    let cost: u64 = needed.iter().filter_map(|n| n.1).map(|r| resources.compute_group_cost(r)).sum();
+    fixed_fit && needed.iter().all(|n| n.1.is_some()) && cost <= resources.compute_register_budget()
+}
+
 /// All groups together.
 fn register_file(e: &mut Encoding, candidate: &Candidate) -> bool {
     let resources = e.problem.resources();

@@ -82,3 +82,8 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     }
     broken
 }
+
+/// Whether units with several instances have enough of them.
+pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
+    e.storage.units.iter().all(|pool| pool.peak(e, candidate, |_| true) <= pool.capacity)
+}

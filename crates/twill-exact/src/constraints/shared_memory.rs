@@ -141,3 +141,14 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
     ring.deeper.insert(slots, literal);
     literal
 }
+
+/// Bytes in use at most, with reserved ones and rings.
+pub(crate) fn peak(e: &Encoding, candidate: &Candidate) -> u64 {
+    let slots = |ring: &RingLoad| {
+        let depth = ring_depth(e.problem, ring.load, &candidate.times, e.question.interval);
+        ring.bytes.saturating_mul(u64::try_from(depth).unwrap_or(u64::MAX))
+    };
+    let rings = e.storage.rings.iter().map(slots).fold(0, u64::saturating_add);
+    let live = e.storage.shared.peak(e, candidate, |_| true);
+    e.problem.graph().reserved().shared.0.saturating_add(rings).saturating_add(live)
+}

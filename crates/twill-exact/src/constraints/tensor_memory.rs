@@ -24,3 +24,8 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     e.storage.tensor = pool;
     !covers.is_empty()
 }
+
+/// Columns in use at most, with those reserved.
+pub(crate) fn peak(e: &Encoding, candidate: &Candidate) -> u64 {
+    e.problem.graph().reserved().tensor.0 + e.storage.tensor.peak(e, candidate, |_| true)
+}

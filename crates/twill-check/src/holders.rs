@@ -1,0 +1,76 @@
+//! Who holds how much of a unit or memory, and when: the place of a violation.
+
+use std::fmt;
+use twill_graph::Cycles;
+
+/// A time in the replayed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Cycle within the initiation interval.
+    pub slot: Cycles,
+    /// First such cycle, counted from the start of iteration 0; absent when so many copies overlap
+    /// that only the steady state was replayed.
+    pub cycle: Option<Cycles>,
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cycle {
+            Some(cycle) => write!(f, "cycle {cycle} (slot {})", self.slot),
+            None => write!(f, "slot {}", self.slot),
+        }
+    }
+}
+
+/// What an operation holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// A functional unit.
+    Unit,
+    /// The storage of its result.
+    Result,
+    /// Registers on another group, for a consumer there.
+    Operand,
+    /// A hand-off buffer in shared memory.
+    Handoff,
+    /// Its warps.
+    Warps,
+}
+
+/// One operation's part in a sum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The operation.
+    pub operation: String,
+    /// What it holds.
+    pub held: Held,
+    /// How many copies of it, of different iterations.
+    pub copies: u64,
+    /// All of them together.
+    pub amount: u64,
+}
+
+/// The parts of a sum, the largest first; small ones may be left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holders(pub Vec<Holder>);
+
+impl fmt::Display for Holders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("no values");
+        }
+        for (i, holder) in self.0.iter().enumerate() {
+            let what = match holder.held {
+                Held::Unit | Held::Result | Held::Warps => "",
+                Held::Operand => " as operand",
+                Held::Handoff => " for hand-off",
+            };
+            let separator = if i == 0 { "" } else { ", " };
+            write!(f, "{separator}`{}`{what} {}", holder.operation, holder.amount)?;
+            if holder.copies > 1 {
+                write!(f, " in {} copies", holder.copies)?;
+            }
+        }
+        Ok(())
+    }
+}

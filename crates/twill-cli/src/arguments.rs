@@ -1,0 +1,218 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Optimal software pipelines and warp specialisation for Triton kernels, proved.
+#[derive(Debug, Parser)]
+#[command(name = "twill", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find the optimal schedule of a kernel's loop, with its proof.
+    Schedule(ScheduleArguments),
+    /// Replay a schedule from its JSON, independently of the solver.
+    Check(CheckArguments),
+    /// List the built-in loop graphs, or print one as JSON.
+    Kernels(KernelsArguments),
+    /// List, show and check machine descriptions.
+    Machine(MachineArguments),
+    /// Print the JSON Schema of a text format.
+    Schema(SchemaArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 proven optimal, 1 error, 2 infeasible (proved), 3 stopped by a budget with the best known and its bound."
+)]
+pub(crate) struct ScheduleArguments {
+    /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
+    pub(crate) input: String,
+    /// Machine: a built-in name or a path to a machine file [default: the graph's own; h100 for TTIR].
+    #[arg(long, short)]
+    pub(crate) machine: Option<String>,
+    /// Kernel function, where the TTIR holds several.
+    #[arg(long)]
+    pub(crate) kernel: Option<String>,
+    /// Which of the kernel's innermost loops, counted from 0 [default: each by itself].
+    #[arg(long = "loop", value_name = "INDEX")]
+    pub(crate) loop_index: Option<usize>,
+    /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sub_tiles: Option<u32>,
+    /// Keep multiply and add apart instead of contracting them as ptxas does.
+    #[arg(long)]
+    pub(crate) no_contract: bool,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Write to a file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Columns of text output [default: the terminal's, or 100].
+    #[arg(long)]
+    pub(crate) width: Option<usize>,
+    /// Colour in text output.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Most compute groups, instead of the machine's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) compute_groups: Option<u32>,
+    /// Largest initiation interval to try, in cycles.
+    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) max_interval: Option<i64>,
+    /// Stop after so many seconds with the best known.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) time_limit: Option<f64>,
+    /// Stop after so many units of work (about a million a second; reproducible).
+    #[arg(long, value_name = "UNITS")]
+    pub(crate) work_limit: Option<u64>,
+    /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
+    #[arg(long, value_name = "U", default_value_t = 0)]
+    pub(crate) normalise: u32,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    /// Say nothing of progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Readings of the model (docs/model.md).
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArguments {
+    /// Whose reading to start from.
+    #[arg(long, value_enum, default_value_t = Model::Twill)]
+    pub(crate) model: Model,
+    /// Synchronous operations of one group do not overlap.
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub(crate) exclusive_issue: Option<Switch>,
+    /// A register value read on another group takes registers there too.
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub(crate) consumer_registers: Option<Switch>,
+    /// Register values may be read on another warp group.
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub(crate) cross_group_registers: Option<Switch>,
+    /// How long an operation keeps its group from waiting.
+    #[arg(long, value_enum)]
+    pub(crate) concurrency_window: Option<Window>,
+    /// How live values are counted.
+    #[arg(long, value_enum)]
+    pub(crate) liveness: Option<LivenessArgument>,
+    /// Which numbers of stages are tried at each interval.
+    #[arg(long, value_enum)]
+    pub(crate) stage_window: Option<StageWindowArgument>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Model {
+    /// Ours.
+    Twill,
+    /// The paper's (arXiv 2512.18134).
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Window {
+    /// One cycle for asynchronous operations.
+    Issue,
+    /// All cycles of every operation.
+    Literal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LivenessArgument {
+    /// All that is live in the steady state.
+    Folded,
+    /// As the paper counts.
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StageWindowArgument {
+    /// All.
+    Complete,
+    /// As many as the modulo schedule without warps has.
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Timeline and tables.
+    Text,
+    /// The schedule with its problem; an array of them for several loops.
+    Json,
+    /// The pipelined program of each warp group.
+    Pseudocode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// A schedule, as `twill schedule --format json` writes it.
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelsArguments {
+    /// The graph to print.
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MachineArguments {
+    #[command(subcommand)]
+    pub(crate) command: MachineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MachineCommand {
+    /// List the machines that come with Twill.
+    List,
+    /// Show every number of a machine, with where it comes from.
+    Show {
+        /// A built-in name or a path to a machine file.
+        name: String,
+    },
+    /// Report everything that is wrong with a machine file.
+    Check {
+        /// The machine file.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArguments {
+    /// Which format.
+    #[arg(value_enum)]
+    pub(crate) format: SchemaFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFormat {
+    /// Loop graphs.
+    Graph,
+    /// Schedules.
+    Schedule,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if value > 0.0 && value <= 1e9 { Ok(value) } else { Err("must be above 0 and at most 1e9".into()) }
+}

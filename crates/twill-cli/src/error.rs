@@ -1,0 +1,56 @@
+//! What can go wrong, in terms of files and names that the user gave.
+
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    #[error("cannot read {}: {error}", path.display())]
+    Read { path: PathBuf, error: io::Error },
+    #[error("cannot write {}: {error}", path.display())]
+    Write { path: PathBuf, error: io::Error },
+    #[error("cannot write to standard output: {0}")]
+    Output(io::Error),
+    #[error("{path}: not text: byte {offset} is not UTF-8; Twill reads TTIR (.ttir) and loop graphs (.json)")]
+    NotText { path: String, offset: usize },
+    #[error("`{input}` is neither a file nor a built-in graph; built-in graphs: {known}")]
+    UnknownInput { input: String, known: String },
+    #[error("no built-in graph is named `{name}`; there are: {known}")]
+    UnknownKernel { name: String, known: String },
+    #[error("{input}: the graph does not name a machine; choose one with --machine (twill machine list)")]
+    NoMachine { input: String },
+    #[error("{input}: --{option} is for kernels in TTIR; a loop graph has its tiles and loop already")]
+    OnlyForKernels { input: String, option: &'static str },
+    #[error("{input}: there is no loop {index}; the kernel has {count}, counted from 0")]
+    NoSuchLoop { input: String, index: usize, count: usize },
+    #[error(transparent)]
+    Machine(#[from] twill_machine::MachineError),
+    #[error("{}", lines(.0))]
+    MachineFile(Vec<twill_machine::MachineError>),
+    #[error(transparent)]
+    Triton(#[from] twill_triton::Error),
+    #[error(transparent)]
+    Format(#[from] twill_graph::format::FormatError),
+    #[error("{input}: {error}")]
+    Problem { input: String, error: twill_graph::ProblemError },
+    #[error("{input}: {error}")]
+    Normalise { input: String, error: twill_exact::NormaliseError },
+    #[error(
+        "the schedule found for {input} does not survive its replay; this is a defect of Twill, please report it:\n{error}"
+    )]
+    Defect { input: String, error: twill_check::Rejected },
+    #[error("{path}: {error}")]
+    Rejected { path: String, error: twill_check::Rejected },
+}
+
+fn lines(errors: &[twill_machine::MachineError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: ")
+}
+
+impl Error {
+    /// Whether the reader of our output went away.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

@@ -1,0 +1,157 @@
+//! From an input and a machine to scheduling problems.
+
+use crate::arguments::{
+    LivenessArgument, Model, ModelArguments, ScheduleArguments, StageWindowArgument, Switch, Window,
+};
+use crate::error::Error;
+use crate::files;
+use std::path::Path;
+use twill_graph::format::{GraphFile, MachineReference};
+use twill_graph::{ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, builtin};
+use twill_machine::Machine;
+
+/// The machine for kernels when none is asked for.
+const DEFAULT_MACHINE: &str = "h100";
+
+/// A loop to schedule.
+pub(crate) struct Posed {
+    pub(crate) problem: Problem,
+    /// What normalising the costs cost, if it was asked for.
+    pub(crate) note: Option<String>,
+}
+
+/// All loops that the arguments ask for.
+pub(crate) fn problems(arguments: &ScheduleArguments) -> Result<Vec<Posed>, Error> {
+    let path = Path::new(&arguments.input);
+    let loops = if path.exists() {
+        let text = files::read(path)?;
+        if is_graph(path, &text) {
+            let file = GraphFile::from_json(&text, &arguments.input)?;
+            vec![from_graph(arguments, file.graph()?, file.machine)?]
+        } else {
+            from_kernel(arguments, &text)?
+        }
+    } else if let Some(found) = builtin::find(&arguments.input) {
+        vec![from_graph(arguments, found.graph, found.machine)?]
+    } else if path.extension().is_some() || path.components().count() > 1 {
+        // It looks like a path: say why it cannot be read.
+        files::read(path).map(|_| Vec::new())?
+    } else {
+        return Err(Error::UnknownInput { input: arguments.input.clone(), known: known() });
+    };
+    loops.into_iter().map(|(graph, resources)| pose(arguments, graph, resources)).collect()
+}
+
+/// Names of the built-in graphs.
+pub(crate) fn known() -> String {
+    builtin::names().collect::<Vec<_>>().join(", ")
+}
+
+fn is_graph(path: &Path, text: &str) -> bool {
+    let named = |extension| path.extension().is_some_and(|e| e == extension);
+    named("json") || (!named("ttir") && text.trim_start().starts_with('{'))
+}
+
+fn from_graph(
+    arguments: &ScheduleArguments,
+    graph: LoopGraph,
+    machine: Option<MachineReference>,
+) -> Result<(LoopGraph, Resources), Error> {
+    let given = [
+        ("sub-tiles", arguments.sub_tiles.is_some()),
+        ("no-contract", arguments.no_contract),
+        ("kernel", arguments.kernel.is_some()),
+        ("loop", arguments.loop_index.is_some()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+        return Err(Error::OnlyForKernels { input: arguments.input.clone(), option });
+    }
+    let resources = match (&arguments.machine, machine) {
+        (Some(name), _) => Machine::load(name)?.resources(),
+        (None, Some(MachineReference::Name(name))) => Machine::load(&name)?.resources(),
+        (None, Some(MachineReference::Resources(resources))) => *resources,
+        (None, None) => return Err(Error::NoMachine { input: arguments.input.clone() }),
+    };
+    Ok((graph, resources))
+}
+
+fn from_kernel(arguments: &ScheduleArguments, text: &str) -> Result<Vec<(LoopGraph, Resources)>, Error> {
+    let machine = Machine::load(arguments.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
+    let kernel = match &arguments.kernel {
+        Some(name) => twill_triton::read_kernel(text, &arguments.input, name)?,
+        None => twill_triton::read(text, &arguments.input)?,
+    };
+    let loops = kernel.loops();
+    let chosen = match arguments.loop_index {
+        None => loops,
+        Some(index) => {
+            let one = loops.get(index).ok_or_else(|| Error::NoSuchLoop {
+                input: arguments.input.clone(),
+                index,
+                count: loops.len(),
+            })?;
+            std::slice::from_ref(one)
+        }
+    };
+    let options = twill_triton::Options { sub_tiles: arguments.sub_tiles, contract: !arguments.no_contract };
+    chosen.iter().map(|l| Ok((twill_triton::lower(l, &machine, &options)?, machine.resources()))).collect()
+}
+
+fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resources) -> Result<Posed, Error> {
+    let input = || arguments.input.clone();
+    if let Some(groups) = arguments.compute_groups {
+        resources.compute_groups.maximum = groups;
+    }
+    let (graph, note) = match arguments.normalise {
+        0 => (graph, None),
+        limit => {
+            let n =
+                twill_exact::normalise(&graph, limit).map_err(|error| Error::Normalise { input: input(), error })?;
+            let largest = n.costs.last_key_value();
+            let scale = largest.map_or(String::new(), |(c, s)| format!(", {c} cycles became {s}"));
+            let percent = (n.distortion - 1.0) * 100.0;
+            let note = format!(
+                "costs normalised to a sum of at most {limit}: error F = {} (proved least), ratios within {percent:.1} %{scale}",
+                n.error
+            );
+            (n.graph, Some(note))
+        }
+    };
+    let problem = Problem::new(graph, resources, model(&arguments.model))
+        .map_err(|error| Error::Problem { input: input(), error })?;
+    Ok(Posed { problem, note })
+}
+
+fn model(arguments: &ModelArguments) -> ModelOptions {
+    let mut options = match arguments.model {
+        Model::Twill => ModelOptions::default(),
+        Model::Paper => ModelOptions::paper(),
+    };
+    let set = |option: &mut bool, switch: Option<Switch>| {
+        if let Some(switch) = switch {
+            *option = switch == Switch::On;
+        }
+    };
+    set(&mut options.exclusive_issue, arguments.exclusive_issue);
+    set(&mut options.consumer_registers, arguments.consumer_registers);
+    set(&mut options.cross_group_registers, arguments.cross_group_registers);
+    if let Some(window) = arguments.concurrency_window {
+        options.concurrency_window = match window {
+            Window::Issue => ConcurrencyWindow::Issue,
+            Window::Literal => ConcurrencyWindow::Literal,
+        };
+    }
+    if let Some(liveness) = arguments.liveness {
+        options.liveness = match liveness {
+            LivenessArgument::Folded => Liveness::Folded,
+            LivenessArgument::Paper => Liveness::Paper,
+        };
+    }
+    if let Some(window) = arguments.stage_window {
+        options.stage_window = match window {
+            StageWindowArgument::Complete => StageWindow::Complete,
+            StageWindowArgument::Paper => StageWindow::Paper,
+        };
+    }
+    options
+}

@@ -1,0 +1,33 @@
+//! `twill kernels` and `twill schema`: what comes with Twill, as text.
+
+use crate::Exit;
+use crate::arguments::{KernelsArguments, SchemaArguments, SchemaFormat};
+use crate::error::Error;
+use crate::{files, input};
+use twill_graph::{builtin, format};
+
+pub(crate) fn run(arguments: &KernelsArguments) -> Result<Exit, Error> {
+    let text = match &arguments.name {
+        Some(name) => builtin::text(name)
+            .ok_or_else(|| Error::UnknownKernel { name: name.clone(), known: input::known() })?
+            .to_owned(),
+        None => {
+            let width = builtin::names().map(str::len).max().unwrap_or(0);
+            builtin::names()
+                .filter_map(builtin::find)
+                .map(|b| format!("{:width$}  {}\n", b.name, b.description))
+                .collect()
+        }
+    };
+    files::write(None, &text)?;
+    Ok(Exit::Done)
+}
+
+pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Error> {
+    let schema = match arguments.format {
+        SchemaFormat::Graph => format::graph_schema(),
+        SchemaFormat::Schedule => format::schedule_schema(),
+    };
+    files::write(None, &format!("{schema:#}\n"))?;
+    Ok(Exit::Done)
+}

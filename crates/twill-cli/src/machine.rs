@@ -1,0 +1,30 @@
+//! `twill machine`.
+
+use crate::Exit;
+use crate::arguments::{MachineArguments, MachineCommand};
+use crate::error::Error;
+use crate::files;
+use twill_machine::Machine;
+
+pub(crate) fn run(arguments: &MachineArguments) -> Result<Exit, Error> {
+    let text = match &arguments.command {
+        MachineCommand::List => list()?,
+        MachineCommand::Show { name } => Machine::load(name)?.to_string(),
+        MachineCommand::Check { file } => {
+            let path = file.display().to_string();
+            let machine = twill_machine::check(&files::read(file)?, &path).map_err(Error::MachineFile)?;
+            format!("{path}: `{}` is complete: {} numbers with their sources\n", machine.name(), machine.rows().count())
+        }
+    };
+    files::write(None, &text)?;
+    Ok(Exit::Done)
+}
+
+fn list() -> Result<String, Error> {
+    let mut text = String::new();
+    for name in twill_machine::builtin_names() {
+        let machine = Machine::builtin(name)?;
+        text += &format!("{name:5} {:8} {}\n", machine.architecture(), machine.description());
+    }
+    Ok(text)
+}

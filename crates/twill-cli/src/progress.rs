@@ -1,0 +1,61 @@
+//! Progress of a long search, for a person at a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use twill_exact::Progress;
+
+/// Searches that end sooner say nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Prints what the search is doing to standard error, on one line that is written over.
+pub(crate) struct Ticker {
+    started: Instant,
+    shown: bool,
+    enabled: bool,
+}
+
+impl Ticker {
+    pub(crate) fn new(quiet: bool) -> Ticker {
+        let enabled = !quiet && std::io::stderr().is_terminal();
+        Ticker { started: Instant::now(), shown: false, enabled }
+    }
+
+    pub(crate) fn tell(&mut self, progress: &Progress) {
+        if !self.enabled || self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let what = match progress {
+            Progress::Modulo { interval, length } => format!("without warps: I = {interval}, L = {length}"),
+            Progress::Trying { interval } => format!("trying I = {interval}"),
+            Progress::Rejected { interval } => format!("I = {interval} is impossible"),
+            Progress::Found { interval, stages } => format!("found I = {interval} with {stages} stages"),
+            Progress::Improving => "improving what follows the interval".into(),
+        };
+        self.shown = true;
+        // Nobody is hurt when progress cannot be shown.
+        let _ = write!(std::io::stderr(), "\r\x1b[2K{:6.1} s  {what}", self.started.elapsed().as_secs_f64());
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+/// A flag that Ctrl-C sets; the second Ctrl-C ends the program.
+pub(crate) fn interrupt() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    // Without a handler Ctrl-C simply ends the program.
+    let _ = ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    flag
+}

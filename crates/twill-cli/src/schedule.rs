@@ -1,0 +1,112 @@
+//! `twill schedule`.
+
+use crate::Exit;
+use crate::arguments::{Color, Format, ScheduleArguments};
+use crate::error::Error;
+use crate::files;
+use crate::input::{self, Posed};
+use crate::progress::{self, Ticker};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use twill_check::Verified;
+use twill_exact::{Budget, SearchOptions};
+use twill_graph::format::ScheduleFile;
+use twill_graph::{Cycles, Phase, Report, Schedule, Status};
+
+pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
+    let started = Instant::now();
+    let posed = input::problems(arguments)?;
+    let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
+    let interrupt = progress::interrupt();
+    let options = SearchOptions {
+        budget: Budget {
+            time: arguments.time_limit.map(Duration::from_secs_f64),
+            work: arguments.work_limit,
+            interrupt: Some(interrupt),
+        },
+        largest_interval: arguments.max_interval.map(Cycles),
+        ..SearchOptions::default()
+    };
+    let mut reports = Vec::new();
+    for one in &posed {
+        reports.push(solve(arguments, one, &options, reading)?);
+    }
+    files::write(arguments.output.as_deref(), &render(arguments, &posed, &reports))?;
+    let exit = |report: &Report<_>| match report.outcome.status() {
+        Status::Optimal => Exit::Done,
+        Status::Infeasible => Exit::Infeasible,
+        Status::Feasible | Status::Unknown => Exit::Stopped,
+    };
+    Ok(reports.iter().map(exit).max().unwrap_or(Exit::Done))
+}
+
+/// Searches, and lets nothing out that does not survive its replay.
+fn solve(
+    arguments: &ScheduleArguments,
+    posed: &Posed,
+    options: &SearchOptions,
+    reading: f64,
+) -> Result<Report<Verified<Schedule>>, Error> {
+    let mut ticker = Ticker::new(arguments.quiet);
+    let report = twill_exact::schedule(&posed.problem, options, &mut |p| ticker.tell(&p));
+    drop(ticker);
+    let started = Instant::now();
+    let verify = |schedule| twill_check::verify(&posed.problem, schedule);
+    let mut verified =
+        report.try_map(verify).map_err(|error| Error::Defect { input: arguments.input.clone(), error })?;
+    verified.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
+    verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    Ok(verified)
+}
+
+fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> String {
+    let each = posed.iter().zip(reports);
+    match arguments.format {
+        Format::Json => {
+            let mut files: Vec<ScheduleFile> = each.map(|(p, r)| ScheduleFile::new(&p.problem, r)).collect();
+            let json = match files.len() {
+                1 => files.remove(0).to_json(),
+                // Plain data always serialises.
+                _ => serde_json::to_string_pretty(&files).unwrap_or_default(),
+            };
+            json + "\n"
+        }
+        Format::Text => {
+            let options = twill_report::TextOptions { width: width(arguments), color: color(arguments) };
+            let one = |(p, r): (&Posed, _)| {
+                let note = p.note.as_ref().map_or(String::new(), |n| format!("{n}\n\n"));
+                note + &twill_report::text(&p.problem, r, options)
+            };
+            each.map(one).collect::<Vec<_>>().join("\n")
+        }
+        Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, p, r)).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+fn pseudocode(arguments: &ScheduleArguments, posed: &Posed, report: &Report<Verified<Schedule>>) -> String {
+    match report.outcome.schedule() {
+        Some(schedule) => twill_emit::pseudocode(&posed.problem, schedule),
+        // There is no program: say why instead.
+        None => {
+            let options = twill_report::TextOptions { width: width(arguments), color: false };
+            let why = twill_report::text(&posed.problem, report, options);
+            why.lines().map(|l| format!("# {l}").trim_end().to_owned() + "\n").collect()
+        }
+    }
+}
+
+fn width(arguments: &ScheduleArguments) -> usize {
+    let terminal = || terminal_size::terminal_size().map(|(w, _)| usize::from(w.0));
+    arguments.width.or_else(|| terminal().filter(|_| arguments.output.is_none())).unwrap_or(100)
+}
+
+fn color(arguments: &ScheduleArguments) -> bool {
+    match arguments.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+            arguments.output.is_none() && std::io::stdout().is_terminal() && !asked_not_to
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Who reads what, when: dependences seen from the times of a schedule.
+
+use twill_graph::{Cycles, Dependence, Execution, GroupId, LoopGraph, OpId, Operation, Problem, Schedule, Storage};
+
+/// A problem with a schedule, and the questions that are asked of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub graph: &'a LoopGraph,
+    pub schedule: &'a Schedule,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(problem: &'a Problem, schedule: &'a Schedule) -> Context<'a> {
+        Context { graph: problem.graph(), schedule }
+    }
+
+    pub(crate) fn interval(&self) -> i64 {
+        self.schedule.interval.0.max(1)
+    }
+
+    pub(crate) fn group(&self, op: OpId) -> GroupId {
+        self.schedule.placement(op).group
+    }
+
+    pub(crate) fn operation(&self, op: OpId) -> &'a Operation {
+        self.graph.operation(op)
+    }
+
+    pub(crate) fn is_asynchronous(&self, op: OpId) -> bool {
+        self.operation(op).execution == Execution::Asynchronous
+    }
+
+    /// When an operation stands in its group's order. A streaming load stands where its ring
+    /// expects it, `transfer_latency` before its first reader, between the operations that it is
+    /// ordered with.
+    pub(crate) fn time(&self, op: OpId) -> i64 {
+        let scheduled = self.schedule.placement(op).cycle.0;
+        if !self.operation(op).streaming {
+            return scheduled;
+        }
+        let Some(first) = self.graph.uses(op).map(|d| self.consumer_time(d)).min() else { return scheduled };
+        let orders = || self.graph.dependences().iter().filter(|d| !d.carries_value);
+        if orders().any(|d| d.from == op && d.to == op) {
+            return scheduled;
+        }
+        let after = orders().filter(|d| d.to == op).map(|d| {
+            let distance = self.distance(d);
+            if self.operation(d.from).streaming { scheduled } else { self.scheduled(d.from) + d.delay.0 - distance }
+        });
+        let before = orders()
+            .filter(|d| d.from == op)
+            .map(|d| if self.operation(d.to).streaming { scheduled } else { self.consumer_time(d) - d.delay.0 });
+        let earliest = after.max().unwrap_or(i64::MIN);
+        let latest = before.min().unwrap_or(i64::MAX);
+        (first - self.operation(op).transfer_latency.0).min(latest).max(earliest)
+    }
+
+    fn scheduled(&self, op: OpId) -> i64 {
+        self.schedule.placement(op).cycle.0
+    }
+
+    fn distance(&self, dependence: &Dependence) -> i64 {
+        (self.schedule.interval * dependence.distance).0
+    }
+
+    /// When the consumer of a dependence issues, in the iteration of the producer.
+    pub(crate) fn consumer_time(&self, dependence: &Dependence) -> i64 {
+        self.scheduled(dependence.to) + self.distance(dependence)
+    }
+
+    /// Value dependences from `op`.
+    pub(crate) fn uses(&self, op: OpId) -> impl Iterator<Item = &'a Dependence> + use<'a> {
+        self.graph.uses(op)
+    }
+
+    /// Whether two groups meet in a dependence.
+    pub(crate) fn crosses(&self, dependence: &Dependence) -> bool {
+        self.group(dependence.from) != self.group(dependence.to)
+    }
+
+    /// `⌈cycles / I⌉`, at least 1.
+    pub(crate) fn copies(&self, cycles: i64) -> u32 {
+        u32::try_from(Cycles(cycles).div_ceil(Cycles(self.interval())).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the unit that executes `op` signals a barrier when the result is there: TMA loads,
+    /// and tensor operations that one warp issues (`tcgen05.commit`). `wgmma` does not.
+    pub(crate) fn signals_result(&self, op: OpId) -> bool {
+        let operation = self.operation(op);
+        let outside_registers = matches!(operation.storage, Storage::Shared(_) | Storage::Tensor(_));
+        self.is_asynchronous(op) && operation.issue_width == 1 && outside_registers
+    }
+
+    /// Whether the unit that executes `op` signals a barrier when it has read its operands. TMA
+    /// stores do not.
+    pub(crate) fn signals_release(&self, op: OpId) -> bool {
+        let operation = self.operation(op);
+        self.is_asynchronous(op) && operation.issue_width == 1 && !operation.variable_latency
+    }
+
+    /// Asynchronous operations with the same queue end in the order in which a group issues them.
+    pub(crate) fn queue(&self, op: OpId) -> (GroupId, Option<&'a str>) {
+        let reservations = &self.operation(op).reservations;
+        (self.group(op), reservations.iter().rev().max_by_key(|r| r.cycles).map(|r| r.unit.as_str()))
+    }
+}

@@ -1,0 +1,62 @@
+//! The first lines: what was reached, how sure that is, and what bounds it.
+
+use crate::ink::{Ink, Line, Page, columns, elide};
+use crate::words;
+use twill_graph::{Outcome, Problem, Report, Schedule};
+
+/// Writes name, machine, status, interval, stages, length and bound.
+pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, report: &Report<S>) {
+    let graph = problem.graph();
+    let operations = words::count(graph.operations().len() as i128, "operation");
+    let machine = format!(" on {}", problem.resources().name);
+    let name = elide(graph.name(), page.width().saturating_sub(columns(&machine)));
+    let mut title = Line::of(&name, Ink::Bold).and(&machine, Ink::Plain);
+    let operations = format!(", {operations}");
+    if title.columns() + columns(&operations) <= page.width() {
+        title.push(&operations, Ink::Dim);
+    }
+    page.line(&title);
+    let lower = &report.lower_bound;
+    match &report.outcome {
+        Outcome::Optimal { schedule } => reached(page, schedule.as_ref(), "optimal: proved", Ink::Good),
+        Outcome::Feasible { schedule } => {
+            let interval = schedule.as_ref().interval;
+            let gap = words::percent(i128::from(interval.0 - lower.interval.0), i128::from(lower.interval.0));
+            let status = if interval <= lower.interval {
+                "feasible, at the bound".to_owned()
+            } else {
+                format!("feasible: at least {} is proved, gap {gap}", words::grouped(lower.interval.0))
+            };
+            reached(page, schedule.as_ref(), &status, Ink::Hue(1));
+        }
+        Outcome::Infeasible { reason } => {
+            page.paragraph(0, "No schedule exists (infeasible: proved).", Ink::Bad);
+            page.paragraph(0, &format!("Reason: {}.", words::rejection(reason)), Ink::Plain);
+        }
+        Outcome::Unknown { stopped_by } => {
+            page.paragraph(0, "No schedule was found, and none is excluded (unknown).", Ink::Bad);
+            page.paragraph(0, &format!("The search was stopped by: {stopped_by}."), Ink::Plain);
+        }
+    }
+    page.paragraph(
+        0,
+        &format!("Bound: I >= {}: {}.", words::grouped(lower.interval.0), words::bound(lower)),
+        Ink::Plain,
+    );
+    if let Some((interval, length)) = report.modulo {
+        let text = format!("Without warps: I = {}, L = {}.", words::grouped(interval.0), words::grouped(length.0));
+        page.paragraph(0, &text, Ink::Dim);
+    }
+}
+
+fn reached(page: &mut Page, schedule: &Schedule, status: &str, ink: Ink) {
+    let interval = format!("I = {} ({status})", words::count(schedule.interval.0, "cycle"));
+    page.paragraph(0, &interval, ink);
+    let text = format!(
+        "N = {}, L = {}, {} in use",
+        words::count(schedule.stages(), "overlapped iteration"),
+        words::count(schedule.length.0, "cycle"),
+        words::count(schedule.groups.len() as i128, "warp group")
+    );
+    page.paragraph(0, &text, Ink::Plain);
+}

@@ -1,0 +1,119 @@
+//! What the search found out besides the schedule: objectives, excluded intervals, times.
+
+use crate::ink::{Ink, Page};
+use crate::table::{Align, Table};
+use crate::words;
+use twill_graph::{ObjectiveLevel, Rejection, RejectionReason, Report};
+
+/// Writes objectives, rejections and the time of each phase.
+pub(crate) fn write<S>(page: &mut Page, report: &Report<S>) {
+    if !report.objectives.is_empty() {
+        page.heading("Objectives after I, in this order");
+        let mut table = Table::new().column("objective", Align::Left, 0).column("value", Align::Right, 0).column(
+            "proof",
+            Align::Left,
+            0,
+        );
+        for objective in &report.objectives {
+            table.row(vec![
+                level(objective.level).into(),
+                words::grouped(objective.value),
+                if objective.proved { "proved least".into() } else { "not proved".into() },
+            ]);
+        }
+        table.write(page);
+    }
+    if !report.rejections.is_empty() {
+        rejections(page, &report.rejections);
+    }
+    if !report.phases.is_empty() {
+        page.heading("Time");
+        let mut table = Table::new().column("phase", Align::Left, 0).column("time", Align::Right, 0);
+        for phase in &report.phases {
+            table.row(vec![phase.name.clone(), words::seconds(phase.seconds)]);
+        }
+        table.row(vec!["total".into(), words::seconds(report.phases.iter().map(|p| p.seconds).sum())]);
+        table.write(page);
+    }
+}
+
+fn level(level: ObjectiveLevel) -> &'static str {
+    match level {
+        ObjectiveLevel::Stages => "overlapped iterations N",
+        ObjectiveLevel::ComputeGroups => "compute groups",
+        ObjectiveLevel::HandoffWords => "hand-off words / 64",
+        ObjectiveLevel::Channels => "channels",
+        ObjectiveLevel::Length => "length L",
+        ObjectiveLevel::RegistersPerThread => "registers a thread",
+    }
+}
+
+/// Neighbouring rejections for the same reason.
+struct Range {
+    first: Rejection,
+    last: Rejection,
+    count: usize,
+    contiguous: bool,
+    reason: RejectionReason,
+}
+
+/// The reason with the counts of both, if it is the same reason.
+fn joined(a: &RejectionReason, b: &RejectionReason) -> Option<RejectionReason> {
+    match (a, b) {
+        (RejectionReason::Throughput { conflicts: x }, RejectionReason::Throughput { conflicts: y }) => {
+            Some(RejectionReason::Throughput { conflicts: x.saturating_add(*y) })
+        }
+        (RejectionReason::Search { conflicts: x }, RejectionReason::Search { conflicts: y }) => {
+            Some(RejectionReason::Search { conflicts: x.saturating_add(*y) })
+        }
+        _ => (a == b).then(|| a.clone()),
+    }
+}
+
+/// Which numbers of stages the search covered, if that is not all of them.
+fn stages(range: &Range) -> String {
+    match (range.first.stages, range.last.stages) {
+        (Some(a), Some(b)) => format!(" with N <= {}", a.min(b)),
+        (Some(n), None) | (None, Some(n)) => format!(" with N <= {n}"),
+        (None, None) => String::new(),
+    }
+}
+
+fn rejections(page: &mut Page, all: &[Rejection]) {
+    const MOST_RANGES: usize = 12;
+    let mut ranges: Vec<Range> = Vec::new();
+    for rejection in all {
+        if let Some(range) = ranges.last_mut()
+            && let Some(reason) = joined(&range.reason, &rejection.reason)
+        {
+            range.contiguous &= rejection.interval.0 <= range.last.interval.0.saturating_add(1);
+            range.count += 1;
+            range.last = rejection.clone();
+            range.reason = reason;
+            continue;
+        }
+        ranges.push(Range {
+            first: rejection.clone(),
+            last: rejection.clone(),
+            count: 1,
+            contiguous: true,
+            reason: rejection.reason.clone(),
+        });
+    }
+    page.heading("Excluded intervals");
+    for range in ranges.iter().take(MOST_RANGES) {
+        let (first, last) = (range.first.interval.0, range.last.interval.0);
+        let interval = match range.count {
+            1 => format!("I = {}", words::grouped(first)),
+            n if range.contiguous => {
+                format!("I = {} to {} ({n})", words::grouped(first), words::grouped(last))
+            }
+            n => format!("{n} of I = {} to {}", words::grouped(first), words::grouped(last)),
+        };
+        let text = format!("{interval}{}: {}.", stages(range), words::rejection(&range.reason));
+        page.paragraph(2, &text, Ink::Plain);
+    }
+    if ranges.len() > MOST_RANGES {
+        page.paragraph(2, &format!("… and {} more ranges.", ranges.len() - MOST_RANGES), Ink::Dim);
+    }
+}

@@ -1,0 +1,200 @@
+//! One interval of the steady state, on functional units and warp groups, and how busy the units
+//! are in it.
+
+use crate::ink::{Ink, Page, columns, elide};
+use crate::table::{Align, Table};
+use crate::timeline::{self, Axis, Bar};
+use crate::words;
+use twill_graph::{Cycles, GroupId, LoopGraph, OpId, Problem, Schedule, UnitId};
+
+/// Bars are drawn round the end of the interval at most so often.
+const MOST_WRAPS: i64 = 6;
+
+/// `S0`, `S0'` one stage later, `S0'4` four stages later.
+pub(crate) fn staged(name: &str, stage: i64) -> String {
+    match usize::try_from(stage) {
+        Ok(primes @ 0..=3) => format!("{name}{}", "'".repeat(primes)),
+        _ => format!("{name}'{stage}"),
+    }
+}
+
+/// Operations of one sub-tile share a colour.
+pub(crate) fn ink(graph: &LoopGraph, op: OpId) -> Ink {
+    graph.operation(op).sub_tile.map_or(Ink::Plain, |s| Ink::Hue(s as usize))
+}
+
+/// Label of a group in timelines.
+pub(crate) fn group_label(group: GroupId) -> String {
+    format!("group {}", group.index())
+}
+
+/// A stretch of time folded into `[0, interval)`.
+fn fold(start: i64, cycles: i64, interval: i64, bar: &Bar) -> Vec<Bar> {
+    let mut pieces = Vec::new();
+    let first = start.rem_euclid(interval);
+    let end = first.saturating_add(cycles.max(1));
+    let mut from = 0;
+    while from < end && i64::try_from(pieces.len()).unwrap_or(MOST_WRAPS) < MOST_WRAPS {
+        let begin = from.max(first);
+        let stop = end.min(from + interval);
+        pieces.push(Bar {
+            start: begin - from,
+            end: stop - from,
+            from_left: begin > first,
+            to_right: stop < end,
+            ..bar.clone()
+        });
+        from += interval;
+    }
+    // The name stands in the longest piece.
+    let longest = (0..pieces.len()).max_by_key(|&k| (pieces[k].end - pieces[k].start, std::cmp::Reverse(k)));
+    for (k, piece) in pieces.iter_mut().enumerate() {
+        if Some(k) != longest {
+            piece.label.clear();
+        }
+    }
+    pieces
+}
+
+fn bar(graph: &LoopGraph, schedule: &Schedule, op: OpId) -> Bar {
+    Bar {
+        start: 0,
+        end: 0,
+        label: staged(&graph.operation(op).name, schedule.stage(op)),
+        fill: '─',
+        ink: ink(graph, op),
+        short: false,
+        from_left: false,
+        to_right: false,
+    }
+}
+
+fn unit_bars(problem: &Problem, schedule: &Schedule, unit: UnitId) -> Vec<Bar> {
+    let graph = problem.graph();
+    let of = |op: OpId| {
+        let reservations = graph.operation(op).reservations.iter().zip(problem.units_of(op));
+        reservations.filter(move |(_, u)| **u == unit).flat_map(move |(r, _)| {
+            let start = schedule.placement(op).cycle + r.start;
+            fold(start.0, r.cycles.0, schedule.interval.0.max(1), &bar(graph, schedule, op))
+        })
+    };
+    graph.op_ids().flat_map(of).collect()
+}
+
+fn work_bars(graph: &LoopGraph, schedule: &Schedule, group: GroupId) -> Vec<Bar> {
+    let here = |op: &OpId| schedule.placement(*op).group == group && graph.operation(*op).is_synchronous();
+    let of = |op: OpId| {
+        let cycles = graph.operation(op).occupancy.0;
+        fold(schedule.slot(op).0, cycles, schedule.interval.0.max(1), &bar(graph, schedule, op))
+    };
+    graph.op_ids().filter(here).flat_map(of).collect()
+}
+
+/// Marks where a group issues asynchronous operations, as wide as their names.
+fn issue_marks(graph: &LoopGraph, schedule: &Schedule, group: GroupId, axis: &Axis) -> Vec<Bar> {
+    let here = |op: &OpId| schedule.placement(*op).group == group && !graph.operation(*op).is_synchronous();
+    let mut marks: Vec<Bar> = Vec::new();
+    for op in graph.op_ids().filter(here) {
+        let mut mark = bar(graph, schedule, op);
+        mark.label = elide(&format!("^{}", mark.label), 10);
+        // In columns, not cycles: what matters is that the names do not meet.
+        let width = columns(&mark.label);
+        let first = axis.column(schedule.slot(op).0).min(axis.columns().saturating_sub(width));
+        (mark.start, mark.end) = (first as i64, (first + width) as i64);
+        marks.push(mark);
+    }
+    marks
+}
+
+/// Units that any operation holds, in the machine's order.
+fn units_in_use(problem: &Problem) -> impl Iterator<Item = UnitId> {
+    let units = problem.resources().units.len();
+    (0..units).map(UnitId::new).filter(|u| problem.graph().op_ids().any(|op| problem.units_of(op).contains(u)))
+}
+
+/// Writes the timeline of the steady state.
+pub(crate) fn write(page: &mut Page, problem: &Problem, schedule: &Schedule) {
+    let graph = problem.graph();
+    page.heading(&format!("Steady state, I = {}", words::grouped(schedule.interval.0)));
+    let unit_name = |unit: UnitId| problem.resources().units[unit.index()].name.as_str();
+    let names = units_in_use(problem).map(|u| columns(unit_name(u)));
+    let groups = schedule.groups.iter().map(|g| columns(&group_label(g.id)) + 6);
+    let label = names.chain(groups).max().unwrap_or(0).min(page.width() / 3) + 4;
+    let axis = Axis::new(schedule.interval.0, page.width().saturating_sub(label + 1), schedule.interval.0);
+    page.line(&axis.ruler(label, axis.step(schedule.interval.0)));
+    let mut hidden = 0;
+    for unit in units_in_use(problem) {
+        let name = format!("  {}", elide(unit_name(unit), label - 4));
+        hidden += timeline::write(page, &axis, (&name, label), unit_bars(problem, schedule, unit), &[]);
+    }
+    for group in &schedule.groups {
+        let name = format!("  {}", group_label(group.id));
+        let work = format!("{name} work");
+        hidden += timeline::write(page, &axis, (&work, label), work_bars(graph, schedule, group.id), &[]);
+        let marks = issue_marks(graph, schedule, group.id, &axis);
+        let columns = Axis::new(axis.columns() as i64, axis.columns(), 1);
+        let issue = format!("{name} issue");
+        hidden += timeline::write(page, &columns, (&issue, label), marks, &[]);
+    }
+    let mut legend = axis.scale();
+    let latest = graph.op_ids().map(|op| schedule.stage(op)).max().unwrap_or(0);
+    if latest > 0 {
+        legend.push_str("; x' is of the iteration before that of x");
+    }
+    if latest > 1 {
+        legend.push_str(", x'' two before");
+    }
+    if graph.operations().iter().any(|op| !op.is_synchronous()) {
+        legend.push_str("; ^x: x is issued here and runs by itself");
+    }
+    let wraps = |op: OpId| schedule.slot(op) + graph.operation(op).span() > schedule.interval;
+    if graph.op_ids().any(wraps) {
+        legend.push_str("; > <: goes on in the next interval");
+    }
+    if hidden > 0 {
+        legend.push_str(&format!("; {} too short to be drawn", words::count(hidden as i128, "bar")));
+    }
+    page.paragraph(2, &format!("{legend}."), Ink::Dim);
+}
+
+/// Cycles for which one iteration holds a unit, over all instances.
+fn busy(problem: &Problem, unit: UnitId) -> Cycles {
+    let graph = problem.graph();
+    let of = |op: OpId| {
+        let reservations = graph.operation(op).reservations.iter().zip(problem.units_of(op));
+        reservations.filter(|(_, u)| **u == unit).map(|(r, _)| r.cycles).sum::<Cycles>()
+    };
+    graph.op_ids().map(of).sum()
+}
+
+/// Writes how busy each functional unit is.
+pub(crate) fn write_utilisation(page: &mut Page, problem: &Problem, schedule: &Schedule) {
+    const BAR: usize = 25;
+    page.heading("Functional units");
+    let mut table = Table::new()
+        .column("unit", Align::Left, 0)
+        .column("busy", Align::Right, 0)
+        .column("of", Align::Right, 2)
+        .column("instances", Align::Right, 3)
+        .column("busy %", Align::Right, 0)
+        .column("", Align::Left, 1);
+    for unit in units_in_use(problem) {
+        let info = &problem.resources().units[unit.index()];
+        let busy = i128::from(busy(problem, unit).0);
+        let available = i128::from(schedule.interval.0) * i128::from(info.capacity);
+        let filled = usize::try_from(busy * BAR as i128 / available.max(1)).unwrap_or(BAR).min(BAR);
+        table.row(vec![
+            info.name.clone(),
+            words::grouped(busy),
+            words::grouped(available),
+            info.capacity.to_string(),
+            words::percent(busy, available),
+            format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled)),
+        ]);
+    }
+    if units_in_use(problem).next().is_none() {
+        page.paragraph(2, "No operation holds a functional unit.", Ink::Dim);
+        return;
+    }
+    table.write(page);
+}

@@ -1,0 +1,142 @@
+//! Numbers, lists and reasons in words.
+
+use twill_graph::{LowerBound, LowerBoundKind, RejectionReason};
+
+/// A whole number with thousands set apart: `65'536`.
+pub(crate) fn grouped(number: impl Into<i128>) -> String {
+    let number: i128 = number.into();
+    let digits = number.unsigned_abs().to_string();
+    if digits.len() <= 4 {
+        return number.to_string();
+    }
+    let mut out = String::from(if number < 0 { "-" } else { "" });
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            // Not a blank: paragraphs are broken there.
+            out.push('\'');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 warp`, `4 warps`.
+pub(crate) fn count(number: impl Into<i128>, one: &str) -> String {
+    let number: i128 = number.into();
+    format!("{} {one}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// Names with commas; a long list is cut.
+pub(crate) fn list(names: &[String], most: usize) -> String {
+    let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 if names.is_empty() => "nothing".into(),
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// `part` of `whole` in percent.
+pub(crate) fn percent(part: i128, whole: i128) -> String {
+    if whole <= 0 {
+        return "-".into();
+    }
+    let tenths = (part * 1000 + whole / 2) / whole;
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+/// Seconds in a unit that suits them.
+pub(crate) fn seconds(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 0.0 {
+        "-".into()
+    } else if seconds < 1e-3 {
+        format!("{:.0} µs", seconds * 1e6)
+    } else if seconds < 1.0 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.2} s")
+    }
+}
+
+/// What bounds the initiation interval, with the witness.
+pub(crate) fn bound(bound: &LowerBound) -> String {
+    match &bound.kind {
+        LowerBoundKind::Resource { unit, busy, capacity, operations } => {
+            let instances = if *capacity == 1 { String::new() } else { format!(" on {capacity} instances") };
+            format!("unit {unit} is busy {} cycles an iteration{instances}: {}", grouped(busy.0), list(operations, 12))
+        }
+        LowerBoundKind::Recurrence { operations, delay, distance } => {
+            let mut round = operations.clone();
+            if let (Some(first), Some(last)) = (operations.first(), operations.last())
+                && (first != last || operations.len() == 1)
+            {
+                round.push(first.clone());
+            }
+            format!(
+                "recurrence {}: {} cycles every {}",
+                round.join(" → "),
+                grouped(delay.0),
+                count(*distance, "iteration")
+            )
+        }
+        LowerBoundKind::GroupWork { work, groups } => format!(
+            "synchronous work of {} cycles an iteration on {}",
+            grouped(work.0),
+            count(*groups, "compute group")
+        ),
+        LowerBoundKind::Trivial => "an interval has at least one cycle".into(),
+        LowerBoundKind::Search { from } if from.0 + 1 >= bound.interval.0 => {
+            format!("search excluded I = {}", grouped(from.0))
+        }
+        LowerBoundKind::Search { from } => {
+            format!("search: every interval from {} to {} was excluded", grouped(from.0), grouped(bound.interval.0 - 1))
+        }
+    }
+}
+
+/// Why something cannot be scheduled.
+pub(crate) fn rejection(reason: &RejectionReason) -> String {
+    let after = |conflicts: u64| match conflicts {
+        0 => "by propagation alone".to_owned(),
+        n => format!("after {}", count(n, "conflict")),
+    };
+    match reason {
+        RejectionReason::SelfConflict { operation, resource } => {
+            format!("{operation} meets its own next iteration on {resource}")
+        }
+        RejectionReason::Throughput { conflicts } => {
+            format!("dependences and units alone exclude it, {}", after(*conflicts))
+        }
+        RejectionReason::Search { conflicts } => format!("joint search exhausted, {}", after(*conflicts)),
+        RejectionReason::NoGroup { operation, why } => format!("no warp group may run {operation}: {why}"),
+        RejectionReason::Storage { memory, required, available, values } => format!(
+            "{memory}: at least {} needed, {} at hand, for {}",
+            grouped(*required),
+            grouped(*available),
+            list(values, 8)
+        ),
+        RejectionReason::Handoff { from, to, why } => {
+            format!("the register value {from} → {to} cannot stay on one group: {why}")
+        }
+        RejectionReason::Exhausted { largest } => {
+            format!("every interval up to the largest allowed, {}, was excluded", grouped(largest.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(grouped(2048), "2048");
+        assert_eq!(grouped(65536), "65'536");
+        assert_eq!(grouped(-1_000_000), "-1'000'000");
+        assert_eq!(percent(1, 3), "33.3 %");
+        assert_eq!(percent(0, 0), "-");
+        assert_eq!(seconds(0.0000042), "4 µs");
+        assert_eq!(seconds(0.25), "250.0 ms");
+        assert_eq!(seconds(f64::NAN), "-");
+    }
+}

@@ -1,0 +1,241 @@
+//! What can be wrong on the way from a kernel's text to a loop graph, where, and the way out.
+
+use std::fmt;
+
+use thiserror::Error;
+use twill_graph::{GraphError, Source};
+use twill_machine::CostError;
+
+use crate::mlir::{Attribute, Module, OperationId, ParseError};
+
+/// An operation of a kernel: its place in the TTIR and in the Python source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file of the TTIR.
+    pub file: String,
+    /// The line in it, from one.
+    pub line: u32,
+    /// The operation, such as `tt.scan`.
+    pub operation: String,
+    /// Where it stands in the kernel's Python source.
+    pub source: Option<Source>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: `{}`", self.file, self.line, self.operation)?;
+        match &self.source {
+            Some(source) => write!(f, " (line {} of {})", source.line, source.file),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Place {
+    /// The place of an operation.
+    pub(crate) fn of(module: &Module, id: OperationId) -> Box<Place> {
+        let operation = module.operation(id);
+        Box::new(Place {
+            file: module.file().to_owned(),
+            line: operation.line,
+            operation: describe(module, id),
+            source: source_of(module, id),
+        })
+    }
+}
+
+/// An operation's name, and for calls into libraries what it calls.
+fn describe(module: &Module, id: OperationId) -> String {
+    let operation = module.operation(id);
+    match operation.attributes.get("symbol").or_else(|| operation.attributes.get("callee")) {
+        Some(Attribute::String(text) | Attribute::Symbol(text)) => format!("{} {text}", operation.name),
+        _ => operation.name.clone(),
+    }
+}
+
+/// Where an operation stands in the kernel's own source file: the innermost place in that file, so that an operation
+/// of a helper function beside the kernel points at its own line and one of Triton's library at the call of it.
+pub(crate) fn source_of(module: &Module, id: OperationId) -> Option<Source> {
+    let location = module.operation(id).location.as_deref()?;
+    let file = &location.in_kernel().file;
+    let position = std::iter::once(&location.position).chain(&location.called_from).find(|p| p.file == *file)?;
+    Some(Source {
+        file: position.file.clone(),
+        line: position.line,
+        column: Some(position.column).filter(|column| *column > 0),
+    })
+}
+
+/// Why a kernel cannot be read, or one of its loops not be lowered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Error {
+    /// The text is not TTIR.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// The module has no kernel.
+    #[error("{file}: there is no kernel: the module has no public tt.func with a body")]
+    NoKernel {
+        /// The file.
+        file: String,
+    },
+    /// The module has several kernels and none was named.
+    #[error("{file}: there are several kernels: {}; name one of them", names.join(", "))]
+    SeveralKernels {
+        /// The file.
+        file: String,
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The module has no kernel of the name that was asked for.
+    #[error("{file}: there is no kernel `{name}`; there is {}", names.join(", "))]
+    NoSuchKernel {
+        /// The file.
+        file: String,
+        /// The name that was asked for.
+        name: String,
+        /// The kernels that there are.
+        names: Vec<String>,
+    },
+    /// There is nothing to pipeline.
+    #[error(
+        "{file}: kernel `{kernel}` has no loop with tile operations; Twill schedules `for` loops over a range (scf.for) that load, multiply or combine tiles"
+    )]
+    NoLoop {
+        /// The file.
+        file: String,
+        /// The kernel.
+        kernel: String,
+    },
+    /// The bounds are constants and give no iteration.
+    #[error(
+        "{place}: the loop never runs: it goes from {lower} to {upper} in steps of {step}; remove it or change its bounds"
+    )]
+    ZeroTrips {
+        /// The loop.
+        place: Box<Place>,
+        /// First value.
+        lower: i128,
+        /// Bound.
+        upper: i128,
+        /// Step.
+        step: i128,
+    },
+    /// The extent of a tile is not known.
+    #[error("{place}: the shape of {kind} is not known at compile time; make every extent of a tile a tl.constexpr")]
+    DynamicShape {
+        /// The operation.
+        place: Box<Place>,
+        /// The type.
+        kind: String,
+    },
+    /// A tile of something that is no number of a known size.
+    #[error(
+        "{place}: tiles of {element} are not supported; use floating-point numbers or integers of 1, 8, 16, 32 or 64 bits"
+    )]
+    ElementType {
+        /// The operation.
+        place: Box<Place>,
+        /// The element type.
+        element: String,
+    },
+    /// A matrix multiply that no tensor core does.
+    #[error(
+        "{place}: a matrix multiply of {left} by {right} with input precision `{precision}` does not run on the tensor core; use f16, bf16, f8 or i8 operands of one type, or f32 with input_precision=\"tf32\""
+    )]
+    DotOperands {
+        /// The multiply.
+        place: Box<Place>,
+        /// Element type of the left operand.
+        left: String,
+        /// Element type of the right operand.
+        right: String,
+        /// The precision asked for.
+        precision: String,
+    },
+    /// An operation that is not known.
+    #[error(
+        "{place} is not supported inside a loop that is to be scheduled; use tl.dot, loads, stores, reductions, casts and elementwise arithmetic instead, or move it out of the loop"
+    )]
+    UnsupportedOperation {
+        /// The operation.
+        place: Box<Place>,
+    },
+    /// Branches around tiles.
+    #[error(
+        "{place}: control flow around tile operations inside the loop is not supported; select values with tl.where, or split the loop into one loop for each case"
+    )]
+    ControlFlow {
+        /// The operation.
+        place: Box<Place>,
+    },
+    /// A call of a function that was not inlined.
+    #[error("{place}: a call inside the loop is not supported; let Triton inline the function (no noinline=True)")]
+    Call {
+        /// The call.
+        place: Box<Place>,
+    },
+    /// The rows of a loop's tiles do not divide.
+    #[error(
+        "loop `{name}`: {rows} rows cannot be cut into {count} sub-tiles of one size; choose a number that divides {rows}"
+    )]
+    SubTilesUneven {
+        /// The loop.
+        name: String,
+        /// Rows of the tile.
+        rows: u64,
+        /// Sub-tiles asked for.
+        count: u32,
+    },
+    /// Sub-tiles smaller than an instruction.
+    #[error(
+        "loop `{name}`: {count} sub-tiles of {rows} rows leave {each} rows each, but one warp group of machine `{machine}` works on at least {least}; use at most {most} sub-tiles or a larger tile"
+    )]
+    SubTilesSmall {
+        /// The loop.
+        name: String,
+        /// The machine.
+        machine: String,
+        /// Rows of the tile.
+        rows: u64,
+        /// Sub-tiles asked for.
+        count: u32,
+        /// Rows of each.
+        each: u64,
+        /// Rows that one warp group works on.
+        least: u64,
+        /// Sub-tiles that fit.
+        most: u64,
+    },
+    /// There is no dimension to cut.
+    #[error("loop `{name}` has no dimension that it can be cut along: {why}; ask for 1 sub-tile")]
+    NoRows {
+        /// The loop.
+        name: String,
+        /// What speaks against it.
+        why: String,
+    },
+    /// Lowering for this kind of machine is not there yet.
+    #[error(
+        "machine `{machine}` keeps accumulators in tensor memory, for which lowering is not supported yet; use a Hopper or Ampere machine such as h100"
+    )]
+    TensorMemory {
+        /// The machine.
+        machine: String,
+    },
+    /// The machine cannot do an operation.
+    #[error("{place}: {error}")]
+    Cost {
+        /// The operation.
+        place: Box<Place>,
+        /// Why.
+        error: Box<CostError>,
+    },
+    /// The graph that came out is not well formed.
+    #[error("loop `{name}`: {error}")]
+    Graph {
+        /// The loop.
+        name: String,
+        /// Why.
+        error: Box<GraphError>,
+    },
+}

@@ -1,0 +1,115 @@
+//! From a module of TTIR to a kernel's loops of tile operations.
+
+mod dimensions;
+mod extract;
+mod names;
+mod needs;
+mod operations;
+mod resolve;
+mod varies;
+mod views;
+
+use crate::error::{Error, Place};
+use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
+use crate::tile::TileLoop;
+
+/// A kernel and its innermost loops.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    module: Module,
+    function: OperationId,
+    name: String,
+    loops: Vec<TileLoop>,
+}
+
+impl Kernel {
+    /// Reads the only kernel of a module, or the one of this name.
+    ///
+    /// # Errors
+    /// When there is no such kernel, or one of its innermost loops is not a straight line of known operations.
+    pub fn new(module: Module, name: Option<&str>) -> Result<Kernel, Error> {
+        let function = find(&module, name)?;
+        let name = module.function_name(function).unwrap_or_default().to_owned();
+        let needed = needs::values(&module, function);
+        let mut loops = Vec::new();
+        for parts in innermost(&module, function) {
+            check_trips(&module, &parts)?;
+            loops.extend(extract::tile_loop(&module, parts, &needed, &name)?);
+        }
+        match loops.as_mut_slice() {
+            [] => return Err(Error::NoLoop { file: module.file().to_owned(), kernel: name }),
+            [_] => {}
+            several => {
+                for (index, tile_loop) in several.iter_mut().enumerate() {
+                    tile_loop.name = format!("{name}.loop{index}");
+                }
+            }
+        }
+        Ok(Kernel { module, function, name, loops })
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its innermost loops that have tile operations, in the order of the text. There is at least one.
+    pub fn loops(&self) -> &[TileLoop] {
+        &self.loops
+    }
+
+    /// The module it was read from.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The kernel's `tt.func`.
+    pub fn function(&self) -> OperationId {
+        self.function
+    }
+}
+
+fn find(module: &Module, name: Option<&str>) -> Result<OperationId, Error> {
+    let kernels: Vec<OperationId> = module.kernels().filter(|id| module.body(*id).is_some()).collect();
+    let file = || module.file().to_owned();
+    let names = || kernels.iter().filter_map(|id| module.function_name(*id)).map(str::to_owned).collect();
+    match (name, kernels.as_slice()) {
+        (_, []) => Err(Error::NoKernel { file: file() }),
+        (None, [kernel]) => Ok(*kernel),
+        (None, _) => Err(Error::SeveralKernels { file: file(), names: names() }),
+        (Some(name), _) => kernels
+            .iter()
+            .copied()
+            .find(|id| module.function_name(*id) == Some(name))
+            .ok_or_else(|| Error::NoSuchKernel { file: file(), name: name.to_owned(), names: names() }),
+    }
+}
+
+/// `scf.for` loops that hold no other; one that holds an `scf.while` is among them, and rejected later.
+fn innermost(module: &Module, function: OperationId) -> impl Iterator<Item = ForLoop<'_>> {
+    let is_for = |id: OperationId| module.operation(id).name == "scf.for";
+    module.for_loops(function).filter(move |parts| !module.walk(parts.operation).skip(1).any(is_for))
+}
+
+fn check_trips(module: &Module, parts: &ForLoop<'_>) -> Result<(), Error> {
+    let constants = [parts.lower, parts.upper, parts.step].map(|value| constant_integer(module, value));
+    if let [Some(lower), Some(upper), Some(step)] = constants
+        && lower >= upper
+    {
+        return Err(Error::ZeroTrips { place: Place::of(module, parts.operation), lower, upper, step });
+    }
+    Ok(())
+}
+
+fn constant_integer(module: &Module, value: ValueId) -> Option<i128> {
+    match constant(module, value)?.number()? {
+        Attribute::Integer { value, .. } => Some(*value),
+        _ => None,
+    }
+}
+
+/// The constant that a value is.
+fn constant(module: &mlir::Module, value: ValueId) -> Option<&Attribute> {
+    let operation = module.operation(module.defining_operation(value)?);
+    if operation.name == "arith.constant" { operation.attributes.get("value") } else { None }
+}

@@ -1,0 +1,101 @@
+//! From a loop of tile operations to the loop graph of a machine.
+//!
+//! - Loads are asynchronous and leave their tile in shared memory; whoever reads it reads it there. A load that depends on
+//!   no tile is streaming.
+//! - A matrix multiply takes its left operand from registers if the machine lets it, the operand was computed by the loop
+//!   and is neither transposed nor put together from several sub-tiles. Any other operand that was computed goes through
+//!   shared memory: an operation of its own on the load/store unit stores it, once for all multiplies that read it.
+//! - Where the tensor core reads no shared memory (Ampere), a multiply holds the load/store unit as well while it fetches
+//!   its operands: the left one once, the right one once for each warp, since warps share rows out among them.
+//! - Tiles of before the loop that multiplies read stay in shared memory. Others (a row of biases) are not counted.
+//! - Row statistics are replicated over the threads that share a row; a single row (as opposed to a column) over those
+//!   that share a column. Both are computed as often as they are kept.
+//! - Order through global memory is not modelled: a load does not wait for a store of an earlier iteration.
+
+mod amounts;
+mod costs;
+mod dependences;
+mod staging;
+
+use twill_graph::{LoopGraph, Reserved};
+use twill_machine::{Machine, Memory};
+
+use crate::contract::contract;
+use crate::error::Error;
+use crate::sub_tile::sub_tile;
+use crate::tile::{Kind, TileLoop};
+
+/// How a loop is lowered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Sub-tiles to cut the loop into; `None` for as many as give one warp group its rows each, and 1 for a loop without
+    /// matrix multiplies. A loop that is cut already is left as it is.
+    pub sub_tiles: Option<u32>,
+    /// Whether a multiply and an add are made one multiply-add.
+    pub contract: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { sub_tiles: None, contract: true }
+    }
+}
+
+impl Options {
+    /// The loop as it will be lowered for a machine: contracted and cut.
+    ///
+    /// # Errors
+    /// When it cannot be cut as asked for.
+    pub fn prepare(&self, tile_loop: &TileLoop, machine: &Machine) -> Result<TileLoop, Error> {
+        let contracted = if self.contract { contract(tile_loop) } else { tile_loop.clone() };
+        if contracted.sub_tiles() > 1 && self.sub_tiles.is_none() {
+            return Ok(contracted);
+        }
+        let count = self.sub_tiles.unwrap_or_else(|| usual_sub_tiles(&contracted, machine));
+        check_size(&contracted, machine, count)?;
+        sub_tile(&contracted, count)
+    }
+}
+
+fn usual_sub_tiles(l: &TileLoop, machine: &Machine) -> u32 {
+    let has_dots = l.operations().iter().any(|op| matches!(op.kind, Kind::Dot { .. }));
+    let rows = l.rows().filter(|_| has_dots).unwrap_or(0);
+    u32::try_from(rows / machine.sub_tile_rows().max(1)).unwrap_or(u32::MAX).max(1)
+}
+
+fn check_size(l: &TileLoop, machine: &Machine, count: u32) -> Result<(), Error> {
+    let (Some(rows), least) = (l.rows(), machine.sub_tile_rows()) else { return Ok(()) };
+    let each = rows / u64::from(count.max(1));
+    if count > 1 && rows % u64::from(count) == 0 && each < least {
+        let (name, machine) = (l.name().to_owned(), machine.name().to_owned());
+        return Err(Error::SubTilesSmall { name, machine, rows, count, each, least, most: (rows / least).max(1) });
+    }
+    Ok(())
+}
+
+/// The loop graph of a loop on a machine.
+///
+/// # Errors
+/// When the loop cannot be cut as asked for, the machine cannot do one of its operations, or is of a kind that is not
+/// supported yet.
+pub fn lower(tile_loop: &TileLoop, machine: &Machine, options: &Options) -> Result<LoopGraph, Error> {
+    if machine.tensor_core().accumulator == Memory::Tensor {
+        return Err(Error::TensorMemory { machine: machine.name().to_owned() });
+    }
+    let prepared = options.prepare(tile_loop, machine)?;
+    let lowering = Lowering { tile_loop: &prepared, machine, whole_vectors: !prepared.has_planes() };
+    let staged = staging::stage(&lowering);
+    let operations = staged.operations(&lowering)?;
+    let dependences = dependences::all(&lowering, &staged, &operations);
+    let reserved = Reserved { shared: lowering.reserved(), ..Reserved::default() };
+    LoopGraph::new(prepared.name(), operations, dependences, reserved)
+        .map_err(|error| Error::Graph { name: prepared.name().to_owned(), error: Box::new(error) })
+}
+
+/// What every step of lowering looks at.
+pub(crate) struct Lowering<'a> {
+    tile_loop: &'a TileLoop,
+    machine: &'a Machine,
+    /// The loop has no tile of two dimensions: vectors are spread over threads like tiles.
+    whole_vectors: bool,
+}

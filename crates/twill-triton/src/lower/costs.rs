@@ -1,0 +1,139 @@
+//! What an operation of a tile loop costs on a machine.
+
+use twill_graph::Bytes;
+use twill_machine::{Cost, CostError, ElementwiseClass, Mechanism, Memory, Reduction, TileOperation as Priced};
+
+use super::Lowering;
+use crate::error::Error;
+use crate::tile::{Combine, Element, Kind, Recipe, Role, TileOperation, Transfer};
+
+impl Lowering<'_> {
+    /// The cost of an operation.
+    pub(super) fn cost(&self, op: &TileOperation) -> Result<Cost, Error> {
+        self.price(op).map_err(|error| Error::Cost { place: op.place.clone(), error: Box::new(error) })
+    }
+
+    fn price(&self, op: &TileOperation) -> Result<Cost, CostError> {
+        let cost = match op.kind {
+            Kind::Dot { element } => return self.dot(op, element),
+            Kind::Load(transfer) => {
+                let bytes = op.result.map_or(Bytes(0), |result| self.bytes(self.tile_loop.tile(result)));
+                return self.machine.cost(&Priced::Load { bytes, mechanism: mechanism(transfer) });
+            }
+            Kind::Store(transfer) => {
+                return self.machine.cost(&Priced::Store { bytes: self.data(op), mechanism: mechanism(transfer) });
+            }
+            Kind::AtomicReduce(transfer) => {
+                return self
+                    .machine
+                    .cost(&Priced::AtomicReduce { bytes: self.data(op), mechanism: mechanism(transfer) });
+            }
+            Kind::Reduce { axis, combine } => self.reduce(op, axis, combine)?,
+            Kind::Convert => self.convert(op)?,
+            Kind::Elementwise { recipe, .. } => self.arithmetic(op, recipe)?,
+        };
+        self.with_fetch(cost, self.fetched(op))
+    }
+
+    fn dot(&self, op: &TileOperation, element: twill_machine::Element) -> Result<Cost, CostError> {
+        let shape = op.result.map(|result| self.tile_loop.tile(result).shape.as_slice()).unwrap_or_default();
+        let (columns, rows) = shape.split_last().map_or((1, 1), |(last, rest)| (*last, rest.iter().product()));
+        let depth = op.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(1);
+        let cost = self.machine.cost(&Priced::MatrixMultiply { rows, columns, depth, element })?;
+        let core = self.machine.tensor_core();
+        let warps = u64::from(self.machine.resources().compute_groups.warps);
+        let fetched: u64 = op
+            .operands
+            .iter()
+            .map(|operand| {
+                let bytes = self.machine.bytes(operand.elements(), operand.element.bits()).0;
+                match operand.role {
+                    Role::Left if !core.left_operand.contains(&Memory::Shared) && self.left_is_shared(op) => bytes,
+                    Role::Right if !core.right_operand.contains(&Memory::Shared) => bytes.saturating_mul(warps),
+                    _ => 0,
+                }
+            })
+            .sum();
+        self.with_fetch(cost, Bytes(fetched))
+    }
+
+    fn reduce(&self, op: &TileOperation, axis: usize, combine: Combine) -> Result<Cost, CostError> {
+        let operand = op.operands.first();
+        let columns = operand.and_then(|o| o.shape.get(axis).copied()).unwrap_or(1);
+        let rows = operand.map_or(1, |o| o.elements() / columns.max(1));
+        let is_integer = operand.is_some_and(|o| o.element.is_integer());
+        let kind = match combine {
+            Combine::Sum | Combine::Product if !is_integer => Reduction::Sum,
+            _ => Reduction::Maximum,
+        };
+        self.machine.cost(&Priced::Reduce { kind, rows, columns })
+    }
+
+    fn convert(&self, op: &TileOperation) -> Result<Cost, CostError> {
+        let (elements, bits) = self.result(op);
+        let class = ElementwiseClass::Convert;
+        self.machine.cost(&Priced::Elementwise { class, elements, element_bits: bits })
+    }
+
+    /// All instructions of an element together, on different units side by side.
+    fn arithmetic(&self, op: &TileOperation, recipe: Recipe) -> Result<Cost, CostError> {
+        let (elements, bits) = self.result(op);
+        // A comparison works on its operands, a selection on its result.
+        let widest = op.operands.iter().map(|operand| operand.element).map(Element::bits).max().unwrap_or(bits);
+        let element_bits = bits.max(widest);
+        let Recipe { fma, alu, special } = recipe;
+        let parts =
+            [(ElementwiseClass::Fma, fma), (ElementwiseClass::Alu, alu), (ElementwiseClass::SpecialFunction, special)];
+        let mut total: Option<Cost> = None;
+        for (class, count) in parts.into_iter().filter(|(_, count)| *count > 0) {
+            let elements = elements.saturating_mul(u64::from(count));
+            let cost = self.machine.cost(&Priced::Elementwise { class, elements, element_bits })?;
+            total = Some(match total {
+                Some(total) => total.alongside(&cost),
+                None => cost,
+            });
+        }
+        match total {
+            Some(cost) => Ok(cost),
+            None => self.machine.cost(&Priced::Elementwise { class: ElementwiseClass::Alu, elements: 0, element_bits }),
+        }
+    }
+
+    /// Elements that an operation computes, copies included, and their bits.
+    fn result(&self, op: &TileOperation) -> (u64, u32) {
+        op.result
+            .map(|result| self.tile_loop.tile(result))
+            .map_or((0, 32), |tile| (self.computed_elements(tile), tile.element.bits()))
+    }
+
+    /// Bytes that an operation without result moves.
+    fn data(&self, op: &TileOperation) -> Bytes {
+        let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);
+        let bits = inputs.map(|operand| operand.elements() * u64::from(operand.element.bits()));
+        Bytes(bits.sum::<u64>().div_ceil(8))
+    }
+
+    /// Bytes of loaded tiles that arithmetic reads from shared memory.
+    fn fetched(&self, op: &TileOperation) -> Bytes {
+        let loaded = |operand: &&crate::tile::Operand| {
+            operand.tiles.iter().any(|value| self.tile_loop.producer(*value).is_some() && self.is_shared(*value))
+        };
+        let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input).filter(loaded);
+        let tiles = inputs.flat_map(|operand| operand.tiles.iter());
+        Bytes(tiles.map(|value| self.bytes(self.tile_loop.tile(*value)).0).sum())
+    }
+
+    fn with_fetch(&self, cost: Cost, bytes: Bytes) -> Result<Cost, CostError> {
+        if bytes == Bytes(0) {
+            return Ok(cost);
+        }
+        Ok(cost.alongside(&self.machine.cost(&Priced::FromShared { bytes })?))
+    }
+}
+
+fn mechanism(transfer: Transfer) -> Mechanism {
+    match transfer {
+        Transfer::Tma => Mechanism::Tma,
+        Transfer::Pointer => Mechanism::Pointer,
+    }
+}

@@ -1,0 +1,138 @@
+//! Dependences of the graph.
+//!
+//! | attribute | rule |
+//! |---|---|
+//! | delay | the producer's latency; 0 after a streaming load, whose ring hides it |
+//! | blocking | the producer is asynchronous, unless both are matrix multiplies and the second adds to the first: the tensor core does them in order |
+//! | tied | the accumulator of a multiply; for arithmetic the operand in registers that it reads last, if its result fits there |
+//! | hold | 0 if tied; otherwise the consumer's completion if it is asynchronous, a multiply or a store, or reads shared memory; else 0: it works in place |
+
+use std::collections::BTreeMap;
+
+use twill_graph::{Cycles, Dependence, Execution, OpId, Operation, Storage};
+
+use super::Lowering;
+use super::staging::{Staged, Step};
+use crate::tile::{Kind, Role, TileOperation, ValueId};
+
+/// A read of a result.
+struct Read {
+    from: usize,
+    to: usize,
+    distance: u32,
+    role: Role,
+}
+
+/// All dependences, by producer and consumer in the order of consumers.
+pub(super) fn all(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation]) -> Vec<Dependence> {
+    let reads = reads(lowering, staged);
+    let tied = tied(lowering, staged, operations, &reads);
+    let mut merged: BTreeMap<(usize, usize, u32), Dependence> = BTreeMap::new();
+    for (index, read) in reads.iter().enumerate() {
+        let dependence = dependence(lowering, staged, operations, read, tied[index]);
+        merged
+            .entry((read.to, read.from, read.distance))
+            .and_modify(|known| {
+                known.blocking |= dependence.blocking;
+                known.tied |= dependence.tied;
+                known.hold = known.hold.max(dependence.hold);
+            })
+            .or_insert(dependence);
+    }
+    merged.into_values().collect()
+}
+
+fn reads(lowering: &Lowering<'_>, staged: &Staged) -> Vec<Read> {
+    let l = lowering.tile_loop;
+    let producer = |value: ValueId| l.producer(value).map(|id| staged.places[id.index()]);
+    let mut reads = Vec::new();
+    for (to, step) in staged.steps.iter().enumerate() {
+        match *step {
+            Step::Stage(value) => {
+                reads.extend(producer(value).map(|from| Read { from, to, distance: 0, role: Role::Input }));
+            }
+            Step::Tile(id) => {
+                let op = l.operation(id);
+                for operand in &op.operands {
+                    let staged_operand = lowering.goes_through_shared(op, operand);
+                    reads.extend(operand.tiles.iter().filter_map(|value| {
+                        let stage = staged.stages.get(value).copied().filter(|_| staged_operand);
+                        let from = stage.or_else(|| producer(*value))?;
+                        Some(Read { from, to, distance: operand.distance, role: operand.role })
+                    }));
+                }
+            }
+        }
+    }
+    reads
+}
+
+fn tile_operation<'a>(lowering: &Lowering<'a>, step: Step) -> Option<&'a TileOperation> {
+    match step {
+        Step::Tile(id) => Some(lowering.tile_loop.operation(id)),
+        Step::Stage(_) => None,
+    }
+}
+
+/// For every read whether its consumer continues in the storage that it reads.
+fn tied(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation], reads: &[Read]) -> Vec<bool> {
+    // The last read of every result, in the order of the text and of iterations.
+    let mut last: BTreeMap<usize, usize> = BTreeMap::new();
+    for (index, read) in reads.iter().enumerate() {
+        let order = |index: usize| (reads[index].distance, reads[index].to);
+        last.entry(read.from)
+            .and_modify(|known| {
+                if order(*known) < order(index) {
+                    *known = index
+                }
+            })
+            .or_insert(index);
+    }
+    let mut taken = vec![false; staged.steps.len()];
+    reads
+        .iter()
+        .enumerate()
+        .map(|(index, read)| {
+            let (from, to) = (&operations[read.from], &operations[read.to]);
+            let (Storage::Registers(has), Storage::Registers(needs)) = (from.storage, to.storage) else { return false };
+            let is_accumulator = read.role == Role::Accumulator;
+            let is_arithmetic = tile_operation(lowering, staged.steps[read.to])
+                .is_some_and(|op| matches!(op.kind, Kind::Elementwise { .. } | Kind::Convert));
+            let in_place =
+                is_arithmetic && has >= needs && last.get(&read.from) == Some(&index);
+            let ties = (is_accumulator || in_place) && !taken[read.to];
+            taken[read.to] |= ties;
+            ties
+        })
+        .collect()
+}
+
+fn dependence(
+    lowering: &Lowering<'_>,
+    staged: &Staged,
+    operations: &[Operation],
+    read: &Read,
+    tied: bool,
+) -> Dependence {
+    let (from, to) = (&operations[read.from], &operations[read.to]);
+    let kind = |step: usize| tile_operation(lowering, staged.steps[step]).map(|op| op.kind);
+    let is_dot = |step: usize| matches!(kind(step), Some(Kind::Dot { .. }));
+    let is_asynchronous = |op: &Operation| op.execution == Execution::Asynchronous;
+    let chained = tied && is_dot(read.from) && is_dot(read.to) && is_asynchronous(to);
+    let moves = match kind(read.to) {
+        None | Some(Kind::Dot { .. } | Kind::Store(_) | Kind::AtomicReduce(_) | Kind::Load(_)) => true,
+        Some(Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. }) => {
+            is_asynchronous(to) || matches!(from.storage, Storage::Shared(_))
+        }
+    };
+    Dependence {
+        from: OpId::new(read.from),
+        to: OpId::new(read.to),
+        delay: if from.streaming { Cycles::ZERO } else { from.latency },
+        distance: read.distance,
+        blocking: is_asynchronous(from) && !chained,
+        carries_value: from.storage != Storage::None,
+        tied,
+        hold: if moves && !tied { to.completion() } else { Cycles::ZERO },
+    }
+}

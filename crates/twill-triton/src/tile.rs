@@ -1,0 +1,305 @@
+//! A loop of tile operations: what of a kernel's innermost loop is worth scheduling.
+//!
+//! A *tile operation* computes or moves a whole tile. Views (transposition, broadcasting), constants, scalar arithmetic,
+//! the arithmetic of addresses and masks, and whatever does not change from iteration to iteration are not tile
+//! operations; an [`Operand`] says through which view it reads its tile, and from how many iterations ago.
+
+mod display;
+mod element;
+mod names;
+mod recipe;
+
+use twill_graph::Source;
+
+use crate::error::Place;
+use crate::mlir;
+
+pub use element::Element;
+pub use recipe::Recipe;
+pub(crate) use recipe::{FUSED, elementwise};
+
+macro_rules! index_type {
+    ($(#[$documentation:meta])* $name:ident) => {
+        $(#[$documentation])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u32);
+
+        impl $name {
+            pub(crate) fn new(index: usize) -> Self {
+                // Text of more than 2^32 operations does not pass the parser.
+                Self(u32::try_from(index).unwrap_or(u32::MAX))
+            }
+
+            /// The position in the loop's list.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+index_type! {
+    /// Names a [`TileOperation`] of one [`TileLoop`].
+    TileId
+}
+index_type! {
+    /// Names a [`Tile`] of one [`TileLoop`].
+    ValueId
+}
+
+/// A tile: what an operation of the loop computes, or what the loop finds when it is entered and leaves as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Extents; none for a scalar.
+    pub shape: Vec<u64>,
+    /// Type of its elements.
+    pub element: Element,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The dimension along the rows of the loop's tile, if it has it.
+    pub row_dimension: Option<usize>,
+}
+
+/// Where a tile comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// An operation of the loop.
+    Operation(TileId),
+    /// The code before the loop; it stays the same in all iterations.
+    Invariant {
+        /// Its name in Python, or in the TTIR if it has none there.
+        name: String,
+        /// The value of the TTIR.
+        value: mlir::ValueId,
+    },
+}
+
+/// What an operation does with an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Left operand of a matrix multiply: rows × depth.
+    Left,
+    /// Right operand of a matrix multiply: depth × columns.
+    Right,
+    /// What a matrix multiply adds to.
+    Accumulator,
+    /// Any other data.
+    Input,
+    /// It decides about addresses or masks of a memory operation.
+    Address,
+}
+
+/// A tile that an operation reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// What for.
+    pub role: Role,
+    /// The tile; several if it was cut into sub-tiles and all of them are read.
+    pub tiles: Vec<ValueId>,
+    /// From how many iterations ago.
+    pub distance: u32,
+    /// Its extents as the operation sees them.
+    pub shape: Vec<u64>,
+    /// Its element type as the operation sees it.
+    pub element: Element,
+    /// For every extent, the dimension of the tile that it is; `None` where the tile is repeated or reshaped.
+    pub dimensions: Vec<Option<usize>>,
+    /// The dimension (of `shape`) that is cut together with the rows of the operation's result.
+    pub row_dimension: Option<usize>,
+}
+
+impl Operand {
+    /// Whether dimensions that hold more than one element are read in another order than they have in the tile.
+    pub fn is_transposed(&self) -> bool {
+        let order: Vec<usize> = self
+            .dimensions
+            .iter()
+            .zip(&self.shape)
+            .filter(|(_, extent)| **extent > 1)
+            .filter_map(|(d, _)| *d)
+            .collect();
+        !order.is_sorted()
+    }
+
+    /// Number of elements that the operation sees.
+    pub fn elements(&self) -> u64 {
+        self.shape.iter().product()
+    }
+}
+
+/// How tiles move to and from global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transfer {
+    /// By tensor descriptor.
+    Tma,
+    /// By pointers.
+    Pointer,
+}
+
+/// How the elements along an axis are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Combine {
+    Sum,
+    Product,
+    Maximum,
+    Minimum,
+    /// Anything else, with integer or logical arithmetic.
+    Other,
+}
+
+/// What a tile operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Matrix multiply, added to its accumulator operand if it has one.
+    Dot {
+        /// The type that the tensor core multiplies.
+        element: twill_machine::Element,
+    },
+    /// Element by element.
+    Elementwise {
+        /// Its name: `exp2`, `multiply`.
+        name: &'static str,
+        /// The instructions that an element takes.
+        recipe: Recipe,
+    },
+    /// Change of element type.
+    Convert,
+    /// Every vector along an axis becomes one value.
+    Reduce {
+        /// The axis of the operand.
+        axis: usize,
+        /// How.
+        combine: Combine,
+    },
+    /// From global memory.
+    Load(Transfer),
+    /// To global memory.
+    Store(Transfer),
+    /// Combined atomically with what stands in global memory.
+    AtomicReduce(Transfer),
+}
+
+/// An operation on tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileOperation {
+    /// The Python variable that its result is assigned to, or what comes nearest to it.
+    pub variable: String,
+    /// What it does.
+    pub kind: Kind,
+    /// The tiles that it reads.
+    pub operands: Vec<Operand>,
+    /// The tile that it computes.
+    pub result: Option<ValueId>,
+    /// The sub-tile that it belongs to; `None` while the loop is whole, or if all sub-tiles share it.
+    pub sub_tile: Option<u32>,
+    /// Where it stands.
+    pub place: Box<Place>,
+    /// The operations of the TTIR that it stands for, in the order of the text.
+    pub statements: Vec<mlir::OperationId>,
+}
+
+impl TileOperation {
+    /// The operand in this role.
+    pub fn operand(&self, role: Role) -> Option<&Operand> {
+        self.operands.iter().find(|o| o.role == role)
+    }
+
+    /// What it does, in a word: `dot`, `exp2`, `load`.
+    pub fn label(&self) -> &'static str {
+        match self.kind {
+            Kind::Dot { .. } => "dot",
+            Kind::Elementwise { name, .. } => name,
+            Kind::Convert => "convert",
+            Kind::Reduce { combine: Combine::Sum, .. } => "reduce_sum",
+            Kind::Reduce { combine: Combine::Product, .. } => "reduce_product",
+            Kind::Reduce { combine: Combine::Maximum, .. } => "reduce_max",
+            Kind::Reduce { combine: Combine::Minimum, .. } => "reduce_min",
+            Kind::Reduce { combine: Combine::Other, .. } => "reduce",
+            Kind::Load(_) => "load",
+            Kind::Store(_) => "store",
+            Kind::AtomicReduce(_) => "atomic",
+        }
+    }
+}
+
+/// An innermost loop: a straight line of tile operations in the order of the text.
+///
+/// Its `Display` lists them, one a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileLoop {
+    pub(crate) name: String,
+    pub(crate) place: Box<Place>,
+    pub(crate) operation: mlir::OperationId,
+    pub(crate) operations: Vec<TileOperation>,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) rows: Option<u64>,
+    pub(crate) ambiguous: Option<String>,
+    pub(crate) sub_tiles: u32,
+}
+
+impl TileLoop {
+    /// The kernel's name, with the number of the loop if it has several.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the loop stands.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Where the loop stands in the Python source.
+    pub fn source(&self) -> Option<&Source> {
+        self.place.source.as_ref()
+    }
+
+    /// The `scf.for` of the TTIR.
+    pub fn statement(&self) -> mlir::OperationId {
+        self.operation
+    }
+
+    /// The operations, in the order of the text.
+    pub fn operations(&self) -> &[TileOperation] {
+        &self.operations
+    }
+
+    /// One operation.
+    pub fn operation(&self, id: TileId) -> &TileOperation {
+        &self.operations[id.index()]
+    }
+
+    /// The tiles.
+    pub fn tiles(&self) -> &[Tile] {
+        &self.tiles
+    }
+
+    /// One tile.
+    pub fn tile(&self, id: ValueId) -> &Tile {
+        &self.tiles[id.index()]
+    }
+
+    /// The operation that computes a tile; `None` if the loop only reads it.
+    pub fn producer(&self, id: ValueId) -> Option<TileId> {
+        match self.tile(id).origin {
+            Origin::Operation(operation) => Some(operation),
+            Origin::Invariant { .. } => None,
+        }
+    }
+
+    /// Rows of the whole tile: the extent of the dimension that the loop can be cut along.
+    pub fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    /// How many sub-tiles it is cut into; 1 if it is whole.
+    pub fn sub_tiles(&self) -> u32 {
+        self.sub_tiles
+    }
+
+    /// A name for every operation: its Python variable, with what it does where several operations share the variable,
+    /// with a number where that is not enough, and with its sub-tile.
+    pub fn operation_names(&self) -> Vec<String> {
+        names::unique(&self.operations)
+    }
+}

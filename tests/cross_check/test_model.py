@@ -1,0 +1,110 @@
+"""Tests of the Z3 model itself, without twill: python -m unittest (in this folder)."""
+
+import dataclasses
+import json
+import random
+import unittest
+from multiprocessing import Pool
+from pathlib import Path
+
+import generate
+import model
+from problem import LEVELS, PAPER, Options, build
+from replay import enumerate_all, replay
+
+GRAPHS = Path(__file__).resolve().parents[2] / "crates/twill-graph/graphs"
+
+
+class Toys(unittest.TestCase):
+    def solve(self, name: str, maximum: int, options: Options = Options()):
+        file = json.loads((GRAPHS / f"{name}.json").read_text())
+        file["machine"]["compute_groups"]["maximum"] = maximum
+        problem = build(file)
+        solution = model.solve(problem, options)
+        return solution.interval, dict(zip(LEVELS, solution.objectives))
+
+    def test_attention_takes_two_cycles(self):
+        interval, levels = self.solve("toy-attention", 2)
+        self.assertEqual((interval, levels["stages"], levels["length"]), (2, 2, 4))
+
+    def test_attention_on_one_group_under_the_papers_reading(self):
+        # Without exclusive issue one group does it.
+        interval, levels = self.solve("toy-attention", 1, PAPER)
+        self.assertEqual((interval, levels["stages"], levels["length"]), (2, 2, 4))
+
+    def test_waiting_costs_a_cycle_on_one_group(self):
+        self.assertEqual(self.solve("toy-attention-blocking", 1)[0], 3)
+        self.assertEqual(self.solve("toy-attention-blocking", 2)[0], 2)
+
+
+def tiny(number: int) -> dict:
+    """A problem of three operations with short times, which can be enumerated."""
+    for attempt in range(1000):
+        case = generate.generate(number, 10_000 + attempt)
+        ops = case["operations"]
+        short = all(
+            max([u.get("start", 0) + u["cycles"] for u in op.get("units", [])], default=0) <= 2 for op in ops
+        ) and all(op.get("cycles", 0) <= 2 and op.get("latency", 0) <= 3 for op in ops)
+        if len(ops) == 3 and short and len(case["dependences"]) >= 2:
+            return case
+    raise AssertionError("no tiny case")
+
+
+def against_enumeration(number: int) -> str | None:
+    rng = random.Random(number)
+    problem = build(tiny(number))
+    options = Options()
+    if number % 4 == 3:
+        options = Options(
+            exclusive_issue=rng.random() < 0.5,
+            concurrency_window=rng.choice(("issue", "literal")),
+            consumer_registers=rng.random() < 0.5,
+            cross_group_registers=rng.random() < 0.5,
+        )
+    solution = model.solve(problem, options, max_interval=5, max_stages=3)
+    ours = solution and (solution.interval, solution.objectives)
+    theirs = enumerate_all(problem, 5, 3, options)
+    return None if ours == theirs else f"{problem.name}: Z3 {ours}, enumeration {theirs}"
+
+
+class Enumeration(unittest.TestCase):
+    def test_tiny_problems(self):
+        with Pool(2) as pool:
+            self.assertEqual([d for d in pool.imap_unordered(against_enumeration, range(40)) if d], [])
+
+
+class Random(unittest.TestCase):
+    def test_schedules_replay(self):
+        for number in range(40):
+            problem = build(generate.generate(1, number))
+            solution = model.solve(problem, max_interval=12)
+            if solution is not None:
+                result = replay(problem, solution.interval, solution.cycles, solution.groups)
+                self.assertEqual(result.violations, {}, number)
+                self.assertEqual(result.objectives, solution.objectives, number)
+
+    def test_more_stages_than_the_bound_change_nothing(self):
+        for number in range(20):
+            problem = build(generate.generate(2, number))
+            bounded = model.solve(problem, max_interval=8)
+            most = 2 * max(model.stage_bound(problem, interval) for interval in range(1, 9))
+            free = model.solve(problem, max_interval=8, max_stages=most)
+            objectives = [s and (s.interval, s.objectives) for s in (bounded, free)]
+            self.assertEqual(*objectives, number)
+
+    def test_the_papers_liveness_is_no_stricter(self):
+        # The straight-line program holds no more copies than the steady state.
+        for number in range(15):
+            problem = build(generate.generate(3, number))
+            folded = model.solve(problem, max_interval=8)
+            if folded is not None:
+                paper = dataclasses.replace(Options(), liveness="paper")
+                self.assertLessEqual(model.solve(problem, paper, 8).interval, folded.interval, number)
+
+    def test_cases_depend_on_seed_and_number_alone(self):
+        self.assertEqual(generate.generate(0, 5), generate.generate(0, 5))
+        self.assertNotEqual(generate.generate(0, 5), generate.generate(1, 5))
+
+
+if __name__ == "__main__":
+    unittest.main()
