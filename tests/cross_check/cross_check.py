@@ -34,8 +34,8 @@ def main() -> int:
         print(f"there is no {arguments.twill}: build it (cargo build --release) or give its path with --twill")
         return 1
     # Leftovers of earlier runs would read as mismatches of this one.
-    for old in Path(arguments.keep).glob("case-*.json") if Path(arguments.keep).is_dir() else ():
-        old.unlink()
+    for number in cases:
+        kept_as(arguments, number).unlink(missing_ok=True)
     failed, seconds, began = 0, 0.0, time.perf_counter()
     with Pool(arguments.jobs) as pool:
         for result in pool.imap(check, [(arguments, number) for number in cases]):
@@ -70,6 +70,10 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def kept_as(arguments: argparse.Namespace, number: int) -> Path:
+    return Path(arguments.keep) / f"case-{arguments.seed}-{number}.json"
+
+
 def check(work: tuple[argparse.Namespace, int]) -> dict:
     arguments, number = work
     case, options = generate(arguments.seed, number), Options(**arguments.options)
@@ -78,7 +82,7 @@ def check(work: tuple[argparse.Namespace, int]) -> dict:
     solution = solve(problem, options, arguments.max_interval)
     modulo = phase_1(problem, arguments.max_interval)
     differences = []
-    if solution is not None and options.liveness == "folded":
+    if solution is not None:
         result = replay(problem, solution.interval, solution.cycles, solution.groups, options=options)
         if result.violations:
             differences.append(f"Z3's own schedule does not replay: {result.violations}")
@@ -89,7 +93,7 @@ def check(work: tuple[argparse.Namespace, int]) -> dict:
         differences += compare(arguments, case, problem, options, solution, modulo)
     kept = None
     if differences:
-        kept = Path(arguments.keep) / f"case-{arguments.seed}-{number}.json"
+        kept = kept_as(arguments, number)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(case, indent=2) + "\n")
     return {"number": number, "differences": differences, "seconds": seconds, "kept": kept}
@@ -143,8 +147,6 @@ def differences_of(file: dict, problem, options: Options, solution: Solution | N
     placed = {op["name"]: op for op in file["operations"]}
     if placed.keys() != {op.name for op in problem.operations}:
         return [*differences, "twill does not place every operation"]
-    if options.liveness != "folded":
-        return differences
     cycles = tuple(placed[op.name]["cycle"] for op in problem.operations)
     groups = tuple(placed[op.name]["group"] for op in problem.operations)
     registers = {group["id"]: group["registers_per_thread"] for group in file["groups"]}

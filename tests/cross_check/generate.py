@@ -231,15 +231,11 @@ class Generator:
                 registers["minimum_per_thread"] = registers["granularity"] * rng.randint(0, 4)
             extra = rng.choice((1, 2, 3, 4, 6))
             if self.chance(0.5):
-                registers["maximum_per_thread"] = max(largest_need + extra, registers["minimum_per_thread"], 24)
-                if registers["granularity"] < 8 or self.chance(0.5):
-                    registers["maximum_per_thread"] = max(largest_need + extra, registers["minimum_per_thread"], 1)
-                    for key in ("variable_latency_group", "issue_group"):
-                        if key in machine:
-                            group = machine[key]
-                            group["registers_per_thread"] = min(
-                                group["registers_per_thread"], registers["maximum_per_thread"]
-                            )
+                registers["maximum_per_thread"] = max(largest_need + extra, registers["minimum_per_thread"], 1)
+                for key in ("variable_latency_group", "issue_group"):
+                    if key in machine:
+                        given = machine[key]["registers_per_thread"]
+                        machine[key]["registers_per_thread"] = min(given, registers["maximum_per_thread"])
             if self.chance(0.6):
                 paid = sum(
                     32 * machine[key]["allocated_warps"] * machine[key]["registers_per_thread"]

@@ -402,7 +402,7 @@ class Model:
                     for d in problem.uses(v)
                     if d.target != v
                 ]
-                for cell, literals in self._occupied((v, op.latency), ends).items():
+                for cell, literals in self._occupied((v, 0), ends).items():
                     held[cell].extend((4 * op.amount, literal) for literal in literals)
         for terms in held.values():
             formula.at_most(terms, room)

@@ -31,7 +31,7 @@ def replay(
     options: Options = Options(),
     fast: bool = False,
 ) -> Replay:
-    """Replays a schedule under folded liveness; `registers` (by compute group) are the least that suffice when left out.
+    """Replays a schedule; `registers` (by compute group) are the least that suffice when left out.
 
     With `fast`, storage is not looked at once something else is violated.
     """
@@ -118,26 +118,34 @@ def replay(
     if violations and fast:
         return Replay(violations, (), {})
 
-    # Storage: what is held in [0, I)
+    # Storage: what is held in [0, I), by whichever iteration; or in the paper's straight-line program
+    paper = options.liveness == "paper"
+    copies, end_of_time = iterations, interval
+    if paper:
+        stages = -(-length // interval)
+        copies, end_of_time = range(stages), (stages - 1) * interval + length
     words: Counter = Counter()
     shared: Counter = Counter()
     tensor: Counter = Counter()
 
     def hold(where: Counter, key, amount: int, start: int, end: int) -> None:
-        for cycle in range(max(start, 0), min(end, interval)):
+        for cycle in range(max(start, 0), min(end, end_of_time)):
             where[key, cycle] += amount
 
-    for v, i in itertools.product(everyone, iterations):
+    for v, i in itertools.product(everyone, copies):
         op, uses = ops[v], problem.uses(v)
-        if uses and not op.streaming:
-            end = max(begin(d.target, i + d.distance) + d.hold for d in uses)
+        to_end = paper and i == copies[-1] and any(d.distance > 0 for d in uses)
+        if paper:
+            uses = [d for d in uses if i + d.distance in copies]
+        if (uses or to_end) and not op.streaming:
+            end = max([begin(d.target, i + d.distance) + d.hold for d in uses] + [end_of_time] * to_end)
             where, key = {REGISTERS: (words, groups[v]), SHARED: (shared, None), TENSOR: (tensor, None)}[op.memory]
             hold(where, key, op.amount, begin(v, i), end)
         if op.memory == REGISTERS:
             away = [d for d in uses if groups[d.target] != groups[v]]
             if away:
                 end = max(begin(d.target, i + d.distance) + ops[d.target].completion for d in away)
-                hold(shared, None, 4 * op.amount, begin(v, i) + op.latency, end)
+                hold(shared, None, 4 * op.amount, begin(v, i), end)
             for d in away:
                 reader = d.target
                 if options.consumer_registers and not ops[reader].variable_latency:
@@ -214,9 +222,9 @@ def enumerate_all(
     assignments = set()
     for groups in itertools.product(range(len(problem.groups)), repeat=count):
         # Compute groups are numbered in order of appearance.
-        names: dict[int, int] = {}
-        free = iter(problem.compute_groups)
-        assignments.add(tuple(names.setdefault(g, next(free)) if g in problem.compute_groups else g for g in groups))
+        compute = problem.compute_groups
+        seen = list(dict.fromkeys(g for g in groups if g in compute))
+        assignments.add(tuple(compute[seen.index(g)] if g in compute else g for g in groups))
     for interval in range(1, max_interval + 1):
         for stages in range(1, max_stages + 1):
             best = None

@@ -54,12 +54,13 @@ def against_enumeration(number: int) -> str | None:
     rng = random.Random(number)
     problem = build(tiny(number))
     options = Options()
-    if number % 4 == 3:
+    if number % 3 == 2:
         options = Options(
             exclusive_issue=rng.random() < 0.5,
             concurrency_window=rng.choice(("issue", "literal")),
             consumer_registers=rng.random() < 0.5,
             cross_group_registers=rng.random() < 0.5,
+            liveness=rng.choice(("folded", "paper")),
         )
     solution = model.solve(problem, options, max_interval=5, max_stages=3)
     ours = solution and (solution.interval, solution.objectives)
@@ -70,7 +71,7 @@ def against_enumeration(number: int) -> str | None:
 class Enumeration(unittest.TestCase):
     def test_tiny_problems(self):
         with Pool(2) as pool:
-            self.assertEqual([d for d in pool.imap_unordered(against_enumeration, range(40)) if d], [])
+            self.assertEqual([d for d in pool.imap_unordered(against_enumeration, range(150)) if d], [])
 
 
 class Random(unittest.TestCase):

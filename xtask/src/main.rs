@@ -1,2 +1,93 @@
-//! Project automation.
-fn main() {}
+//! Project automation: `cargo xtask test` sets up and runs every test there is.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Python that the kernels' printer and the second solver need.
+const LEAST_PYTHON: (u32, u32) = (3, 11);
+
+/// Pinned packages.
+const REQUIREMENTS: [&str; 2] = ["examples/requirements.txt", "tests/cross_check/requirements.txt"];
+
+fn main() -> ExitCode {
+    let task = env::args().nth(1);
+    let result = match task.as_deref() {
+        Some("test") => test(),
+        _ => Err("usage: cargo xtask test".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Formatting, lints, documentation, Rust tests, then what needs Python: the kernels printed anew by
+/// Triton, and the cross-check against Z3.
+fn test() -> Result<(), String> {
+    let root = root()?;
+    let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let cargo = |arguments: &[&str]| run(Command::new(&cargo).args(arguments).current_dir(&root));
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--locked"])?;
+    cargo(&["test", "--workspace", "--locked"])?;
+    cargo(&["build", "--release", "--locked", "--package", "twill-cli"])?;
+    let python = python(&root)?;
+    let python = |arguments: &[&str]| run(Command::new(&python).args(arguments).current_dir(&root));
+    python(&["examples/print_ttir.py", "--check"])?;
+    let twill = target(&root).join("release").join("twill");
+    let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
+    python(&["tests/cross_check/cross_check.py", "--count", "300", "--seed", "0", "--jobs", "2", "--twill", twill])
+}
+
+fn root() -> Result<PathBuf, String> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(Path::to_path_buf).ok_or_else(|| "xtask stands at the top of the file system".into())
+}
+
+fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// The interpreter of a virtual environment with the pinned packages, made on first use.
+fn python(root: &Path) -> Result<PathBuf, String> {
+    let environment = root.join(".venv");
+    let interpreter = environment.join("bin").join("python");
+    let stamp = environment.join("requirements.txt");
+    let mut wanted = String::new();
+    for file in REQUIREMENTS {
+        let path = root.join(file);
+        wanted += &std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(interpreter);
+    }
+    let system = system_python()?;
+    run(Command::new(system).args(["-m", "venv", "--clear"]).arg(&environment))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    let files = REQUIREMENTS.iter().flat_map(|file| ["--requirement", file]);
+    run(Command::new(&interpreter).args(pip).args(files).current_dir(root))?;
+    // Written last: an installation that was cut off is made again.
+    std::fs::write(&stamp, wanted).map_err(|e| format!("{}: {e}", stamp.display()))?;
+    Ok(interpreter)
+}
+
+fn system_python() -> Result<&'static str, String> {
+    let (major, minor) = LEAST_PYTHON;
+    let probe = format!("import sys, venv, ensurepip; sys.exit(sys.version_info < ({major}, {minor}))");
+    ["python3", "python3.13", "python3.12", "python3.11", "python"]
+        .into_iter()
+        .find(|name| Command::new(name).args(["-c", &probe]).output().is_ok_and(|o| o.status.success()))
+        .ok_or_else(|| {
+            format!("no Python {major}.{minor} or newer with venv was found; install it (Debian: python3-venv)")
+        })
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    eprintln!("xtask: {command:?}");
+    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
+}

@@ -1,6 +1,6 @@
 //! `registers`: the tile words that a group holds at any time fit its registers,
-//! `32 · warps · (min(r_g, maximum) − reserve)`, with `r_g` as the schedule gives it to a compute group and
-//! as the machine gives it to a fixed one; registers are dealt out as the machine can; and all
+//! `32 · warps · (min(r_g, maximum) − reserve)`, where `r_g` is what the schedule gives to a compute group and
+//! what the machine gives to a fixed one; registers are dealt out as the machine can; and all
 //! groups together fit the register file.
 //!
 //! A group holds the results of its operations while they are live, and the operands that come
@@ -93,7 +93,9 @@ fn check_file(placed: &Placed, violations: &mut Violations) {
                 }
                 // The last granule may go beyond what a thread can address.
                 let maximum = file.maximum_per_thread.div_ceil(granularity) * granularity;
-                range(given, file.minimum_per_thread, maximum, violations);
+                // Even a group that holds nothing has addresses and temporaries: 0 words ≤ r_g − reserve.
+                let minimum = file.minimum_per_thread.max(file.reserve_per_thread);
+                range(given, minimum, maximum, violations);
                 required += THREADS * i128::from(group.warps) * i128::from(given.registers_per_thread);
             }
         }

@@ -258,7 +258,7 @@ pub enum Violation {
         group: GroupId,
         /// Registers a thread.
         given: u32,
-        /// Least.
+        /// Least; for a compute group at least the reserve.
         minimum: u32,
         /// Most; for a compute group the addressable registers rounded up to the granularity.
         maximum: u32,

@@ -1,5 +1,6 @@
 //! What the objective leaves free: operations are moved one at a time to shorten the lives of
-//! values, then to issue earlier, until no single move helps.
+//! values, then to issue as late as their readers allow (streaming loads as early as they may),
+//! until no single move helps.
 //!
 //! Groups, length and every level of the objective stay as they are. Nothing is claimed about the
 //! result but that it is a schedule; it makes timelines readable and the waits late.
@@ -70,8 +71,8 @@ fn length(e: &Encoding, times: &[i64]) -> i64 {
     graph.op_ids().map(|v| times[v.index()] + graph.operation(v).span().0).max().unwrap_or(0)
 }
 
-/// Words times life of the values that an operation makes and reads, then its issue cycle. Streaming
-/// loads go as early as they may.
+/// Words times life of the values that an operation makes and reads, then how far its issue cycle is
+/// from where it would rather be.
 fn cost(e: &Encoding, times: &[i64], op: OpId) -> (i128, i64) {
     let graph = e.problem.graph();
     let mut values: Vec<OpId> = graph.dependences().iter().filter(|d| d.to == op).map(|d| d.from).collect();
@@ -89,7 +90,9 @@ fn cost(e: &Encoding, times: &[i64], op: OpId) -> (i128, i64) {
         let life = end.max().map_or(0, |end| (end - times[v.index()]).max(0));
         i128::from(weight) * i128::from(life)
     };
-    (values.into_iter().map(life).sum(), times[op.index()])
+    let time = times[op.index()];
+    let preference = if graph.operation(op).streaming { time } else { -time };
+    (values.into_iter().map(life).sum(), preference)
 }
 
 /// Places worth trying within what the dependences leave: both ends, and beside every operation that

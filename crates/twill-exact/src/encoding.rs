@@ -323,7 +323,7 @@ impl<'p> Encoding<'p> {
                 Answer::Stopped => return Reply::Stopped,
                 Answer::Satisfiable(assignment) => {
                     let candidate = self.candidate(assignment);
-                    if !self.question.joint || !constraints::refine(self, &candidate) {
+                    if !constraints::refine(self, &candidate) {
                         return Reply::Found(candidate);
                     }
                 }

@@ -182,13 +182,10 @@ impl Resources {
         let small = "from 1 to 65536";
         number("registers.granularity", r.granularity.into(), 1, 1 << 16, small)?;
         number("registers.maximum_per_thread", r.maximum_per_thread.into(), 1, 1 << 16, small)?;
-        number(
-            "registers.minimum_per_thread",
-            r.minimum_per_thread.into(),
-            0,
-            r.maximum_per_thread.into(),
-            "at most registers.maximum_per_thread",
-        )?;
+        // Whole granules are dealt out, which can be more than a thread can address (256 for 255).
+        let dealt = u64::from(r.maximum_per_thread).next_multiple_of(r.granularity.into());
+        let at_most = "at most registers.maximum_per_thread in whole granules";
+        number("registers.minimum_per_thread", r.minimum_per_thread.into(), 0, dealt, at_most)?;
         number(
             "registers.reserve_per_thread",
             r.reserve_per_thread.into(),
@@ -214,8 +211,8 @@ impl Resources {
                     &format!("{field}.registers_per_thread"),
                     g.registers_per_thread.into(),
                     0,
-                    r.maximum_per_thread.into(),
-                    "at most registers.maximum_per_thread",
+                    1 << 16,
+                    "at most 65536",
                 )?;
             }
         }

@@ -128,6 +128,18 @@ pub enum Error {
         /// The type.
         kind: String,
     },
+    /// A tile that Triton would not take.
+    #[error(
+        "{place}: {kind} has more than {limit} elements, the most that Triton allows in a tile; choose a smaller block"
+    )]
+    TileTooLarge {
+        /// The operation.
+        place: Box<Place>,
+        /// The type.
+        kind: String,
+        /// The limit.
+        limit: u64,
+    },
     /// A tile of something that is no number of a known size.
     #[error(
         "{place}: tiles of {element} are not supported; use floating-point numbers or integers of 1, 8, 16, 32 or 64 bits"

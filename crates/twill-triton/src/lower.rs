@@ -6,7 +6,7 @@
 //!   and is neither transposed nor put together from several sub-tiles. Any other operand that was computed goes through
 //!   shared memory: an operation of its own on the load/store unit stores it, once for all multiplies that read it.
 //! - Where the tensor core reads no shared memory (Ampere), a multiply holds the load/store unit as well while it fetches
-//!   its operands: the left one once, the right one once for each warp, since warps share rows out among them.
+//!   its operands, each once: the least there can be.
 //! - Tiles of before the loop that multiplies read stay in shared memory. Others (a row of biases) are not counted.
 //! - Row statistics are replicated over the threads that share a row; a single row (as opposed to a column) over those
 //!   that share a column. Both are computed as often as they are kept.

@@ -256,8 +256,10 @@ impl Literal<'_> {
                     }
                 }
             }
-            let usable = r.min(file.maximum_per_thread).saturating_sub(file.reserve_per_thread);
-            if self.most(&taken) > 32 * warps * u64::from(usable)
+            // A fixed group smaller than the reserve holds nothing; a compute group cannot be so small.
+            let usable = i64::from(r.min(file.maximum_per_thread)) - i64::from(file.reserve_per_thread);
+            let available = 32 * warps as i64 * if compute { usable } else { usable.max(0) };
+            if self.most(&taken) as i64 > available
                 || compute && r % file.granularity != 0
                 || compute && r < file.minimum_per_thread
                 || compute && r >= file.maximum_per_thread + file.granularity

@@ -129,11 +129,19 @@ fn registers_are_dealt_out_as_the_machine_can() {
     }
     let odd = "group 1 is given 44 registers a thread; they are dealt out in multiples of 8";
     rejected(&problem, with(44), Registers, &[odd]);
-    let many = "group 1 is given 264 registers a thread; it must be from 24 to 256";
+    let many = "group 1 is given 264 registers a thread; it must be from 32 to 256";
     rejected(&problem, with(264), Registers, &[many]);
-    let few = "group 1 is given 16 registers a thread; it must be from 24 to 256";
+    let few = "group 1 is given 16 registers a thread; it must be from 32 to 256";
     let nothing = "group 1 has registers for 0 tile words; at cycle 0 (slot 0) it needs 100: `a` 100";
     rejected(&problem, with(16), Registers, &[few, nothing]);
+}
+
+#[test]
+fn a_group_that_holds_nothing_needs_the_reserve() {
+    let problem = problem(hopper(), json!([{"name": "a", "units": [{"unit": "alu", "cycles": 2}]}]), json!([]));
+    accepted(&problem, schedule_with(&problem, 8, &[(0, 1)], 32));
+    let few = "group 1 is given 24 registers a thread; it must be from 32 to 256";
+    rejected(&problem, schedule_with(&problem, 8, &[(0, 1)], 24), Registers, &[few]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn groups_in_use_are_listed() {
 
 #[test]
 fn idle_and_unknown_groups_are_not_listed() {
-    for (id, registers) in [(3, 24), (17, 24)] {
+    for (id, registers) in [(3, 32), (17, 32)] {
         let (problem, mut schedule) = two();
         let mut idle = schedule.groups[0];
         (idle.id, idle.registers_per_thread) = (GroupId::new(id), registers);

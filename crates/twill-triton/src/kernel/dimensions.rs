@@ -136,12 +136,11 @@ fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
 fn mark(l: &mut TileLoop, nodes: &Nodes, classes: &Classes, rows: usize) {
     l.rows = Some(classes.extents[rows]);
     let is_row = |first: usize, d: &usize| classes.root(first + d) == rows;
-    for (index, (tile, first)) in l.tiles.iter_mut().zip(&nodes.tiles).enumerate() {
+    for (tile, first) in l.tiles.iter_mut().zip(&nodes.tiles) {
         let found: Vec<usize> = (0..tile.shape.len()).filter(|d| is_row(*first, d)).collect();
         tile.row_dimension = found.first().copied();
         if let (true, Origin::Operation(producer), None) = (found.len() > 1, &tile.origin, &l.ambiguous) {
             let operation = &l.operations[producer.index()];
-            debug_assert!(operation.result.is_some_and(|result| result.index() == index));
             l.ambiguous = Some(operation.variable.clone());
         }
     }

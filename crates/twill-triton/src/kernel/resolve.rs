@@ -10,6 +10,9 @@ use super::varies::{Facts, is_in_body};
 use super::views::{self, Mapping};
 use super::{constant, names};
 
+/// Elements of the largest tile: Triton's own limit, which also keeps all products here small.
+const LARGEST_TILE: u64 = 1 << 20;
+
 /// A tile as an operand sees it.
 #[derive(Clone, Debug)]
 pub(super) struct View {
@@ -69,8 +72,13 @@ impl<'m> Resolver<'m> {
         if !kind.is_tensor() {
             return Ok(Vec::new());
         }
-        kind.known_shape()
-            .ok_or_else(|| Error::DynamicShape { place: Place::of(self.module, user), kind: kind.to_string() })
+        let place = || Place::of(self.module, user);
+        let shape = kind.known_shape().ok_or_else(|| Error::DynamicShape { place: place(), kind: kind.to_string() })?;
+        let elements = shape.iter().try_fold(1_u64, |product, extent| product.checked_mul(*extent));
+        match elements {
+            Some(elements) if elements <= LARGEST_TILE => Ok(shape),
+            _ => Err(Error::TileTooLarge { place: place(), kind: kind.to_string(), limit: LARGEST_TILE }),
+        }
     }
 
     fn element(&self, kind: &Type, user: OperationId) -> Result<Element, Error> {

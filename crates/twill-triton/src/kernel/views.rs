@@ -28,6 +28,16 @@ pub(super) fn is_constant(operation: &str) -> bool {
 
 /// How a view maps dimensions; `from` and `to` are the shapes of its operand and its result.
 pub(super) fn mapping(module: &Module, view: OperationId, from: &[u64], to: &[u64]) -> Mapping {
+    let mut mapping = unchecked(module, view, from, to);
+    // A view with a malformed attribute shows nothing that corresponds.
+    mapping.resize(to.len(), None);
+    for (dimension, extent) in mapping.iter_mut().zip(to) {
+        *dimension = dimension.filter(|source| from.get(*source) == Some(extent));
+    }
+    mapping
+}
+
+fn unchecked(module: &Module, view: OperationId, from: &[u64], to: &[u64]) -> Mapping {
     let operation = module.operation(view);
     match operation.name.as_str() {
         "tt.trans" => match operation.attributes.get("order") {
@@ -44,9 +54,8 @@ pub(super) fn mapping(module: &Module, view: OperationId, from: &[u64], to: &[u6
                 })
                 .collect()
         }
-        "tt.broadcast" => (0..to.len()).map(|d| (from.get(d) == to.get(d)).then_some(d)).collect(),
         "tt.reshape" => reshape(from, to),
-        "tt.bitcast" | "arith.bitcast" => (0..to.len()).map(Some).collect(),
+        "tt.broadcast" | "tt.bitcast" | "arith.bitcast" => (0..to.len()).map(Some).collect(),
         _ => vec![None; to.len()],
     }
 }

@@ -5,7 +5,7 @@ use twill_machine::{Cost, CostError, ElementwiseClass, Mechanism, Memory, Reduct
 
 use super::Lowering;
 use crate::error::Error;
-use crate::tile::{Combine, Element, Kind, Recipe, Role, TileOperation, Transfer};
+use crate::tile::{Combine, Element, Kind, Operand, Recipe, Role, TileOperation, Transfer, ValueId};
 
 impl Lowering<'_> {
     /// The cost of an operation.
@@ -41,15 +41,15 @@ impl Lowering<'_> {
         let depth = op.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(1);
         let cost = self.machine.cost(&Priced::MatrixMultiply { rows, columns, depth, element })?;
         let core = self.machine.tensor_core();
-        let warps = u64::from(self.machine.resources().compute_groups.warps);
         let fetched: u64 = op
             .operands
             .iter()
             .map(|operand| {
                 let bytes = self.machine.bytes(operand.elements(), operand.element.bits()).0;
                 match operand.role {
+                    // At least once; how often more depends on how warps share the tile out.
                     Role::Left if !core.left_operand.contains(&Memory::Shared) && self.left_is_shared(op) => bytes,
-                    Role::Right if !core.right_operand.contains(&Memory::Shared) => bytes.saturating_mul(warps),
+                    Role::Right if !core.right_operand.contains(&Memory::Shared) => bytes,
                     _ => 0,
                 }
             })
@@ -113,13 +113,14 @@ impl Lowering<'_> {
         Bytes(bits.sum::<u64>().div_ceil(8))
     }
 
-    /// Bytes of loaded tiles that arithmetic reads from shared memory.
+    /// Bytes that arithmetic reads from shared memory: loaded tiles, and computed ones that are turned round there.
     fn fetched(&self, op: &TileOperation) -> Bytes {
-        let loaded = |operand: &&crate::tile::Operand| {
-            operand.tiles.iter().any(|value| self.tile_loop.producer(*value).is_some() && self.is_shared(*value))
+        let in_shared = |operand: &Operand, value: ValueId| {
+            let is_computed = self.tile_loop.producer(value).is_some();
+            is_computed && (self.is_shared(value) || self.goes_through_shared(op, operand))
         };
-        let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input).filter(loaded);
-        let tiles = inputs.flat_map(|operand| operand.tiles.iter());
+        let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);
+        let tiles = inputs.flat_map(|operand| operand.tiles.iter().filter(|value| in_shared(operand, **value)));
         Bytes(tiles.map(|value| self.bytes(self.tile_loop.tile(*value)).0).sum())
     }
 

@@ -95,11 +95,10 @@ fn tied(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation], read
         .map(|(index, read)| {
             let (from, to) = (&operations[read.from], &operations[read.to]);
             let (Storage::Registers(has), Storage::Registers(needs)) = (from.storage, to.storage) else { return false };
-            let is_accumulator = read.role == Role::Accumulator;
+            let is_accumulator = read.role == Role::Accumulator && has == needs;
             let is_arithmetic = tile_operation(lowering, staged.steps[read.to])
                 .is_some_and(|op| matches!(op.kind, Kind::Elementwise { .. } | Kind::Convert));
-            let in_place =
-                is_arithmetic && has >= needs && last.get(&read.from) == Some(&index);
+            let in_place = is_arithmetic && has >= needs && last.get(&read.from) == Some(&index);
             let ties = (is_accumulator || in_place) && !taken[read.to];
             taken[read.to] |= ties;
             ties

@@ -1,0 +1,15 @@
+//! The published JSON Schemas are those of the code.
+
+use twill_graph::format::{graph_schema, schedule_schema};
+
+fn published(name: &str) -> serde_json::Value {
+    let path = format!("{}/../../docs/schema/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn published_schemas_are_up_to_date() {
+    let hint = "write them again: cargo run -- schema graph > docs/schema/graph.schema.json, likewise schedule";
+    assert!(published("graph") == graph_schema(), "{hint}");
+    assert!(published("schedule") == schedule_schema(), "{hint}");
+}

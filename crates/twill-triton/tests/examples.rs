@@ -1,0 +1,239 @@
+//! The examples, from TTIR to loop graph.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use twill_exact::SearchOptions;
+use twill_graph::{Bytes, Cycles, GroupRole, LoopGraph, ModelOptions, Operation, Problem, Storage, Words, builtin};
+use twill_machine::Machine;
+use twill_triton::{Error, Kernel, Options, lower, read};
+
+fn example(name: &str) -> Kernel {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    read(&text, name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn graph(name: &str, machine: &str) -> LoopGraph {
+    let machine = Machine::load(machine).unwrap();
+    lower(&example(name).loops()[0], &machine, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The loops of a kernel, whole and as they are lowered.
+fn listing(name: &str) -> String {
+    let machine = Machine::load("h100").unwrap();
+    let kernel = example(name);
+    kernel.loops().iter().fold(String::new(), |text, tile_loop| {
+        format!("{text}{tile_loop}{}\n", Options::default().prepare(tile_loop, &machine).unwrap())
+    })
+}
+
+fn table(graph: &LoopGraph) -> String {
+    let mut text = format!("{}, {} bytes reserved\n", graph.name(), graph.reserved().shared.0);
+    for op in graph.operations() {
+        let units: Vec<String> = op.reservations.iter().map(|r| format!("{} {}", r.unit, r.cycles)).collect();
+        let storage = match op.storage {
+            Storage::None => String::new(),
+            Storage::Registers(words) => format!("{} words", words.0),
+            Storage::Shared(bytes) => format!("{} bytes", bytes.0),
+            Storage::Tensor(columns) => format!("{} columns", columns.0),
+        };
+        let issue = format!("{:?} {}", op.execution, op.issue_width).to_lowercase();
+        let mut flags = String::new();
+        if op.variable_latency {
+            flags.push_str(if op.streaming { "streaming" } else { "variable latency" });
+        }
+        writeln!(
+            text,
+            "{:22} {:12} {:15} {:>4} {issue:14} {storage:13} handoff {:<4}{flags}",
+            op.name,
+            op.kind,
+            units.join(", "),
+            op.latency,
+            op.handoff
+        )
+        .unwrap();
+    }
+    for d in graph.dependences() {
+        let name = |id| &graph.operation(id).name;
+        let mut marks = Vec::new();
+        if d.distance > 0 {
+            marks.push(format!("distance {}", d.distance));
+        }
+        if d.blocking {
+            marks.push("blocking".into());
+        }
+        if d.tied {
+            marks.push("tied".into());
+        }
+        if d.hold > Cycles::ZERO {
+            marks.push(format!("hold {}", d.hold));
+        }
+        writeln!(text, "{:22} -> {:22} {:>4} {}", name(d.from), name(d.to), d.delay, marks.join(", ")).unwrap();
+    }
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[test]
+fn attention_forward_is_read_and_cut() {
+    insta::assert_snapshot!(listing("attention_forward.ttir"));
+}
+
+#[test]
+fn attention_forward_becomes_a_graph() {
+    insta::assert_snapshot!(table(&graph("attention_forward.ttir", "h100")));
+}
+
+#[test]
+fn attention_backward_is_read_and_cut() {
+    insta::assert_snapshot!(listing("attention_backward.ttir"));
+}
+
+#[test]
+fn attention_backward_becomes_a_graph() {
+    insta::assert_snapshot!(table(&graph("attention_backward.ttir", "h100")));
+}
+
+#[test]
+fn causal_attention_is_two_loops() {
+    insta::assert_snapshot!(listing("attention_forward_causal.ttir"));
+}
+
+#[test]
+fn matrix_multiplies_are_read_and_cut() {
+    let names = ["gemm_tma.ttir", "gemm_pointers.ttir", "swiglu.ttir", "fixtures/nested_loops.ttir"];
+    insta::assert_snapshot!(names.map(listing).concat());
+}
+
+#[test]
+fn attention_forward_on_ampere_is_synchronous() {
+    insta::assert_snapshot!(table(&graph("attention_forward.ttir", "a100")));
+}
+
+#[test]
+fn generic_and_custom_form_give_the_same_loop() {
+    for name in ["attention_forward", "attention_backward", "gemm_pointers"] {
+        assert_eq!(listing(&format!("{name}.ttir")), listing(&format!("fixtures/{name}_generic.ttir")));
+    }
+}
+
+#[test]
+fn every_example_is_lowered_for_hopper_and_ampere_and_not_yet_for_blackwell() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !name.ends_with(".ttir") {
+            continue;
+        }
+        for tile_loop in example(&name).loops() {
+            count += 1;
+            for machine in ["h100", "h200", "a100"] {
+                let machine = Machine::load(machine).unwrap();
+                let graph = lower(tile_loop, &machine, &Options::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+                // Every unit exists, and everything fits into memory.
+                Problem::new(graph, machine.resources(), ModelOptions::default()).unwrap();
+            }
+            let refused = lower(tile_loop, &Machine::load("b200").unwrap(), &Options::default());
+            assert!(matches!(refused, Err(Error::TensorMemory { .. })));
+        }
+    }
+    assert!(count >= 10, "{count} loops");
+}
+
+/// What the operations of one kind and one sub-tile cost together.
+fn cycles(graph: &LoopGraph, unit: &str, sub_tile: Option<u32>) -> i64 {
+    let mine = graph.operations().iter().filter(|op| op.sub_tile == sub_tile);
+    mine.flat_map(|op| &op.reservations).filter(|r| r.unit == unit).map(|r| r.cycles.0).sum()
+}
+
+#[test]
+fn attention_forward_costs_what_the_published_graph_costs() {
+    let ours = graph("attention_forward.ttir", "h100");
+    let published = builtin::find("attention-forward-hopper").unwrap().graph;
+    assert_eq!(ours.reserved(), published.reserved());
+    for (name, theirs) in [
+        ("k", "ldK"),
+        ("v", "ldV"),
+        ("qk.0", "S0"),
+        ("new_max.reduce_max.0", "max0"),
+        ("p.fma.0", "sub0"),
+        ("p.exp2.0", "exp0"),
+        ("alpha.exp2.0", "alpha0"),
+        ("row_sum.reduce_sum.1", "sum1"),
+        ("acc.convert.1", "cast1"),
+        ("acc.multiply.1", "resc1"),
+        ("acc.dot.1", "O1"),
+    ] {
+        let find = |graph: &LoopGraph, name: &str| graph.operation(graph.find(name).unwrap()).clone();
+        let (ours, published) = (find(&ours, name), find(&published, theirs));
+        let blank = Operation { name: String::new(), kind: String::new(), source: None, ..published };
+        assert_eq!(Operation { name: String::new(), kind: String::new(), source: None, ..ours }, blank, "{name}");
+    }
+    for sub_tile in [Some(0), Some(1), None] {
+        for unit in ["tensor", "xu", "tma"] {
+            assert_eq!(cycles(&ours, unit, sub_tile), cycles(&published, unit, sub_tile), "{unit} {sub_tile:?}");
+        }
+    }
+    // Row statistics are operations of their own here: two cycles each.
+    assert_eq!(cycles(&ours, "fma", Some(0)) - cycles(&published, "fma", Some(0)), 6);
+    assert_eq!(cycles(&ours, "alu", Some(0)) - cycles(&published, "alu", Some(0)), 2);
+}
+
+#[test]
+fn attention_forward_is_scheduled_as_published() {
+    let machine = Machine::load("h100").unwrap();
+    let graph = graph("attention_forward.ttir", "h100");
+    let problem = Problem::new(graph, machine.resources(), ModelOptions::default()).unwrap();
+    let report = twill_exact::schedule(&problem, &SearchOptions::default(), &mut |_| {});
+    let schedule = report.outcome.schedule().unwrap();
+    let compute = schedule.groups.iter().filter(|group| group.role == GroupRole::Compute).count();
+    assert_eq!((schedule.interval, schedule.stages(), compute), (Cycles(2048), 2, 2));
+}
+
+#[test]
+fn loads_are_cut_only_where_they_have_the_rows() {
+    for (name, unit, bytes_per_cycle) in [("gemm_tma.ttir", "tma", 128), ("gemm_pointers.ttir", "lsu", 64)] {
+        let graph = graph(name, "h100");
+        let load = |name: &str| graph.operation(graph.find(name).unwrap());
+        for (name, bytes) in [("a.0", 8192), ("a.1", 8192), ("b", 16384)] {
+            let op = load(name);
+            assert!(op.streaming && op.variable_latency, "{name}");
+            assert_eq!(op.storage, Storage::Shared(Bytes(bytes)));
+            assert_eq!(op.reservations[0].unit, unit);
+            assert_eq!(op.occupancy, Cycles((bytes / bytes_per_cycle) as i64));
+            assert_eq!(op.transfer_latency, Cycles(650));
+        }
+    }
+}
+
+#[test]
+fn backward_hands_its_transposed_operand_through_shared_memory() {
+    let graph = graph("attention_backward.ttir", "h100");
+    let find = |name: &str| graph.find(name).unwrap();
+    let names = |of: &str| -> Vec<&str> {
+        let to = find(of);
+        graph.dependences().iter().filter(|d| d.to == to).map(|d| graph.operation(d.from).name.as_str()).collect()
+    };
+    assert_eq!(names("dq.dot"), ["ds_t.convert.shared.0", "ds_t.convert.shared.1"]);
+    assert_eq!(names("dk.0"), ["q", "ds_t.convert.0", "dk.0"]);
+    assert_eq!(names("dq.atomic"), ["dq.dot"]);
+    let reduce = graph.operation(find("dq.atomic"));
+    assert!(reduce.variable_latency && !reduce.streaming && reduce.storage == Storage::None);
+    assert_eq!(graph.operation(find("dq.dot")).sub_tile, None);
+    assert_eq!(graph.operation(find("dq.dot")).storage, Storage::Registers(Words(8192)));
+    assert_eq!(graph.reserved().shared, Bytes(65536));
+}
+
+#[test]
+fn contraction_is_a_choice() {
+    let machine = Machine::load("h100").unwrap();
+    let kernel = example("attention_forward.ttir");
+    let options = Options { contract: false, ..Options::default() };
+    let apart = lower(&kernel.loops()[0], &machine, &options).unwrap();
+    let together = lower(&kernel.loops()[0], &machine, &Options::default()).unwrap();
+    assert_eq!(apart.operations().len(), together.operations().len() + 4);
+    assert!(apart.find("p.subtract.0").is_some() && together.find("p.fma.0").is_some());
+}
