@@ -28,6 +28,8 @@ class Generator:
         self.tight = set(rng.sample(("registers", "shared", "tensor", "waiting", "handoff", "width"), 3))
         self.warps = rng.choice((1, 1, 4))
         self.loads = self.chance(0.4)
+        # Where every reservation starts with its operation, twill may bisect (docs/model.md).
+        self.later = self.chance(0.4)
         self.issue = self.warps == 4 and self.chance(0.4)
         self.units = list(UNITS[: rng.choice((1, 2, 2, 3))])
         self.operations: list[dict] = []
@@ -90,9 +92,12 @@ class Generator:
         op: dict = {"name": name}
         units = []
         for _ in range(rng.choices((0, 1, 2), (1, 8, 2))[0]):
-            unit, start = rng.choice(self.units), rng.choices((0, 1, 2), (8, 2, 1))[0]
+            unit, start = rng.choice(self.units), rng.choices((0, 1, 2), (8, 4, 2))[0] if self.later else 0
             # A unit held twice in one cycle would leave most machines nothing to choose.
-            start = max([start, *(u.get("start", 0) + u["cycles"] for u in units if u["unit"] == unit)])
+            same = [u.get("start", 0) + u["cycles"] for u in units if u["unit"] == unit]
+            if same and not self.later:
+                continue
+            start = max([start, *same])
             units.append({"unit": unit, "cycles": rng.choices((1, 2, 3), (6, 3, 1))[0]})
             if start:
                 units[-1]["start"] = start
@@ -268,8 +273,11 @@ def statistics(arguments: tuple[int, int, int]) -> dict:
     else:
         facts["kind"] = "at ResMII" if bounds[0] > bounds[1] else "at RecMII"
     facts["phase 1 shorter"] = solution is not None and phase_1(problem, max_interval)[0] < solution.interval
+    facts["later reservations"] = any(r.start > 0 for op in problem.operations for r in op.reservations)
     for family in FAMILIES:
-        other = solve(problem, max_interval=max_interval, drop=frozenset({family}))
+        # Where there is no schedule, whether there is one at the largest interval has to do.
+        first = max_interval if solution is None else 1
+        other = solve(problem, max_interval=max_interval, drop=frozenset({family}), first_interval=first)
         a, b = vector(solution), vector(other)
         if family == "registers" and a and b:
             a, b = a[:-1], b[:-1]
@@ -299,6 +307,7 @@ def main() -> int:
         ("compute groups", Counter(f["answer"][2] for f in facts if f["answer"])),
         ("hand-offs", Counter(f["answer"][3] > 0 for f in facts if f["answer"])),
         ("interval above phase 1's", Counter(f["phase 1 shorter"] for f in facts)),
+        ("reservations that start late", Counter(f["later reservations"] for f in facts)),
     ):
         print(f"{title}: " + ", ".join(f"{k}: {n}" for k, n in sorted(counts.items(), key=str)))
     print("answers that change without a family (and how many of them in the interval):")

@@ -605,7 +605,13 @@ def recurrence_bound(problem: Problem) -> int:
 
 
 def stage_bound(problem: Problem, interval: int) -> int:
-    """So many stages suffice at one interval (docs/model.md), and one more to put that to the test."""
+    """So many stages suffice at one interval.
+
+    Split the operations by stage. If no dependence and no pair of consumers of one load is as close across the split as its weight
+    below, the later part can move one stage earlier: slots stay, delays hold, lives and rings do not grow. So in some schedule these
+    pairs connect all operations, up to components that start in stage 0 each, and their weights bound the distances. (One more stage
+    is a margin; a test doubles it.)
+    """
     pairs: list[tuple[int, int, int]] = []
     for d in problem.dependences:
         cost = d.delay + (problem.operations[d.source].handoff if problem.register_value(d) else 0)
@@ -684,6 +690,14 @@ def solve_at(
         if model.check():
             return model.optimise(least)
     return None
+
+
+def feasible(problem: Problem, interval: int) -> bool:
+    """Whether there is a schedule with this interval, whatever its objectives."""
+    if earliest(problem, interval) is None or interval < resource_bound(problem):
+        return False
+    most = stage_bound(problem, interval)
+    return any(Model(problem, Options(), interval, n * interval).check() for n in sorted({min(3, most), most}))
 
 
 WARPS = frozenset(FAMILIES) - {"dependence", "resource"}

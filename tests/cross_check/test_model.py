@@ -93,6 +93,16 @@ class Random(unittest.TestCase):
             objectives = [s and (s.interval, s.objectives) for s in (bounded, free)]
             self.assertEqual(*objectives, number)
 
+    def test_feasibility_is_monotone_in_the_interval(self):
+        # docs/model.md, "Why one proof rejects every smaller interval".
+        for number in range(60):
+            problem = build(generate.generate(4, number))
+            solution = model.solve(problem, max_interval=8)
+            if solution is None or any(r.start for op in problem.operations for r in op.reservations):
+                continue
+            for interval in range(solution.interval + 1, solution.interval + 5):
+                self.assertTrue(model.feasible(problem, interval), (number, interval))
+
     def test_the_papers_liveness_is_no_stricter(self):
         # The straight-line program holds no more copies than the steady state.
         for number in range(15):

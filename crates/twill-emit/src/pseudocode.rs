@@ -149,17 +149,17 @@ impl Printer<'_> {
         });
         self.out.push('\n');
         self.line(0, &format!("warp group {}{about}:", warp.group.index()), "");
-        self.blocks(&warp.prologue);
-        self.line(2, &format!("for i in {}..T:", warp.first), "");
+        self.blocks("prologue", &warp.prologue);
+        self.line(2, &format!("for i in {}..T:", warp.first), "steady state");
         for step in &warp.steady {
             self.step(4, step);
         }
-        self.blocks(&warp.epilogue);
+        self.blocks("epilogue", &warp.epilogue);
     }
 
-    fn blocks(&mut self, blocks: &[Block]) {
+    fn blocks(&mut self, part: &str, blocks: &[Block]) {
         for block in blocks {
-            self.line(2, &format!("if T > {}:", block.trip_count_above), "");
+            self.line(2, &format!("if T > {}:", block.trip_count_above), part);
             for step in &block.steps {
                 self.step(4, step);
             }

@@ -32,8 +32,8 @@ impl Default for SearchOptions {
     }
 }
 
-/// Work for the first attempt at an interval: about a fifth of a second.
-const FIRST_WORK: u64 = 200_000;
+/// Work for the first attempt at an interval: a few hundredths of a second.
+const FIRST_WORK: u64 = 50_000;
 
 /// What the search is doing, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl<'p> Search<'p, '_> {
         true
     }
 
-    /// Feasibility is monotone: double the step until there is a schedule, then halve the gap. Every
+    /// Feasibility is monotone: widen the step until there is a schedule, then halve the gap. Every
     /// question gets a little work first; those that stay open are asked again with more, when the
     /// others are settled. So there is a schedule early, and the proof gets what time is left.
     fn bisect(&mut self, bottom: i64, limit: i64) -> bool {
@@ -196,7 +196,7 @@ impl<'p> Search<'p, '_> {
                 if found.is_none() {
                     let next = open.saturating_add(step - 1);
                     open = if open <= limit { next.min(limit) } else { open };
-                    step *= 2;
+                    step *= 4;
                 }
             }
             if excluded >= found.unwrap_or(limit + 1) {

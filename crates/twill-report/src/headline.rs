@@ -34,7 +34,7 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
             page.paragraph(0, &format!("Reason: {}.", words::rejection(reason)), Ink::Plain);
         }
         Outcome::Unknown { stopped_by } => {
-            page.paragraph(0, "No schedule was found, and none is excluded (unknown).", Ink::Bad);
+            page.paragraph(0, "No schedule was found (unknown).", Ink::Bad);
             page.paragraph(0, &format!("The search was stopped by: {stopped_by}."), Ink::Plain);
         }
     }

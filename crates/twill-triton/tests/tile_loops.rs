@@ -416,3 +416,34 @@ fn a_loop_of_vectors_spreads_them_over_threads() {
     let exp2 = graph.operation(graph.find("y.exp2").unwrap());
     assert_eq!((exp2.occupancy, exp2.register_words().0), (Cycles(8), 128));
 }
+
+#[test]
+fn damaged_kernels_give_errors_and_no_panics() {
+    let h100 = Machine::load("h100").unwrap();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/");
+    let mut lowered = 0;
+    for name in ["attention_backward", "attention_forward_causal", "gemm_pointers"] {
+        let text = std::fs::read_to_string(format!("{folder}{name}.ttir")).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let code = lines.iter().take_while(|line| !line.starts_with("#loc2 ")).count();
+        let changes: [fn(&str) -> Option<String>; 5] = [
+            |_| None,
+            |line| Some(line.replace("128", "64")),
+            |line| Some(line.replace("1, 0", "1, 7")),
+            |line| Some(line.replace("axis = 1", "axis = 9")),
+            |line| Some(line.replace("f32", "f64")),
+        ];
+        for (index, change) in (0..code).flat_map(|index| changes.map(|change| (index, change))) {
+            let damaged: Vec<String> = lines
+                .iter()
+                .enumerate()
+                .filter_map(|(at, line)| if at == index { change(line) } else { Some((*line).to_owned()) })
+                .collect();
+            let Ok(kernel) = read(&damaged.join("\n"), "k.ttir") else { continue };
+            for tile_loop in kernel.loops() {
+                lowered += usize::from(lower(tile_loop, &h100, &Options::default()).is_ok());
+            }
+        }
+    }
+    assert!(lowered > 100, "{lowered}");
+}

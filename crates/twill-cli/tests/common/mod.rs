@@ -1,0 +1,24 @@
+//! Running the command as a user does.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// The top of the checkout.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs `twill` at the top of the checkout.
+pub fn twill(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_twill")).args(arguments).current_dir(root()).output().unwrap()
+}
+
+/// What it printed.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// What it complained of.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
