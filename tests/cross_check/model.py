@@ -294,10 +294,10 @@ class Model:
         if not ends:
             return cells
         folded = self.options.liveness == "folded"
-        carried = any(distance > 0 for _, distance, _, _ in ends)
+        carried = [counts for _, distance, _, counts in ends if distance > 0]
         for copy in range(1 if folded else self.stages):
             counted = [e for e in ends if folded or copy + e[1] < self.stages]
-            to_end = not folded and carried and copy == self.stages - 1
+            to_end = carried if not folded and copy == self.stages - 1 else []
             shift = copy * interval
             stop = max((self.latest[u] + 1 + d * interval + end for u, d, end, _ in counted), default=0)
             if to_end:
@@ -310,8 +310,8 @@ class Model:
                 begun = (negate(self.le(v, t - offset)), negate(condition), negate(inside), held)
                 for u, d, end, counts in counted:
                     self.formula.clause(self.le(u, t - d * interval - end), negate(counts), *begun)
-                if to_end:
-                    self.formula.clause(*begun)
+                for counts in to_end:
+                    self.formula.clause(negate(counts), *begun)
                 cells.setdefault(t % interval if folded else t + shift, []).append(held)
         return cells
 

@@ -71,7 +71,7 @@ def against_enumeration(number: int) -> str | None:
 class Enumeration(unittest.TestCase):
     def test_tiny_problems(self):
         with Pool(2) as pool:
-            self.assertEqual([d for d in pool.imap_unordered(against_enumeration, range(150)) if d], [])
+            self.assertEqual([d for d in pool.imap_unordered(against_enumeration, range(240)) if d], [])
 
 
 class Random(unittest.TestCase):

@@ -273,6 +273,15 @@ impl<'p> Encoding<'p> {
         literal
     }
 
+    /// The range that `t_to − t_from` can take (bounded form).
+    pub(crate) fn range(&self, from: Anchor, to: Anchor) -> (i64, i64) {
+        let node = |a| match a {
+            Anchor::Issue(op) => issue(op),
+            Anchor::Length => self.length(),
+        };
+        (self.engine.least(node(from), node(to)), -self.engine.least(node(to), node(from)))
+    }
+
     /// Adds clauses: if all of `conditions` hold, `(t_to − t_from) mod I` is not in `[first, end)`.
     pub(crate) fn forbid_offsets(&mut self, conditions: &[Lit], from: OpId, to: OpId, first: i64, end: i64) {
         if first >= end || conditions.contains(&self.engine.constant(false)) {

@@ -3,7 +3,7 @@
 use crate::limits::{Meter, SolverCallbacks};
 use crate::theory::{Bound, DifferenceSystem, DifferenceTheory, NO_PATH, Node};
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Clauses over Boolean literals and literals that stand for bounds `x_j − x_i ≥ c`.
 pub(crate) struct Engine {
@@ -11,6 +11,7 @@ pub(crate) struct Engine {
     theory: DifferenceTheory,
     truth: Lit,
     literals: HashMap<Bound, Lit>,
+    conjunctions: HashMap<Vec<Lit>, Lit>,
     nodes: usize,
 }
 
@@ -52,7 +53,7 @@ impl Engine {
         let truth = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![truth]);
         let theory = DifferenceTheory::new(system, nodes, meter.counter());
-        Some(Engine { solver, theory, truth, literals: HashMap::new(), nodes })
+        Some(Engine { solver, theory, truth, literals: HashMap::new(), conjunctions: HashMap::new(), nodes })
     }
 
     /// The literal that is always true.
@@ -112,6 +113,72 @@ impl Engine {
             }
         }
         self.solver.add_clause_reuse(&mut clause);
+    }
+
+    /// A literal that holds if all of these do.
+    pub(crate) fn all(&mut self, mut literals: Vec<Lit>) -> Lit {
+        literals.sort_unstable();
+        literals.dedup();
+        literals.retain(|&l| l != self.truth);
+        if literals.contains(&!self.truth) {
+            return !self.truth;
+        }
+        match literals.as_slice() {
+            [] => self.truth,
+            [one] => *one,
+            _ => {
+                if let Some(&known) = self.conjunctions.get(&literals) {
+                    return known;
+                }
+                let all = self.fresh();
+                self.clause(literals.iter().map(|&l| !l).chain([all]));
+                self.conjunctions.insert(literals, all);
+                all
+            }
+        }
+    }
+
+    /// Requires `Σ weight · literal ≤ limit` if all of `conditions` hold.
+    pub(crate) fn at_most(&mut self, conditions: &[Lit], terms: Vec<(Lit, u64)>, limit: u64) {
+        let mut merged: BTreeMap<Lit, u64> = BTreeMap::new();
+        let mut fixed: u64 = 0;
+        for (literal, weight) in terms {
+            let value = self.solver.value_lvl_0(literal);
+            if literal == self.truth || value == lbool::TRUE {
+                fixed = fixed.saturating_add(weight);
+            } else if literal != !self.truth && value == lbool::UNDEF && weight > 0 {
+                let sum = merged.entry(literal).or_insert(0);
+                *sum = sum.saturating_add(weight);
+            }
+        }
+        if fixed > limit {
+            self.clause(conditions.iter().map(|&c| !c));
+            return;
+        }
+        let limit = limit - fixed;
+        let total = merged.values().fold(0, |a: u64, &b| a.saturating_add(b));
+        let conditions: Vec<Lit> = conditions.iter().copied().filter(|&c| c != self.truth).collect();
+        if total <= limit || conditions.contains(&!self.truth) {
+            return;
+        }
+        let mut terms: Vec<(Lit, u64)> = merged.into_iter().collect();
+        if conditions.is_empty() {
+            self.theory.sums.add(terms, limit);
+            return;
+        }
+        // While the conditions do not all hold, what they weigh leaves room for everything.
+        let applies = match conditions.as_slice() {
+            [one] => *one,
+            _ => self.all(conditions),
+        };
+        match self.solver.value_lvl_0(applies) {
+            value if value == lbool::TRUE => self.theory.sums.add(terms, limit),
+            value if value == lbool::FALSE => {}
+            _ => {
+                terms.push((applies, total - limit));
+                self.theory.sums.add(terms, total);
+            }
+        }
     }
 
     /// Conflicts met so far.

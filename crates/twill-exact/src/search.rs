@@ -28,12 +28,15 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        SearchOptions { budget: Budget::default(), largest_interval: None, objective_work: Some(10_000_000) }
+        SearchOptions { budget: Budget::default(), largest_interval: None, objective_work: Some(5_000_000) }
     }
 }
 
 /// Work for the first attempt at an interval: a few hundredths of a second.
 const FIRST_WORK: u64 = 50_000;
+
+/// Work for the first attempt at the lower bound: about a second.
+const BOUND_WORK: u64 = 1_000_000;
 
 /// What the search is doing, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,7 +185,9 @@ impl<'p> Search<'p, '_> {
                     Some(found) => open + (found - open) / 2,
                     None => open,
                 };
-                self.meter.allow(Some(work));
+                // The bound itself is often the answer.
+                let patience = if interval == bottom { work.max(BOUND_WORK) } else { work };
+                self.meter.allow(Some(patience));
                 match self.ask(interval) {
                     Some(true) => found = Some(interval),
                     Some(false) => {

@@ -1,8 +1,7 @@
 //! Sums over what is alive at once: `Σ weight · #{copies alive} ≤ capacity` at every cycle.
 //!
-//! The sum can only rise where something starts, so it is enough to look there. A candidate that
-//! breaks it yields a *cover*: a smallest set of copies that are alive together and too heavy. The
-//! clause says that one of them must not be.
+//! The sum can only rise where something starts, so it is enough to look there. Where a candidate
+//! breaks it, the sum over all copies at that event becomes a constraint of the solver.
 
 use crate::encoding::{Anchor, Candidate, Encoding, Stages};
 use batsat::Lit;
@@ -60,14 +59,9 @@ pub(crate) struct Pool {
     pub(crate) items: Vec<Item>,
     pub(crate) capacity: u64,
     alive: HashMap<(usize, i64, usize), Lit>,
-}
-
-/// Copies that are alive together: item, and iteration relative to that of `event`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Cover {
-    /// The member that starts last; all others are alive then.
-    pub(crate) event: usize,
-    pub(crate) members: Vec<(usize, i64)>,
+    /// Copies of one item that the sums of an event speak of (unbounded form).
+    depth: HashMap<usize, i64>,
+    terms: HashMap<(usize, bool, i64), Vec<(Lit, u64)>>,
 }
 
 impl Place {
@@ -82,7 +76,7 @@ impl Place {
 
 impl Pool {
     pub(crate) fn new(items: Vec<Item>, capacity: u64) -> Pool {
-        Pool { items, capacity, alive: HashMap::new() }
+        Pool { items, capacity, ..Pool::default() }
     }
 
     fn end(item: &Item, candidate: &Candidate) -> i64 {
@@ -130,75 +124,95 @@ impl Pool {
         present.iter().map(|&(_, start, _)| at(start)).max().unwrap_or(0)
     }
 
-    /// Covers of every event at which the items of `chosen` owners, with `base`, exceed `capacity`.
-    pub(crate) fn covers(
-        &self,
+    /// Items at whose start the items of `chosen` owners, with `base`, exceed `capacity`.
+    pub(crate) fn overfull(
+        &mut self,
         e: &Encoding,
         candidate: &Candidate,
         chosen: impl Fn(OpId) -> bool,
         capacity: u64,
         base: u64,
-    ) -> Vec<Cover> {
+    ) -> Vec<usize> {
         let present = self.present(candidate, &chosen);
         let interval = e.question.interval;
-        let room = capacity.saturating_sub(base);
-        let mut covers: Vec<Cover> = Vec::new();
-        for &(_, start, _) in &present {
-            let mut members = self.alive_at(&present, start, interval);
-            if base + self.weight(&members) <= capacity {
+        let mut events = Vec::new();
+        for &(event, start, _) in &present {
+            let members = self.alive_at(&present, start, interval);
+            if base.saturating_add(self.weight(&members)) <= capacity {
                 continue;
             }
-            // Heaviest first, as few as suffice; then drop those that turn out unneeded.
-            members.sort_by_key(|&(i, k)| (std::cmp::Reverse(self.items[i].weight), i, k));
-            let mut sum = 0;
-            let needed = members.iter().take_while(|&&(i, _)| {
-                let more = sum <= room;
-                sum += if more { self.items[i].weight } else { 0 };
-                more
-            });
-            let mut members: Vec<(usize, i64)> = needed.copied().collect();
-            for at in (0..members.len()).rev() {
-                let weight = self.items[members[at].0].weight;
-                if members.len() > 1 && sum - weight > room {
-                    sum -= weight;
-                    members.remove(at);
-                }
-            }
-            let begin = |&(i, k): &(usize, i64)| self.items[i].start.at(candidate) + k * interval;
-            let Some(&(event, at)) = members.iter().max_by_key(|m| (begin(m), m.0)) else { continue };
-            for m in &mut members {
-                m.1 -= at;
-            }
-            let cover = Cover { event, members };
-            if !covers.contains(&cover) {
-                covers.push(cover);
+            events.push(event);
+            if e.question.stages == Stages::Any {
+                // The sums of this event must reach as deep as what is seen, and further each time.
+                let copies = |i| members.iter().filter(|m| m.0 == i).count();
+                let deepest = members.iter().map(|m| copies(m.0)).max().unwrap_or(1);
+                let depth = self.depth.entry(event).or_insert(1);
+                *depth = (*depth + 1).max(i64::try_from(deepest).unwrap_or(i64::MAX));
             }
         }
-        covers
+        events
     }
 
-    /// Literals of which one must hold: that not all members of the cover are alive together. Group
-    /// membership is not part of it.
-    pub(crate) fn clause(&mut self, e: &mut Encoding, cover: &Cover) -> Vec<Lit> {
-        let mut clause = Vec::new();
-        let event = self.items[cover.event].start;
-        for &(i, k) in &cover.members {
-            clause.push(!self.items[i].when.literal(e));
-            if e.question.stages == Stages::Any {
-                let copies = cover.members.iter().filter(|m| m.0 == i).count();
-                clause.push(!self.copies_alive(e, i, i64::try_from(copies).unwrap_or(i64::MAX), cover.event));
+    /// Every copy of every item with the literal that it is alive when item `event` starts; if
+    /// `together`, and on the same group.
+    pub(crate) fn terms(&mut self, e: &mut Encoding, event: usize, together: bool) -> Vec<(Lit, u64)> {
+        let depth = self.depth.get(&event).copied().unwrap_or(1);
+        if let Some(known) = self.terms.get(&(event, together, depth)) {
+            return known.clone();
+        }
+        let never = e.engine.constant(false);
+        let owner = self.items[event].owner;
+        let mut terms = Vec::new();
+        for i in 0..self.items.len() {
+            let (item, weight) = (self.items[i].owner, self.items[i].weight);
+            let exists = self.items[i].when.literal(e);
+            let here = if together { e.same_group(owner, item) } else { e.engine.truth() };
+            if weight == 0 || here == never || exists == never {
                 continue;
             }
-            let start = self.items[i].start;
-            let shift = k * e.question.interval;
-            if (i, k) != (cover.event, 0) {
-                clause.push(!e.at_least(start.anchor, event.anchor, start.offset + shift - event.offset));
+            for alive in self.copies(e, i, event, depth) {
+                let conditions = alive.into_iter().chain([here, exists]).collect();
+                let all = e.engine.all(conditions);
+                if all != never {
+                    terms.push((all, weight));
+                }
             }
-            clause.push(!self.alive(e, i, k, cover.event));
         }
-        clause.sort_unstable();
-        clause.dedup();
-        clause
+        self.terms.insert((event, together, depth), terms.clone());
+        terms
+    }
+
+    /// For every copy of item `i` that can be alive when item `event` starts: literals that together
+    /// say it is.
+    fn copies(&mut self, e: &mut Encoding, i: usize, event: usize, depth: i64) -> Vec<Vec<Lit>> {
+        if e.question.stages == Stages::Any {
+            return (1..=depth).map(|copies| vec![self.copies_alive(e, i, copies, event)]).collect();
+        }
+        let (start, at, repeats) = (self.items[i].start, self.items[event].start, self.items[i].repeats);
+        let interval = e.question.interval;
+        let never = e.engine.constant(false);
+        // The youngest copy that can have started is as young as the latest event allows.
+        let (_, latest) = e.range(start.anchor, at.anchor);
+        let newest = if repeats { (latest + at.offset - start.offset).div_euclid(interval) } else { 0 };
+        let mut copies = Vec::new();
+        let mut k = newest;
+        loop {
+            let alive = self.alive(e, i, k, event);
+            if alive == never {
+                break;
+            }
+            let shift = start.offset + k * interval - at.offset;
+            let started =
+                if (i, k) == (event, 0) { e.engine.truth() } else { e.at_least(start.anchor, at.anchor, shift) };
+            if started != never {
+                copies.push(vec![started, alive]);
+            }
+            if !repeats {
+                break;
+            }
+            k -= 1;
+        }
+        copies
     }
 
     /// The literal that at least `copies` copies of item `i` are alive in the slot in which item
@@ -252,7 +266,11 @@ impl Pool {
             ends.push((later, when.literal(e)));
         }
         let truth = e.engine.truth();
+        let never = !truth;
+        ends.retain(|(later, when)| *later != never && *when != never);
         let literal = match ends.as_slice() {
+            [] => never,
+            _ if ends.contains(&(truth, truth)) => truth,
             [(later, when)] if *when == truth => *later,
             _ => {
                 let alive = e.engine.fresh();

@@ -1,7 +1,7 @@
 //! Live tile words of every group fit the registers it is given, and all groups together the
 //! register file.
 
-use super::cumulative::{Cover, Item, Place, Pool, When};
+use super::cumulative::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
 use twill_graph::{GroupId, GroupRole, Liveness, OpId, Storage};
@@ -112,23 +112,6 @@ fn on(candidate: &Candidate, group: GroupId) -> impl Fn(OpId) -> bool + '_ {
     move |op| candidate.groups[op.index()] == group
 }
 
-/// The clause of a cover on the particular group.
-fn clause_on(e: &mut Encoding, pool: &mut Pool, cover: &Cover, group: GroupId) -> Vec<Lit> {
-    let mut clause = pool.clause(e, cover);
-    clause.extend(cover.members.iter().map(|&(i, _)| !e.assigned[pool.items[i].owner.index()][group.index()]));
-    clause
-}
-
-/// The clause of a cover on whichever group its members share.
-fn clause_together(e: &mut Encoding, pool: &mut Pool, cover: &Cover) -> Vec<Lit> {
-    let mut clause = pool.clause(e, cover);
-    let owner = pool.items[cover.event].owner;
-    for &(i, _) in &cover.members {
-        clause.push(!e.same_group(owner, pool.items[i].owner));
-    }
-    clause
-}
-
 /// Groups whose registers are given.
 fn fixed_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> bool {
     let resources = e.problem.resources();
@@ -141,9 +124,10 @@ fn fixed_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> boo
         };
         let Some(fixed) = fixed else { continue };
         let capacity = resources.tile_words(fixed.warps, fixed.registers_per_thread);
-        for cover in pool.covers(e, candidate, on(candidate, group), capacity, 0) {
-            let clause = clause_on(e, pool, &cover, group);
-            e.engine.clause(clause);
+        for event in pool.overfull(e, candidate, on(candidate, group), capacity, 0) {
+            let terms = pool.terms(e, event, true);
+            let here = e.assigned[pool.items[event].owner.index()][group.index()];
+            e.engine.at_most(&[here], terms, capacity);
             broken = true;
         }
     }
@@ -155,14 +139,14 @@ fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> b
     let resources = e.problem.resources();
     let warps = resources.compute_groups.warps;
     let words = |registers: u32| resources.tile_words(warps, registers);
-    let mut limits = vec![(words(resources.registers.maximum_per_thread), None)];
-    limits.extend(e.caps.registers_per_thread.map(|cap| (words(cap.most as u32), Some(!cap.active))));
+    let mut limits = vec![(words(resources.registers.maximum_per_thread), e.engine.truth())];
+    limits.extend(e.caps.registers_per_thread.map(|cap| (words(cap.most as u32), cap.active)));
     let mut broken = false;
     for group in e.compute_groups() {
         for &(capacity, condition) in &limits {
-            for cover in pool.covers(e, candidate, on(candidate, group), capacity, 0) {
-                let clause = clause_together(e, pool, &cover);
-                e.engine.clause(clause.into_iter().chain(condition));
+            for event in pool.overfull(e, candidate, on(candidate, group), capacity, 0) {
+                let terms = pool.terms(e, event, true);
+                e.engine.at_most(&[condition], terms, capacity);
                 broken = true;
             }
         }
@@ -222,11 +206,12 @@ fn register_file(e: &mut Encoding, candidate: &Candidate) -> bool {
         over_file.push(!level(e, group, registers));
         // More words than one granule fewer could hold.
         let capacity = resources.tile_words(resources.compute_groups.warps, registers - file.granularity);
-        for cover in pool.covers(e, candidate, on(candidate, group), capacity, 0) {
+        for event in pool.overfull(e, candidate, on(candidate, group), capacity, 0) {
+            let terms = pool.terms(e, event, true);
             for any in e.compute_groups() {
-                let mut clause = clause_on(e, &mut pool, &cover, any);
-                clause.push(level(e, any, registers));
-                e.engine.clause(clause);
+                let here = e.assigned[pool.items[event].owner.index()][any.index()];
+                let less = !level(e, any, registers);
+                e.engine.at_most(&[here, less], terms.clone(), capacity);
             }
         }
     }

@@ -73,9 +73,9 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     let mut broken = false;
     for unit in 0..e.storage.units.len() {
         let mut pool = std::mem::take(&mut e.storage.units[unit]);
-        for cover in pool.covers(e, candidate, |_| true, pool.capacity, 0) {
-            let clause = pool.clause(e, &cover);
-            e.engine.clause(clause);
+        for event in pool.overfull(e, candidate, |_| true, pool.capacity, 0) {
+            let terms = pool.terms(e, event, false);
+            e.engine.at_most(&[], terms, pool.capacity);
             broken = true;
         }
         e.storage.units[unit] = pool;

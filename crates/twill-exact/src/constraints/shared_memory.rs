@@ -77,46 +77,46 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
 fn refine_with(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool, rings: &mut [RingLoad]) -> bool {
     let capacity = pool.capacity;
     let reserved = e.problem.graph().reserved().shared.0;
-    let one_slot_each: u64 = reserved + rings.iter().map(|r| r.bytes).sum::<u64>();
+    let one_slot_each = rings.iter().fold(reserved, |sum, r| sum.saturating_add(r.bytes));
+    let Some(room) = capacity.checked_sub(one_slot_each) else {
+        e.engine.clause([]);
+        return true;
+    };
     let interval = e.question.interval;
-    let depths: Vec<i64> = rings.iter().map(|r| ring_depth(e.problem, r.load, &candidate.times, interval)).collect();
-    let extra = |r: &RingLoad, depth: i64| r.bytes.saturating_mul(u64::try_from(depth - 1).unwrap_or(0));
-    let total = rings.iter().zip(&depths).fold(one_slot_each, |sum, (r, &d)| sum.saturating_add(extra(r, d)));
-    if total > capacity {
-        // The rings alone do not fit: make them as shallow as still breaks the limit.
-        let clause = ring_clause(e, rings, &depths, one_slot_each, capacity);
-        e.engine.clause(clause);
+    let problem = e.problem;
+    let deeper = |r: &RingLoad| {
+        let slots = ring_depth(problem, r.load, &candidate.times, interval) - 1;
+        r.bytes.saturating_mul(u64::try_from(slots).unwrap_or(0))
+    };
+    let rings_take = rings.iter().map(deeper).fold(0, u64::saturating_add);
+    if rings_take > room {
+        let terms = ring_terms(e, rings, room);
+        e.engine.at_most(&[], terms, room);
         return true;
     }
-    let covers = pool.covers(e, candidate, |_| true, capacity, total);
-    for cover in &covers {
-        let alive: u64 = cover.members.iter().map(|&(i, _)| pool.items[i].weight).sum();
-        let mut clause = ring_clause(e, rings, &depths, one_slot_each + alive, capacity);
-        clause.extend(pool.clause(e, cover));
-        e.engine.clause(clause);
+    let events = pool.overfull(e, candidate, |_| true, room, rings_take);
+    for &event in &events {
+        let mut terms = pool.terms(e, event, false);
+        terms.extend(ring_terms(e, rings, room));
+        e.engine.at_most(&[], terms, room);
     }
-    !covers.is_empty()
+    !events.is_empty()
 }
 
-/// Literals of which one must hold: that some ring is shallower than what, beside `base` bytes,
-/// exceeds the capacity.
-fn ring_clause(e: &mut Encoding, rings: &mut [RingLoad], depths: &[i64], base: u64, capacity: u64) -> Vec<Lit> {
-    let mut total = base;
-    for (ring, &depth) in rings.iter().zip(depths) {
-        total = total.saturating_add(ring.bytes.saturating_mul(u64::try_from(depth - 1).unwrap_or(0)));
-    }
-    let mut clause = Vec::new();
-    for (ring, &depth) in rings.iter_mut().zip(depths) {
-        let mut needed = depth;
-        while needed > 1 && total - ring.bytes > capacity {
-            total -= ring.bytes;
-            needed -= 1;
-        }
-        if needed > 1 {
-            clause.push(!deeper(e, ring, needed));
+/// The bytes of every slot after the first of every ring, up to one more than there is room for.
+fn ring_terms(e: &mut Encoding, rings: &mut [RingLoad], room: u64) -> Vec<(Lit, u64)> {
+    let mut terms = Vec::new();
+    for ring in rings {
+        let most = i64::try_from(room / ring.bytes).unwrap_or(i64::MAX).saturating_add(2);
+        for slots in 2..=most {
+            let literal = deeper(e, ring, slots);
+            if literal == e.engine.constant(false) {
+                break;
+            }
+            terms.push((literal, ring.bytes));
         }
     }
-    clause
+    terms
 }
 
 /// The literal for "the ring has at least `slots` slots".
@@ -126,18 +126,32 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
     }
     let graph = e.problem.graph();
     let interval = e.question.interval;
-    let literal = e.engine.fresh();
     let uses: Vec<&Dependence> = graph.uses(ring.load).collect();
     let transfer = graph.operation(ring.load).transfer_latency.0;
+    let mut ways = Vec::new();
     for first in &uses {
         for last in &uses {
             // transfer + (t_last + δI + completion) − (t_first + δI) > (slots − 1) I
             let shift = (i64::from(last.distance) - i64::from(first.distance)) * interval;
             let least = (slots - 1) * interval - transfer - graph.operation(last.to).completion().0 - shift + 1;
-            let apart = e.at_least(Anchor::Issue(first.to), Anchor::Issue(last.to), least);
-            e.engine.clause([!apart, literal]);
+            ways.push(e.at_least(Anchor::Issue(first.to), Anchor::Issue(last.to), least));
         }
     }
+    ways.sort_unstable();
+    ways.dedup();
+    let never = e.engine.constant(false);
+    ways.retain(|w| *w != never);
+    let literal = match ways.as_slice() {
+        [] => never,
+        [one] => *one,
+        _ => {
+            let deeper = e.engine.fresh();
+            for way in ways {
+                e.engine.clause([!way, deeper]);
+            }
+            deeper
+        }
+    };
     ring.deeper.insert(slots, literal);
     literal
 }

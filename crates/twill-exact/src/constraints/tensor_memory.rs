@@ -16,13 +16,13 @@ pub(super) fn prepare(e: &mut Encoding) {
 pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     let mut pool = std::mem::take(&mut e.storage.tensor);
     let base = e.problem.graph().reserved().tensor.0;
-    let covers = pool.covers(e, candidate, |_| true, pool.capacity, base);
-    for cover in &covers {
-        let clause = pool.clause(e, cover);
-        e.engine.clause(clause);
+    let events = pool.overfull(e, candidate, |_| true, pool.capacity, base);
+    for &event in &events {
+        let terms = pool.terms(e, event, false);
+        e.engine.at_most(&[], terms, pool.capacity.saturating_sub(base));
     }
     e.storage.tensor = pool;
-    !covers.is_empty()
+    !events.is_empty()
 }
 
 /// Columns in use at most, with those reserved.

@@ -264,3 +264,82 @@ impl DifferenceSystem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use batsat::Var;
+    use proptest::prelude::*;
+
+    const NODES: usize = 5;
+
+    fn literal(index: usize) -> Lit {
+        Lit::new(Var::unsafe_from_idx(index as u32), true)
+    }
+
+    fn bound(from: usize, to: usize, least: i64) -> Bound {
+        Bound { from: Node::new(from), to: Node::new(to), least }
+    }
+
+    /// All longest paths from scratch; `None` on a positive cycle.
+    fn from_scratch(bounds: &[Bound]) -> Option<Vec<i64>> {
+        let system = DifferenceSystem::new(NODES, bounds.iter().copied())?;
+        Some((0..NODES * NODES).map(|p| system.least(Node::new(p / NODES), Node::new(p % NODES))).collect())
+    }
+
+    fn all(system: &DifferenceSystem) -> Vec<i64> {
+        (0..NODES * NODES).map(|p| system.least(Node::new(p / NODES), Node::new(p % NODES))).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn agrees_with_paths_from_scratch(
+            steps in prop::collection::vec((0..NODES, 0..NODES, -6_i64..6, 0..5_u8), 1..40),
+        ) {
+            let mut system = DifferenceSystem::new(NODES, []).unwrap();
+            // Bounds in force by level, each with the literal it stands for.
+            let mut levels: Vec<Vec<(Bound, usize)>> = vec![Vec::new()];
+            let mut improvements = Vec::new();
+            for (index, (from, to, least, action)) in steps.into_iter().enumerate() {
+                if action == 0 && levels.len() > 1 {
+                    system.pop_levels(1);
+                    levels.pop();
+                } else if action == 1 {
+                    system.push_level();
+                    levels.push(Vec::new());
+                } else if from != to {
+                    let held: Vec<(Bound, usize)> = levels.iter().flatten().copied().collect();
+                    let new = bound(from, to, least);
+                    let with: Vec<Bound> = held.iter().map(|h| h.0).chain([new]).collect();
+                    match (system.assert(new, literal(index), &mut improvements), from_scratch(&with)) {
+                        (Ok(()), Some(_)) => levels.last_mut().unwrap().push((new, index)),
+                        (Err(core), None) => {
+                            // The core alone contradicts itself.
+                            let in_core = |i: usize| core.contains(&literal(i));
+                            let mut named: Vec<Bound> = held.iter().filter(|h| in_core(h.1)).map(|h| h.0).collect();
+                            prop_assert!(in_core(index));
+                            named.push(new);
+                            prop_assert!(from_scratch(&named).is_none());
+                        }
+                        (got, expected) => prop_assert!(false, "{got:?} {expected:?}"),
+                    }
+                }
+                let held: Vec<(Bound, usize)> = levels.iter().flatten().copied().collect();
+                let bounds: Vec<Bound> = held.iter().map(|h| h.0).collect();
+                prop_assert_eq!(all(&system), from_scratch(&bounds).unwrap());
+                // Every path's explanation implies it.
+                for (from, to) in [(0, 1), (2, 3), (4, 0)] {
+                    let path = system.least(Node::new(from), Node::new(to));
+                    if path != NO_PATH {
+                        let mut core = Vec::new();
+                        system.explain(Node::new(from), Node::new(to), path, &mut core);
+                        let named: Vec<Bound> =
+                            held.iter().filter(|h| core.contains(&literal(h.1))).map(|h| h.0).collect();
+                        prop_assert_eq!(from_scratch(&named).unwrap()[from * NODES + to], path);
+                    }
+                }
+            }
+        }
+    }
+}

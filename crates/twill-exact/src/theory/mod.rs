@@ -1,18 +1,23 @@
-//! Difference logic as a theory of the SAT solver: literals that stand for bounds.
+//! The theory behind the SAT solver: literals that stand for bounds of difference logic, and sums of
+//! literals.
 
 mod difference;
+mod sums;
 
 pub(crate) use difference::{Bound, DifferenceSystem, NO_PATH, Node};
 
 use batsat::{Lit, Theory, TheoryArg, lbool};
 use difference::Improvement;
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::rc::Rc;
+use sums::{Demand, Sums};
 
 /// Literals with their bounds, and the bounds in force along the solver's trail.
 #[derive(Debug)]
 pub(crate) struct DifferenceTheory {
     pub(crate) system: DifferenceSystem,
+    pub(crate) sums: Sums,
     nodes: usize,
     /// Bound that a literal stands for, by the literal's index.
     bounds: Vec<Option<Bound>>,
@@ -23,6 +28,8 @@ pub(crate) struct DifferenceTheory {
     implied: Vec<Lit>,
     improvements: Vec<Improvement>,
     explanation: Vec<Lit>,
+    /// Literals that were last implied by a sum, not by a bound.
+    by_sum: HashSet<Lit>,
     /// Bounds asserted so far: the unit in which work is measured.
     work: Rc<Cell<u64>>,
 }
@@ -31,6 +38,7 @@ impl DifferenceTheory {
     pub(crate) fn new(system: DifferenceSystem, nodes: usize, work: Rc<Cell<u64>>) -> Self {
         DifferenceTheory {
             system,
+            sums: Sums::default(),
             nodes,
             bounds: Vec::new(),
             watchers: vec![Vec::new(); nodes * nodes],
@@ -39,6 +47,7 @@ impl DifferenceTheory {
             implied: Vec::new(),
             improvements: Vec::new(),
             explanation: Vec::new(),
+            by_sum: HashSet::new(),
             work,
         }
     }
@@ -67,6 +76,7 @@ impl DifferenceTheory {
         while self.seen < solver.model().len() {
             let literal = solver.model()[self.seen];
             self.seen += 1;
+            self.sums.count(literal);
             let Some(bound) = self.bound(literal) else { continue };
             self.work.set(self.work.get() + 1);
             self.improvements.clear();
@@ -84,21 +94,41 @@ impl DifferenceTheory {
         }
         for k in 0..self.implied.len() {
             let literal = self.implied[k];
-            let value = solver.value(literal.var());
-            if value == lbool::UNDEF {
-                if !solver.propagate(literal) {
+            match value(solver, literal) {
+                Some(true) => {}
+                None => {
+                    self.by_sum.remove(&literal);
+                    if !solver.propagate(literal) {
+                        return;
+                    }
+                }
+                Some(false) => {
+                    let mut clause = negated(self.bound_reasons(literal));
+                    clause.push(literal);
+                    solver.raise_conflict(&clause, false);
                     return;
                 }
-            } else if (value == lbool::TRUE) != literal.sign() {
-                let mut clause = negated(self.reasons(literal));
-                clause.push(literal);
-                solver.raise_conflict(&clause, false);
-                return;
+            }
+        }
+        while let Some(demand) = self.sums.next(|literal| value(solver, literal)) {
+            match demand {
+                Demand::Conflict(core) => {
+                    let clause = negated(core);
+                    solver.raise_conflict(&clause, false);
+                    return;
+                }
+                // Only open literals are implied.
+                Demand::Imply(literal) => {
+                    self.by_sum.insert(literal);
+                    if !solver.propagate(literal) {
+                        return;
+                    }
+                }
             }
         }
     }
 
-    fn reasons(&self, literal: Lit) -> Vec<Lit> {
+    fn bound_reasons(&self, literal: Lit) -> Vec<Lit> {
         let mut core = Vec::new();
         if let Some(b) = self.bound(literal) {
             self.system.explain(b.from, b.to, b.least, &mut core);
@@ -107,6 +137,11 @@ impl DifferenceTheory {
         core.dedup();
         core
     }
+}
+
+fn value(solver: &TheoryArg, literal: Lit) -> Option<bool> {
+    let value = solver.value(literal.var());
+    (value != lbool::UNDEF).then(|| (value == lbool::TRUE) == literal.sign())
 }
 
 fn negated(mut core: Vec<Lit>) -> Vec<Lit> {
@@ -122,11 +157,13 @@ impl Theory for DifferenceTheory {
 
     fn create_level(&mut self) {
         self.system.push_level();
+        self.sums.push_level();
         self.levels.push(self.seen);
     }
 
     fn pop_levels(&mut self, count: usize) {
         self.system.pop_levels(count);
+        self.sums.pop_levels(count);
         let keep = self.levels.len().saturating_sub(count);
         if let Some(&seen) = self.levels.get(keep) {
             self.seen = seen;
@@ -143,7 +180,10 @@ impl Theory for DifferenceTheory {
     }
 
     fn explain_propagation(&mut self, literal: Lit) -> &[Lit] {
-        self.explanation = self.reasons(literal);
+        self.explanation = match self.sums.reason(literal).filter(|_| self.by_sum.contains(&literal)) {
+            Some(reason) => reason.to_vec(),
+            None => self.bound_reasons(literal),
+        };
         &self.explanation
     }
 }
