@@ -1,5 +1,7 @@
 //! Bad input of every kind: what is said about it, and that nothing else comes out.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
 mod common;
 
 use common::{root, stderr, stdout, twill};
@@ -79,10 +81,10 @@ fn a_truncated_kernel_says_what_was_open() {
         ("tt.func public @attention_forward(%q_desc", ["inside `tt.func`, which began in line 20", cut]),
         ("%scale = arith.mulf", ["inside `arith.mulf`, which began in line 34", cut]),
         ("iter_args(%acc_25 =", ["inside `scf.for`, which began in line 37", cut]),
-        ("%row_sum_49 = arith.addf %row_sum_47", ["inside `arith.addf`, which began in line 60", cut]),
+        ("%row_sum_49 = arith.addf %row_sum_47", ["inside `arith.addf`, which began in line 61", cut]),
         ("tensor<128xf32> loc(#loc90)\n", ["inside the body of `scf.for`, which began in line 37", cut]),
         ("tt.return loc(#loc50)\n  } loc(#loc)\n} loc(#loc)\n", ["location #loc", "is the end of the file missing?"]),
-        ("#loc50 = loc(\"examples/atten", ["this string has no closing quotation mark", ""]),
+        ("#loc50 = loc(\"examples/atten", ["inside a location, which began in line 132", cut]),
     ] {
         let end = text.find(after).unwrap() + after.len();
         let path = file(&folder, "cut.ttir", &text[..end]);
@@ -137,8 +139,6 @@ fn what_is_wrong_in_a_kernel_is_named_with_both_lines() {
     let extern_call = "%p_37 = tt.extern_elementwise %p_36 {libname = \"\", libpath = \"\", pure = true, \
                        symbol = \"__nv_tanhf\"} : (tensor<128x128xf32>) -> tensor<128x128xf32>";
     let scan = "%p_37 = \"tt.scan\"(%p_36) : (tensor<128x128xf32>) -> tensor<128x128xf32>";
-    let dynamic = "%p_37 = \"math.exp2\"(%p_36) : (tensor<128x128xf32>) -> tensor<?x128xf32> loc(#loc104)\n      \
-                   %unused = math.exp2 %p_37 : tensor<?x128xf32>";
     let undefined = "%p_37 = math.exp2 %p_99 : tensor<128x128xf32>";
     let (k, v) = ("%k_28 = tt.descriptor_load %k_desc[%k, %c0_i32]", "!tt.tensordesc<tensor<128x128xf16>>");
     let untyped = format!("%k_28 = \"tt.descriptor_load\"(%k_desc, %k, %c0_i32) : ({v}, i32, i32)");
@@ -152,10 +152,8 @@ fn what_is_wrong_in_a_kernel_is_named_with_both_lines() {
         ":{load}: `tt.descriptor_load` (line 41 {source}: the shape of tensor<?x128xf16> is not known at compile time; \
          make every extent of a tile a tl.constexpr"
     );
-    let loads = changed(&attention, &format!("{k} : {v}"), &untyped).replace(
-        &format!("{untyped} -> tensor<128x128xf16>"),
-        &format!("{untyped} -> tensor<?x128xf16>"),
-    );
+    let loads = changed(&attention, &format!("{k} : {v}"), &untyped)
+        .replace(&format!("{untyped} -> tensor<128x128xf16>"), &format!("{untyped} -> tensor<?x128xf16>"));
     let loads = changed(
         &loads,
         "%qk = tt.trans %k_28 {order = array<i32: 1, 0>} : tensor<128x128xf16> ->",
@@ -165,8 +163,10 @@ fn what_is_wrong_in_a_kernel_is_named_with_both_lines() {
     for (text, says) in [
         (changed(&attention, exp2, extern_call), unknown("tt.extern_elementwise __nv_tanhf")),
         (changed(&attention, exp2, scan), unknown("tt.scan")),
-        (changed(&attention, exp2, undefined), format!(":{exponential}:25: %p_99 is used but nothing above defines it")),
-        (changed(&attention, exp2, dynamic), format!(":{}:", exponential)),
+        (
+            changed(&attention, exp2, undefined),
+            format!(":{exponential}:25: %p_99 is used but nothing above defines it"),
+        ),
         (loads, extent),
         (
             zero.clone(),
@@ -227,7 +227,7 @@ fn what_is_wrong_in_a_machine_file_is_named_with_its_line() {
         (changed(&h100, &format!("{transfer}\n"), ""), &[&at("[latency]"), "`latency.transfer` is missing; expected "]),
         (
             changed(&h100, transfer, "transfer = { derived = -650, source = \"x\" }"),
-            &[&at(transfer), "`latency.transfer` is -650; it must be 0 or a greater number"],
+            &[&at(transfer), "`latency.transfer` is -650; it must be a whole number from 0 to "],
         ),
         (
             changed(&h100, transfer, "transfer = 650"),
@@ -241,20 +241,24 @@ fn what_is_wrong_in_a_machine_file_is_named_with_its_line() {
                 "it declares tensor, tma, xu, fma, alu, lsu",
             ],
         ),
-        (
-            changed(&h100, "\n[latency]\n", "\n[latencies]\n"),
-            &[&at("[latency]"), "`latencies` is not a key of a machine file (did you mean `latency`?)"],
-        ),
+        (changed(&h100, "\n[latency]\n", "\n[latencies]\n"), &[":1: `latency` is missing; expected a table [latency]"]),
         (changed(&h100, "[latency]\n", "[latency\n"), &[&at("[latency]"), "not valid TOML"]),
         (
             "name = \"own\"\nextends = \"h10\"\n".into(),
-            &[":2: `extends` names h10, which is not built in (did you mean `h100`?)", "a path relative to this file", builtin],
+            &[
+                ":2: `extends` names h10, which is not built in (did you mean `h100`?)",
+                "a path relative to this file",
+                builtin,
+            ],
         ),
         (
             "name = \"own\"\nextends = \"./gone.toml\"\n".into(),
             &[":2: `extends` names ./gone.toml, which cannot be read", "a path relative to this file"],
         ),
-        (own("[memory]\nshared_bytes = { measured = -1, source = \"x\" }"), &[":4: `memory.shared_bytes` is -1; it must be"]),
+        (
+            own("[memory]\nshared_bytes = { measured = -1, source = \"x\" }"),
+            &[":4: `memory.shared_bytes` is -1; it must be"],
+        ),
     ];
     for (text, says) in cases {
         let path = file(&folder, "own.toml", text);
@@ -307,8 +311,11 @@ fn a_machine_of_ones_own_works_by_its_path() {
 
 // Graphs
 
-/// The built-in gemm, two loads and a dot, with parts replaced: by JSON pointer, or added to a list.
-fn gemm(changes: &[(&str, Value)]) -> Value {
+/// JSON pointers with what to put there: null removes, `-` as the index of a list adds.
+type Changes<'a> = &'a [(&'a str, Value)];
+
+/// The built-in gemm, two loads and a dot, changed.
+fn gemm(changes: Changes<'_>) -> Value {
     let mut graph: Value = serde_json::from_str(&stdout(&twill(&["kernels", "gemm"]))).unwrap();
     for (pointer, value) in changes {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -357,7 +364,11 @@ fn what_is_wrong_in_a_graph_is_named() {
         ("/operations/2/latency", json!(1u64 << 62), &[": operation `C`: latency is 4611686018427387904; it must be"]),
         ("/operations/2/latency", json!(1.5), &["graph.json:", "invalid type: floating point `1.5`"]),
         ("/operations/2/result", json!({"registers": -1}), &["graph.json:", "invalid value: integer `-1`"]),
-        ("/operations/2/cycles", json!(5), &[": operation `C`: its reservation of `tensor` ends at cycle 512", "raise `cycles`"]),
+        (
+            "/operations/2/cycles",
+            json!(5),
+            &[": operation `C`: its reservation of `tensor` ends at cycle 512", "raise `cycles`"],
+        ),
         ("/operations/2/issue_width", json!(8), &[": operation `C`: issue_width is 8; it must be 1 (one warp) or 4"]),
         ("/operations/1/name", json!("C"), &[": two operations are named `C`; give each its own name"]),
         ("/operations/1/streams", json!(true), &["graph.json:", "unknown field `streams`", "`streaming`"]),
@@ -413,7 +424,7 @@ fn what_no_interval_can_hold_says_what_is_needed_and_what_there_is() {
         ("/operations/0/streaming", Value::Null),
         ("/dependences/0/distance", json!(1)),
     ];
-    let cases: &[(&[(&str, Value)], RejectionReason, &[&str])] = &[
+    let cases: &[(Changes<'_>, RejectionReason, &[&str])] = &[
         (
             &[("/operations/2/result", json!({"registers": 40_000}))],
             storage("register words of one warp group", 40_000, group, &["C"]),
@@ -510,7 +521,10 @@ fn arguments_that_do_not_fit_say_what_would() {
             &[gemm, "--sub-tiles", "3"],
             &["`gemm_tma`: 128 rows cannot be cut into 3 sub-tiles of one size; choose a number that divides 128"],
         ),
-        (&[gemm, "--sub-tiles", "4"], &["`gemm_tma`: 4 sub-tiles of 128 rows leave 32 rows each", "at most 2 sub-tiles"]),
+        (
+            &[gemm, "--sub-tiles", "4"],
+            &["`gemm_tma`: 4 sub-tiles of 128 rows leave 32 rows each", "at most 2 sub-tiles"],
+        ),
         (&[gemm, "--machine", "b200"], &["machine `b200` keeps accumulators in tensor memory", "such as h100"]),
         (&["gemm", "--sub-tiles", "2"], &["gemm: --sub-tiles ", graph]),
         (&["gemm", "--loop", "0"], &["gemm: --loop ", graph]),

@@ -1,5 +1,7 @@
 //! The known answers of docs/model.md, from input to checked schedule, through the command.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use common::{root, stderr, stdout, twill};

@@ -29,13 +29,14 @@ pub(crate) enum Modulo {
     Exhausted,
 }
 
-/// Searches upwards from the bound.
-pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter) -> Modulo {
+/// Searches upwards from the bound; `work` limits the effort for the length.
+pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter, work: Option<u64>) -> Modulo {
     let mut interval = bounds::throughput_bound(problem).interval.0;
     while interval <= limit {
         match query::ask(problem, interval, false, meter) {
             Verdict::Found(found) => {
-                let shortest = shorten(found.encoding, found.candidate);
+                let work = work.unwrap_or(u64::MAX);
+                let shortest = meter.within(work, || shorten(found.encoding, found.candidate));
                 return Modulo::Found { interval, shortest };
             }
             Verdict::Excluded { .. } => interval += 1,

@@ -10,8 +10,8 @@ use crate::query::{self, Found, Verdict};
 use crate::structure;
 use std::time::Instant;
 use twill_graph::{
-    Cycles, LowerBound, LowerBoundKind, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem, Rejection,
-    RejectionReason, Report, Schedule,
+    Cycles, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem,
+    Rejection, RejectionReason, Report, Schedule,
 };
 
 /// How to search.
@@ -21,7 +21,7 @@ pub struct SearchOptions {
     pub budget: Budget,
     /// Largest interval to try; by default the one beyond which nothing new is possible.
     pub largest_interval: Option<Cycles>,
-    /// Work units for each secondary objective (about a million a second). What is not proved by
+    /// Work units for the shortest modulo schedule and for each secondary objective (about a million a second). What is not proved by
     /// then is reported as not proved.
     pub objective_work: Option<u64>,
 }
@@ -91,7 +91,7 @@ pub fn schedule(problem: &Problem, options: &SearchOptions, progress: &mut dyn F
     Report {
         outcome,
         lower_bound: search.lower,
-        modulo: search.modulo.map(|(interval, length, _)| (Cycles(interval), Cycles(length))),
+        modulo: search.modulo,
         rejections: search.rejections,
         objectives,
         phases: search.phases,
@@ -105,10 +105,25 @@ struct Search<'p, 'a> {
     progress: &'a mut dyn FnMut(Progress),
     rejections: Vec<Rejection>,
     phases: Vec<Phase>,
-    /// Interval, length and whether the length is proved least.
-    modulo: Option<(i64, i64, bool)>,
+    modulo: Option<ModuloSchedule>,
     best: Option<Found<'p>>,
     lower: LowerBound,
+}
+
+/// What is known of intervals while they are searched.
+struct Gap {
+    /// Nothing exists below.
+    excluded: i64,
+    /// Questions below took too much work this time.
+    open: i64,
+    /// The best schedule so far.
+    found: Option<i64>,
+}
+
+impl Gap {
+    fn is_open(&self, limit: i64) -> bool {
+        self.found.map_or(self.open <= limit, |found| self.open < found)
+    }
 }
 
 impl<'p> Search<'p, '_> {
@@ -119,13 +134,15 @@ impl<'p> Search<'p, '_> {
         let limit = self.options.largest_interval.map_or_else(|| bounds::largest_interval(self.problem), |c| c.0);
         let limit = limit.max(1);
         let started = Instant::now();
-        let modulo = modulo::schedule(self.problem, limit, &self.meter);
+        let modulo = modulo::schedule(self.problem, limit, &self.meter, self.options.objective_work);
         self.phase("modulo schedule", started);
         match modulo {
             Modulo::Found { interval, shortest } => {
                 let length = shortest.candidate.length;
-                self.modulo = Some((interval, length, shortest.proved));
-                (self.progress)(Progress::Modulo { interval: Cycles(interval), length: Cycles(length) });
+                let length_proved = shortest.proved;
+                let (initiation_interval, length) = (Cycles(interval), Cycles(length));
+                self.modulo = Some(ModuloSchedule { initiation_interval, length, length_proved });
+                (self.progress)(Progress::Modulo { interval: initiation_interval, length });
                 self.raise_bound(interval);
             }
             Modulo::Stopped { bound } => {
@@ -172,44 +189,53 @@ impl<'p> Search<'p, '_> {
     /// question gets a little work first; those that stay open are asked again with more, when the
     /// others are settled. So there is a schedule early, and the proof gets what time is left.
     fn bisect(&mut self, bottom: i64, limit: i64) -> bool {
-        // Nothing exists below `excluded`; the best schedule so far is at `found`.
-        let mut excluded = bottom;
-        let mut found: Option<i64> = None;
+        let mut gap = Gap { excluded: bottom, open: bottom, found: None };
         let mut work = FIRST_WORK;
+        let (mut interval, mut step) = (bottom, 1);
+        while gap.found.is_none() && interval <= limit {
+            if !self.attempt(&mut gap, interval, work) {
+                return false;
+            }
+            let next = interval.saturating_add(step);
+            interval = if interval < limit { next.min(limit) } else { next };
+            step *= 4;
+        }
+        // The bound itself is often the answer.
+        gap.open = gap.excluded;
+        if gap.is_open(limit) && gap.excluded == bottom && !self.attempt(&mut gap, bottom, BOUND_WORK) {
+            return false;
+        }
         loop {
-            // In this round, questions below `open` took too much work.
-            let mut open = excluded;
-            let mut step = 1;
-            while found.map_or(open <= limit, |f| open < f) {
-                let interval = match found {
-                    Some(found) => open + (found - open) / 2,
-                    None => open,
-                };
-                // The bound itself is often the answer.
-                let patience = if interval == bottom { work.max(BOUND_WORK) } else { work };
-                self.meter.allow(Some(patience));
-                match self.ask(interval) {
-                    Some(true) => found = Some(interval),
-                    Some(false) => {
-                        excluded = interval + 1;
-                        open = excluded;
-                        self.raise_bound(excluded);
-                    }
-                    None if self.meter.stopped().is_some() => return false,
-                    None => open = interval + 1,
-                }
-                if found.is_none() {
-                    let next = open.saturating_add(step - 1);
-                    open = if open <= limit { next.min(limit) } else { open };
-                    step *= 4;
+            while gap.is_open(limit) {
+                let above = gap.found.unwrap_or(limit + 1);
+                let middle = gap.open + (above - gap.open) / 2;
+                if !self.attempt(&mut gap, middle, work) {
+                    return false;
                 }
             }
-            if excluded >= found.unwrap_or(limit + 1) {
+            gap.open = gap.excluded;
+            if !gap.is_open(limit) {
                 self.meter.allow(None);
                 return true;
             }
             work = work.saturating_mul(4);
         }
+    }
+
+    /// Asks about one interval with limited work; `false` when the budget is used up.
+    fn attempt(&mut self, gap: &mut Gap, interval: i64, work: u64) -> bool {
+        self.meter.allow(Some(work));
+        match self.ask(interval) {
+            Some(true) => gap.found = Some(interval),
+            Some(false) => {
+                gap.excluded = interval + 1;
+                gap.open = gap.open.max(gap.excluded);
+                self.raise_bound(gap.excluded);
+            }
+            None if self.meter.stopped().is_some() => return false,
+            None => gap.open = gap.open.max(interval + 1),
+        }
+        true
     }
 
     /// Whether there is a schedule at an interval; `None` when stopped.
@@ -237,7 +263,7 @@ impl<'p> Search<'p, '_> {
         let interval = encoding.question.interval;
         let stages = objective::measure(&encoding, &candidate, ObjectiveLevel::Stages);
         let least_length = match self.modulo {
-            Some((at, length, true)) if at == interval => length,
+            Some(m) if m.length_proved && m.initiation_interval == Cycles(interval) => m.length.0,
             _ => encoding.least_length(),
         };
         let (candidate, mut values) =

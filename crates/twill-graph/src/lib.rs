@@ -27,8 +27,8 @@ pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reserva
 pub use ids::{DependenceId, GroupId, OpId, UnitId};
 pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow};
 pub use outcome::{
-    LowerBound, LowerBoundKind, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection, RejectionReason, Report,
-    Status,
+    LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection,
+    RejectionReason, Report, Status,
 };
 pub use problem::{Group, GroupRole, Problem, ProblemError};
 pub use quantities::{Bytes, Columns, Cycles, Words};

@@ -96,8 +96,8 @@ pub struct Report<S = Schedule> {
     pub outcome: Outcome<S>,
     /// The largest initiation interval below which nothing exists, and why.
     pub lower_bound: LowerBound,
-    /// Throughput-optimal modulo schedule that ignores warps: interval and length (phase 1).
-    pub modulo: Option<(Cycles, Cycles)>,
+    /// The modulo schedule of phase 1, if it was reached.
+    pub modulo: Option<ModuloSchedule>,
     /// Every interval that was excluded on the way, ascending.
     pub rejections: Vec<Rejection>,
     /// Secondary objectives in their order, as far as they were reached.
@@ -121,6 +121,18 @@ impl<S> Report<S> {
             phases: self.phases,
         })
     }
+}
+
+/// The throughput-optimal modulo schedule that ignores warps (phase 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModuloSchedule {
+    /// Least interval; proved.
+    pub initiation_interval: Cycles,
+    /// Length of the shortest schedule found at that interval.
+    pub length: Cycles,
+    /// Whether no shorter one exists.
+    pub length_proved: bool,
 }
 
 /// No initiation interval below `interval` exists.

@@ -1,5 +1,7 @@
 //! The published JSON Schemas are those of the code.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use twill_graph::format::{graph_schema, schedule_schema};
 
 fn published(name: &str) -> serde_json::Value {

@@ -2,7 +2,7 @@
 
 use crate::ink::{Ink, Line, Page, columns, elide};
 use crate::words;
-use twill_graph::{Outcome, Problem, Report, Schedule};
+use twill_graph::{ModuloSchedule, Outcome, Problem, Report, Schedule};
 
 /// Writes name, machine, status, interval, stages, length and bound.
 pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, report: &Report<S>) {
@@ -43,8 +43,10 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
         &format!("Bound: I >= {}: {}.", words::grouped(lower.interval.0), words::bound(lower)),
         Ink::Plain,
     );
-    if let Some((interval, length)) = report.modulo {
-        let text = format!("Without warps: I = {}, L = {}.", words::grouped(interval.0), words::grouped(length.0));
+    if let Some(ModuloSchedule { initiation_interval: interval, length, length_proved }) = report.modulo {
+        let relation = if length_proved { "=" } else { "<=" };
+        let (interval, length) = (words::grouped(interval.0), words::grouped(length.0));
+        let text = format!("Without warps: I = {interval}, L {relation} {length}.");
         page.paragraph(0, &text, Ink::Dim);
     }
 }

@@ -4,8 +4,8 @@ use crate::{TextOptions, render, text};
 use insta::assert_snapshot;
 use serde_json::json;
 use twill_graph::{
-    Cycles, LowerBound, LowerBoundKind, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem, Rejection,
-    RejectionReason, Report, Schedule,
+    Cycles, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem,
+    Rejection, RejectionReason, Report, Schedule,
 };
 
 fn plain(width: usize) -> TextOptions {
@@ -27,7 +27,8 @@ fn attention_forward_on_hopper() {
     let (problem, schedule) = hopper_forward();
     let schedule = twill_check::verify(&problem, schedule).unwrap();
     let mut report = optimal(schedule, "tensor", &["S0", "O0", "S1", "O1"]);
-    report.modulo = Some((Cycles(2048), Cycles(3072)));
+    report.modulo =
+        Some(ModuloSchedule { initiation_interval: Cycles(2048), length: Cycles(3072), length_proved: true });
     report.objectives = vec![
         ObjectiveValue { level: ObjectiveLevel::Stages, value: 2, proved: true },
         ObjectiveValue { level: ObjectiveLevel::ComputeGroups, value: 2, proved: true },

@@ -3,8 +3,8 @@
 use super::{FormatError, GraphFile, VERSION, check_version, parse};
 use crate::{
     Bytes, Channel, ChannelStorage, Columns, Cycles, GroupId, GroupRole, LoopGraph, LowerBound, ModelOptions,
-    ObjectiveValue, OpId, Outcome, Placement, Problem, Rejection, RejectionReason, Report, Resources, Ring, Schedule,
-    Source, Status, WarpGroup,
+    ModuloSchedule, ObjectiveValue, OpId, Outcome, Placement, Problem, Rejection, RejectionReason, Report, Resources,
+    Ring, Schedule, Source, Status, WarpGroup,
 };
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -41,7 +41,7 @@ pub struct ScheduleFile {
     pub lower_bound: LowerBound,
     /// The throughput-optimal modulo schedule without warps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modulo: Option<ModuloEntry>,
+    pub modulo: Option<ModuloSchedule>,
     /// Where every operation went.
     #[serde(default)]
     pub operations: Vec<PlacedOperation>,
@@ -68,16 +68,6 @@ pub struct ScheduleFile {
     /// Where the file was read from, for errors.
     #[serde(skip)]
     file: String,
-}
-
-/// Interval and length of the modulo schedule of phase 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ModuloEntry {
-    /// Least interval.
-    pub initiation_interval: Cycles,
-    /// Least length at that interval.
-    pub length: Cycles,
 }
 
 /// A scheduled operation.
@@ -183,7 +173,7 @@ impl ScheduleFile {
             length: schedule.map(|s| s.length),
             stages: schedule.map(Schedule::stages),
             lower_bound: report.lower_bound.clone(),
-            modulo: report.modulo.map(|(initiation_interval, length)| ModuloEntry { initiation_interval, length }),
+            modulo: report.modulo,
             operations: schedule.map(|s| placed(graph, s)).unwrap_or_default(),
             groups: schedule.map(group_entries).unwrap_or_default(),
             channels: schedule

@@ -1,0 +1,166 @@
+"""Wall time of `twill schedule` on one core, for every kernel of examples/ and every built-in graph.
+
+    cargo build --release -p twill-cli
+    python bench/schedule.py --keep            # writes bench/results/<date>-schedule.md
+
+Python's standard library only. One process a run, pinned by taskset; the phases are those of the answer's `seconds`.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PHASES = ["reading", "modulo schedule", "joint schedule", "secondary objectives", "replay"]
+
+# Input, then options. What the published times are for comes first.
+EXTRA = [
+    ["examples/attention_forward.ttir", "--normalise", "300"],
+    ["attention-forward-hopper", "--compute-groups", "1", "--max-interval", "2048"],
+    ["attention-forward-hopper", "--compute-groups", "1"],
+]
+
+CONTEXT = """\
+For context, the search times that Twill (arXiv 2512.18134) reports, on one core of a Xeon 8570: attention forward on
+Hopper 28 s and on Blackwell 18 s, attention backward on Hopper 84 s and on Blackwell 242 s. Machines, graphs, costs
+and the model differ, so these are no comparison of like with like."""
+
+
+def main() -> int:
+    options = arguments()
+    if not options.twill.is_file():
+        sys.exit(f"{options.twill} is missing; run: cargo build --release -p twill-cli")
+    load = os.getloadavg()[0]
+    rows = []
+    for command in commands(options):
+        row = measure(options, command)
+        rows.append(row)
+        print(f"{row['median']:10.4f} s  {' '.join(command)}", file=sys.stderr)
+    text = report(options, rows, load)
+    print(text)
+    if options.keep:
+        path = ROOT / "bench" / "results" / f"{datetime.date.today()}-schedule.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+        print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--twill", type=Path, default=target / "release" / "twill", help="the command")
+    parser.add_argument("--runs", type=int, default=9, metavar="N", help="runs of each input (default: 9)")
+    parser.add_argument("--long", type=float, default=2.0, metavar="SECONDS",
+                        help="inputs whose first run takes longer are run 3 times at most (default: 2)")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="core to run on (default: the last)")
+    parser.add_argument("--only", metavar="PART", default="", help="inputs whose command contains this")
+    parser.add_argument("--revision", help="what was built, if not the checkout's HEAD")
+    parser.add_argument("--keep", action="store_true", help="write bench/results/<date>-schedule.md")
+    options = parser.parse_args()
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+    return options
+
+
+def commands(options: argparse.Namespace) -> list[list[str]]:
+    kernels = [[str(path.relative_to(ROOT))] for path in sorted((ROOT / "examples").glob("*.ttir"))]
+    listed = run([str(options.twill), "kernels"])
+    graphs = [[line.split()[0]] for line in listed.splitlines()]
+    every = kernels + graphs + EXTRA
+    return [command for command in every if options.only in " ".join(command)]
+
+
+def measure(options: argparse.Namespace, command: list[str]) -> dict:
+    """Runs of one input; the phases are of the run with the median time, summed over the kernel's loops."""
+    pinned = ["taskset", "--cpu-list", str(options.core), str(options.twill)]
+    full = [*pinned, "schedule", "--quiet", "--format", "json", *command]
+    runs = []
+    wanted = options.runs
+    while len(runs) < wanted:
+        started = time.perf_counter()
+        done = subprocess.run(full, cwd=ROOT, capture_output=True, text=True, check=False)
+        taken = time.perf_counter() - started
+        if done.returncode not in (0, 2):
+            sys.exit(f"{' '.join(full)}: exit code {done.returncode}\n{done.stderr}")
+        runs.append((taken, done.stdout))
+        if runs[0][0] > options.long:
+            wanted = min(options.runs, 3)
+    runs.sort(key=lambda run: run[0])
+    answers = json.loads(runs[(len(runs) - 1) // 2][1])
+    answers = answers if isinstance(answers, list) else [answers]
+    seconds = {phase: sum(a["seconds"].get(phase, 0.0) for a in answers) for phase in PHASES}
+    times = [taken for taken, _ in runs]
+    return {
+        "command": " ".join(command),
+        "operations": "+".join(str(len(a["problem"]["graph"]["operations"])) for a in answers),
+        "answer": ", ".join(answer(a) for a in answers),
+        "median": statistics.median(times),
+        "least": times[0],
+        "runs": len(times),
+        "seconds": seconds,
+    }
+
+
+def answer(file: dict) -> str:
+    if file["status"] == "infeasible":
+        return "infeasible"
+    proved = all(objective["proved"] for objective in file["objectives"])
+    return f"I = {file['initiation_interval']}" + ("" if proved and file["status"] == "optimal" else " (not all proved)")
+
+
+def report(options: argparse.Namespace, rows: list[dict], load: float) -> str:
+    lines = [
+        f"# Time to schedule, {datetime.date.today()}",
+        "",
+        f"- processor: {processor()}, {os.cpu_count()} visible, one used; load before the start {load:.2f}",
+        f"- system: {platform.system()} {platform.release()}, {platform.machine()}",
+        f"- versions: {run([str(options.twill), '--version']).strip()} ({options.revision or revision()}),"
+        f" {run(['rustc', '--version']).strip()}, Python {platform.python_version()}",
+        "",
+        "Wall time in milliseconds of the whole process, from TTIR or graph to replayed schedule in JSON, with every"
+        " objective. Phases are of the run with the median time; with several loops they are summed.",
+        "",
+        "| input | operations | answer | median | min | runs | " + " | ".join(PHASES) + " |",
+        "|---|--:|---|" + "--:|" * (3 + len(PHASES)),
+    ]
+    for row in rows:
+        phases = " | ".join(milliseconds(row["seconds"][phase]) for phase in PHASES)
+        lines.append(
+            f"| `{row['command']}` | {row['operations']} | {row['answer']} | {milliseconds(row['median'])}"
+            f" | {milliseconds(row['least'])} | {row['runs']} | {phases} |"
+        )
+    return "\n".join([*lines, "", CONTEXT])
+
+
+def milliseconds(seconds: float) -> str:
+    value = seconds * 1000
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def revision() -> str:
+    commit = run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]).strip()
+    changed = run(["git", "-C", str(ROOT), "status", "--porcelain", "--", "crates", "machines", "Cargo.lock"]).strip()
+    return commit + (" with changes" if changed else "")
+
+
+def run(command: list[str]) -> str:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
