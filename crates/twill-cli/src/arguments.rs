@@ -63,16 +63,16 @@ pub(crate) struct ScheduleArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) compute_groups: Option<u32>,
     /// Largest initiation interval to try, in cycles.
-    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) max_interval: Option<i64>,
     /// Stop after so many seconds with the best known.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time_limit: Option<f64>,
     /// Stop after so many units of work (about a million a second; reproducible).
     #[arg(long, value_name = "UNITS")]
     pub(crate) work_limit: Option<u64>,
     /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
-    #[arg(long, value_name = "U", default_value_t = 0)]
+    #[arg(long, value_name = "U", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) normalise: u32,
     #[command(flatten)]
     pub(crate) model: ModelArguments,

@@ -14,7 +14,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<Exit, Error> {
     let verified =
         twill_check::verify(&problem, schedule).map_err(|error| Error::Rejected { path: path.clone(), error })?;
     let line = format!(
-        "{path}: `{}` on {}: every constraint holds; I = {} cycles, L = {}, {} stages\n",
+        "{path}: `{}` on {}: every constraint holds; I = {} cycles, L = {}, {} stages\n\
+         (replayed: issue cycles, groups, channels, rings; not checked: bounds, objectives, optimality)\n",
         problem.graph().name(),
         problem.resources().name,
         verified.interval,

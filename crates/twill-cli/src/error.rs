@@ -47,10 +47,3 @@ pub(crate) enum Error {
 fn lines(errors: &[twill_machine::MachineError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: ")
 }
-
-impl Error {
-    /// Whether the reader of our output went away.
-    pub(crate) fn is_closed_pipe(&self) -> bool {
-        matches!(self, Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
-    }
-}

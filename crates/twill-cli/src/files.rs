@@ -8,24 +8,38 @@ use std::path::{Path, PathBuf};
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     let bytes = fs::read(path).map_err(|error| Error::Read { path: path.to_owned(), error })?;
-    String::from_utf8(bytes)
-        .map_err(|error| Error::NotText { path: path.display().to_string(), offset: error.utf8_error().valid_up_to() })
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        Error::NotText { path: path.display().to_string(), offset }
+    })?;
+    // Some editors begin a file with a byte order mark.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// Writes to a file, or to standard output. A file appears whole or not at all.
 pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), Error> {
     let Some(path) = path else {
         let mut out = io::stdout().lock();
-        return out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output);
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        return match written {
+            // A reader that has seen enough is no failure.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(Error::Output),
+        };
     };
     let failed = |error| Error::Write { path: path.to_owned(), error };
-    let Some(name) = path.file_name() else {
+    // A link keeps pointing where it does; a device or a pipe takes the text as it is.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(&target).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        return fs::write(&target, text).map_err(failed);
+    }
+    let Some(name) = target.file_name() else {
         return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it names no file")));
     };
     let mut partial = name.to_owned();
     partial.push(format!(".{}.partial", std::process::id()));
-    let partial: PathBuf = path.with_file_name(partial);
-    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
+    let partial: PathBuf = target.with_file_name(partial);
+    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, &target));
     if written.is_err() {
         // Best effort: the error that matters is the one above.
         let _ = fs::remove_file(&partial);

@@ -12,7 +12,6 @@ mod schedule;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use error::Error;
 use std::process::ExitCode;
 
 /// What the exit code says.
@@ -29,7 +28,14 @@ enum Exit {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // clap would exit with 2, which here means "infeasible".
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Error } else { Exit::Done } as u8);
+        }
+    };
     let result = match &arguments.command {
         Command::Schedule(a) => schedule::run(a),
         Command::Check(a) => check::run(a),
@@ -38,16 +44,8 @@ fn main() -> ExitCode {
         Command::Schema(a) => kernels::schema(a),
     };
     let exit = result.unwrap_or_else(|error| {
-        report(&error);
+        eprintln!("error: {error}");
         Exit::Error
     });
     ExitCode::from(exit as u8)
-}
-
-fn report(error: &Error) {
-    // A reader that closed the pipe wants no more, not even this.
-    if error.is_closed_pipe() {
-        return;
-    }
-    eprintln!("error: {error}");
 }

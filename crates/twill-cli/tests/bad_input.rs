@@ -467,7 +467,7 @@ fn what_no_interval_can_hold_says_what_is_needed_and_what_there_is() {
         for format in ["text", "pseudocode"] {
             let output = twill(&["schedule", &path, "--format", format, "--width", "200"]);
             assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(2), ""));
-            for part in [&["No schedule exists (infeasible: proved)."], *says].concat() {
+            for part in [&["No schedule exists", "(infeasible: proved)"], *says].concat() {
                 assert!(stdout(&output).contains(part), "{part}:\n{}", stdout(&output));
             }
         }
@@ -541,6 +541,22 @@ fn arguments_that_do_not_fit_say_what_would() {
 }
 
 #[test]
+fn wrong_usage_is_an_error_and_not_a_proof() {
+    for (arguments, says) in [
+        (&["schedule"][..], "<INPUT>"),
+        (&["schedule", "gemm", "--sub-tiles", "0"], "invalid value '0' for '--sub-tiles <N>'"),
+        (&["schedule", "gemm", "--compute-groups", "17"], "invalid value '17' for '--compute-groups <N>'"),
+        (&["schedule", "gemm", "--time-limit", "0"], "invalid value '0' for '--time-limit <SECONDS>'"),
+        (&["schedule", "gemm", "--machines", "h100"], "unexpected argument '--machines' found"),
+        (&["plan"], "unrecognized subcommand 'plan'"),
+    ] {
+        let output = twill(arguments);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{arguments:?}");
+        assert_says(&stderr(&output), &[says]);
+    }
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_named_and_nothing_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let plain = file(&folder, "plain", "");
@@ -549,7 +565,7 @@ fn an_output_that_cannot_be_written_is_named_and_nothing_is_left() {
         (at("missing/answer.json"), "No such file or directory"),
         (folder.path().to_str().unwrap().to_owned(), "Is a directory"),
         (format!("{plain}/answer.json"), "Not a directory"),
-        (at(".."), "names no file"),
+        (at(".."), "Is a directory"),
     ] {
         refused(&["schedule", "gemm", "--output", &output], &[&format!("cannot write {output}: "), why]);
     }
@@ -576,6 +592,6 @@ fn a_closed_pipe_is_no_reason_to_speak() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
         command.args(arguments).current_dir(root()).stdout(writer).stderr(Stdio::piped());
         let output = command.spawn().unwrap().wait_with_output().unwrap();
-        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), ""), "{arguments:?}");
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::constraints::assignment;
 use crate::constraints::{exclusive, resource};
+use crate::encoding::longest_paths;
 use twill_graph::{
-    Cycles, Dependence, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Problem, StageWindow, Unit, UnitId,
+    Cycles, Dependence, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Operation, Problem, StageWindow, Unit,
+    UnitId,
 };
 
 /// The best bound that needs no search.
@@ -135,21 +137,42 @@ pub(crate) fn self_conflict(problem: &Problem, interval: i64, joint: bool) -> Op
     too_long.map(|op| (op, "issue slots of its warp group".into()))
 }
 
+/// Whether every reservation starts with its operation: then phase 1 is monotone.
+pub(crate) fn tables_start_at_issue(problem: &Problem) -> bool {
+    problem.graph().operations().iter().all(|op| op.reservations.iter().all(|r| r.start == Cycles::ZERO))
+}
+
 /// Whether feasibility at an interval implies feasibility at every larger one (docs/model.md).
 pub(crate) fn is_monotone(problem: &Problem) -> bool {
-    let operations = problem.graph().operations();
     let options = problem.options();
-    operations.iter().all(|op| op.reservations.iter().all(|r| r.start == Cycles::ZERO))
+    tables_start_at_issue(problem)
         && options.liveness == Liveness::Folded
         && options.stage_window == StageWindow::Complete
 }
 
-/// The interval above which nothing new is possible: `Σ_v 2·max(span, completion) + Σ_e (d +
-/// handoff + hold)`.
+/// The interval above which nothing new is possible: `Σ_v (2·max(span, completion) + transfer) +
+/// Σ_e (d + handoff + hold)`.
 pub(crate) fn largest_interval(problem: &Problem) -> i64 {
     let graph = problem.graph();
-    let operations: i64 = graph.operations().iter().map(|op| 2 * op.span().max(op.completion()).0).sum();
+    let rigid = |op: &Operation| 2 * op.span().max(op.completion()).0 + op.transfer_latency.0;
+    let operations: i64 = graph.operations().iter().map(rigid).sum();
     let dependences: i64 =
         graph.dependences().iter().map(|d| (d.delay + graph.operation(d.from).handoff + d.hold).0).sum();
     operations.saturating_add(dependences)
+}
+
+/// No iteration is shorter: the longest path of dependences, and every unit's cycles one after the
+/// other on all its instances.
+pub(crate) fn least_length(problem: &Problem, interval: i64) -> i64 {
+    let graph = problem.graph();
+    let span = |op: OpId| graph.operation(op).span().0;
+    let paths = longest_paths(problem, interval).unwrap_or_default();
+    let ends = paths.iter().flat_map(|row| graph.op_ids().map(|op| row[op.index()].max(0) + span(op)));
+    ends.max().unwrap_or(1).max(resource_bound(problem).interval.0)
+}
+
+/// No schedule has fewer stages.
+pub(crate) fn least_stages(problem: &Problem, interval: i64) -> u32 {
+    let stages = Cycles(least_length(problem, interval)).div_ceil(Cycles(interval));
+    u32::try_from(stages).unwrap_or(u32::MAX).max(1)
 }

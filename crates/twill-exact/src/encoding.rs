@@ -164,11 +164,6 @@ impl<'p> Encoding<'p> {
         Node::new(self.operations() + 1 + op.index())
     }
 
-    /// No schedule that answers the question is shorter (bounded form).
-    pub(crate) fn least_length(&self) -> i64 {
-        self.engine.least(ORIGIN, self.length())
-    }
-
     /// The literal for "the length is at most `most` cycles" (bounded form).
     pub(crate) fn length_at_most(&mut self, most: i64) -> Lit {
         self.engine.at_least(self.length(), ORIGIN, -most)

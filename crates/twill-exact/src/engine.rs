@@ -156,6 +156,12 @@ impl Engine {
             return;
         }
         let limit = limit - fixed;
+        // What is too heavy by itself is excluded outright.
+        let (heavy, light): (Vec<_>, Vec<_>) = merged.into_iter().partition(|&(_, weight)| weight > limit);
+        for (literal, _) in heavy {
+            self.clause(conditions.iter().map(|&c| !c).chain([!literal]));
+        }
+        let merged: BTreeMap<Lit, u64> = light.into_iter().collect();
         let total = merged.values().fold(0, |a: u64, &b| a.saturating_add(b));
         let conditions: Vec<Lit> = conditions.iter().copied().filter(|&c| c != self.truth).collect();
         if total <= limit || conditions.contains(&!self.truth) {

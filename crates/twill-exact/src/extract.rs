@@ -3,7 +3,7 @@
 use crate::constraints::{channels, registers, shared_memory};
 use crate::encoding::{Candidate, Encoding};
 use twill_graph::{
-    Channel, ChannelStorage, Cycles, GroupId, GroupRole, OpId, Placement, Problem, Ring, Schedule, Storage, WarpGroup,
+    Channel, ChannelStorage, Cycles, GroupId, OpId, Placement, Problem, Ring, Schedule, Storage, WarpGroup,
 };
 
 /// The schedule that a candidate stands for.
@@ -30,15 +30,10 @@ pub(crate) fn schedule(e: &Encoding, candidate: &Candidate) -> Schedule {
 }
 
 fn groups(e: &Encoding, candidate: &Candidate) -> Vec<WarpGroup> {
-    let resources = e.problem.resources();
     let needed = registers::needed(e, candidate);
     let used = e.problem.group_ids().zip(e.problem.groups()).filter(|(id, _)| candidate.groups.contains(id));
     used.map(|(id, pooled)| {
-        let fixed = match pooled.role {
-            GroupRole::VariableLatency => resources.variable_latency_group,
-            GroupRole::Issue => resources.issue_group,
-            GroupRole::Compute => None,
-        };
+        let fixed = e.problem.fixed_group(pooled.role);
         let computed = needed.iter().find(|(g, _)| *g == id).and_then(|(_, r)| *r);
         let registers_per_thread = fixed.map(|g| g.registers_per_thread).or(computed).unwrap_or(0);
         WarpGroup { id, role: pooled.role, warps: pooled.warps, registers_per_thread }

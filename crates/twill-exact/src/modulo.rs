@@ -4,7 +4,7 @@
 use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
-use crate::query::{self, Verdict};
+use crate::query::{self, Found, Verdict};
 use twill_graph::Problem;
 
 /// What is known of the shortest schedule at one interval.
@@ -29,38 +29,54 @@ pub(crate) enum Modulo {
     Exhausted,
 }
 
-/// Searches upwards from the bound; `work` limits the effort for the length.
-pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter, work: Option<u64>) -> Modulo {
-    let mut interval = bounds::throughput_bound(problem).interval.0;
-    while interval <= limit {
+/// Work for the length, which is only reported: a few tenths of a second.
+const LENGTH_WORK: u64 = 300_000;
+
+/// Searches upwards from the bound: one by one, or with widening steps and then halving the gap
+/// where feasibility is monotone.
+pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter) -> Modulo {
+    let monotone = bounds::tables_start_at_issue(problem);
+    let (mut excluded, mut step) = (bounds::throughput_bound(problem).interval.0, 1);
+    let mut interval = excluded;
+    let mut best: Option<(i64, Box<Found>)> = None;
+    while best.as_ref().map_or(interval <= limit, |(found, _)| excluded < *found) {
         match query::ask(problem, interval, false, meter) {
-            Verdict::Found(found) => {
-                let work = work.unwrap_or(u64::MAX);
-                let shortest = meter.within(work, || shorten(found.encoding, found.candidate));
-                return Modulo::Found { interval, shortest };
-            }
-            Verdict::Excluded { .. } => interval += 1,
-            Verdict::Stopped => return Modulo::Stopped { bound: interval },
+            Verdict::Found(found) => best = Some((interval, found)),
+            Verdict::Excluded { .. } => excluded = interval + 1,
+            Verdict::Stopped => return Modulo::Stopped { bound: excluded },
         }
+        interval = match &best {
+            Some((found, _)) => excluded + (found - excluded) / 2,
+            None if monotone && interval < limit => interval.saturating_add(step).min(limit),
+            None => interval + 1,
+        };
+        step = if monotone { step * 2 } else { 1 };
     }
-    Modulo::Exhausted
+    let Some((interval, found)) = best else { return Modulo::Exhausted };
+    let floor = bounds::least_length(problem, interval);
+    let shortest = meter.within(LENGTH_WORK, || shorten(found.encoding, found.candidate, floor));
+    Modulo::Found { interval, shortest }
 }
 
 /// The least length at one interval.
 pub(crate) fn shortest_at(problem: &Problem, interval: i64, meter: &Meter) -> Option<Shortest> {
     match query::ask(problem, interval, false, meter) {
-        Verdict::Found(found) => Some(shorten(found.encoding, found.candidate)),
+        Verdict::Found(found) => {
+            let floor = bounds::least_length(problem, interval);
+            Some(shorten(found.encoding, found.candidate, floor))
+        }
         Verdict::Excluded { .. } | Verdict::Stopped => None,
     }
 }
 
-fn shorten(mut encoding: Encoding, mut candidate: Candidate) -> Shortest {
-    loop {
+fn shorten(mut encoding: Encoding, mut candidate: Candidate, floor: i64) -> Shortest {
+    while candidate.length > floor {
         let shorter = encoding.length_at_most(candidate.length - 1);
         match encoding.solve(&[shorter]) {
             Reply::Found(better) => candidate = better,
-            Reply::None => return Shortest { candidate, proved: true },
+            Reply::None => break,
             Reply::Stopped => return Shortest { candidate, proved: false },
         }
     }
+    Shortest { candidate, proved: true }
 }

@@ -130,6 +130,9 @@ fn smallest(costs: &[i64], limit: i64) -> (Vec<i64>, i64) {
     for value in 1..=room {
         let mut chosen = vec![(largest, value)];
         branch(others, &mut chosen, 0, value, limit, &mut best);
+        if best.error == 0 {
+            break; // Exact ratios only grow from here.
+        }
     }
     // Values were chosen from the largest cost down.
     best.values.reverse();

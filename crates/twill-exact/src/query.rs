@@ -79,12 +79,15 @@ fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
 fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> Option<Found<'p>> {
     let Question { interval, joint, .. } = found.encoding.question;
     let used = u32::try_from(Cycles(found.candidate.length).div_ceil(Cycles(interval))).unwrap_or(u32::MAX);
-    for stages in FEW_STAGES + 1..=used {
+    let least = bounds::least_stages(problem, interval).max(FEW_STAGES + 1);
+    for stages in least..=used {
         let question = Question { interval, stages: Stages::AtMost(stages), joint };
         let Some(mut encoding) = Encoding::new(problem, question, meter) else { continue };
         match encoding.solve(&[]) {
             Reply::Found(candidate) => return Some(Found { encoding, candidate, fewest_stages: true }),
             Reply::None => {}
+            // Asked again with more work, unless this was all there is.
+            Reply::Stopped if meter.stopped().is_none() => return None,
             Reply::Stopped => {
                 let question = Question { stages: Stages::AtMost(used), ..question };
                 let encoding = Encoding::new(problem, question, meter)?;
@@ -111,5 +114,6 @@ fn stages_to_try(problem: &Problem, interval: i64, joint: bool, meter: &Meter) -
     if joint && options.liveness == Liveness::Paper {
         return Some((1..=PAPER_STAGES).map(Stages::Exactly).collect());
     }
-    Some((1..=FEW_STAGES).map(Stages::AtMost).chain([Stages::Any]).collect())
+    let few = bounds::least_stages(problem, interval)..=FEW_STAGES;
+    Some(few.map(Stages::AtMost).chain([Stages::Any]).collect())
 }

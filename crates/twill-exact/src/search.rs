@@ -10,8 +10,8 @@ use crate::query::{self, Found, Verdict};
 use crate::structure;
 use std::time::Instant;
 use twill_graph::{
-    Cycles, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem,
-    Rejection, RejectionReason, Report, Schedule,
+    Cycles, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase,
+    Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
 };
 
 /// How to search.
@@ -21,7 +21,7 @@ pub struct SearchOptions {
     pub budget: Budget,
     /// Largest interval to try; by default the one beyond which nothing new is possible.
     pub largest_interval: Option<Cycles>,
-    /// Work units for the shortest modulo schedule and for each secondary objective (about a million a second). What is not proved by
+    /// Work units for each secondary objective (about a million a second). What is not proved by
     /// then is reported as not proved.
     pub objective_work: Option<u64>,
 }
@@ -134,7 +134,7 @@ impl<'p> Search<'p, '_> {
         let limit = self.options.largest_interval.map_or_else(|| bounds::largest_interval(self.problem), |c| c.0);
         let limit = limit.max(1);
         let started = Instant::now();
-        let modulo = modulo::schedule(self.problem, limit, &self.meter, self.options.objective_work);
+        let modulo = modulo::schedule(self.problem, limit, &self.meter);
         self.phase("modulo schedule", started);
         match modulo {
             Modulo::Found { interval, shortest } => {
@@ -155,14 +155,18 @@ impl<'p> Search<'p, '_> {
         let settled = self.least_interval(limit);
         self.phase("joint schedule", started);
         let Some(found) = self.best.take() else {
-            let outcome = if settled { self.exhausted(limit) } else { self.stopped() };
+            let outcome = if settled && !self.stages_were_limited() { self.exhausted(limit) } else { self.stopped() };
             return (outcome, Vec::new());
         };
         (self.progress)(Progress::Improving);
         let started = Instant::now();
         let (schedule, objectives) = self.improve(found);
         self.phase("secondary objectives", started);
-        let outcome = if settled { Outcome::Optimal { schedule } } else { Outcome::Feasible { schedule } };
+        let outcome = if settled && !self.stages_were_limited() {
+            Outcome::Optimal { schedule }
+        } else {
+            Outcome::Feasible { schedule }
+        };
         (outcome, objectives)
     }
 
@@ -264,7 +268,7 @@ impl<'p> Search<'p, '_> {
         let stages = objective::measure(&encoding, &candidate, ObjectiveLevel::Stages);
         let least_length = match self.modulo {
             Some(m) if m.length_proved && m.initiation_interval == Cycles(interval) => m.length.0,
-            _ => encoding.least_length(),
+            _ => bounds::least_length(self.problem, interval),
         };
         let (candidate, mut values) =
             objective::improve(&mut encoding, candidate, least_length, &self.meter, self.options.objective_work);
@@ -285,13 +289,25 @@ impl<'p> Search<'p, '_> {
     }
 
     fn exhausted(&self, limit: i64) -> Outcome {
-        // Up to the largest interval that matters nothing exists; a smaller limit proves less, and
-        // the reason says which it was.
-        Outcome::Infeasible { reason: RejectionReason::Exhausted { largest: Cycles(limit) } }
+        if self.stages_were_limited() {
+            return Outcome::Unknown { stopped_by: "largest number of stages tried".to_owned() };
+        }
+        // What excludes all larger intervals too is said in docs/model.md.
+        let options = self.problem.options();
+        let all = limit >= bounds::largest_interval(self.problem)
+            && options.liveness == Liveness::Folded
+            && options.stage_window == StageWindow::Complete;
+        Outcome::Infeasible { reason: RejectionReason::Exhausted { largest: Cycles(limit), all } }
+    }
+
+    /// Whether some interval was excluded only up to some number of stages, against what was asked.
+    fn stages_were_limited(&self) -> bool {
+        let complete = self.problem.options().stage_window == StageWindow::Complete;
+        complete && self.rejections.iter().any(|r| r.stages.is_some())
     }
 
     fn stopped(&self) -> Outcome {
-        Outcome::Unknown { stopped_by: self.meter.stopped().unwrap_or("budget").to_owned() }
+        Outcome::Unknown { stopped_by: self.meter.stopped().unwrap_or("limit of 2^32 stages").to_owned() }
     }
 
     fn phase(&mut self, name: &str, started: Instant) {

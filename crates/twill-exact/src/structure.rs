@@ -1,11 +1,11 @@
 //! What makes a problem impossible at every interval, without search.
 
 use crate::constraints::assignment;
-use twill_graph::{Dependence, GroupRole, OpId, Problem, RejectionReason, Storage};
+use twill_graph::{Dependence, OpId, Problem, RejectionReason, Storage};
 
 /// Why no interval can work, if that is plain.
 pub(crate) fn impossible(problem: &Problem) -> Option<RejectionReason> {
-    no_group(problem).or_else(|| handoff(problem)).or_else(|| shared_memory(problem)).or_else(|| one_value(problem))
+    no_group(problem).or_else(|| handoff(problem)).or_else(|| memories(problem)).or_else(|| one_value(problem))
 }
 
 fn name(problem: &Problem, op: OpId) -> String {
@@ -43,39 +43,47 @@ fn handoff(problem: &Problem) -> Option<RejectionReason> {
     })
 }
 
-/// One slot for every streaming load.
-fn shared_memory(problem: &Problem) -> Option<RejectionReason> {
-    let graph = problem.graph();
-    let mut required = graph.reserved().shared.0;
-    let mut values = Vec::new();
-    for op in graph.operations().iter().filter(|op| op.streaming) {
-        if let Storage::Shared(bytes) = op.storage {
-            required = required.saturating_add(bytes.0);
-            values.push(op.name.clone());
-        }
-    }
-    let available = problem.resources().shared_memory.0;
-    let memory = "bytes of shared memory".into();
-    (required > available).then_some(RejectionReason::Storage { memory, required, available, values })
+/// Whether an operation reads its own result of an earlier iteration, so that one is always alive.
+fn carries_itself(problem: &Problem, op: OpId) -> bool {
+    problem.graph().uses(op).any(|d| d.to == op)
 }
 
-/// A register value that is read and does not fit any group by itself.
+/// One slot for every streaming load, and every value that is always alive.
+fn memories(problem: &Problem) -> Option<RejectionReason> {
+    let graph = problem.graph();
+    let (mut shared, mut tensor) = ((graph.reserved().shared.0, Vec::new()), (graph.reserved().tensor.0, Vec::new()));
+    for id in graph.op_ids() {
+        let op = graph.operation(id);
+        let ((total, values), amount) = match op.storage {
+            Storage::Shared(bytes) if op.streaming || carries_itself(problem, id) => (&mut shared, bytes.0),
+            Storage::Tensor(columns) if carries_itself(problem, id) => (&mut tensor, columns.0),
+            _ => continue,
+        };
+        *total = total.saturating_add(amount);
+        values.push(op.name.clone());
+    }
+    let resources = problem.resources();
+    let memories = [
+        ("bytes of shared memory", shared, resources.shared_memory.0),
+        ("columns of tensor memory", tensor, resources.tensor_memory.0),
+    ];
+    let (memory, (required, values), available) = memories.into_iter().find(|(_, (r, _), a)| r > a)?;
+    Some(RejectionReason::Storage { memory: memory.into(), required, available, values })
+}
+
+/// A register value that must be live at some time and does not fit any group by itself.
 fn one_value(problem: &Problem) -> Option<RejectionReason> {
     let graph = problem.graph();
     let resources = problem.resources();
-    let most = |op: OpId| match assignment::role(problem, op) {
-        GroupRole::VariableLatency => {
-            resources.variable_latency_group.map_or(0, |g| resources.tile_words(g.warps, g.registers_per_thread))
-        }
-        GroupRole::Issue => resources.issue_group.map_or(0, |g| resources.tile_words(g.warps, g.registers_per_thread)),
-        GroupRole::Compute => {
-            resources.tile_words(resources.compute_groups.warps, resources.registers.maximum_per_thread)
-        }
+    let compute = resources.tile_words(resources.compute_groups.warps, resources.registers.maximum_per_thread);
+    let most = |op: OpId| {
+        let fixed = problem.fixed_group(assignment::role(problem, op));
+        fixed.map_or(compute, |g| resources.tile_words(g.warps, g.registers_per_thread))
     };
-    let op = graph.op_ids().find(|&op| {
-        let alive = graph.uses(op).any(|d| d.distance > 0 && d.to == op);
-        alive && graph.operation(op).register_words().0 > most(op)
-    })?;
+    // Carried to itself it lives a whole interval; read later in its own iteration, until then.
+    let lives = |d: &Dependence| if d.distance == 0 { d.delay.0 > 0 } else { d.to == d.from };
+    let op =
+        graph.op_ids().find(|&op| graph.uses(op).any(lives) && graph.operation(op).register_words().0 > most(op))?;
     Some(RejectionReason::Storage {
         memory: "register words of one warp group".into(),
         required: graph.operation(op).register_words().0,

@@ -186,6 +186,14 @@ pub enum GraphError {
         /// The shared name.
         name: String,
     },
+    /// A name that cannot be shown.
+    #[error("operation {position} is named {name:?}; a name must not be empty or hold control characters")]
+    Name {
+        /// Position in the list, from 0.
+        position: usize,
+        /// The name.
+        name: String,
+    },
     /// A number is out of range.
     #[error("operation `{operation}`: {field} is {value}; it must be {expected}")]
     Number {
@@ -332,7 +340,10 @@ impl LoopGraph {
             }
         }
         let mut names = HashSet::new();
-        for op in &self.operations {
+        for (position, op) in self.operations.iter().enumerate() {
+            if op.name.is_empty() || op.name.chars().any(char::is_control) {
+                return Err(GraphError::Name { position, name: op.name.clone() });
+            }
             if !names.insert(op.name.as_str()) {
                 return Err(GraphError::DuplicateName { name: op.name.clone() });
             }

@@ -250,6 +250,8 @@ pub enum RejectionReason {
     Exhausted {
         /// The largest interval tried.
         largest: Cycles,
+        /// Whether that excludes every larger one too.
+        all: bool,
     },
 }
 

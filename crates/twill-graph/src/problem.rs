@@ -163,6 +163,15 @@ impl Problem {
         (0..self.groups.len()).map(GroupId::new)
     }
 
+    /// What a fixed member of the pool is given; `None` for compute groups.
+    pub fn fixed_group(&self, role: GroupRole) -> Option<FixedGroup> {
+        match role {
+            GroupRole::VariableLatency => self.resources.variable_latency_group,
+            GroupRole::Issue => self.resources.issue_group,
+            GroupRole::Compute => None,
+        }
+    }
+
     /// Units of an operation's reservations, in their order.
     pub fn units_of(&self, op: OpId) -> &[UnitId] {
         &self.unit_of[op.index()]

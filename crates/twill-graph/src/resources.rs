@@ -186,8 +186,11 @@ impl Resources {
         let dealt = u64::from(r.maximum_per_thread).next_multiple_of(r.granularity.into());
         let at_most = "at most registers.maximum_per_thread in whole granules";
         number("registers.minimum_per_thread", r.minimum_per_thread.into(), 0, dealt, at_most)?;
-        let beyond = r.minimum_per_thread % r.granularity;
-        number("registers.minimum_per_thread modulo registers.granularity", beyond.into(), 0, 0, "0")?;
+        if !r.minimum_per_thread.is_multiple_of(r.granularity) {
+            // An empty range: no value but a multiple will do.
+            let multiple = "a multiple of registers.granularity";
+            number("registers.minimum_per_thread", r.minimum_per_thread.into(), 1, 0, multiple)?;
+        }
         number(
             "registers.reserve_per_thread",
             r.reserve_per_thread.into(),

@@ -2,7 +2,7 @@
 
 use crate::ink::{Ink, Line, Page, columns, elide};
 use crate::words;
-use twill_graph::{ModuloSchedule, Outcome, Problem, Report, Schedule};
+use twill_graph::{ModuloSchedule, Outcome, Problem, RejectionReason, Report, Schedule};
 
 /// Writes name, machine, status, interval, stages, length and bound.
 pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, report: &Report<S>) {
@@ -30,7 +30,13 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
             reached(page, schedule.as_ref(), &status, Ink::Hue(1));
         }
         Outcome::Infeasible { reason } => {
-            page.paragraph(0, "No schedule exists (infeasible: proved).", Ink::Bad);
+            let text = match reason {
+                RejectionReason::Exhausted { largest, all: false } => {
+                    format!("No schedule exists with I <= {} (infeasible: proved).", words::grouped(largest.0))
+                }
+                _ => "No schedule exists at any interval (infeasible: proved).".to_owned(),
+            };
+            page.paragraph(0, &text, Ink::Bad);
             page.paragraph(0, &format!("Reason: {}.", words::rejection(reason)), Ink::Plain);
         }
         Outcome::Unknown { stopped_by } => {

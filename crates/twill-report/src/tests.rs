@@ -162,7 +162,7 @@ fn single(cycles: i64, name: &str) -> Problem {
 fn extreme_sizes_and_names() {
     let long = "an operation whose name is far longer than any page is wide, and goes on and on";
     for cycles in [1, 2, 3, 7, 1_000_000_000, 1 << 40] {
-        for name in ["x", long, "寬寬寬寬寬", "tab\tnew\nline\x1b[31m", "e\u{301}", ""] {
+        for name in ["x", long, "寬寬寬寬寬", "e\u{301}", "a b\u{200b}c"] {
             let problem = single(cycles, name);
             for start in [0, cycles / 2, 3 * cycles] {
                 let schedule = complete(&problem, cycles, &[start], &[1]);

@@ -118,8 +118,14 @@ pub(crate) fn rejection(reason: &RejectionReason) -> String {
         RejectionReason::Handoff { from, to, why } => {
             format!("the register value {from} → {to} cannot stay on one group: {why}")
         }
-        RejectionReason::Exhausted { largest } => {
-            format!("every interval up to the largest allowed, {}, was excluded", grouped(largest.0))
+        RejectionReason::Exhausted { largest, all: false } => {
+            format!(
+                "every interval up to the largest allowed, {}, is excluded; larger ones were not asked for",
+                grouped(largest.0)
+            )
+        }
+        RejectionReason::Exhausted { largest, all: true } => {
+            format!("every interval up to {} is excluded, and beyond that nothing new is possible", grouped(largest.0))
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::cumulative::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
-use twill_graph::{GroupId, GroupRole, Liveness, OpId, Storage};
+use twill_graph::{GroupId, Liveness, OpId, Storage};
 
 /// Items for the live values of one kind of storage.
 pub(super) fn values(e: &Encoding, amount: impl Fn(Storage) -> Option<u64>) -> Vec<Item> {
@@ -117,11 +117,7 @@ fn fixed_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> boo
     let resources = e.problem.resources();
     let mut broken = false;
     for (group, pooled) in e.problem.group_ids().zip(e.problem.groups()) {
-        let fixed = match pooled.role {
-            GroupRole::VariableLatency => resources.variable_latency_group,
-            GroupRole::Issue => resources.issue_group,
-            GroupRole::Compute => None,
-        };
+        let fixed = e.problem.fixed_group(pooled.role);
         let Some(fixed) = fixed else { continue };
         let capacity = resources.tile_words(fixed.warps, fixed.registers_per_thread);
         for event in pool.overfull(e, candidate, on(candidate, group), capacity, 0) {
@@ -157,13 +153,8 @@ fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> b
 /// Whether all groups get what they need.
 pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
     let resources = e.problem.resources();
-    let fixed = |role| match role {
-        GroupRole::VariableLatency => resources.variable_latency_group,
-        GroupRole::Issue => resources.issue_group,
-        GroupRole::Compute => None,
-    };
     let fixed_fit = e.problem.group_ids().zip(e.problem.groups()).all(|(group, pooled)| {
-        fixed(pooled.role).is_none_or(|f| {
+        e.problem.fixed_group(pooled.role).is_none_or(|f| {
             let peak = e.storage.registers.peak(e, candidate, on(candidate, group));
             peak <= resources.tile_words(f.warps, f.registers_per_thread)
         })

@@ -8,7 +8,10 @@ use crate::{
     Source, Storage, Words,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
 const FORMAT: &str = "twill-graph";
 
@@ -42,13 +45,37 @@ pub struct GraphFile {
 }
 
 /// A machine by name or in full.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum MachineReference {
     /// A machine file by name or path.
     Name(String),
     /// The resources themselves.
     Resources(Box<Resources>),
+}
+
+// By hand: a derived untagged enum answers every mistake with "no variant matched".
+impl<'de> Deserialize<'de> for MachineReference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reference;
+        impl<'de> Visitor<'de> for Reference {
+            type Value = MachineReference;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a machine's name or its resources")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<MachineReference, E> {
+                Ok(MachineReference::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MachineReference, A::Error> {
+                let resources = Resources::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(MachineReference::Resources(Box::new(resources)))
+            }
+        }
+        deserializer.deserialize_any(Reference)
+    }
 }
 
 /// Storage kept during the whole loop.

@@ -94,11 +94,20 @@ pub enum FormatError {
 
 /// Parses JSON and keeps the place of an error.
 fn parse<T: serde::de::DeserializeOwned>(text: &str, file: &str) -> Result<T, FormatError> {
-    serde_json::from_str(text).map_err(|error| FormatError::Syntax {
-        file: file.to_owned(),
-        line: error.line(),
-        column: error.column(),
-        message: error.to_string(),
+    // serde would take an array of the fields, in their order, for the object.
+    if let Some(at) = text.find(|c: char| !c.is_whitespace()).filter(|&at| text[at..].starts_with('[')) {
+        let line = text[..at].matches('\n').count() + 1;
+        let column = at - text[..at].rfind('\n').map_or(0, |end| end + 1) + 1;
+        let message = "expected an object, found an array".to_owned();
+        return Err(FormatError::Syntax { file: file.to_owned(), line, column, message });
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let message = error.to_string();
+        // serde_json ends its message with the place, which stands before it here.
+        let place = format!(" at line {line} column {column}");
+        let message = message.strip_suffix(&place).map(str::to_owned).unwrap_or(message);
+        FormatError::Syntax { file: file.to_owned(), line, column, message }
     })
 }
 

@@ -232,7 +232,7 @@ fn numbers_that_do_not_go_together() {
     only_error(
         "h100",
         "[registers]\nminimum_per_thread = { derived = 300, source = \"me\" }",
-        "mine.toml: machine `mine`: `registers.minimum_per_thread` is 300; it must be at most registers.maximum_per_thread",
+        "mine.toml: machine `mine`: `registers.minimum_per_thread` is 300; it must be at most registers.maximum_per_thread in whole granules",
     );
 }
 
