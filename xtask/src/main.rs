@@ -38,10 +38,35 @@ fn test() -> Result<(), String> {
     let python = python(&root)?;
     let python = |arguments: &[&str]| run(Command::new(&python).args(arguments).current_dir(&root));
     python(&["examples/print_ttir.py", "--check"])?;
+    python(&["-m", "unittest", "discover", "--start-directory", "tests/cross_check"])?;
     let twill = target(&root).join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
-    python(&["tests/cross_check/cross_check.py", "--count", "300", "--seed", "0", "--jobs", "2", "--twill", twill])
+    for (count, seed, options, flags) in READINGS {
+        let mut arguments = vec!["tests/cross_check/cross_check.py", "--jobs", "2", "--twill", twill];
+        arguments.extend(["--count", count, "--seed", seed, "--options", options]);
+        arguments.extend(flags);
+        python(&arguments)?;
+    }
+    Ok(())
 }
+
+/// Readings of the model to compare with Z3: number of problems, seed, options for Z3 and for twill. Our own comes
+/// last, so that its count closes the output.
+const READINGS: [(&str, &str, &str, &[&str]); 3] = [
+    (
+        "60",
+        "5",
+        r#"{"exclusive_issue": false, "concurrency_window": "literal"}"#,
+        &["--twill-argument=--exclusive-issue=off", "--twill-argument=--concurrency-window=literal"],
+    ),
+    (
+        "60",
+        "6",
+        r#"{"consumer_registers": false, "cross_group_registers": false}"#,
+        &["--twill-argument=--consumer-registers=off", "--twill-argument=--cross-group-registers=off"],
+    ),
+    ("300", "0", "{}", &[]),
+];
 
 fn root() -> Result<PathBuf, String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -50,7 +50,7 @@ pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter) -> Modulo {
             None if monotone && interval < limit => interval.saturating_add(step).min(limit),
             None => interval + 1,
         };
-        step = if monotone { step * 2 } else { 1 };
+        step = if monotone { step.saturating_mul(2) } else { 1 };
     }
     let Some((interval, found)) = best else { return Modulo::Exhausted };
     let floor = bounds::least_length(problem, interval);

@@ -202,7 +202,7 @@ impl<'p> Search<'p, '_> {
             }
             let next = interval.saturating_add(step);
             interval = if interval < limit { next.min(limit) } else { next };
-            step *= 4;
+            step = i64::saturating_mul(step, 4);
         }
         // The bound itself is often the answer.
         gap.open = gap.excluded;

@@ -1,0 +1,100 @@
+//! Properties of the search that random small problems do not reach.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+use serde_json::{Value, json};
+use twill_exact::{Budget, SearchOptions, schedule};
+use twill_graph::format::{GraphFile, MachineReference};
+use twill_graph::{Cycles, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status};
+
+/// A problem on a machine with one tensor core, one TMA, one unit of two instances, `shared` bytes and up to two compute groups.
+fn problem(shared: u64, operations: Value, dependences: Value) -> Problem {
+    let machine = json!({
+        "name": "small",
+        "units": [{"name": "tma"}, {"name": "tensor"}, {"name": "pair", "capacity": 2}],
+        "shared_memory": shared,
+        "registers": {
+            "words": 65536, "minimum_per_thread": 8, "maximum_per_thread": 255, "granularity": 8, "reserve_per_thread": 0
+        },
+        "variable_latency_group": {"warps": 1, "allocated_warps": 1, "registers_per_thread": 24},
+        "compute_groups": {"warps": 4, "maximum": 2}
+    });
+    let graph = json!({
+        "format": "twill-graph", "version": 1, "name": "test", "machine": machine,
+        "operations": operations, "dependences": dependences
+    });
+    let file = GraphFile::from_json(&graph.to_string(), "test").unwrap();
+    let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
+    Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap()
+}
+
+/// Searches with a work budget far above what is needed: tests must end.
+fn search(problem: &Problem) -> Report {
+    let budget = Budget { work: Some(500_000), ..Budget::default() };
+    schedule(problem, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {})
+}
+
+fn load(transfer: i64) -> Value {
+    json!({
+        "name": "load", "units": [{"unit": "tma", "cycles": 1}], "execution": "asynchronous", "issue_width": 1,
+        "variable_latency": true, "streaming": true, "transfer_latency": transfer, "result": {"shared_memory": 64}
+    })
+}
+
+fn gemm(name: &str, cycles: i64) -> Value {
+    json!({"name": name, "units": [{"unit": "tensor", "cycles": cycles}], "execution": "asynchronous"})
+}
+
+#[test]
+fn a_shallow_ring_waits_for_a_long_transfer() {
+    // One slot must cover 1000 cycles of transfer and 4 of reading, and there is no room for two.
+    let report = search(&problem(64, json!([load(1000), gemm("mma", 4)]), json!([{"from": "load", "to": "mma"}])));
+    assert_eq!(report.outcome.status(), Status::Optimal);
+    assert_eq!(report.outcome.schedule().unwrap().interval, Cycles(1004));
+    let two = search(&problem(128, json!([load(1000), gemm("mma", 4)]), json!([{"from": "load", "to": "mma"}])));
+    assert_eq!(two.outcome.schedule().unwrap().interval, Cycles(502));
+}
+
+#[test]
+fn no_room_for_one_slot_is_infeasible_with_the_amounts() {
+    let report = search(&problem(63, json!([load(10), gemm("mma", 4)]), json!([{"from": "load", "to": "mma"}])));
+    let Outcome::Infeasible { reason } = report.outcome else { panic!("{:?}", report.outcome) };
+    assert!(matches!(reason, RejectionReason::Storage { required: 64, available: 63, .. }), "{reason:?}");
+}
+
+#[test]
+fn many_independent_operations_on_one_unit_are_no_puzzle() {
+    let operations: Vec<Value> = (0..24).map(|i| gemm(&format!("o{i}"), 1)).collect();
+    let report = search(&problem(0, json!(operations), json!([])));
+    assert_eq!(report.outcome.status(), Status::Optimal);
+    assert_eq!(report.outcome.schedule().unwrap().interval, Cycles(24));
+    assert!(report.modulo.unwrap().length_proved);
+}
+
+#[test]
+fn the_cost_does_not_grow_with_cycle_counts() {
+    // Both hold the unit for 10 s and answer each other within two iterations: the gap between the bound and the
+    // answer grows with s.
+    for s in [1, 1_000, 1_000_000_000] {
+        let operations = json!([gemm("a", 10 * s), gemm("b", 10 * s)]);
+        let dependences = json!([
+            {"from": "a", "to": "b", "delay": 15 * s, "value": false, "blocking": false},
+            {"from": "b", "to": "a", "delay": 15 * s, "distance": 2, "value": false, "blocking": false}
+        ]);
+        let report = search(&problem(0, operations, dependences));
+        assert_eq!(report.outcome.status(), Status::Optimal);
+        assert_eq!(report.outcome.schedule().unwrap().interval, Cycles(25 * s));
+        assert!(matches!(report.lower_bound.kind, LowerBoundKind::Search { from } if from == Cycles(20 * s)));
+    }
+}
+
+#[test]
+fn a_unit_with_two_instances_is_respected_without_warps_too() {
+    // Three operations of 2 cycles on two instances: two can start together, the third must wait.
+    let operations: Vec<Value> = ["a", "b", "c"]
+        .map(|name| json!({"name": name, "units": [{"unit": "pair", "cycles": 2}], "execution": "asynchronous"}))
+        .to_vec();
+    let report = search(&problem(0, json!(operations), json!([])));
+    let modulo = report.modulo.unwrap();
+    assert_eq!((modulo.initiation_interval, modulo.length, modulo.length_proved), (Cycles(3), Cycles(4), true));
+}
