@@ -15,6 +15,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Find the optimal schedule of a kernel's loop, with its proof.
     Schedule(ScheduleArguments),
+    /// Show what a kernel's loop becomes before it is scheduled: sub-tiles, or the graph with its costs.
+    Lower(LowerArguments),
     /// Replay a schedule from its JSON, independently of the solver.
     Check(CheckArguments),
     /// List the built-in loop graphs, or print one as JSON.
@@ -30,23 +32,8 @@ pub(crate) enum Command {
     after_help = "Exit codes: 0 proven optimal, 1 error, 2 infeasible (proved), 3 stopped by a budget with the best known and its bound."
 )]
 pub(crate) struct ScheduleArguments {
-    /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
-    pub(crate) input: String,
-    /// Machine: a built-in name or a path to a machine file [default: the graph's own; h100 for TTIR].
-    #[arg(long, short)]
-    pub(crate) machine: Option<String>,
-    /// Kernel function, where the TTIR holds several.
-    #[arg(long)]
-    pub(crate) kernel: Option<String>,
-    /// Which of the kernel's innermost loops, counted from 0 [default: each by itself].
-    #[arg(long = "loop", value_name = "INDEX")]
-    pub(crate) loop_index: Option<usize>,
-    /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) sub_tiles: Option<u32>,
-    /// Keep multiply and add apart instead of contracting them as ptxas does.
-    #[arg(long)]
-    pub(crate) no_contract: bool,
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -79,6 +66,45 @@ pub(crate) struct ScheduleArguments {
     /// Say nothing of progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// What is looked at, and how it is brought into shape.
+#[derive(Debug, Args)]
+pub(crate) struct SourceArguments {
+    /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
+    pub(crate) input: String,
+    /// Machine: a built-in name or a path to a machine file [default: the graph's own; h100 for TTIR].
+    #[arg(long, short)]
+    pub(crate) machine: Option<String>,
+    /// Kernel function, where the TTIR holds several.
+    #[arg(long)]
+    pub(crate) kernel: Option<String>,
+    /// Which of the kernel's innermost loops, counted from 0 [default: each by itself].
+    #[arg(long = "loop", value_name = "INDEX")]
+    pub(crate) loop_index: Option<usize>,
+    /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sub_tiles: Option<u32>,
+    /// Keep multiply and add apart instead of contracting them as ptxas does.
+    #[arg(long)]
+    pub(crate) no_contract: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LowerArguments {
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = LowerFormat::Tiles)]
+    pub(crate) format: LowerFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowerFormat {
+    /// The tile operations of each loop, contracted and cut into sub-tiles.
+    Tiles,
+    /// The loop graph with its costs, as JSON that `twill schedule` reads; an array for several loops.
+    Graph,
 }
 
 /// Readings of the model (docs/model.md).

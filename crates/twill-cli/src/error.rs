@@ -20,6 +20,8 @@ pub(crate) enum Error {
     UnknownKernel { name: String, known: String },
     #[error("{input}: the graph does not name a machine; choose one with --machine (twill machine list)")]
     NoMachine { input: String },
+    #[error("{input}: it is a loop graph already; only a kernel in TTIR has tiles to show (--format graph)")]
+    NoTiles { input: String },
     #[error("{input}: --{option} is for kernels in TTIR; a loop graph has its tiles and loop already")]
     OnlyForKernels { input: String, option: &'static str },
     #[error("{input}: there is no loop {index}; the kernel has {count}, counted from 0")]

@@ -1,7 +1,7 @@
 //! From an input and a machine to scheduling problems.
 
 use crate::arguments::{
-    LivenessArgument, Model, ModelArguments, ScheduleArguments, StageWindowArgument, Switch, Window,
+    LivenessArgument, Model, ModelArguments, ScheduleArguments, SourceArguments, StageWindowArgument, Switch, Window,
 };
 use crate::error::Error;
 use crate::files;
@@ -9,6 +9,7 @@ use std::path::Path;
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, builtin};
 use twill_machine::Machine;
+use twill_triton::tile::TileLoop;
 
 /// The machine for kernels when none is asked for.
 const DEFAULT_MACHINE: &str = "h100";
@@ -20,26 +21,37 @@ pub(crate) struct Posed {
     pub(crate) note: Option<String>,
 }
 
-/// All loops that the arguments ask for.
+/// A loop graph with the machine it is for, and the tile loop that it comes from, if any.
+pub(crate) struct Lowered {
+    pub(crate) graph: LoopGraph,
+    pub(crate) resources: Resources,
+    pub(crate) tiles: Option<TileLoop>,
+}
+
+/// All loops that the arguments ask for, as problems.
 pub(crate) fn problems(arguments: &ScheduleArguments) -> Result<Vec<Posed>, Error> {
+    let loops = lowered(&arguments.source)?;
+    loops.into_iter().map(|l| pose(arguments, l.graph, l.resources)).collect()
+}
+
+/// All loops that the arguments ask for, as graphs.
+pub(crate) fn lowered(arguments: &SourceArguments) -> Result<Vec<Lowered>, Error> {
     let path = Path::new(&arguments.input);
-    let loops = if path.exists() {
+    if path.exists() {
         let text = files::read(path)?;
-        if is_graph(path, &text) {
-            let file = GraphFile::from_json(&text, &arguments.input)?;
-            vec![from_graph(arguments, file.graph()?, file.machine)?]
-        } else {
-            from_kernel(arguments, &text)?
+        if !is_graph(path, &text) {
+            return from_kernel(arguments, &text);
         }
+        let file = GraphFile::from_json(&text, &arguments.input)?;
+        Ok(vec![from_graph(arguments, file.graph()?, file.machine)?])
     } else if let Some(found) = builtin::find(&arguments.input) {
-        vec![from_graph(arguments, found.graph, found.machine)?]
+        Ok(vec![from_graph(arguments, found.graph, found.machine)?])
     } else if path.extension().is_some() || path.components().count() > 1 {
         // It looks like a path: say why it cannot be read.
-        files::read(path).map(|_| Vec::new())?
+        files::read(path).map(|_| Vec::new())
     } else {
-        return Err(Error::UnknownInput { input: arguments.input.clone(), known: known() });
-    };
-    loops.into_iter().map(|(graph, resources)| pose(arguments, graph, resources)).collect()
+        Err(Error::UnknownInput { input: arguments.input.clone(), known: known() })
+    }
 }
 
 /// Names of the built-in graphs.
@@ -53,10 +65,10 @@ fn is_graph(path: &Path, text: &str) -> bool {
 }
 
 fn from_graph(
-    arguments: &ScheduleArguments,
+    arguments: &SourceArguments,
     graph: LoopGraph,
     machine: Option<MachineReference>,
-) -> Result<(LoopGraph, Resources), Error> {
+) -> Result<Lowered, Error> {
     let given = [
         ("sub-tiles", arguments.sub_tiles.is_some()),
         ("no-contract", arguments.no_contract),
@@ -72,10 +84,10 @@ fn from_graph(
         (None, Some(MachineReference::Resources(resources))) => *resources,
         (None, None) => return Err(Error::NoMachine { input: arguments.input.clone() }),
     };
-    Ok((graph, resources))
+    Ok(Lowered { graph, resources, tiles: None })
 }
 
-fn from_kernel(arguments: &ScheduleArguments, text: &str) -> Result<Vec<(LoopGraph, Resources)>, Error> {
+fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Vec<Lowered>, Error> {
     let machine = Machine::load(arguments.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let kernel = match &arguments.kernel {
         Some(name) => twill_triton::read_kernel(text, &arguments.input, name)?,
@@ -94,11 +106,16 @@ fn from_kernel(arguments: &ScheduleArguments, text: &str) -> Result<Vec<(LoopGra
         }
     };
     let options = twill_triton::Options { sub_tiles: arguments.sub_tiles, contract: !arguments.no_contract };
-    chosen.iter().map(|l| Ok((twill_triton::lower(l, &machine, &options)?, machine.resources()))).collect()
+    let lower = |l: &TileLoop| {
+        let tiles = options.prepare(l, &machine)?;
+        let graph = twill_triton::lower(l, &machine, &options)?;
+        Ok(Lowered { graph, resources: machine.resources(), tiles: Some(tiles) })
+    };
+    chosen.iter().map(lower).collect()
 }
 
 fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resources) -> Result<Posed, Error> {
-    let input = || arguments.input.clone();
+    let input = || arguments.source.input.clone();
     if let Some(groups) = arguments.compute_groups {
         resources.compute_groups.maximum = groups;
     }

@@ -6,6 +6,7 @@ mod error;
 mod files;
 mod input;
 mod kernels;
+mod lower;
 mod machine;
 mod progress;
 mod schedule;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     };
     let result = match &arguments.command {
         Command::Schedule(a) => schedule::run(a),
+        Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),
         Command::Kernels(a) => kernels::run(a),
         Command::Machine(a) => machine::run(a),

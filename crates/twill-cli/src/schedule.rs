@@ -53,7 +53,7 @@ fn solve(
     let started = Instant::now();
     let verify = |schedule| twill_check::verify(&posed.problem, schedule);
     let mut verified =
-        report.try_map(verify).map_err(|error| Error::Defect { input: arguments.input.clone(), error })?;
+        report.try_map(verify).map_err(|error| Error::Defect { input: arguments.source.input.clone(), error })?;
     verified.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
     verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
     Ok(verified)

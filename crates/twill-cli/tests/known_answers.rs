@@ -233,3 +233,27 @@ fn pseudocode_names_waits_and_signals() {
         assert!(text.contains(part), "{part}:\n{text}");
     }
 }
+
+#[test]
+fn sub_tiles_can_be_seen_before_anything_is_scheduled() {
+    let count = |tiles: &str| {
+        let output = twill(&["lower", "examples/attention_forward.ttir", "--sub-tiles", tiles]);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let loads = text.lines().filter(|l| l.contains("= load ")).count();
+        (loads, text.lines().filter(|l| l.contains("= dot ")).count())
+    };
+    assert_eq!(count("1"), (2, 2));
+    assert_eq!(count("2"), (2, 4), "each sub-tile has its own gemms, the loads are shared");
+}
+
+#[test]
+fn a_lowered_graph_schedules_as_its_kernel_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph.json");
+    let graph = twill(&["lower", "examples/attention_forward.ttir", "--format", "graph"]);
+    std::fs::write(&path, stdout(&graph)).unwrap();
+    let again = optimal(&[path.to_str().unwrap()]);
+    let direct = optimal(&["examples/attention_forward.ttir"]);
+    assert_eq!(again.operations, direct.operations);
+}

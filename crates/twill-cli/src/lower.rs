@@ -1,0 +1,41 @@
+//! `twill lower`: what a kernel's loop becomes before it is scheduled.
+
+use crate::Exit;
+use crate::arguments::{LowerArguments, LowerFormat};
+use crate::error::Error;
+use crate::files;
+use crate::input::{self, Lowered};
+use twill_graph::format::{GraphFile, MachineReference};
+
+pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
+    let loops = input::lowered(&arguments.source)?;
+    let text = match arguments.format {
+        LowerFormat::Tiles => tiles(&arguments.source.input, &loops)?,
+        LowerFormat::Graph => graphs(&loops),
+    };
+    files::write(None, &text)?;
+    Ok(Exit::Done)
+}
+
+fn tiles(input: &str, loops: &[Lowered]) -> Result<String, Error> {
+    let one = |l: &Lowered| l.tiles.as_ref().map(ToString::to_string);
+    let shown: Option<Vec<String>> = loops.iter().map(one).collect();
+    let shown = shown.ok_or_else(|| Error::NoTiles { input: input.to_owned() })?;
+    Ok(shown.iter().map(|text| text.trim_end().to_owned() + "\n").collect::<Vec<_>>().join("\n"))
+}
+
+/// The graphs with their machine in full, so that each file stands for itself.
+fn graphs(loops: &[Lowered]) -> String {
+    let one = |l: &Lowered| {
+        let mut file = GraphFile::from_graph(&l.graph);
+        file.machine = Some(MachineReference::Resources(Box::new(l.resources.clone())));
+        file
+    };
+    let mut files: Vec<GraphFile> = loops.iter().map(one).collect();
+    let json = match files.len() {
+        1 => files.remove(0).to_json(),
+        // Plain data always serialises.
+        _ => serde_json::to_string_pretty(&files).unwrap_or_default(),
+    };
+    json + "\n"
+}
