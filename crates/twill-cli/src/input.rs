@@ -6,7 +6,7 @@ use crate::arguments::{
 use crate::error::Error;
 use crate::files;
 use std::path::Path;
-use twill_graph::format::{GraphFile, MachineReference};
+use twill_graph::format::{GraphFile, MachineReference, NormalisationEntry};
 use twill_graph::{ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, builtin};
 use twill_machine::Machine;
 use twill_triton::tile::TileLoop;
@@ -18,7 +18,7 @@ const DEFAULT_MACHINE: &str = "h100";
 pub(crate) struct Posed {
     pub(crate) problem: Problem,
     /// What normalising the costs cost, if it was asked for.
-    pub(crate) note: Option<String>,
+    pub(crate) normalisation: Option<NormalisationEntry>,
 }
 
 /// A loop graph with the machine it is for, and the tile loop that it comes from, if any.
@@ -119,24 +119,17 @@ fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resource
     if let Some(groups) = arguments.compute_groups {
         resources.compute_groups.maximum = groups;
     }
-    let (graph, note) = match arguments.normalise {
+    let (graph, normalisation) = match arguments.normalise {
         0 => (graph, None),
         limit => {
             let n =
                 twill_exact::normalise(&graph, limit).map_err(|error| Error::Normalise { input: input(), error })?;
-            let largest = n.costs.last_key_value();
-            let scale = largest.map_or(String::new(), |(c, s)| format!(", {c} cycles became {s}"));
-            let percent = (n.distortion - 1.0) * 100.0;
-            let note = format!(
-                "costs normalised to a sum of at most {limit}: error F = {} (proved least), ratios within {percent:.1} %{scale}",
-                n.error
-            );
-            (n.graph, Some(note))
+            (n.graph, Some(NormalisationEntry { limit, error: n.error, distortion: n.distortion }))
         }
     };
     let problem = Problem::new(graph, resources, model(&arguments.model))
         .map_err(|error| Error::Problem { input: input(), error })?;
-    Ok(Posed { problem, note })
+    Ok(Posed { problem, normalisation })
 }
 
 fn model(arguments: &ModelArguments) -> ModelOptions {

@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use twill_check::Verified;
 use twill_exact::{Budget, SearchOptions};
-use twill_graph::format::ScheduleFile;
+use twill_graph::format::{NormalisationEntry, ScheduleFile};
 use twill_graph::{Cycles, Phase, Report, Schedule, Status};
 
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
@@ -63,7 +63,12 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
     let each = posed.iter().zip(reports);
     match arguments.format {
         Format::Json => {
-            let mut files: Vec<ScheduleFile> = each.map(|(p, r)| ScheduleFile::new(&p.problem, r)).collect();
+            let one = |(p, r): (&Posed, _)| {
+                let mut file = ScheduleFile::new(&p.problem, r);
+                file.normalisation = p.normalisation;
+                file
+            };
+            let mut files: Vec<ScheduleFile> = each.map(one).collect();
             let json = match files.len() {
                 1 => files.remove(0).to_json(),
                 // Plain data always serialises.
@@ -74,7 +79,14 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
         Format::Text => {
             let options = twill_report::TextOptions { width: width(arguments), color: color(arguments) };
             let one = |(p, r): (&Posed, _)| {
-                let note = p.note.as_ref().map_or(String::new(), |n| format!("{n}\n\n"));
+                let note = p.normalisation.map_or(String::new(), |n| {
+                    let percent = (n.distortion - 1.0) * 100.0;
+                    let NormalisationEntry { limit, error, .. } = n;
+                    format!(
+                        "costs normalised to a sum of at most {limit}: error F = {error} (proved least), \
+                         ratios within {percent:.1} %; cycles below are normalised\n\n"
+                    )
+                });
                 note + &twill_report::text(&p.problem, r, options)
             };
             each.map(one).collect::<Vec<_>>().join("\n")

@@ -142,6 +142,9 @@ fn one_group_is_infeasible_for_hopper_attention_forward() {
 fn cost_normalisation_keeps_the_strategy() {
     let file = optimal(&["attention-forward-hopper", "--normalise", "300"]);
     let (interval, length, stages) = shape(&file);
+    let normalisation = file.normalisation.unwrap();
+    assert_eq!(normalisation.limit, 300);
+    assert!(normalisation.error >= 0 && normalisation.distortion >= 1.0);
     // Tensor core bound as before: four gemms of one cost, L = 1.5 I.
     assert_eq!((interval % 4, length * 2, stages), (0, interval * 3, 2));
     assert_eq!(compute_groups(&file), 2);

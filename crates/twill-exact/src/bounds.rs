@@ -1,4 +1,5 @@
-//! Lower bounds on the initiation interval, and the bound on stages (docs/model.md).
+//! Bounds that need no search: from below on interval, length and stages, from above on the interval
+//! (docs/model.md).
 
 use crate::constraints::assignment;
 use crate::constraints::{exclusive, resource};
@@ -113,7 +114,8 @@ fn positive_cycle(problem: &Problem, interval: i64) -> Option<Vec<&Dependence>> 
     Some(cycle)
 }
 
-/// With exclusive issue, the synchronous work of the compute groups fits their number.
+/// With exclusive issue, the synchronous work of the compute groups fits their number, and each
+/// synchronous operation fits by itself.
 fn group_work_bound(problem: &Problem) -> Option<LowerBound> {
     if !problem.options().exclusive_issue {
         return None;
@@ -123,9 +125,13 @@ fn group_work_bound(problem: &Problem) -> Option<LowerBound> {
         |op: &OpId| graph.operation(*op).is_synchronous() && assignment::role(problem, *op) == GroupRole::Compute;
     let work: Cycles = graph.op_ids().filter(on_compute).map(|op| graph.operation(op).occupancy).sum();
     let groups = problem.resources().compute_groups.maximum;
-    let longest = graph.operations().iter().filter(|op| op.is_synchronous()).map(|op| op.occupancy).max()?;
-    let interval = Cycles(work.div_ceil(Cycles(groups.into()))).max(longest);
-    Some(LowerBound { interval, kind: LowerBoundKind::GroupWork { work, groups } })
+    let longest = graph.operations().iter().filter(|op| op.is_synchronous()).max_by_key(|op| op.occupancy)?;
+    let shared = Cycles(work.div_ceil(Cycles(groups.into())));
+    if longest.occupancy > shared {
+        let kind = LowerBoundKind::Operation { operation: longest.name.clone(), cycles: longest.occupancy };
+        return Some(LowerBound { interval: longest.occupancy, kind });
+    }
+    Some(LowerBound { interval: shared, kind: LowerBoundKind::GroupWork { work, groups } })
 }
 
 /// Whether an interval is out of reach for one operation alone: what it conflicts on.

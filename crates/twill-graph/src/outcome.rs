@@ -176,6 +176,13 @@ pub enum LowerBoundKind {
         /// Compute groups.
         groups: u32,
     },
+    /// One synchronous operation alone keeps its warp group busy so long.
+    Operation {
+        /// The operation.
+        operation: String,
+        /// Its cycles.
+        cycles: Cycles,
+    },
     /// An interval has at least one cycle.
     Trivial,
     /// Search excluded every smaller interval down to the next simpler bound.

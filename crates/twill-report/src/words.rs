@@ -84,6 +84,9 @@ pub(crate) fn bound(bound: &LowerBound) -> String {
             grouped(work.0),
             count(*groups, "compute group")
         ),
+        LowerBoundKind::Operation { operation, cycles } => {
+            format!("synchronous operation {operation} keeps its warp group busy for {} cycles", grouped(cycles.0))
+        }
         LowerBoundKind::Trivial => "an interval has at least one cycle".into(),
         LowerBoundKind::Search { from } if from.0 + 1 >= bound.interval.0 => {
             format!("search excluded I = {}", grouped(from.0))

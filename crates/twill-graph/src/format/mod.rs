@@ -19,7 +19,9 @@ mod graph;
 mod schedule;
 
 pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};
-pub use schedule::{ChannelEntry, GroupEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile};
+pub use schedule::{
+    ChannelEntry, GroupEntry, NormalisationEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile,
+};
 
 use crate::{GraphError, ProblemError};
 use thiserror::Error;

@@ -39,6 +39,9 @@ pub struct ScheduleFile {
     pub stages: Option<u32>,
     /// No smaller initiation interval than this exists.
     pub lower_bound: LowerBound,
+    /// How the costs were normalised, if they were; all cycles are then normalised ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalisation: Option<NormalisationEntry>,
     /// The throughput-optimal modulo schedule without warps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modulo: Option<ModuloSchedule>,
@@ -68,6 +71,18 @@ pub struct ScheduleFile {
     /// Where the file was read from, for errors.
     #[serde(skip)]
     file: String,
+}
+
+/// Cost normalisation (docs/model.md).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NormalisationEntry {
+    /// `U`: the largest sum of the distinct costs.
+    pub limit: u32,
+    /// `F`: the largest `|C_i C'_j − C_j C'_i|`; proved least.
+    pub error: i64,
+    /// The largest factor by which a ratio of two costs changed, at least 1.
+    pub distortion: f64,
 }
 
 /// A scheduled operation.
@@ -173,6 +188,7 @@ impl ScheduleFile {
             length: schedule.map(|s| s.length),
             stages: schedule.map(Schedule::stages),
             lower_bound: report.lower_bound.clone(),
+            normalisation: None,
             modulo: report.modulo,
             operations: schedule.map(|s| placed(graph, s)).unwrap_or_default(),
             groups: schedule.map(group_entries).unwrap_or_default(),
