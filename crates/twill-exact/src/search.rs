@@ -35,8 +35,8 @@ impl Default for SearchOptions {
 /// Work for the first attempt at an interval: a few hundredths of a second.
 const FIRST_WORK: u64 = 50_000;
 
-/// Work for the first attempt at the lower bound: about a second.
-const BOUND_WORK: u64 = 1_000_000;
+/// Work for the second attempt at the lower bound: a few seconds.
+const BOUND_WORK: u64 = 4_000_000;
 
 /// What the search is doing, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
