@@ -60,6 +60,7 @@
 //! ```
 
 mod assignment;
+mod certificate;
 mod channels;
 mod concurrency;
 mod constraint;
@@ -80,6 +81,7 @@ mod unroll;
 mod verified;
 mod violation;
 
+pub use certificate::{CertificateError, Evidence, verify_certificate};
 pub use constraint::Constraint;
 pub use holders::{Held, Holder, Holders, Moment};
 pub use rejected::Rejected;

@@ -17,7 +17,7 @@ pub(crate) enum Command {
     Schedule(ScheduleArguments),
     /// Show what a kernel's loop becomes before it is scheduled: sub-tiles, or the graph with its costs.
     Lower(LowerArguments),
-    /// Replay a schedule from its JSON, independently of the solver.
+    /// Replay a schedule from its JSON, or check a certificate of its optimality, independently of the solver.
     Check(CheckArguments),
     /// List the built-in loop graphs, or print one as JSON.
     Kernels(KernelsArguments),
@@ -40,6 +40,9 @@ pub(crate) struct ScheduleArguments {
     /// Write to a file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write the schedule with a proof for every rejected interval into a new folder, for `twill check`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) certificate: Option<PathBuf>,
     /// Columns of text output [default: the terminal's, or 100].
     #[arg(long)]
     pub(crate) width: Option<usize>,
@@ -191,7 +194,7 @@ pub(crate) enum Color {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// A schedule, as `twill schedule --format json` writes it.
+    /// A schedule, as `twill schedule --format json` writes it, or a folder that `--certificate` wrote.
     pub(crate) file: PathBuf,
 }
 

@@ -42,6 +42,24 @@ pub(crate) enum Error {
         "the schedule found for {input} does not survive its replay; this is a defect of Twill, please report it:\n{error}"
     )]
     Defect { input: String, error: twill_check::Rejected },
+    #[error(
+        "the proof found for {input} does not survive its check; this is a defect of Twill, please report it: {error}"
+    )]
+    DefectiveProof { input: String, error: twill_check::CertificateError },
+    #[error("{} exists; a certificate needs a new or an empty folder", path.display())]
+    FolderExists { path: PathBuf },
+    #[error("{}: there is no certificate.json in it, nor in a folder of it", path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("{path}.why: it is about an interval of {interval} cycles, which its name denies")]
+    ProofInterval { path: String, interval: i64 },
+    #[error(transparent)]
+    ProofText(#[from] twill_graph::proof::ProofTextError),
+    #[error("{input}: no certificate: {error}")]
+    Certify { input: String, error: twill_exact::CertifyError },
+    #[error("{path}: the certificate is rejected: {error}")]
+    Certificate { path: String, error: twill_check::CertificateError },
+    #[error("{path}: the certificate and the schedule beside it do not agree: {why}")]
+    Disagree { path: String, why: String },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
 }

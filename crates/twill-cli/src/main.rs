@@ -1,6 +1,7 @@
 //! The `twill` command: arguments, files, progress, exit codes.
 
 mod arguments;
+mod certificate;
 mod check;
 mod error;
 mod files;

@@ -2,11 +2,13 @@
 
 use crate::Exit;
 use crate::arguments::{Color, Format, ScheduleArguments};
+use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
 use crate::input::{self, Posed};
 use crate::progress::{self, Ticker};
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use twill_check::Verified;
 use twill_exact::{Budget, SearchOptions};
@@ -31,6 +33,9 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     for one in &posed {
         reports.push(solve(arguments, one, &options, reading)?);
     }
+    if let Some(folder) = &arguments.certificate {
+        certify(folder, arguments, &posed, &reports, &options)?;
+    }
     files::write(arguments.output.as_deref(), &render(arguments, &posed, &reports))?;
     let exit = |report: &Report<_>| match report.outcome.status() {
         Status::Optimal => Exit::Done,
@@ -38,6 +43,27 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
         Status::Feasible | Status::Unknown => Exit::Stopped,
     };
     Ok(reports.iter().map(exit).max().unwrap_or(Exit::Done))
+}
+
+/// Writes what proves each report, and lets no proof out that does not survive its check.
+fn certify(
+    folder: &Path,
+    arguments: &ScheduleArguments,
+    posed: &[Posed],
+    reports: &[Report<Verified<Schedule>>],
+    options: &SearchOptions,
+) -> Result<(), Error> {
+    let input = || arguments.source.input.clone();
+    let folder = Folder::create(folder)?;
+    for (index, (one, report)) in posed.iter().zip(reports).enumerate() {
+        let certificate = twill_exact::certify(&one.problem, report, &options.budget)
+            .map_err(|error| Error::Certify { input: input(), error })?;
+        twill_check::verify_certificate(&one.problem, &certificate)
+            .map_err(|error| Error::DefectiveProof { input: input(), error })?;
+        let name = (posed.len() > 1).then(|| format!("loop-{index}"));
+        folder.add(name.as_deref(), &(schedule_file(one, report).to_json() + "\n"), &one.problem, &certificate)?;
+    }
+    folder.finish()
 }
 
 /// Searches, and lets nothing out that does not survive its replay.
@@ -59,16 +85,17 @@ fn solve(
     Ok(verified)
 }
 
+fn schedule_file(posed: &Posed, report: &Report<Verified<Schedule>>) -> ScheduleFile {
+    let mut file = ScheduleFile::new(&posed.problem, report);
+    file.normalisation = posed.normalisation;
+    file
+}
+
 fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> String {
     let each = posed.iter().zip(reports);
     match arguments.format {
         Format::Json => {
-            let one = |(p, r): (&Posed, _)| {
-                let mut file = ScheduleFile::new(&p.problem, r);
-                file.normalisation = p.normalisation;
-                file
-            };
-            let mut files: Vec<ScheduleFile> = each.map(one).collect();
+            let mut files: Vec<ScheduleFile> = each.map(|(p, r)| schedule_file(p, r)).collect();
             let json = match files.len() {
                 1 => files.remove(0).to_json(),
                 // Plain data always serialises.

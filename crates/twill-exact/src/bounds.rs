@@ -4,9 +4,10 @@
 use crate::constraints::assignment;
 use crate::constraints::{exclusive, resource};
 use crate::encoding::longest_paths;
+use twill_graph::proof::BoundWitness;
 use twill_graph::{
-    Cycles, Dependence, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Operation, Problem, StageWindow, Unit,
-    UnitId,
+    Cycles, Dependence, DependenceId, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Operation, Problem,
+    StageWindow, Unit, UnitId,
 };
 
 /// The best bound that needs no search.
@@ -18,6 +19,27 @@ pub(crate) fn lower_bound(problem: &Problem) -> LowerBound {
         }
     }
     best
+}
+
+/// What proves [`lower_bound`].
+pub(crate) fn witness(problem: &Problem, bound: &LowerBound) -> BoundWitness {
+    let graph = problem.graph();
+    match &bound.kind {
+        LowerBoundKind::Resource { unit, .. } => {
+            problem.resources().unit(unit).map_or(BoundWitness::Trivial, BoundWitness::Resource)
+        }
+        LowerBoundKind::Recurrence { .. } => {
+            let cycle = positive_cycle(problem, bound.interval.0 - 1).unwrap_or_default();
+            let id = |d: &Dependence| graph.dependences().iter().position(|other| std::ptr::eq(other, d));
+            BoundWitness::Recurrence(cycle.into_iter().filter_map(id).map(DependenceId::new).collect())
+        }
+        LowerBoundKind::GroupWork { .. } => BoundWitness::GroupWork,
+        LowerBoundKind::Operation { operation, .. } => {
+            let op = graph.op_ids().find(|&op| graph.operation(op).name == *operation);
+            op.map_or(BoundWitness::Trivial, BoundWitness::Operation)
+        }
+        LowerBoundKind::Trivial | LowerBoundKind::Search { .. } => BoundWitness::Trivial,
+    }
 }
 
 /// The part of [`lower_bound`] that holds without warps (phase 1).

@@ -11,11 +11,13 @@ use crate::constraints::{self, Storage};
 use crate::engine::{Answer, Assignment, Engine};
 use crate::limits::Meter;
 use crate::objective::Caps;
+use crate::proof_log::Log;
 use crate::theory::{Bound, NO_PATH, Node};
 use batsat::Lit;
 use std::collections::HashMap;
 use std::rc::Rc;
-use twill_graph::{Dependence, GroupId, GroupRole, OpId, Problem};
+use twill_graph::proof::{Atom, Reason};
+use twill_graph::{Dependence, DependenceId, GroupId, GroupRole, OpId, Problem};
 
 /// What to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,13 +126,18 @@ fn issue(op: OpId) -> Node {
 impl<'p> Encoding<'p> {
     /// Encodes a question; `None` when dependences alone rule it out.
     pub(crate) fn new(problem: &'p Problem, question: Question, meter: &Meter) -> Option<Encoding<'p>> {
+        Self::logged(problem, question, meter, Log::default())
+    }
+
+    /// The same, writing down what a proof takes (unbounded form).
+    pub(crate) fn logged(problem: &'p Problem, question: Question, meter: &Meter, log: Log) -> Option<Encoding<'p>> {
         let operations = problem.graph().operations().len();
         let bounds = match question.stages {
             Stages::AtMost(n) | Stages::Exactly(n) => issue_bounds(problem, question, n),
             Stages::Any => slot_bounds(problem, question),
         }?;
         let nodes = if question.stages == Stages::Any { 2 * operations + 1 } else { operations + 2 };
-        let engine = Engine::new(nodes, bounds, meter)?;
+        let engine = Engine::new(nodes, bounds, meter, log)?;
         let mut encoding = Encoding {
             problem,
             question,
@@ -203,13 +210,14 @@ impl<'p> Encoding<'p> {
         } else if none == never {
             never
         } else {
-            let later = self.engine.fresh();
-            self.engine.clause([!later, none]);
-            self.engine.clause([!later, one, plain]);
-            self.engine.clause([!later, two, wrapped]);
-            self.engine.clause([!two, later]);
-            self.engine.clause([!one, !wrapped, later]);
-            self.engine.clause([!none, !plain, later]);
+            let later = self.engine.fresh(|| Atom::Later { stages, slots, least });
+            let meaning = Log::definition(later);
+            self.engine.clause([!later, none], meaning);
+            self.engine.clause([!later, one, plain], meaning);
+            self.engine.clause([!later, two, wrapped], meaning);
+            self.engine.clause([!two, later], meaning);
+            self.engine.clause([!one, !wrapped, later], meaning);
+            self.engine.clause([!none, !plain, later], meaning);
             later
         };
         self.later.insert((stages, slots, least), literal);
@@ -222,20 +230,19 @@ impl<'p> Encoding<'p> {
         self.engine.at_least(issue(earlier), issue(later), least)
     }
 
-    /// Requires `t_to − t_from ≥ least`, without a literal of its own, unless one of `unless` holds
-    /// (unbounded form).
-    pub(crate) fn require_later(&mut self, unless: &[Lit], from: OpId, to: OpId, least: i64) {
+    /// Requires `t_to − t_from ≥ least`, without a literal of its own (unbounded form).
+    pub(crate) fn require_later(&mut self, from: OpId, to: OpId, least: i64) {
         // With c stages between them the slots must make up for least − cI, which is out of reach
         // at I or more, and granted at −I or less.
         let interval = self.question.interval;
         let (a, b) = (self.stage(from), self.stage(to));
         let fewest = (least - interval).div_euclid(interval) + 1;
         let at_fewest = self.engine.at_least(a, b, fewest);
-        self.engine.clause(unless.iter().copied().chain([at_fewest]));
+        self.engine.clause([at_fewest], Reason::Dependence { from, to, stages: fewest - 1 });
         for c in fewest..=fewest + 1 {
             let more = self.engine.at_least(a, b, c + 1);
             let slots = self.engine.at_least(issue(from), issue(to), least - c * interval);
-            self.engine.clause(unless.iter().copied().chain([more, slots]));
+            self.engine.clause([more, slots], Reason::Dependence { from, to, stages: c });
         }
     }
 
@@ -256,11 +263,12 @@ impl<'p> Encoding<'p> {
         } else if pairs.iter().any(|&(x, y)| x == !no && y == !no) {
             !no
         } else {
-            let same = self.engine.fresh();
+            let same = self.engine.fresh(|| Atom::Same { a: key.0, b: key.1 });
+            let meaning = Log::definition(same);
             for (x, y) in pairs {
-                self.engine.clause([!x, !y, same]);
-                self.engine.clause([!same, !x, y]);
-                self.engine.clause([!same, x, !y]);
+                self.engine.clause([!x, !y, same], meaning);
+                self.engine.clause([!same, !x, y], meaning);
+                self.engine.clause([!same, x, !y], meaning);
             }
             same
         };
@@ -277,14 +285,22 @@ impl<'p> Encoding<'p> {
         (self.engine.least(node(from), node(to)), -self.engine.least(node(to), node(from)))
     }
 
-    /// Adds clauses: if all of `conditions` hold, `(t_to − t_from) mod I` is not in `[first, end)`.
-    pub(crate) fn forbid_offsets(&mut self, conditions: &[Lit], from: OpId, to: OpId, first: i64, end: i64) {
+    /// Adds clauses: if all of `conditions` hold, `(t_to − t_from) mod I` is not in `[first, end)`, for a
+    /// reason that says how many turns of the circle of slots a clause is about.
+    pub(crate) fn forbid_offsets(
+        &mut self,
+        conditions: &[Lit],
+        from: OpId,
+        to: OpId,
+        (first, end): (i64, i64),
+        reason: impl Fn(i64) -> Reason,
+    ) {
         if first >= end || conditions.contains(&self.engine.constant(false)) {
             return;
         }
         let interval = self.question.interval;
         if end - first >= interval {
-            self.engine.clause(conditions.iter().map(|&c| !c));
+            self.engine.clause(conditions.iter().map(|&c| !c), reason(0));
             return;
         }
         self.forbidden.push(ForbiddenOffsets { conditions: conditions.to_vec(), from, to, first, end });
@@ -296,7 +312,7 @@ impl<'p> Encoding<'p> {
         for k in low..=high {
             let after = self.engine.at_least(a, b, end + k * interval);
             let before = self.engine.at_least(b, a, 1 - first - k * interval);
-            self.engine.clause(conditions.iter().map(|&c| !c).chain([after, before]));
+            self.engine.clause(conditions.iter().map(|&c| !c).chain([after, before]), reason(k));
         }
     }
 
@@ -307,14 +323,15 @@ impl<'p> Encoding<'p> {
     }
 
     /// Value dependences on a register result, between different operations.
-    pub(crate) fn register_dependences(&self) -> Vec<Dependence> {
+    pub(crate) fn register_dependences(&self) -> Vec<(DependenceId, Dependence)> {
         let graph = self.problem.graph();
         let in_registers = |op: OpId| matches!(graph.operation(op).storage, twill_graph::Storage::Registers(_));
         graph
             .dependences()
             .iter()
-            .filter(|d| d.carries_value && d.from != d.to && in_registers(d.from))
-            .cloned()
+            .enumerate()
+            .filter(|(_, d)| d.carries_value && d.from != d.to && in_registers(d.from))
+            .map(|(id, d)| (DependenceId::new(id), d.clone()))
             .collect()
     }
 

@@ -1,9 +1,11 @@
 //! The SAT solver with difference logic: literals for bounds, clauses, answers.
 
 use crate::limits::{Meter, SolverCallbacks};
+use crate::proof_log::Log;
 use crate::theory::{Bound, DifferenceSystem, DifferenceTheory, NO_PATH, Node};
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
 use std::collections::{BTreeMap, HashMap};
+use twill_graph::proof::{Atom, Reason};
 
 /// Clauses over Boolean literals and literals that stand for bounds `x_j − x_i ≥ c`.
 pub(crate) struct Engine {
@@ -13,6 +15,7 @@ pub(crate) struct Engine {
     literals: HashMap<Bound, Lit>,
     conjunctions: HashMap<Vec<Lit>, Lit>,
     nodes: usize,
+    log: Log,
 }
 
 /// What the solver says.
@@ -46,14 +49,21 @@ impl Assignment {
 impl Engine {
     /// An engine over `nodes` variables, the first of which is the origin of time; `None` if the
     /// unconditional bounds contradict each other.
-    pub(crate) fn new(nodes: usize, bounds: impl IntoIterator<Item = Bound>, meter: &Meter) -> Option<Engine> {
+    pub(crate) fn new(
+        nodes: usize,
+        bounds: impl IntoIterator<Item = Bound>,
+        meter: &Meter,
+        log: Log,
+    ) -> Option<Engine> {
         let system = DifferenceSystem::new(nodes, bounds)?;
-        let callbacks = SolverCallbacks { meter: meter.clone(), conflicts: 0 };
+        let callbacks = SolverCallbacks { meter: meter.clone(), conflicts: 0, log: log.clone() };
         let mut solver = Solver::new(SolverOpts::default(), callbacks);
         let truth = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![truth]);
-        let theory = DifferenceTheory::new(system, nodes, meter.counter());
-        Some(Engine { solver, theory, truth, literals: HashMap::new(), conjunctions: HashMap::new(), nodes })
+        log.all(truth, &[]);
+        log.clause(&[truth], Log::definition(truth));
+        let theory = DifferenceTheory::new(system, nodes, meter.counter(), log.clone());
+        Some(Engine { solver, theory, truth, literals: HashMap::new(), conjunctions: HashMap::new(), nodes, log })
     }
 
     /// The literal that is always true.
@@ -66,14 +76,27 @@ impl Engine {
         if value { self.truth } else { !self.truth }
     }
 
-    /// A new literal.
-    pub(crate) fn fresh(&mut self) -> Lit {
+    /// A new literal, and what it means.
+    pub(crate) fn fresh(&mut self, meaning: impl FnOnce() -> Atom) -> Lit {
+        let literal = Lit::new(self.solver.new_var_default(), true);
+        self.log.atom(literal, meaning);
+        literal
+    }
+
+    /// A new literal that proofs never speak of: a level of the objective.
+    pub(crate) fn unnamed(&mut self) -> Lit {
+        debug_assert!(!self.log.is_on());
         Lit::new(self.solver.new_var_default(), true)
+    }
+
+    /// Whether a proof is written.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.log.is_on()
     }
 
     /// What holds unconditionally: greatest `c` with `x_to − x_from ≥ c`.
     pub(crate) fn least(&self, from: Node, to: Node) -> i64 {
-        self.theory.system.least(from, to)
+        self.theory.system.unconditional(from, to)
     }
 
     /// The literal for `x_to − x_from ≥ least`.
@@ -95,14 +118,15 @@ impl Engine {
         if let Some(&known) = self.literals.get(&bound.negated()) {
             return !known;
         }
-        let literal = self.fresh();
+        let literal = Lit::new(self.solver.new_var_default(), true);
+        self.log.bound(literal, bound);
         self.theory.bind(literal, bound);
         self.literals.insert(bound, literal);
         literal
     }
 
-    /// Adds a clause.
-    pub(crate) fn clause(&mut self, literals: impl IntoIterator<Item = Lit>) {
+    /// Adds a clause, which holds for a reason.
+    pub(crate) fn clause(&mut self, literals: impl IntoIterator<Item = Lit>, reason: Reason) {
         let mut clause: Vec<Lit> = Vec::new();
         for literal in literals {
             if literal == self.truth {
@@ -112,7 +136,14 @@ impl Engine {
                 clause.push(literal);
             }
         }
+        self.log.clause(&clause, reason);
         self.solver.add_clause_reuse(&mut clause);
+    }
+
+    /// Adds a clause that proofs never speak of.
+    pub(crate) fn unlogged(&mut self, literals: impl IntoIterator<Item = Lit>) {
+        debug_assert!(!self.log.is_on());
+        self.clause(literals, Log::definition(self.truth));
     }
 
     /// A literal that holds if all of these do.
@@ -130,36 +161,40 @@ impl Engine {
                 if let Some(&known) = self.conjunctions.get(&literals) {
                     return known;
                 }
-                let all = self.fresh();
-                self.clause(literals.iter().map(|&l| !l).chain([all]));
+                let all = Lit::new(self.solver.new_var_default(), true);
+                self.log.all(all, &literals);
+                self.clause(literals.iter().map(|&l| !l).chain([all]), Log::definition(all));
                 self.conjunctions.insert(literals, all);
                 all
             }
         }
     }
 
-    /// Requires `Σ weight · literal ≤ limit` if all of `conditions` hold.
-    pub(crate) fn at_most(&mut self, conditions: &[Lit], terms: Vec<(Lit, u64)>, limit: u64) {
+    /// Requires `Σ weight · literal ≤ limit` if all of `conditions` hold, for a reason.
+    pub(crate) fn at_most(&mut self, conditions: &[Lit], terms: Vec<(Lit, u64)>, limit: u64, reason: Reason) {
         let mut merged: BTreeMap<Lit, u64> = BTreeMap::new();
         let mut fixed: u64 = 0;
+        // Literals that hold already; what follows from the sum follows only with them.
+        let mut given: Vec<Lit> = Vec::new();
         for (literal, weight) in terms {
             let value = self.solver.value_lvl_0(literal);
             if literal == self.truth || value == lbool::TRUE {
                 fixed = fixed.saturating_add(weight);
+                given.push(literal);
             } else if literal != !self.truth && value == lbool::UNDEF && weight > 0 {
                 let sum = merged.entry(literal).or_insert(0);
                 *sum = sum.saturating_add(weight);
             }
         }
         if fixed > limit {
-            self.clause(conditions.iter().map(|&c| !c));
+            self.clause(conditions.iter().chain(&given).map(|&c| !c), reason);
             return;
         }
         let limit = limit - fixed;
         // What is too heavy by itself is excluded outright.
         let (heavy, light): (Vec<_>, Vec<_>) = merged.into_iter().partition(|&(_, weight)| weight > limit);
         for (literal, _) in heavy {
-            self.clause(conditions.iter().map(|&c| !c).chain([!literal]));
+            self.clause(conditions.iter().chain(&given).map(|&c| !c).chain([!literal]), reason);
         }
         let merged: BTreeMap<Lit, u64> = light.into_iter().collect();
         let total = merged.values().fold(0, |a: u64, &b| a.saturating_add(b));
@@ -169,7 +204,7 @@ impl Engine {
         }
         let mut terms: Vec<(Lit, u64)> = merged.into_iter().collect();
         if conditions.is_empty() {
-            self.theory.sums.add(terms, limit);
+            self.theory.sums.add(terms, limit, given, reason);
             return;
         }
         // While the conditions do not all hold, what they weigh leaves room for everything.
@@ -178,11 +213,14 @@ impl Engine {
             _ => self.all(conditions),
         };
         match self.solver.value_lvl_0(applies) {
-            value if value == lbool::TRUE => self.theory.sums.add(terms, limit),
+            value if value == lbool::TRUE => {
+                given.push(applies);
+                self.theory.sums.add(terms, limit, given, reason);
+            }
             value if value == lbool::FALSE => {}
             _ => {
                 terms.push((applies, total - limit));
-                self.theory.sums.add(terms, total);
+                self.theory.sums.add(terms, total, given, reason);
             }
         }
     }

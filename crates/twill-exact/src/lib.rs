@@ -18,6 +18,7 @@
 //! ```
 
 mod bounds;
+mod certify;
 mod compact;
 mod constraints;
 mod encoding;
@@ -27,11 +28,13 @@ mod limits;
 mod modulo;
 mod normalise;
 mod objective;
+mod proof_log;
 mod query;
 mod search;
 mod structure;
 mod theory;
 
+pub use certify::{CertifyError, certify};
 pub use limits::Budget;
 pub use normalise::{NormaliseError, Normalised, normalise};
 pub use search::{Progress, SearchOptions, schedule};

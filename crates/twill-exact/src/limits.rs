@@ -1,11 +1,13 @@
 //! Budgets: when to stop, and who may ask for it.
 
+use crate::proof_log::Log;
 use batsat::Callbacks;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use twill_graph::proof::Step;
 
 /// When a search gives up. The default never does.
 #[derive(Clone, Debug, Default)]
@@ -81,18 +83,24 @@ impl Meter {
     }
 }
 
-/// Stops the SAT solver when its meter says so, and counts conflicts.
+/// Stops the SAT solver when its meter says so, counts conflicts, and writes down what is learnt.
 #[derive(Debug)]
 pub(crate) struct SolverCallbacks {
     pub(crate) meter: Meter,
     pub(crate) conflicts: u64,
+    pub(crate) log: Log,
 }
 
 impl Callbacks for SolverCallbacks {
-    fn on_new_clause(&mut self, _: &[batsat::Lit], kind: batsat::ClauseKind) {
+    fn on_new_clause(&mut self, clause: &[batsat::Lit], kind: batsat::ClauseKind) {
+        self.log.step(clause, Step::Learn);
         if kind == batsat::ClauseKind::Learnt {
             self.conflicts += 1;
         }
+    }
+
+    fn on_delete_clause(&mut self, clause: &[batsat::Lit]) {
+        self.log.step(clause, Step::Delete);
     }
 
     fn stop(&self) -> bool {

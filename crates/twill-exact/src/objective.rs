@@ -58,7 +58,7 @@ pub(crate) fn improve(
             let Some(assumption) = below(e, level, value) else { break true };
             match e.solve(&[assumption]) {
                 Reply::Found(candidate) => {
-                    e.engine.clause([assumption]);
+                    e.engine.unlogged([assumption]);
                     best = candidate;
                 }
                 Reply::None => break true,
@@ -104,7 +104,7 @@ fn below(e: &mut Encoding, level: ObjectiveLevel, value: i64) -> Option<Lit> {
             Some(!e.used[last.index()])
         }
         ObjectiveLevel::HandoffWords => {
-            let active = e.engine.fresh();
+            let active = e.engine.unnamed();
             e.caps.handoff_words = Some(Cap { most: u64::try_from(value - 1).ok()?, active });
             Some(active)
         }
@@ -117,7 +117,7 @@ fn below(e: &mut Encoding, level: ObjectiveLevel, value: i64) -> Option<Lit> {
         ObjectiveLevel::Length => Some(e.length_at_most(value - 1)),
         ObjectiveLevel::RegistersPerThread => {
             let granule = i64::from(e.problem.resources().registers.granularity);
-            let active = e.engine.fresh();
+            let active = e.engine.unnamed();
             e.caps.registers_per_thread = Some(Cap { most: u64::try_from(value - granule).ok()?, active });
             Some(active)
         }
@@ -134,7 +134,7 @@ fn keep(e: &mut Encoding, level: ObjectiveLevel, value: i64) {
         ObjectiveLevel::RegistersPerThread => e.caps.registers_per_thread = Some(Cap { most, active: truth }),
         ObjectiveLevel::ComputeGroups | ObjectiveLevel::Channels | ObjectiveLevel::Length => {
             if let Some(literal) = below(e, level, value + 1) {
-                e.engine.clause([literal]);
+                e.engine.unlogged([literal]);
             }
         }
     }

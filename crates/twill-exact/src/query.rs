@@ -4,6 +4,8 @@ use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Question, Reply, Stages};
 use crate::limits::Meter;
 use crate::modulo;
+use crate::proof_log::Log;
+use twill_graph::proof::Proof;
 use twill_graph::{Cycles, Liveness, Problem, RejectionReason, StageWindow};
 
 /// The answer for one interval.
@@ -58,6 +60,18 @@ pub(crate) fn ask<'p>(problem: &'p Problem, interval: i64, joint: bool, meter: &
     let stages = plan.last().and_then(|s| s.most());
     let reason = if joint { RejectionReason::Search { conflicts } } else { RejectionReason::Throughput { conflicts } };
     Verdict::Excluded { stages, reason }
+}
+
+/// Proves that there is no schedule at an interval, with any number of stages; `None` when stopped, or when
+/// there is one.
+pub(crate) fn prove(problem: &Problem, interval: i64, meter: &Meter) -> Option<Proof> {
+    let log = Log::start(interval, problem.graph().operations().len());
+    let question = Question { interval, stages: Stages::Any, joint: true };
+    let mut encoding = Encoding::logged(problem, question, meter, log.clone())?;
+    match with_few_groups(&mut encoding, meter) {
+        Reply::None => log.finish(),
+        Reply::Found(_) | Reply::Stopped => None,
+    }
 }
 
 /// Work for an attempt with fewer groups than allowed: a few hundredths of a second.

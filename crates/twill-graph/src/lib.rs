@@ -19,6 +19,7 @@ mod ids;
 mod options;
 mod outcome;
 mod problem;
+pub mod proof;
 mod quantities;
 mod resources;
 mod schedule;

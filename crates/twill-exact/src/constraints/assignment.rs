@@ -2,7 +2,9 @@
 //! and nothing else there, single-warp operations on the issue group, the rest on compute groups.
 
 use crate::encoding::Encoding;
+use crate::proof_log::Log;
 use batsat::Lit;
+use twill_graph::proof::{Atom, Reason};
 use twill_graph::{GroupId, GroupRole, OpId, Problem};
 
 /// The role of the groups that may run an operation.
@@ -35,21 +37,24 @@ pub(super) fn encode(e: &mut Encoding) {
         let groups = candidates(problem, op);
         let mut row = vec![no; problem.groups().len()];
         for group in &groups {
-            row[group.index()] = if groups.len() == 1 { yes } else { e.engine.fresh() };
+            row[group.index()] = match groups.len() {
+                1 => yes,
+                _ => e.engine.fresh(|| Atom::OnGroup { op, group: *group }),
+            };
         }
-        e.engine.clause(row.iter().copied());
+        e.engine.clause(row.iter().copied(), Reason::SomeGroup { op });
         for (i, &a) in row.iter().enumerate() {
             for &b in &row[..i] {
-                e.engine.clause([!a, !b]);
+                e.engine.clause([!a, !b], Reason::OneGroup { op });
             }
         }
         e.assigned.push(row);
     }
-    e.used = problem.group_ids().map(|_| e.engine.fresh()).collect();
+    e.used = problem.group_ids().map(|group| e.engine.fresh(|| Atom::Used { group })).collect();
     for row in 0..e.assigned.len() {
         for group in 0..e.used.len() {
             let (runs, used) = (e.assigned[row][group], e.used[group]);
-            e.engine.clause([!runs, used]);
+            e.engine.clause([!runs, used], Log::definition(used));
         }
     }
     order_groups(e);
@@ -66,11 +71,12 @@ fn order_groups(e: &mut Encoding) {
         for row in 0..e.assigned.len() {
             let runs = e.assigned[row][group];
             if runs != no {
-                e.engine.clause(opened.iter().copied().chain([!runs]));
+                let reason = Reason::GroupOrder { op: OpId::new(row), group: pair[1] };
+                e.engine.clause(opened.iter().copied().chain([!runs]), reason);
             }
             opened.push(e.assigned[row][before]);
         }
         let (used, used_before) = (e.used[group], e.used[before]);
-        e.engine.clause([!used, used_before]);
+        e.engine.clause([!used, used_before], Reason::UsedOrder { group: pair[1] });
     }
 }

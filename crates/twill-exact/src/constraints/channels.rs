@@ -19,9 +19,9 @@ pub(super) fn encode(e: &mut Encoding) {
             if read_here.is_empty() || made_here == e.engine.truth() {
                 continue;
             }
-            let channel = e.engine.fresh();
+            let channel = e.engine.unnamed();
             for reads in read_here {
-                e.engine.clause([!reads, made_here, channel]);
+                e.engine.unlogged([!reads, made_here, channel]);
             }
             e.channels.push(channel);
         }
@@ -47,10 +47,10 @@ pub(crate) fn more_than(e: &mut Encoding, counted: &[Lit], most: usize) -> Vec<L
     for &literal in counted {
         let mut next = Vec::with_capacity(most);
         for (j, &before) in reached.iter().enumerate() {
-            let now = e.engine.fresh();
+            let now = e.engine.unnamed();
             let below = if j == 0 { e.engine.truth() } else { reached[j - 1] };
-            e.engine.clause([!before, now]);
-            e.engine.clause([!below, !literal, now]);
+            e.engine.unlogged([!before, now]);
+            e.engine.unlogged([!below, !literal, now]);
             next.push(now);
         }
         reached = next;

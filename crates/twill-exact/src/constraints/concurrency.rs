@@ -2,7 +2,9 @@
 //! then for every `o ≠ v` on its group `(t_v − t_o) mod I ∉ [0, window(o))`.
 
 use crate::encoding::Encoding;
+use crate::proof_log::Log;
 use batsat::Lit;
+use twill_graph::proof::{Atom, Reason};
 use twill_graph::{ConcurrencyWindow, OpId};
 
 pub(super) fn encode(e: &mut Encoding) {
@@ -17,7 +19,8 @@ pub(super) fn encode(e: &mut Encoding) {
                 continue; // `exclusive` forbids more.
             }
             let same = e.same_group(v, o);
-            e.forbid_offsets(&[waits, same], o, v, 0, window);
+            let reason = |turn| Reason::Concurrency { waiting: v, other: o, turn };
+            e.forbid_offsets(&[waits, same], o, v, (0, window), reason);
         }
     }
 }
@@ -31,15 +34,16 @@ fn waits(e: &mut Encoding, v: OpId) -> Lit {
     let incoming: Vec<Lit> = e
         .register_dependences()
         .into_iter()
+        .map(|d| d.1)
         .filter(|d| d.to == v && d.distance == 0)
         .map(|d| !e.same_group(d.from, v))
         .collect();
     if incoming.is_empty() {
         return e.engine.constant(false);
     }
-    let waits = e.engine.fresh();
+    let waits = e.engine.fresh(|| Atom::Waits { op: v });
     for apart in incoming {
-        e.engine.clause([!apart, waits]);
+        e.engine.clause([!apart, waits], Log::definition(waits));
     }
     waits
 }

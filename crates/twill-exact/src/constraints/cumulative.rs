@@ -4,9 +4,11 @@
 //! breaks it, the sum over all copies at that event becomes a constraint of the solver.
 
 use crate::encoding::{Anchor, Candidate, Encoding, Stages};
+use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::OpId;
+use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
 
 /// A point in time relative to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ impl When {
 /// Something that takes room from its start to the latest of its ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
+    /// What it is.
+    pub(crate) name: Name,
     /// The operation whose group holds it.
     pub(crate) owner: OpId,
     pub(crate) weight: u64,
@@ -54,8 +58,9 @@ pub(crate) struct Item {
 }
 
 /// Items that share a capacity.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool {
+    room: Room,
     pub(crate) items: Vec<Item>,
     pub(crate) capacity: u64,
     alive: HashMap<(usize, i64, usize), Lit>,
@@ -74,9 +79,25 @@ impl Place {
     }
 }
 
+impl Default for Pool {
+    fn default() -> Self {
+        Pool::new(Room::Registers, Vec::new(), 0)
+    }
+}
+
 impl Pool {
-    pub(crate) fn new(items: Vec<Item>, capacity: u64) -> Pool {
-        Pool { items, capacity, ..Pool::default() }
+    pub(crate) fn new(room: Room, items: Vec<Item>, capacity: u64) -> Pool {
+        Pool { room, items, capacity, alive: HashMap::new(), depth: HashMap::new(), terms: HashMap::new() }
+    }
+
+    /// Why the sum at an event holds.
+    pub(crate) fn overfull_at(&self, event: usize) -> Reason {
+        Reason::Overfull { pool: self.room, event: self.items[event].name }
+    }
+
+    /// The same for registers, of which there are several limits.
+    pub(crate) fn overfull_registers(&self, event: usize, limit: RegisterLimit) -> Reason {
+        Reason::OverfullRegisters { event: self.items[event].name, limit }
     }
 
     fn end(item: &Item, candidate: &Candidate) -> i64 {
@@ -235,7 +256,8 @@ impl Pool {
         };
         let (from, to) = (op(item.start), op(at));
         let offset = at.offset - item.start.offset;
-        let alive = e.engine.fresh();
+        let event_name = self.items[event].name;
+        let alive = e.engine.fresh(|| Atom::Alive { pool: self.room, item: item.name, copies, event: event_name });
         let (low, high) = ((offset - interval + 1).div_euclid(interval), (offset + interval - 1).div_euclid(interval));
         for turns in low..=high {
             let reached = e.slot_at_least(from, to, turns * interval - offset);
@@ -244,7 +266,7 @@ impl Pool {
                 let least = 1 - end.offset + at.offset + (copies - 1 - turns) * interval;
                 let long = e.stages_and_slots((from, op(end)), (to, op(end)), least);
                 let when = when.literal(e);
-                e.engine.clause([!reached, passed, !long, !when, alive]);
+                e.engine.clause([!reached, passed, !long, !when, alive], Log::definition(alive));
             }
         }
         self.alive.insert((i, copies, event), alive);
@@ -273,9 +295,9 @@ impl Pool {
             _ if ends.contains(&(truth, truth)) => truth,
             [(later, when)] if *when == truth => *later,
             _ => {
-                let alive = e.engine.fresh();
+                let alive = e.engine.unnamed();
                 for (later, when) in ends {
-                    e.engine.clause([!later, !when, alive]);
+                    e.engine.unlogged([!later, !when, alive]);
                 }
                 alive
             }

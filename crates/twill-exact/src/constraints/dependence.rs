@@ -2,6 +2,7 @@
 //! unconditionally; over stages and slots it takes clauses.
 
 use crate::encoding::{Encoding, is_path, longest_paths};
+use twill_graph::proof::Reason;
 use twill_graph::{OpId, Problem};
 
 /// `(u, v, d − δI)` for every dependence between two operations; `None` when an operation waits for
@@ -23,13 +24,15 @@ pub(crate) fn delays(problem: &Problem, interval: i64) -> Option<Vec<(OpId, OpId
 /// each step.
 pub(crate) fn encode(e: &mut Encoding) {
     let Some(paths) = longest_paths(e.problem, e.question.interval) else {
-        e.engine.clause([]);
+        // A positive cycle: some path leads back to where it starts and beyond.
+        let op = OpId::new(0);
+        e.engine.clause([], Reason::Dependence { from: op, to: op, stages: 0 });
         return;
     };
     for (u, row) in paths.iter().enumerate() {
         for (v, &least) in row.iter().enumerate() {
             if u != v && is_path(least) {
-                e.require_later(&[], OpId::new(u), OpId::new(v), least);
+                e.require_later(OpId::new(u), OpId::new(v), least);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Synchronous operations of one group do not overlap modulo `I`.
 
 use crate::encoding::Encoding;
+use twill_graph::proof::Reason;
 use twill_graph::{OpId, Problem};
 
 /// A synchronous operation that is longer than the interval.
@@ -15,8 +16,8 @@ pub(super) fn encode(e: &mut Encoding) {
     if !problem.options().exclusive_issue {
         return;
     }
-    if self_conflict(problem, e.question.interval).is_some() {
-        e.engine.clause([]);
+    if let Some(op) = self_conflict(problem, e.question.interval) {
+        e.engine.clause([], Reason::Exclusive { first: op, second: op, turn: 0 });
         return;
     }
     let graph = problem.graph();
@@ -26,7 +27,8 @@ pub(super) fn encode(e: &mut Encoding) {
             let (first, second) = (graph.operation(u).occupancy.0, graph.operation(v).occupancy.0);
             if first > 0 && second > 0 {
                 let same = e.same_group(u, v);
-                e.forbid_offsets(&[same], u, v, 1 - second, first);
+                let reason = |turn| Reason::Exclusive { first: u, second: v, turn };
+                e.forbid_offsets(&[same], u, v, (1 - second, first), reason);
             }
         }
     }

@@ -2,19 +2,21 @@
 //! stays on its group.
 
 use crate::encoding::{Anchor, Candidate, Encoding};
+use twill_graph::proof::Reason;
 use twill_graph::{Dependence, LoopGraph, Words};
 
 pub(super) fn encode(e: &mut Encoding) {
     let anywhere = e.problem.options().cross_group_registers;
-    for d in e.register_dependences() {
+    for (id, d) in e.register_dependences() {
+        let reason = Reason::Handoff { dependence: id };
         let same = e.same_group(d.from, d.to);
         if d.distance > 0 || !anywhere {
-            e.engine.clause([same]);
+            e.engine.clause([same], reason);
             continue;
         }
         let handoff = e.problem.graph().operation(d.from).handoff;
         let later = e.at_least(Anchor::Issue(d.from), Anchor::Issue(d.to), (d.delay + handoff).0);
-        e.engine.clause([same, later]);
+        e.engine.clause([same, later], reason);
     }
 }
 
@@ -31,7 +33,7 @@ pub(crate) fn total(e: &Encoding, candidate: &Candidate) -> u64 {
 
 fn apart(e: &Encoding, candidate: &Candidate) -> Vec<Dependence> {
     let group = |op: twill_graph::OpId| candidate.groups[op.index()];
-    e.register_dependences().into_iter().filter(|d| group(d.from) != group(d.to)).collect()
+    e.register_dependences().into_iter().map(|d| d.1).filter(|d| group(d.from) != group(d.to)).collect()
 }
 
 /// Enforces the cap on hand-off words, where one is set.
@@ -52,6 +54,6 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
         sum += weight(graph, &d);
         clause.push(e.same_group(d.from, d.to));
     }
-    e.engine.clause(clause);
+    e.engine.unlogged(clause);
     true
 }

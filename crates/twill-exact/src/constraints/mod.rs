@@ -36,7 +36,9 @@ pub(crate) fn encode(e: &mut Encoding) {
     if e.question.joint {
         assignment::encode(e);
         handoff::encode(e);
-        channels::encode(e);
+        if !e.engine.is_logged() {
+            channels::encode(e); // the objective's alone
+        }
         exclusive::encode(e);
         concurrency::encode(e);
         registers::prepare(e);

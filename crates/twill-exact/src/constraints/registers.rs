@@ -4,6 +4,7 @@
 use super::cumulative::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
+use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
 use twill_graph::{GroupId, Liveness, OpId, Storage};
 
 /// Items for the live values of one kind of storage.
@@ -24,7 +25,15 @@ pub(super) fn values(e: &Encoding, amount: impl Fn(Storage) -> Option<u64>) -> V
         if uses.is_empty() {
             continue;
         }
-        let item = |start, ends, repeats| Item { owner: v, weight, start, ends, when: When::Always, repeats };
+        let item = |start, ends, repeats| Item {
+            name: Name::Value(v),
+            owner: v,
+            weight,
+            start,
+            ends,
+            when: When::Always,
+            repeats,
+        };
         if e.problem.options().liveness == Liveness::Folded {
             items.push(item(start, uses.iter().map(|&(_, end)| (end, When::Always)).collect(), true));
             continue;
@@ -70,12 +79,13 @@ pub(super) fn prepare(e: &mut Encoding) {
         Storage::None | Storage::Shared(_) | Storage::Tensor(_) => None,
     });
     if e.problem.options().consumer_registers {
-        for d in e.register_dependences() {
+        for (id, d) in e.register_dependences() {
             let consumer = graph.operation(d.to);
             if consumer.variable_latency || d.distance > 0 {
                 continue; // TMA reads the buffer; carried values stay on their group.
             }
             let item = Item {
+                name: Name::Operand(id),
                 owner: d.to,
                 weight: graph.operation(d.from).register_words().0,
                 start: Place { anchor: Anchor::Issue(d.to), offset: 0 },
@@ -86,7 +96,7 @@ pub(super) fn prepare(e: &mut Encoding) {
             items.extend(copies(e, item));
         }
     }
-    e.storage.registers = Pool::new(items, 0);
+    e.storage.registers = Pool::new(Room::Registers, items, 0);
 }
 
 /// Registers a thread that each compute group in use needs; `None` for a group that needs more than
@@ -123,7 +133,8 @@ fn fixed_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> boo
         for event in pool.overfull(e, candidate, on(candidate, group), capacity, 0) {
             let terms = pool.terms(e, event, true);
             let here = e.assigned[pool.items[event].owner.index()][group.index()];
-            e.engine.at_most(&[here], terms, capacity);
+            let reason = pool.overfull_registers(event, RegisterLimit::Fixed(group));
+            e.engine.at_most(&[here], terms, capacity, reason);
             broken = true;
         }
     }
@@ -142,7 +153,8 @@ fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> b
         for &(capacity, condition) in &limits {
             for event in pool.overfull(e, candidate, on(candidate, group), capacity, 0) {
                 let terms = pool.terms(e, event, true);
-                e.engine.at_most(&[condition], terms, capacity);
+                let reason = pool.overfull_registers(event, RegisterLimit::Thread);
+                e.engine.at_most(&[condition], terms, capacity, reason);
                 broken = true;
             }
         }
@@ -202,12 +214,13 @@ fn register_file(e: &mut Encoding, candidate: &Candidate) -> bool {
             for any in e.compute_groups() {
                 let here = e.assigned[pool.items[event].owner.index()][any.index()];
                 let less = !level(e, any, registers);
-                e.engine.at_most(&[here, less], terms.clone(), capacity);
+                let reason = pool.overfull_registers(event, RegisterLimit::Below(any, registers));
+                e.engine.at_most(&[here, less], terms.clone(), capacity, reason);
             }
         }
     }
     e.storage.registers = pool;
-    e.engine.clause(over_file);
+    e.engine.clause(over_file, Reason::RegisterFile);
     true
 }
 
@@ -216,12 +229,13 @@ fn level(e: &mut Encoding, group: GroupId, registers: u32) -> Lit {
     if let Some(&known) = e.storage.levels.get(&(group.index(), registers)) {
         return known;
     }
-    let literal = e.engine.fresh();
+    let literal = e.engine.fresh(|| Atom::Registers { group, least: registers });
     let others: Vec<(u32, Lit)> =
         e.storage.levels.iter().filter(|((g, _), _)| *g == group.index()).map(|((_, other), l)| (*other, *l)).collect();
     for (other, known) in others {
         let (higher, lower) = if other > registers { (known, literal) } else { (literal, known) };
-        e.engine.clause([!higher, lower]);
+        let reason = Reason::RegisterOrder { group, higher: other.max(registers), lower: other.min(registers) };
+        e.engine.clause([!higher, lower], reason);
     }
     e.storage.levels.insert((group.index(), registers), literal);
     literal

@@ -5,6 +5,7 @@
 
 use super::cumulative::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
+use twill_graph::proof::{Item as Name, Pool as Room, Reason};
 use twill_graph::{OpId, Problem, Reservation, UnitId};
 
 /// An operation that meets its own next iteration on a unit at this interval.
@@ -12,7 +13,7 @@ pub(crate) fn self_conflict(problem: &Problem, interval: i64) -> Option<(OpId, U
     for op in problem.graph().op_ids() {
         for (index, unit) in problem.resources().units.iter().enumerate() {
             let unit_id = UnitId::new(index);
-            let held: Vec<&Reservation> = reservations(problem, op, unit_id).collect();
+            let held: Vec<&Reservation> = reservations(problem, op, unit_id).map(|(_, r)| r).collect();
             let most = held.iter().map(|r| load_at(&held, r.start.0, interval)).max().unwrap_or(0);
             if most > i64::from(unit.capacity) {
                 return Some((op, unit_id));
@@ -33,30 +34,34 @@ fn load_at(held: &[&Reservation], cycle: i64, interval: i64) -> i64 {
         .sum()
 }
 
-fn reservations(problem: &Problem, op: OpId, unit: UnitId) -> impl Iterator<Item = &Reservation> {
+/// An operation's reservations of a unit, with their positions.
+fn reservations(problem: &Problem, op: OpId, unit: UnitId) -> impl Iterator<Item = (usize, &Reservation)> {
     let units = problem.units_of(op);
-    problem.graph().operation(op).reservations.iter().zip(units).filter(move |(_, u)| **u == unit).map(|(r, _)| r)
+    problem.graph().operation(op).reservations.iter().enumerate().filter(move |(at, _)| units[*at] == unit)
 }
 
 pub(super) fn encode(e: &mut Encoding) {
     let problem = e.problem;
-    if self_conflict(problem, e.question.interval).is_some() {
-        e.engine.clause([]);
+    if let Some((op, _)) = self_conflict(problem, e.question.interval) {
+        e.engine.clause([], Reason::Resource { first: (op, 0), second: (op, 0), turn: 0 });
         return;
     }
     for (index, unit) in problem.resources().units.iter().enumerate() {
         let id = UnitId::new(index);
-        let holders: Vec<(OpId, &Reservation)> =
-            problem.graph().op_ids().flat_map(|op| reservations(problem, op, id).map(move |r| (op, r))).collect();
+        let held = |op| reservations(problem, op, id).map(move |(at, r)| ((op, at), r));
+        let holders: Vec<((OpId, usize), &Reservation)> = problem.graph().op_ids().flat_map(held).collect();
         if unit.capacity == 1 {
             for (i, (u, first)) in holders.iter().enumerate() {
-                for (v, second) in holders[..i].iter().filter(|(v, _)| v != u) {
+                for (v, second) in holders[..i].iter().filter(|(v, _)| v.0 != u.0) {
                     let shift = first.start.0 - second.start.0;
-                    e.forbid_offsets(&[], *u, *v, shift - second.cycles.0 + 1, shift + first.cycles.0);
+                    let offsets = (shift - second.cycles.0 + 1, shift + first.cycles.0);
+                    let reason = |turn| Reason::Resource { first: *u, second: *v, turn };
+                    e.forbid_offsets(&[], u.0, v.0, offsets, reason);
                 }
             }
         } else {
-            let items = holders.iter().map(|(op, r)| Item {
+            let items = holders.iter().map(|((op, at), r)| Item {
+                name: Name::Reservation(*op, *at),
                 owner: *op,
                 weight: 1,
                 start: Place { anchor: Anchor::Issue(*op), offset: r.start.0 },
@@ -64,7 +69,7 @@ pub(super) fn encode(e: &mut Encoding) {
                 when: When::Always,
                 repeats: true,
             });
-            e.storage.units.push(Pool::new(items.collect(), unit.capacity.into()));
+            e.storage.units.push(Pool::new(Room::Unit(id), items.collect(), unit.capacity.into()));
         }
     }
 }
@@ -75,7 +80,8 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
         let mut pool = std::mem::take(&mut e.storage.units[unit]);
         for event in pool.overfull(e, candidate, |_| true, pool.capacity, 0) {
             let terms = pool.terms(e, event, false);
-            e.engine.at_most(&[], terms, pool.capacity);
+            let reason = pool.overfull_at(event);
+            e.engine.at_most(&[], terms, pool.capacity, reason);
             broken = true;
         }
         e.storage.units[unit] = pool;

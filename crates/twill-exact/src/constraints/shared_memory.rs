@@ -4,8 +4,10 @@
 use super::cumulative::{Item, Place, Pool, When};
 use super::registers::{copies, values};
 use crate::encoding::{Anchor, Candidate, Encoding};
+use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
+use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason};
 use twill_graph::{Dependence, OpId, Problem, Storage};
 
 /// A streaming load whose ring takes shared memory.
@@ -35,7 +37,7 @@ pub(super) fn prepare(e: &mut Encoding) {
         Storage::None | Storage::Registers(_) | Storage::Tensor(_) => None,
     });
     items.retain(|item| !graph.operation(item.owner).streaming);
-    let dependences = e.register_dependences();
+    let dependences: Vec<Dependence> = e.register_dependences().into_iter().map(|d| d.1).collect();
     for u in graph.op_ids() {
         let op = graph.operation(u);
         let ends: Vec<(Place, When)> = dependences
@@ -48,12 +50,13 @@ pub(super) fn prepare(e: &mut Encoding) {
             .collect();
         if !ends.is_empty() {
             let start = Place { anchor: Anchor::Issue(u), offset: 0 };
-            let item =
-                Item { owner: u, weight: 4 * op.register_words().0, start, ends, when: When::Always, repeats: true };
+            let weight = 4 * op.register_words().0;
+            let name = Name::Buffer(u);
+            let item = Item { name, owner: u, weight, start, ends, when: When::Always, repeats: true };
             items.extend(copies(e, item));
         }
     }
-    e.storage.shared = Pool::new(items, e.problem.resources().shared_memory.0);
+    e.storage.shared = Pool::new(Room::Shared, items, e.problem.resources().shared_memory.0);
     e.storage.rings = graph
         .op_ids()
         .filter_map(|load| match graph.operation(load).storage {
@@ -79,7 +82,7 @@ fn refine_with(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool, rings: 
     let reserved = e.problem.graph().reserved().shared.0;
     let one_slot_each = rings.iter().fold(reserved, |sum, r| sum.saturating_add(r.bytes));
     let Some(room) = capacity.checked_sub(one_slot_each) else {
-        e.engine.clause([]);
+        e.engine.clause([], Reason::OverfullRings);
         return true;
     };
     let interval = e.question.interval;
@@ -91,14 +94,15 @@ fn refine_with(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool, rings: 
     let rings_take = rings.iter().map(deeper).fold(0, u64::saturating_add);
     if rings_take > room {
         let terms = ring_terms(e, rings, room);
-        e.engine.at_most(&[], terms, room);
+        e.engine.at_most(&[], terms, room, Reason::OverfullRings);
         return true;
     }
     let events = pool.overfull(e, candidate, |_| true, room, rings_take);
     for &event in &events {
         let mut terms = pool.terms(e, event, false);
         terms.extend(ring_terms(e, rings, room));
-        e.engine.at_most(&[], terms, room);
+        let reason = pool.overfull_at(event);
+        e.engine.at_most(&[], terms, room, reason);
     }
     !events.is_empty()
 }
@@ -145,9 +149,9 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
         [] => never,
         [one] => *one,
         _ => {
-            let deeper = e.engine.fresh();
+            let deeper = e.engine.fresh(|| Atom::Ring { load: ring.load, slots });
             for way in ways {
-                e.engine.clause([!way, deeper]);
+                e.engine.clause([!way, deeper], Log::definition(deeper));
             }
             deeper
         }

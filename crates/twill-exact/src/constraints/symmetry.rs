@@ -5,12 +5,13 @@
 
 use crate::encoding::{Anchor, Encoding};
 use std::collections::{BTreeMap, BTreeSet};
+use twill_graph::proof::Reason;
 use twill_graph::{LoopGraph, OpId, Operation};
 
 pub(super) fn encode(e: &mut Encoding) {
     for (first, second) in interchangeable(e.problem.graph()) {
         let ordered = e.at_least(Anchor::Issue(first), Anchor::Issue(second), 0);
-        e.engine.clause([ordered]);
+        e.engine.clause([ordered], Reason::SubTileOrder { first, second });
     }
 }
 

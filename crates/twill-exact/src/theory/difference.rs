@@ -129,6 +129,12 @@ impl DifferenceSystem {
         self.value[from.index() * self.nodes + to.index()]
     }
 
+    /// The same under the bounds that hold unconditionally.
+    pub(crate) fn unconditional(&self, from: Node, to: Node) -> i64 {
+        // The first records are those of the start, in the order of the pairs.
+        self.records[from.index() * self.nodes + to.index()].value
+    }
+
     pub(crate) fn push_level(&mut self) {
         self.levels.push((self.records.len(), self.asserted.len()));
     }

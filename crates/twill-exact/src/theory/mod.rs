@@ -6,12 +6,14 @@ mod sums;
 
 pub(crate) use difference::{Bound, DifferenceSystem, NO_PATH, Node};
 
+use crate::proof_log::Log;
 use batsat::{Lit, Theory, TheoryArg, lbool};
 use difference::Improvement;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
-use sums::{Demand, Sums};
+use sums::{Demand, SumId, Sums};
+use twill_graph::proof::Reason;
 
 /// Literals with their bounds, and the bounds in force along the solver's trail.
 #[derive(Debug)]
@@ -32,10 +34,11 @@ pub(crate) struct DifferenceTheory {
     by_sum: HashSet<Lit>,
     /// Bounds asserted so far: the unit in which work is measured.
     work: Rc<Cell<u64>>,
+    log: Log,
 }
 
 impl DifferenceTheory {
-    pub(crate) fn new(system: DifferenceSystem, nodes: usize, work: Rc<Cell<u64>>) -> Self {
+    pub(crate) fn new(system: DifferenceSystem, nodes: usize, work: Rc<Cell<u64>>, log: Log) -> Self {
         DifferenceTheory {
             system,
             sums: Sums::default(),
@@ -49,6 +52,7 @@ impl DifferenceTheory {
             explanation: Vec::new(),
             by_sum: HashSet::new(),
             work,
+            log,
         }
     }
 
@@ -83,6 +87,7 @@ impl DifferenceTheory {
             let asserted = self.system.assert(bound, literal, &mut self.improvements);
             if let Err(core) = asserted {
                 let clause = negated(core);
+                self.log.lemma(clause.iter().copied(), Reason::Difference);
                 solver.raise_conflict(&clause, false);
                 return;
             }
@@ -98,6 +103,7 @@ impl DifferenceTheory {
                 Some(true) => {}
                 None => {
                     self.by_sum.remove(&literal);
+                    self.log_fact(literal);
                     if !solver.propagate(literal) {
                         return;
                     }
@@ -105,6 +111,7 @@ impl DifferenceTheory {
                 Some(false) => {
                     let mut clause = negated(self.bound_reasons(literal));
                     clause.push(literal);
+                    self.log.lemma(clause.iter().copied(), Reason::Difference);
                     solver.raise_conflict(&clause, false);
                     return;
                 }
@@ -112,19 +119,34 @@ impl DifferenceTheory {
         }
         while let Some(demand) = self.sums.next(|literal| value(solver, literal)) {
             match demand {
-                Demand::Conflict(core) => {
+                Demand::Conflict(sum, core) => {
                     let clause = negated(core);
+                    self.log_sum(sum, &clause);
                     solver.raise_conflict(&clause, false);
                     return;
                 }
                 // Only open literals are implied.
                 Demand::Imply(literal) => {
                     self.by_sum.insert(literal);
+                    self.log_fact(literal);
                     if !solver.propagate(literal) {
                         return;
                     }
                 }
             }
+        }
+    }
+
+    /// Writes down what a sum says.
+    fn log_sum(&self, sum: SumId, clause: &[Lit]) {
+        let (given, origin) = self.sums.origin(sum);
+        self.log.lemma(clause.iter().copied().chain(given.iter().map(|&l| !l)), origin);
+    }
+
+    /// Writes down why a literal holds for good: the solver never asks about those.
+    fn log_fact(&mut self, literal: Lit) {
+        if self.levels.is_empty() && self.log.is_on() {
+            self.explain_propagation(literal);
         }
     }
 
@@ -181,8 +203,18 @@ impl Theory for DifferenceTheory {
 
     fn explain_propagation(&mut self, literal: Lit) -> &[Lit] {
         self.explanation = match self.sums.reason(literal).filter(|_| self.by_sum.contains(&literal)) {
-            Some(reason) => reason.to_vec(),
-            None => self.bound_reasons(literal),
+            Some((sum, reason)) => {
+                if self.log.is_on() {
+                    let clause: Vec<Lit> = reason.iter().map(|&l| !l).chain([literal]).collect();
+                    self.log_sum(sum, &clause);
+                }
+                reason.to_vec()
+            }
+            None => {
+                let reasons = self.bound_reasons(literal);
+                self.log.lemma(reasons.iter().map(|&l| !l).chain([literal]), Reason::Difference);
+                reasons
+            }
         };
         &self.explanation
     }

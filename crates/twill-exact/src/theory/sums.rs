@@ -2,12 +2,17 @@
 
 use batsat::Lit;
 use std::collections::HashMap;
+use twill_graph::proof::Reason;
 
 /// One sum. Terms stand by descending weight.
 #[derive(Debug)]
 struct Sum {
     terms: Vec<(Lit, u64)>,
     limit: u64,
+    /// Literals that it takes for granted.
+    given: Vec<Lit>,
+    /// Why it holds.
+    origin: Reason,
     /// Weight of the terms that are true.
     reached: u64,
     queued: bool,
@@ -22,20 +27,24 @@ pub(crate) struct Sums {
     trail: Vec<(u32, u64)>,
     levels: Vec<usize>,
     queue: Vec<u32>,
-    reasons: HashMap<Lit, Vec<Lit>>,
+    reasons: HashMap<Lit, (u32, Vec<Lit>)>,
 }
+
+/// A sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SumId(u32);
 
 /// What a sum demands.
 pub(crate) enum Demand {
-    /// These literals are true and too heavy together.
-    Conflict(Vec<Lit>),
+    /// These literals are true and too heavy together in a sum.
+    Conflict(SumId, Vec<Lit>),
     /// This literal must hold.
     Imply(Lit),
 }
 
 impl Sums {
-    /// Adds a sum none of whose literals is assigned yet.
-    pub(crate) fn add(&mut self, mut terms: Vec<(Lit, u64)>, limit: u64) {
+    /// Adds a sum none of whose literals is assigned yet; those that were already, and why it holds.
+    pub(crate) fn add(&mut self, mut terms: Vec<(Lit, u64)>, limit: u64, given: Vec<Lit>, origin: Reason) {
         terms.sort_by_key(|&(literal, weight)| (std::cmp::Reverse(weight), literal));
         let id = self.sums.len() as u32;
         for &(literal, weight) in &terms {
@@ -45,7 +54,7 @@ impl Sums {
             }
             self.occurrences[index].push((id, weight));
         }
-        self.sums.push(Sum { terms, limit, reached: 0, queued: false });
+        self.sums.push(Sum { terms, limit, given, origin, reached: 0, queued: false });
     }
 
     pub(crate) fn push_level(&mut self) {
@@ -89,7 +98,7 @@ impl Sums {
             if sum.reached > sum.limit {
                 let conflict = heaviest(&sum.terms, sum.limit, None, &value);
                 self.forget_queue();
-                return Some(Demand::Conflict(conflict));
+                return Some(Demand::Conflict(SumId(id), conflict));
             }
             let slack = sum.limit - sum.reached;
             let heavy = sum.terms.iter().take_while(|t| t.1 > slack);
@@ -100,15 +109,21 @@ impl Sums {
                 continue;
             };
             let reason = heaviest(&sum.terms, sum.limit - weight, Some(literal), &value);
-            self.reasons.insert(!literal, reason);
+            self.reasons.insert(!literal, (id, reason));
             return Some(Demand::Imply(!literal));
         }
         None
     }
 
     /// Literals that made [`Demand::Imply`] of this one.
-    pub(crate) fn reason(&self, literal: Lit) -> Option<&[Lit]> {
-        self.reasons.get(&literal).map(Vec::as_slice)
+    pub(crate) fn reason(&self, literal: Lit) -> Option<(SumId, &[Lit])> {
+        self.reasons.get(&literal).map(|(id, reason)| (SumId(*id), reason.as_slice()))
+    }
+
+    /// What a sum takes for granted, and why it holds.
+    pub(crate) fn origin(&self, sum: SumId) -> (&[Lit], Reason) {
+        let sum = &self.sums[sum.0 as usize];
+        (&sum.given, sum.origin)
     }
 }
 
@@ -161,7 +176,7 @@ mod tests {
             };
             match sums.next(value) {
                 None => return demands,
-                Some(Demand::Conflict(core)) => {
+                Some(Demand::Conflict(_, core)) => {
                     demands.push(Err(core));
                     return demands;
                 }
@@ -177,13 +192,13 @@ mod tests {
     fn a_sum_excludes_what_no_longer_fits_and_says_why() {
         let [a, b, c, d] = [0, 1, 2, 3].map(literal);
         let mut sums = Sums::default();
-        sums.add(vec![(a, 4), (b, 3), (c, 2), (d, 1)], 6);
+        sums.add(vec![(a, 4), (b, 3), (c, 2), (d, 1)], 6, Vec::new(), Reason::OverfullRings);
         let (mut truths, mut falses) = (Vec::new(), Vec::new());
         sums.push_level();
         assert!(follow(&mut sums, &mut truths, &mut falses, c).is_empty());
         // 2 + 3 leaves 1: only `d` still fits.
         assert_eq!(follow(&mut sums, &mut truths, &mut falses, b), [Ok(!a)]);
-        assert_eq!(sums.reason(!a), Some([b].as_slice()), "3 alone leaves no room for 4");
+        assert_eq!(sums.reason(!a).unwrap().1, [b].as_slice(), "3 alone leaves no room for 4");
         // Undone, `a` fits again, and then `b` does not.
         sums.pop_levels(1);
         let (mut truths, mut falses) = (Vec::new(), Vec::new());

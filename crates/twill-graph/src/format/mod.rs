@@ -15,9 +15,11 @@
 //! assert_eq!(file.graph().unwrap().dependences()[0].delay.0, 0); // a streaming load runs ahead
 //! ```
 
+mod certificate;
 mod graph;
 mod schedule;
 
+pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
 pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};
 pub use schedule::{
     ChannelEntry, GroupEntry, NormalisationEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile,
