@@ -25,6 +25,7 @@ EXTRA = [
     ["examples/attention_forward.ttir", "--normalise", "300"],
     ["attention-forward-hopper", "--compute-groups", "1", "--max-interval", "2048"],
     ["attention-forward-hopper", "--compute-groups", "1"],
+    ["attention-backward-blackwell", "--consumer-registers", "off"],
 ]
 
 CONTEXT = """\

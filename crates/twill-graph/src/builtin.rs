@@ -31,6 +31,8 @@ const FILES: &[(&str, &str)] = files![
     "gemm",
     "attention-forward-hopper",
     "attention-forward-blackwell",
+    "attention-backward-hopper",
+    "attention-backward-blackwell",
 ];
 
 /// Names of all built-in graphs, in the order of docs/model.md.
