@@ -41,6 +41,7 @@ fn test() -> Result<(), String> {
     python(&["-m", "unittest", "discover", "--start-directory", "tests/cross_check"])?;
     let twill = target(&root).join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
+    python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill])?;
     for (count, seed, options, flags) in READINGS {
         let mut arguments = vec!["tests/cross_check/cross_check.py", "--jobs", "2", "--twill", twill];
         arguments.extend(["--count", count, "--seed", seed, "--options", options]);
@@ -49,6 +50,9 @@ fn test() -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Certificates of so many random problems are checked.
+const CERTIFICATES: &str = "60";
 
 /// Readings of the model to compare with Z3: number of problems, seed, options for Z3 and for twill. Our own comes
 /// last, so that its count closes the output.
