@@ -61,6 +61,9 @@ pub(crate) struct ScheduleArguments {
     /// Stop after so many units of work (about a million a second; reproducible).
     #[arg(long, value_name = "UNITS")]
     pub(crate) work_limit: Option<u64>,
+    /// Schedule so many iterations as one; I is then that of all of them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) unroll: u32,
     /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
     #[arg(long, value_name = "U", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) normalise: u32,

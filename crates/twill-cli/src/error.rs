@@ -36,6 +36,8 @@ pub(crate) enum Error {
     Format(#[from] twill_graph::format::FormatError),
     #[error("{input}: {error}")]
     Problem { input: String, error: twill_graph::ProblemError },
+    #[error("{input}: cannot unroll: {error}")]
+    Unroll { input: String, error: twill_graph::GraphError },
     #[error("{input}: {error}")]
     Normalise { input: String, error: twill_exact::NormaliseError },
     #[error(

@@ -119,6 +119,7 @@ fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resource
     if let Some(groups) = arguments.compute_groups {
         resources.compute_groups.maximum = groups;
     }
+    let graph = graph.unrolled(arguments.unroll).map_err(|error| Error::Unroll { input: input(), error })?;
     let (graph, normalisation) = match arguments.normalise {
         0 => (graph, None),
         limit => {

@@ -23,6 +23,7 @@ pub mod proof;
 mod quantities;
 mod resources;
 mod schedule;
+mod unroll;
 
 pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reservation, Reserved, Source, Storage};
 pub use ids::{DependenceId, GroupId, OpId, UnitId};
