@@ -86,24 +86,27 @@ def gemm_pointers(**where):
     )
 
 
-def attention_forward(name, head_dim, causal, **where):
+def attention_forward(name, head_dim, causal, queries=128, **where):
     return Variant(
         name=name,
         kernel="attention_forward.attention_forward",
         arguments={
-            **{tensor: tile(128, head_dim) for tensor in ("q_desc", "k_desc", "v_desc", "o_desc")},
+            **{
+                tensor: tile(rows, head_dim)
+                for tensor, rows in (("q_desc", queries), ("k_desc", 128), ("v_desc", 128), ("o_desc", queries))
+            },
             "lse_ptr": "*fp32",
             "softmax_scale": "fp32",
             "length": "i32",
         },
-        constants={"HEAD_DIM": head_dim, "BLOCK_M": 128, "BLOCK_N": 128, "CAUSAL": causal},
+        constants={"HEAD_DIM": head_dim, "BLOCK_M": queries, "BLOCK_N": 128, "CAUSAL": causal},
         divisible=("lse_ptr", "length"),
         **where,
     )
 
 
-def attention_backward(name, head_dim, **where):
-    queries, keys = tile(64, head_dim), tile(128, head_dim)
+def attention_backward(name, head_dim, rows=64, **where):
+    queries, keys = tile(rows, head_dim), tile(128, head_dim)
     return Variant(
         name=name,
         kernel="attention_backward.attention_backward",
@@ -112,7 +115,7 @@ def attention_backward(name, head_dim, **where):
             "k_desc": keys,
             "v_desc": keys,
             "do_desc": queries,
-            "dq_desc": tile(64, head_dim, "fp32"),
+            "dq_desc": tile(rows, head_dim, "fp32"),
             "dk_desc": keys,
             "dv_desc": keys,
             "lse_ptr": "*fp32",
@@ -120,7 +123,7 @@ def attention_backward(name, head_dim, **where):
             "softmax_scale": "fp32",
             "length": "i32",
         },
-        constants={"HEAD_DIM": head_dim, "BLOCK_M": 64, "BLOCK_N": 128},
+        constants={"HEAD_DIM": head_dim, "BLOCK_M": rows, "BLOCK_N": 128},
         divisible=("lse_ptr", "delta_ptr", "length"),
         **where,
     )
@@ -185,10 +188,12 @@ VARIANTS = [
     gemm_pointers(),
     attention_forward("attention_forward", 128, False),
     attention_forward("attention_forward_d64", 64, False),
+    attention_forward("attention_forward_m256", 128, False, queries=256),
     attention_forward("attention_forward_causal", 128, True),
     attention_forward("attention_forward_causal_d64", 64, True),
     attention_backward("attention_backward", 128),
     attention_backward("attention_backward_d64", 64),
+    attention_backward("attention_backward_m128", 128, rows=128),
     swiglu(),
     gemm_pointers(name="gemm_pointers_generic", folder="fixtures", form="generic"),
     attention_forward("attention_forward_generic", 128, False, folder="fixtures", form="generic"),

@@ -226,14 +226,6 @@ pub enum Error {
         /// What speaks against it.
         why: String,
     },
-    /// Lowering for this kind of machine is not there yet.
-    #[error(
-        "machine `{machine}` keeps accumulators in tensor memory, for which lowering is not supported yet; use a Hopper or Ampere machine such as h100"
-    )]
-    TensorMemory {
-        /// The machine.
-        machine: String,
-    },
     /// The machine cannot do an operation.
     #[error("{place}: {error}")]
     Cost {

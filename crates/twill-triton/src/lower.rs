@@ -5,6 +5,9 @@
 //! - A matrix multiply takes its left operand from registers if the machine lets it, the operand was computed by the loop
 //!   and is neither transposed nor put together from several sub-tiles. Any other operand that was computed goes through
 //!   shared memory: an operation of its own on the load/store unit stores it, once for all multiplies that read it.
+//! - Where multiplies leave their results in tensor memory (Blackwell), whoever computes with one loads it to registers
+//!   first, and what a multiply reads there or adds to and arithmetic computed is stored there first. Both are operations
+//!   of their own. A result that a multiply adds to in every iteration stays where it is.
 //! - Where the tensor core reads no shared memory (Ampere), a multiply holds the load/store unit as well while it fetches
 //!   its operands, each once: the least there can be.
 //! - Tiles of before the loop that multiplies read stay in shared memory. Others (a row of biases) are not counted.
@@ -15,10 +18,12 @@
 mod amounts;
 mod costs;
 mod dependences;
+mod operations;
+mod routes;
 mod staging;
 
 use twill_graph::{LoopGraph, Reserved};
-use twill_machine::{Machine, Memory};
+use twill_machine::Machine;
 
 use crate::contract::contract;
 use crate::error::Error;
@@ -76,12 +81,8 @@ fn check_size(l: &TileLoop, machine: &Machine, count: u32) -> Result<(), Error> 
 /// The loop graph of a loop on a machine.
 ///
 /// # Errors
-/// When the loop cannot be cut as asked for, the machine cannot do one of its operations, or is of a kind that is not
-/// supported yet.
+/// When the loop cannot be cut as asked for, or the machine cannot do one of its operations.
 pub fn lower(tile_loop: &TileLoop, machine: &Machine, options: &Options) -> Result<LoopGraph, Error> {
-    if machine.tensor_core().accumulator == Memory::Tensor {
-        return Err(Error::TensorMemory { machine: machine.name().to_owned() });
-    }
     let prepared = options.prepare(tile_loop, machine)?;
     let lowering = Lowering { tile_loop: &prepared, machine, whole_vectors: !prepared.has_planes() };
     let staged = staging::stage(&lowering);

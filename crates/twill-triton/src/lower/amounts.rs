@@ -1,6 +1,6 @@
-//! How much of a tile there is: register words, bytes, elements to compute.
+//! How much of a tile there is: register words, bytes, columns, elements to compute.
 
-use twill_graph::{Bytes, Cycles, Storage, Words};
+use twill_graph::{Bytes, Columns, Cycles, Storage, Words};
 
 use super::Lowering;
 use crate::tile::{Kind, Origin, Role, Tile, TileLoop, TileOperation, ValueId};
@@ -26,7 +26,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn elements(tile: &Tile) -> u64 {
+    pub(super) fn elements(tile: &Tile) -> u64 {
         tile.shape.iter().product()
     }
 
@@ -36,7 +36,7 @@ impl Lowering<'_> {
     }
 
     /// Registers that a tile takes; an element of a replicated vector has a register of its own.
-    fn words(&self, tile: &Tile) -> Words {
+    pub(super) fn words(&self, tile: &Tile) -> Words {
         match self.copies(tile) {
             1 => self.machine.register_words(Self::elements(tile), tile.element.bits()),
             _ => self.machine.register_words(self.computed_elements(tile), tile.element.bits().max(32)),
@@ -48,32 +48,35 @@ impl Lowering<'_> {
         self.machine.bytes(Self::elements(tile), tile.element.bits())
     }
 
+    /// Tensor memory of a tile that multiplies read there.
+    pub(super) fn operand_columns(&self, tile: &Tile) -> Columns {
+        let (rows, columns) = plane(&tile.shape);
+        self.machine.tensor_columns(rows, columns, tile.element.bits())
+    }
+
+    /// Tensor memory of a tile that multiplies add to: a column an element, in whole instructions.
+    pub(super) fn accumulator_columns(&self, tile: &Tile) -> Columns {
+        let (rows, columns) = plane(&tile.shape);
+        let whole = columns.next_multiple_of(self.machine.tensor_core().instruction_columns.max(1));
+        self.machine.tensor_columns(rows, whole, tile.element.bits().max(32))
+    }
+
     /// Where an operation leaves its result.
     pub(super) fn storage(&self, op: &TileOperation) -> Storage {
         match (op.result, op.kind) {
             (None, _) => Storage::None,
             (Some(result), Kind::Load(_)) => Storage::Shared(self.bytes(self.tile_loop.tile(result))),
+            (Some(result), Kind::Dot { .. }) if self.accumulates_in_tensor_memory() => {
+                Storage::Tensor(self.accumulator_columns(self.tile_loop.tile(result)))
+            }
             (Some(result), _) => Storage::Registers(self.words(self.tile_loop.tile(result))),
         }
     }
 
-    /// Whether a tile is read from shared memory: those of before the loop that stay there, and loaded ones.
-    pub(super) fn is_shared(&self, value: ValueId) -> bool {
-        match self.tile_loop.producer(value) {
-            None => true,
-            Some(producer) => matches!(self.tile_loop.operation(producer).kind, Kind::Load(_)),
-        }
-    }
-
-    /// Cycles to hand a result in registers to another warp group: one copy of every element goes.
-    pub(super) fn handoff(&self, op: &TileOperation) -> Cycles {
-        match (op.result, self.storage(op)) {
-            (Some(result), Storage::Registers(words)) => {
-                let tile = self.tile_loop.tile(result);
-                self.machine.handoff(if self.copies(tile) == 1 { words } else { Words(Self::elements(tile)) })
-            }
-            _ => Cycles::ZERO,
-        }
+    /// Cycles to hand a tile in registers to another warp group: one copy of every element goes.
+    pub(super) fn handoff(&self, tile: &Tile) -> Cycles {
+        let words = self.words(tile);
+        self.machine.handoff(if self.copies(tile) == 1 { words } else { Words(Self::elements(tile)) })
     }
 
     /// Shared memory of tiles that multiplies find there when the loop is entered.
@@ -91,4 +94,9 @@ impl Lowering<'_> {
         read.dedup();
         Bytes(read.into_iter().map(|value| self.bytes(self.tile_loop.tile(value)).0).sum())
     }
+}
+
+/// Rows and columns of a shape.
+pub(super) fn plane(shape: &[u64]) -> (u64, u64) {
+    shape.split_last().map_or((1, 1), |(columns, rows)| (rows.iter().product(), *columns))
 }

@@ -4,6 +4,7 @@ use twill_graph::Bytes;
 use twill_machine::{Cost, CostError, ElementwiseClass, Mechanism, Memory, Reduction, TileOperation as Priced};
 
 use super::Lowering;
+use super::amounts::plane;
 use crate::error::Error;
 use crate::tile::{Combine, Element, Kind, Operand, Recipe, Role, TileOperation, Transfer, ValueId};
 
@@ -37,7 +38,7 @@ impl Lowering<'_> {
 
     fn dot(&self, op: &TileOperation, element: twill_machine::Element) -> Result<Cost, CostError> {
         let shape = op.result.map(|result| self.tile_loop.tile(result).shape.as_slice()).unwrap_or_default();
-        let (columns, rows) = shape.split_last().map_or((1, 1), |(last, rest)| (*last, rest.iter().product()));
+        let (rows, columns) = plane(shape);
         let depth = op.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(1);
         let cost = self.machine.cost(&Priced::MatrixMultiply { rows, columns, depth, element })?;
         let core = self.machine.tensor_core();
@@ -124,7 +125,7 @@ impl Lowering<'_> {
         Bytes(tiles.map(|value| self.bytes(self.tile_loop.tile(*value)).0).sum())
     }
 
-    fn with_fetch(&self, cost: Cost, bytes: Bytes) -> Result<Cost, CostError> {
+    pub(super) fn with_fetch(&self, cost: Cost, bytes: Bytes) -> Result<Cost, CostError> {
         if bytes == Bytes(0) {
             return Ok(cost);
         }

@@ -13,7 +13,7 @@ use twill_graph::{Cycles, Dependence, Execution, OpId, Operation, Storage};
 
 use super::Lowering;
 use super::staging::{Staged, Step};
-use crate::tile::{Kind, Role, TileOperation, ValueId};
+use crate::tile::{Kind, Role, TileOperation};
 
 /// A read of a result.
 struct Read {
@@ -28,11 +28,12 @@ pub(super) fn all(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operat
     let reads = reads(lowering, staged);
     let tied = tied(lowering, staged, operations, &reads);
     let mut merged: BTreeMap<(usize, usize, u32), Dependence> = BTreeMap::new();
-    for (index, read) in reads.iter().enumerate() {
-        let dependence = dependence(lowering, staged, operations, read, tied[index]);
+    let values = reads.iter().zip(&tied).map(|(read, tied)| dependence(lowering, staged, operations, read, *tied));
+    for dependence in values.chain(overwrites(operations, &reads, &tied)) {
         merged
-            .entry((read.to, read.from, read.distance))
+            .entry((dependence.to.index(), dependence.from.index(), dependence.distance))
             .and_modify(|known| {
+                known.delay = known.delay.max(dependence.delay);
                 known.blocking |= dependence.blocking;
                 known.tied |= dependence.tied;
                 known.hold = known.hold.max(dependence.hold);
@@ -43,34 +44,46 @@ pub(super) fn all(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operat
 }
 
 fn reads(lowering: &Lowering<'_>, staged: &Staged) -> Vec<Read> {
-    let l = lowering.tile_loop;
-    let producer = |value: ValueId| l.producer(value).map(|id| staged.places[id.index()]);
     let mut reads = Vec::new();
     for (to, step) in staged.steps.iter().enumerate() {
-        match *step {
-            Step::Stage(value) => {
-                reads.extend(producer(value).map(|from| Read { from, to, distance: 0, role: Role::Input }));
-            }
-            Step::Tile(id) => {
-                let op = l.operation(id);
-                for operand in &op.operands {
-                    let staged_operand = lowering.goes_through_shared(op, operand);
-                    reads.extend(operand.tiles.iter().filter_map(|value| {
-                        let stage = staged.stages.get(value).copied().filter(|_| staged_operand);
-                        let from = stage.or_else(|| producer(*value))?;
-                        Some(Read { from, to, distance: operand.distance, role: operand.role })
-                    }));
-                }
-            }
+        for read in lowering.reads(*step) {
+            let from = staged.places.get(&read.from);
+            reads.extend(from.map(|from| Read { from: *from, to, distance: read.distance, role: read.role }));
         }
     }
     reads
 }
 
+/// A multiply that adds to a result in tensor memory in its place waits for whoever else reads that result. In registers
+/// the warps that do both keep the order.
+fn overwrites(operations: &[Operation], reads: &[Read], tied: &[bool]) -> Vec<Dependence> {
+    let in_place = reads.iter().zip(tied).filter(|(read, tied)| **tied && is_in_tensor_memory(&operations[read.from]));
+    let mut orders = Vec::new();
+    for (write, _) in in_place {
+        let others = reads.iter().filter(|other| other.from == write.from && other.to != write.to);
+        orders.extend(others.map(|other| Dependence {
+            from: OpId::new(other.to),
+            to: OpId::new(write.to),
+            delay: operations[other.to].completion(),
+            // A result that is read later than it is overwritten is not added to in its place.
+            distance: write.distance.saturating_sub(other.distance),
+            blocking: operations[other.to].execution == Execution::Asynchronous,
+            carries_value: false,
+            tied: false,
+            hold: Cycles::ZERO,
+        }));
+    }
+    orders
+}
+
+fn is_in_tensor_memory(op: &Operation) -> bool {
+    matches!(op.storage, Storage::Tensor(_))
+}
+
 fn tile_operation<'a>(lowering: &Lowering<'a>, step: Step) -> Option<&'a TileOperation> {
     match step {
         Step::Tile(id) => Some(lowering.tile_loop.operation(id)),
-        Step::Stage(_) => None,
+        Step::ToShared(_) | Step::ToTensor(_) | Step::Accumulator(_) | Step::FromTensor(..) => None,
     }
 }
 
@@ -94,11 +107,11 @@ fn tied(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation], read
         .enumerate()
         .map(|(index, read)| {
             let (from, to) = (&operations[read.from], &operations[read.to]);
-            let (Storage::Registers(has), Storage::Registers(needs)) = (from.storage, to.storage) else { return false };
-            let is_accumulator = read.role == Role::Accumulator && has == needs;
+            let is_accumulator = read.role == Role::Accumulator && from.storage == to.storage;
             let is_arithmetic = tile_operation(lowering, staged.steps[read.to])
                 .is_some_and(|op| matches!(op.kind, Kind::Elementwise { .. } | Kind::Convert));
-            let in_place = is_arithmetic && has >= needs && last.get(&read.from) == Some(&index);
+            let fits = matches!((from.storage, to.storage), (Storage::Registers(has), Storage::Registers(needs)) if has >= needs);
+            let in_place = is_arithmetic && fits && last.get(&read.from) == Some(&index);
             let ties = (is_accumulator || in_place) && !taken[read.to];
             taken[read.to] |= ties;
             ties

@@ -1,155 +1,136 @@
-//! Decides which operands go through shared memory, and makes the operations of the graph.
+//! The operations of the graph in order: those of the loop, and the loads and stores that bring tiles to them.
 
-use std::collections::BTreeMap;
-
-use twill_graph::{Cycles, Operation, Storage};
-use twill_machine::{Memory, TileOperation as Priced};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Lowering;
-use crate::error::Error;
-use crate::tile::{Kind, Operand, Role, TileId, TileOperation, ValueId};
+use super::routes::Route;
+use crate::tile::{Role, TileId, TileOperation, ValueId};
 
 /// An operation of the graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     /// An operation of the loop.
     Tile(TileId),
-    /// The store of a tile to shared memory, for multiplies to read it there.
-    Stage(ValueId),
+    /// The store of a tile from registers to shared memory, for all multiplies that read it there.
+    ToShared(ValueId),
+    /// The store of a tile from registers to tensor memory, for all multiplies that read it there.
+    ToTensor(ValueId),
+    /// The store to tensor memory of what a multiply adds to.
+    Accumulator(TileId),
+    /// The load of a tile of some iterations ago from tensor memory to registers, for all that read it there.
+    FromTensor(ValueId, u32),
+}
+
+/// A read of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Read {
+    pub from: Step,
+    pub distance: u32,
+    pub role: Role,
 }
 
 /// The operations of the graph in order.
 #[derive(Debug)]
 pub(super) struct Staged {
     pub steps: Vec<Step>,
-    /// Where in `steps` an operation of the loop stands.
-    pub places: Vec<usize>,
-    /// Where in `steps` a tile is stored to shared memory.
-    pub stages: BTreeMap<ValueId, usize>,
+    /// Where in `steps` a step stands.
+    pub places: BTreeMap<Step, usize>,
 }
 
-/// Puts a store behind every operation whose result must go through shared memory.
+/// Puts stores behind the operation whose result they store and loads before the first operation that needs them.
 pub(super) fn stage(lowering: &Lowering<'_>) -> Staged {
     let l = lowering.tile_loop;
-    let through: Vec<ValueId> = l
-        .operations()
-        .iter()
-        .flat_map(|op| op.operands.iter().filter(|operand| lowering.goes_through_shared(op, operand)))
-        .flat_map(|operand| operand.tiles.iter().copied())
-        .collect();
-    let mut staged = Staged { steps: Vec::new(), places: Vec::new(), stages: BTreeMap::new() };
+    let stores = stores(lowering);
+    let mut staged = Staged { steps: Vec::new(), places: BTreeMap::new() };
     for (index, op) in l.operations().iter().enumerate() {
-        staged.places.push(staged.steps.len());
-        staged.steps.push(Step::Tile(TileId::new(index)));
-        if let Some(result) = op.result.filter(|result| through.contains(result)) {
-            staged.stages.insert(result, staged.steps.len());
-            staged.steps.push(Step::Stage(result));
+        staged.push(lowering, Step::Tile(TileId::new(index)));
+        for (_, store) in stores.iter().filter(|(value, _)| Some(*value) == op.result) {
+            staged.push(lowering, *store);
         }
     }
     staged
 }
 
-impl Lowering<'_> {
-    /// Whether an operand was computed in registers but has to be read from shared memory.
-    pub(super) fn goes_through_shared(&self, op: &TileOperation, operand: &Operand) -> bool {
-        if operand.tiles.iter().all(|value| self.is_shared(*value)) {
-            return false;
+/// The stores of tiles that the loop computes.
+fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Step)> {
+    let l = lowering.tile_loop;
+    let mut stores = BTreeSet::new();
+    for (index, op) in l.operations().iter().enumerate() {
+        for operand in &op.operands {
+            for value in operand.tiles.iter().filter(|value| l.producer(**value).is_some()) {
+                stores.extend(match lowering.route(op, operand, *value) {
+                    Route::Shared => Some((*value, Step::ToShared(*value))),
+                    Route::Tensor => Some((*value, Step::ToTensor(*value))),
+                    Route::Accumulator => Some((*value, Step::Accumulator(TileId::new(index)))),
+                    Route::Direct | Route::Registers => None,
+                });
+            }
         }
-        let apart = operand.tiles.len() > 1 || operand.is_transposed();
-        match operand.role {
-            Role::Left => apart || !self.machine.tensor_core().left_operand.contains(&Memory::Registers),
-            // Fragments of the right operand come from all warps' rows, so registers alone do not do.
-            Role::Right => true,
-            Role::Input => operand.is_transposed() && !matches!(op.kind, Kind::Store(_) | Kind::AtomicReduce(_)),
-            Role::Accumulator | Role::Address => false,
-        }
     }
-
-    /// Whether a multiply reads its left operand from shared memory.
-    pub(super) fn left_is_shared(&self, op: &TileOperation) -> bool {
-        op.operand(Role::Left).is_some_and(|left| {
-            self.goes_through_shared(op, left) || left.tiles.iter().all(|value| self.is_shared(*value))
-        })
-    }
-
-    /// Whether a load depends on no tile.
-    fn is_streaming(op: &TileOperation) -> bool {
-        matches!(op.kind, Kind::Load(_)) && op.operands.is_empty()
-    }
-
-    fn operation(&self, op: &TileOperation, name: String) -> Result<Operation, Error> {
-        let cost = self.cost(op)?;
-        let streaming = Self::is_streaming(op) && cost.variable_latency;
-        let transfer = self.machine.transfer_latency();
-        // Nothing hides the way to memory of a load that cannot run ahead.
-        let waits = matches!(op.kind, Kind::Load(_)) && !streaming;
-        let latency = if waits { cost.latency.max(transfer) } else { cost.latency };
-        Ok(Operation {
-            name,
-            kind: op.label().to_owned(),
-            source: op.place.source.clone(),
-            reservations: cost.reservations,
-            occupancy: cost.occupancy,
-            latency,
-            execution: cost.execution,
-            issue_width: cost.issue_width,
-            storage: self.storage(op),
-            variable_latency: cost.variable_latency,
-            streaming,
-            handoff: self.handoff(op),
-            transfer_latency: if streaming { transfer } else { latency },
-            sub_tile: op.sub_tile,
-        })
-    }
-
-    fn stage_operation(&self, value: ValueId, op: &TileOperation, name: &str) -> Result<Operation, Error> {
-        let bytes = self.bytes(self.tile_loop.tile(value));
-        let cost = self
-            .machine
-            .cost(&Priced::ToShared { bytes })
-            .map_err(|error| Error::Cost { place: op.place.clone(), error: Box::new(error) })?;
-        Ok(Operation {
-            name: name.to_owned(),
-            kind: "store_shared".to_owned(),
-            source: op.place.source.clone(),
-            reservations: cost.reservations,
-            occupancy: cost.occupancy,
-            latency: cost.latency,
-            execution: cost.execution,
-            issue_width: cost.issue_width,
-            storage: Storage::Shared(bytes),
-            variable_latency: false,
-            streaming: false,
-            handoff: Cycles::ZERO,
-            transfer_latency: cost.latency,
-            sub_tile: op.sub_tile,
-        })
-    }
+    stores
 }
 
 impl Staged {
-    /// The operations with their costs.
-    pub fn operations(&self, lowering: &Lowering<'_>) -> Result<Vec<Operation>, Error> {
-        let l = lowering.tile_loop;
-        let names = l.operation_names();
-        let mut operations: Vec<Operation> = Vec::with_capacity(self.steps.len());
-        for step in &self.steps {
-            operations.push(match *step {
-                Step::Tile(id) => lowering.operation(l.operation(id), names[id.index()].clone())?,
-                Step::Stage(value) => {
-                    // A tile that is stored was computed by an operation of the loop.
-                    let Some(id) = l.producer(value) else { continue };
-                    let op = l.operation(id);
-                    let whole = &names[id.index()];
-                    let stem = op.sub_tile.and_then(|s| whole.strip_suffix(&format!(".{s}"))).unwrap_or(whole);
-                    let name = match op.sub_tile {
-                        Some(s) => format!("{stem}.shared.{s}"),
-                        None => format!("{stem}.shared"),
-                    };
-                    lowering.stage_operation(value, op, &name)?
-                }
-            });
+    /// Adds a step and before it what has to come first.
+    fn push(&mut self, lowering: &Lowering<'_>, step: Step) {
+        if self.places.contains_key(&step) {
+            return;
         }
-        Ok(operations)
+        for read in lowering.reads(step) {
+            let l = lowering.tile_loop;
+            let first = match read.from {
+                Step::FromTensor(..) => true,
+                Step::Accumulator(dot) => accumulator_tiles(l.operation(dot)).all(|value| l.producer(value).is_none()),
+                Step::Tile(_) | Step::ToShared(_) | Step::ToTensor(_) => false,
+            };
+            if first {
+                self.push(lowering, read.from);
+            }
+        }
+        self.places.insert(step, self.steps.len());
+        self.steps.push(step);
+    }
+}
+
+/// The tiles that a multiply adds to.
+fn accumulator_tiles(dot: &TileOperation) -> impl Iterator<Item = ValueId> + '_ {
+    dot.operand(Role::Accumulator).into_iter().flat_map(|operand| operand.tiles.iter().copied())
+}
+
+impl Lowering<'_> {
+    /// What a step reads.
+    pub(super) fn reads(&self, step: Step) -> Vec<Read> {
+        let l = self.tile_loop;
+        let produced = |value: ValueId| l.producer(value).map(Step::Tile);
+        let in_registers = |value: ValueId| {
+            if self.is_in_tensor_memory(value) { Some(Step::FromTensor(value, 0)) } else { produced(value) }
+        };
+        let input = |from: Step| Read { from, distance: 0, role: Role::Input };
+        match step {
+            Step::Tile(id) => {
+                let op = l.operation(id);
+                let reads = op.operands.iter().flat_map(|operand| {
+                    operand.tiles.iter().filter_map(move |value| {
+                        let (from, distance) = match self.route(op, operand, *value) {
+                            Route::Direct => (produced(*value)?, operand.distance),
+                            Route::Shared => (Step::ToShared(*value), operand.distance),
+                            Route::Tensor => (Step::ToTensor(*value), operand.distance),
+                            Route::Registers => (Step::FromTensor(*value, operand.distance), 0),
+                            Route::Accumulator => (Step::Accumulator(id), operand.distance),
+                        };
+                        Some(Read { from, distance, role: operand.role })
+                    })
+                });
+                reads.collect()
+            }
+            Step::ToShared(value) | Step::ToTensor(value) => in_registers(value).map(input).into_iter().collect(),
+            Step::Accumulator(dot) => {
+                let values = accumulator_tiles(l.operation(dot));
+                values.filter_map(in_registers).map(input).collect()
+            }
+            Step::FromTensor(value, distance) => {
+                produced(value).map(|from| Read { from, distance, role: Role::Input }).into_iter().collect()
+            }
+        }
     }
 }
