@@ -183,6 +183,20 @@ def zero_trip():
     )
 
 
+def accumulators():
+    return Variant(
+        name="accumulators",
+        folder="fixtures",
+        kernel="fixtures.fixtures.accumulators",
+        arguments={
+            **{"a_desc": tile(128, 64), "b_desc": tile(128, 64), "c_desc": tile(128, 128)},
+            **{"scale_ptr": "*fp32", "bias_ptr": "*fp32", "K": "i32"},
+        },
+        constants={"BLOCK": 128, "BLOCK_K": 64},
+        divisible=("scale_ptr", "bias_ptr", "K"),
+    )
+
+
 VARIANTS = [
     gemm_tma(),
     gemm_pointers(),
@@ -201,6 +215,7 @@ VARIANTS = [
     nested_loops(),
     no_loop(),
     zero_trip(),
+    accumulators(),
 ]
 
 

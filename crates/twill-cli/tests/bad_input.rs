@@ -309,6 +309,26 @@ fn a_machine_of_ones_own_works_by_its_path() {
     assert_eq!(bound(&["--machine", &path]), ("twice".into(), "tensor".into(), 1024));
 }
 
+#[test]
+fn a_machine_that_lacks_what_tensor_memory_takes_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let like_b200 = |rest: &str| file(&folder, "machine.toml", &format!("name = \"own\"\nextends = \"b200\"\n{rest}"));
+    let no_loads = like_b200("[costs]\ntensor_load = false\n");
+    unscheduled(
+        &["examples/attention_forward.ttir", "--machine", &no_loads],
+        &[
+            "examples/attention_forward.ttir:41: `tt.dot` (line 42 of ",
+            "machine `own` has no cost for a load from tensor memory: its file has no [costs.tensor_load]",
+        ],
+    );
+    // What loads nothing does not need it.
+    assert_eq!(scheduled(&["examples/swiglu.ttir", "--machine", &no_loads]).status, Status::Optimal);
+    let narrow = like_b200("[memory]\ntensor_columns = { specified = 128, source = \"x\" }\n");
+    let output = twill(&["schedule", "examples/swiglu.ttir", "--machine", &narrow]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stdout(&output), &["columns of tensor memory: at least 256 needed, 128 at hand, for gate, up"]);
+}
+
 // Graphs
 
 /// JSON pointers with what to put there: null removes, `-` as the index of a list adds.
@@ -525,7 +545,10 @@ fn arguments_that_do_not_fit_say_what_would() {
             &[gemm, "--sub-tiles", "4"],
             &["`gemm_tma`: 4 sub-tiles of 128 rows leave 32 rows each", "at most 2 sub-tiles"],
         ),
-        (&[gemm, "--machine", "b200"], &["machine `b200` keeps accumulators in tensor memory", "such as h100"]),
+        (
+            &["examples/attention_forward_m256.ttir", "--machine", "b200", "--sub-tiles", "4"],
+            &["4 sub-tiles of 256 rows leave 64 rows each", "machine `b200` works on at least 128", "at most 2"],
+        ),
         (&["gemm", "--sub-tiles", "2"], &["gemm: --sub-tiles ", graph]),
         (&["gemm", "--loop", "0"], &["gemm: --loop ", graph]),
         (&["gemm", "--kernel", "gemm"], &["gemm: --kernel ", graph]),

@@ -2,37 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+#[path = "common/answers.rs"]
+mod answers;
 mod common;
 
+use answers::{compute_groups, optimal, schedule, shape};
 use common::{root, stderr, stdout, twill};
 use std::collections::BTreeSet;
 use twill_graph::format::{PlacedOperation, ScheduleFile};
 use twill_graph::{Cycles, GroupRole, LowerBoundKind, RejectionReason, Status};
 
-fn schedule(arguments: &[&str]) -> (i32, ScheduleFile) {
-    let output = twill(&[&["schedule", "--format", "json"], arguments].concat());
-    let code = output.status.code().unwrap();
-    assert!(code != 1, "{}", stderr(&output));
-    (code, ScheduleFile::from_json(&stdout(&output), "stdout").unwrap())
-}
-
-fn optimal(arguments: &[&str]) -> ScheduleFile {
-    let (code, file) = schedule(arguments);
-    assert_eq!((code, file.status), (0, Status::Optimal), "{arguments:?}");
-    assert!(file.objectives.iter().all(|o| o.proved), "{:?}", file.objectives);
-    file
-}
-
-fn shape(file: &ScheduleFile) -> (i64, i64, u32) {
-    (file.initiation_interval.unwrap().0, file.length.unwrap().0, file.stages.unwrap())
-}
-
 fn cycle(file: &ScheduleFile, name: &str) -> i64 {
     file.operations.iter().find(|op| op.name == name).unwrap().cycle.0
-}
-
-fn compute_groups(file: &ScheduleFile) -> usize {
-    file.groups.iter().filter(|g| g.role == GroupRole::Compute).count()
 }
 
 #[test]
@@ -127,56 +108,22 @@ fn hopper_attention_forward_from_triton_is_as_published() {
     }
 }
 
-/// The compute groups that an operation of a sub-tile runs on; dQ belongs to all sub-tiles.
+/// The groups that a sub-tile's operations run on; dQ is summed over all sub-tiles.
 fn groups_of_sub_tile(file: &ScheduleFile, sub_tile: char) -> BTreeSet<usize> {
-    let is_whole = |name: &str| ["dQ", "stQ", "red"].iter().any(|of| name.starts_with(of));
-    let of_sub_tile = |op: &&PlacedOperation| op.name.ends_with(sub_tile) && !is_whole(&op.name);
-    file.operations.iter().filter(of_sub_tile).map(|op| op.group).collect()
+    let is_shared = |name: &str| ["dQ", "dq", "stQ", "red"].iter().any(|of| name.starts_with(of));
+    let mine = file.operations.iter().filter(|op| op.name.ends_with(sub_tile) && !is_shared(&op.name));
+    mine.map(|op| op.group).collect()
 }
 
 #[test]
 fn hopper_attention_backward_does_not_overlap_iterations() {
-    let file = optimal(&["attention-backward-hopper"]);
-    assert_eq!(shape(&file), (2560, 2560, 1));
-    assert_eq!(compute_groups(&file), 2);
-    let (first, second) = (groups_of_sub_tile(&file, '0'), groups_of_sub_tile(&file, '1'));
-    assert_eq!((first.len(), second.len()), (1, 1), "one sub-tile a group");
-    assert_ne!(first, second);
-}
-
-/// A machine file like the B200's, with what is said changed, in a folder that lives as long as the result.
-fn like_b200(rest: &str) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("machine.toml");
-    std::fs::write(&path, format!("name = \"like-b200\"\nextends = \"b200\"\n{rest}")).unwrap();
-    let path = path.to_str().unwrap().to_owned();
-    (folder, path)
-}
-
-#[test]
-fn blackwell_attention_backward_needs_tiles_that_no_group_can_hold() {
-    // P and dP in f32 meet on one group: 256 registers a thread.
-    let (code, file) = schedule(&["attention-backward-blackwell"]);
-    assert_eq!((code, file.status), (2, Status::Infeasible));
-    assert!(matches!(file.infeasible, Some(RejectionReason::Exhausted { all: true, .. })), "{:?}", file.infeasible);
-    let file = optimal(&["attention-backward-blackwell", "--consumer-registers", "off"]);
-    // 64 KB to hand dQ over leave no room to run ahead.
-    assert_eq!(file.initiation_interval, Some(Cycles(3917)));
-}
-
-/// Published in steps of 16 cycles and without shared memory: 3264 cycles for two groups, 3008 for three of 168 registers.
-#[test]
-fn blackwell_attention_backward_gains_from_a_third_group() {
-    let ample = "[memory]\nshared_bytes = { derived = 4194304, source = \"test\" }\n";
-    let narrow = format!("{ample}[registers]\nmaximum_per_thread = {{ derived = 168, source = \"test\" }}\n");
-    let cases = [(ample, "2", "paper", 3267), (ample, "2", "complete", 2627), (narrow.as_str(), "3", "paper", 3011)];
-    for (rest, groups, window, interval) in cases {
-        let (_folder, machine) = like_b200(rest);
-        let graph = ["attention-backward-blackwell", "--machine", &machine, "--compute-groups", groups];
-        let options = ["--consumer-registers", "off", "--stage-window", window];
-        let file = optimal(&[&graph[..], &options[..]].concat());
-        assert_eq!(file.initiation_interval, Some(Cycles(interval)), "{groups} groups, window {window}");
-        assert!(file.rejections.iter().any(|r| r.interval == Cycles(2560)), "not at the tensor core's pace");
+    for input in ["attention-backward-hopper", "examples/attention_backward.ttir"] {
+        let file = optimal(&[input]);
+        assert_eq!(shape(&file), (2560, 2560, 1), "{input}");
+        assert_eq!(compute_groups(&file), 2, "{input}");
+        let (first, second) = (groups_of_sub_tile(&file, '0'), groups_of_sub_tile(&file, '1'));
+        assert_eq!((first.len(), second.len()), (1, 1), "one sub-tile a group: {input}");
+        assert_ne!(first, second, "{input}");
     }
 }
 

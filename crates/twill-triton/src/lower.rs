@@ -5,9 +5,10 @@
 //! - A matrix multiply takes its left operand from registers if the machine lets it, the operand was computed by the loop
 //!   and is neither transposed nor put together from several sub-tiles. Any other operand that was computed goes through
 //!   shared memory: an operation of its own on the load/store unit stores it, once for all multiplies that read it.
-//! - Where multiplies leave their results in tensor memory (Blackwell), whoever computes with one loads it to registers
-//!   first, and what a multiply reads there or adds to and arithmetic computed is stored there first. Both are operations
-//!   of their own. A result that a multiply adds to in every iteration stays where it is.
+//! - Where multiplies leave their results in tensor memory (Blackwell), the load of a result to registers, the store of a
+//!   left operand and the store of what a multiply adds to are operations of their own (`lower/routes.rs` has the table).
+//!   A sum that only multiplies add to stays where it is; each of them waits for the loads of the sum before it. The load
+//!   of an earlier iteration's result stands before its reader, so that the result waits in tensor memory, not in registers.
 //! - Where the tensor core reads no shared memory (Ampere), a multiply holds the load/store unit as well while it fetches
 //!   its operands, each once: the least there can be.
 //! - Tiles of before the loop that multiplies read stay in shared memory. Others (a row of biases) are not counted.

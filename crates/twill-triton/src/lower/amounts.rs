@@ -86,7 +86,11 @@ impl Lowering<'_> {
             .operations()
             .iter()
             .flat_map(|op| &op.operands)
-            .filter(|operand| matches!(operand.role, Role::Left | Role::Right))
+            .filter(|operand| match operand.role {
+                Role::Left | Role::Right => true,
+                Role::Accumulator => self.accumulates_in_tensor_memory(),
+                Role::Input | Role::Address => false,
+            })
             .flat_map(|operand| operand.tiles.iter().copied())
             .filter(|value| matches!(self.tile_loop.tile(*value).origin, Origin::Invariant { .. }))
             .collect();

@@ -4,8 +4,11 @@
 //! |---|---|
 //! | delay | the producer's latency; 0 after a streaming load, whose ring hides it |
 //! | blocking | the producer is asynchronous, unless both are matrix multiplies and the second adds to the first: the tensor core does them in order |
-//! | tied | the accumulator of a multiply; for arithmetic the operand in registers that it reads last, if its result fits there |
+//! | tied | the accumulator of a multiply, in registers or tensor memory; for arithmetic the operand in registers that it reads last, if its result fits there |
 //! | hold | 0 if tied; otherwise the consumer's completion if it is asynchronous, a multiply or a store, or reads shared memory; else 0: it works in place |
+//!
+//! To these come orders that carry no value: a multiply that adds to a sum in tensor memory waits until the sum before it
+//! has been read.
 
 use std::collections::BTreeMap;
 

@@ -132,15 +132,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// The cost of storing what a multiply adds to; a loaded tile comes from shared memory, and a transposed one is
-    /// turned round there.
+    /// The cost of storing what a multiply adds to; a tile that is loaded or of before the loop comes from shared memory,
+    /// and a transposed one is turned round there.
     fn accumulator_store(&self, dot: TileId, result: &Tile) -> Result<Cost, CostError> {
         let store = self.machine.cost(&Priced::TensorStore { words: accumulator_words(result) })?;
         let Some(operand) = self.tile_loop.operation(dot).operand(Role::Accumulator) else { return Ok(store) };
-        let tiles = || operand.tiles.iter().filter(|value| self.tile_loop.producer(**value).is_some());
-        let bytes = |loaded: bool| -> u64 {
-            let of_kind = tiles().filter(|value| self.is_shared(**value) == loaded);
-            of_kind.map(|value| self.bytes(self.tile_loop.tile(*value)).0).sum()
+        let bytes = |in_shared: bool| -> u64 {
+            let tiles = operand.tiles.iter().filter(|value| self.is_shared(**value) == in_shared);
+            tiles.map(|value| self.bytes(self.tile_loop.tile(*value)).0).sum()
         };
         let mut cost = store;
         let turned = Bytes(if operand.is_transposed() { bytes(false) } else { 0 });
