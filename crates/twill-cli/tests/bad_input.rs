@@ -312,7 +312,7 @@ fn a_machine_of_ones_own_works_by_its_path() {
 #[test]
 fn a_machine_that_lacks_what_tensor_memory_takes_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let like_b200 = |rest: &str| file(&folder, "machine.toml", &format!("name = \"own\"\nextends = \"b200\"\n{rest}"));
+    let like_b200 = |rest: &str| file(&folder, "machine.toml", format!("name = \"own\"\nextends = \"b200\"\n{rest}"));
     let no_loads = like_b200("[costs]\ntensor_load = false\n");
     unscheduled(
         &["examples/attention_forward.ttir", "--machine", &no_loads],
@@ -326,7 +326,7 @@ fn a_machine_that_lacks_what_tensor_memory_takes_says_so() {
     let narrow = like_b200("[memory]\ntensor_columns = { specified = 128, source = \"x\" }\n");
     let output = twill(&["schedule", "examples/swiglu.ttir", "--machine", &narrow]);
     assert_eq!(output.status.code(), Some(2));
-    assert_says(&stdout(&output), &["columns of tensor memory: at least 256 needed, 128 at hand, for gate, up"]);
+    assert!(stdout(&output).contains("columns of tensor memory: at least 256 needed, 128 at hand, for gate, up"));
 }
 
 // Graphs

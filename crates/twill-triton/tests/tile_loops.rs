@@ -205,7 +205,39 @@ fn a_product_of_rows_is_not_contracted_into_a_tile() {
 }
 
 #[test]
-fn a_dot_that_sums_over_the_rows_reads_all_sub_tiles() {
+fn what_goes_on_with_columns_is_shared_out_and_what_needs_whole_rows_is_not() {
+    let body = "
+      %x = tt.descriptor_load %a[%i, %c0] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>
+      %h = tt.dot %x, %w, %sum : tensor<128x64xf16> * tensor<64x64xf16> -> tensor<128x64xf32>
+      %t = tt.trans %x {order = array<i32: 1, 0>} : tensor<128x64xf16> -> tensor<64x128xf16>
+      %cc = arith.constant dense<0.0> : tensor<64x64xf32>
+      %o = tt.dot %t, %x, %cc : tensor<64x128xf16> * tensor<128x64xf16> -> tensor<64x64xf32>
+      %u = tt.trans %o {order = array<i32: 1, 0>} : tensor<64x64xf32> -> tensor<64x64xf32>
+      %e = arith.mulf %o, %u : tensor<64x64xf32>
+      %v = math.exp2 %u : tensor<64x64xf32>
+      %ptrs = tt.splat %p : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+      tt.store %ptrs, %e : tensor<64x64x!tt.ptr<f32>>
+      tt.store %ptrs, %v : tensor<64x64x!tt.ptr<f32>>";
+    let whole = only_loop("%sum = %zero", body, "%h : tensor<128x64xf32>");
+    insta::assert_snapshot!(sub_tile(&whole, 2).unwrap(), @r"
+    loop k, 128 rows in 2 sub-tiles
+      x.0          = load tma                     : 64x64xf16
+      x.1          = load tma                     : 64x64xf16
+      h.0          = dot x.0, w', h.0[-1]         : 64x64xf32
+      h.1          = dot x.1, w', h.1[-1]         : 64x64xf32
+      o.0          = dot {x.0, x.1}^T, {x.0, x.1} : 64x32xf32
+      o.1          = dot {x.0, x.1}^T, {x.0, x.1} : 64x32xf32
+      e.multiply.0 = multiply o.0, {o.0, o.1}^T   : 64x32xf32
+      e.multiply.1 = multiply o.1, {o.0, o.1}^T   : 64x32xf32
+      v.exp2       = exp2 {o.0, o.1}^T            : 64x64xf32
+      e.store.0      store pointer e.multiply.0
+      e.store.1      store pointer e.multiply.1
+      v.store        store pointer v.exp2
+    ");
+}
+
+#[test]
+fn a_dot_that_sums_over_the_rows_reads_all_sub_tiles_and_is_shared_out() {
     let body = "
       %x = tt.descriptor_load %a[%i, %c0] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>
       %y = tt.dot %x, %w, %zero : tensor<128x64xf16> * tensor<64x64xf16> -> tensor<128x64xf32>
@@ -227,16 +259,18 @@ fn a_dot_that_sums_over_the_rows_reads_all_sub_tiles() {
       o.dot   = dot h^T, x          : 64x64xf32
       o.store   store pointer o.dot
     loop k, 128 rows in 2 sub-tiles
-      x.0     = load tma                     : 64x64xf16
-      x.1     = load tma                     : 64x64xf16
-      y.0     = dot x.0, w'                  : 64x64xf32
-      y.1     = dot x.1, w'                  : 64x64xf32
-      h.0     = convert y.0                  : 64x64xf16
-      h.1     = convert y.1                  : 64x64xf16
-      g.0     = dot h.0, w', g.0[-1]         : 64x64xf32
-      g.1     = dot h.1, w', g.1[-1]         : 64x64xf32
-      o.dot   = dot {h.0, h.1}^T, {x.0, x.1} : 64x64xf32
-      o.store   store pointer o.dot
+      x.0       = load tma                     : 64x64xf16
+      x.1       = load tma                     : 64x64xf16
+      y.0       = dot x.0, w'                  : 64x64xf32
+      y.1       = dot x.1, w'                  : 64x64xf32
+      h.0       = convert y.0                  : 64x64xf16
+      h.1       = convert y.1                  : 64x64xf16
+      g.0       = dot h.0, w', g.0[-1]         : 64x64xf32
+      g.1       = dot h.1, w', g.1[-1]         : 64x64xf32
+      o.dot.0   = dot {h.0, h.1}^T, {x.0, x.1} : 64x32xf32
+      o.dot.1   = dot {h.0, h.1}^T, {x.0, x.1} : 64x32xf32
+      o.store.0   store pointer o.dot.0
+      o.store.1   store pointer o.dot.1
     ");
     assert_eq!(sub_tile(&whole, 1).unwrap(), whole);
     let message = |result: Result<TileLoop, Error>| result.unwrap_err().to_string();
