@@ -37,11 +37,20 @@ pub(crate) struct ScheduleArguments {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Write to a file instead of standard output.
+    /// Instead of the schedule, write a question about it for another solver (docs/formats.md).
+    #[arg(long, value_enum, conflicts_with = "format")]
+    pub(crate) emit: Option<Emit>,
+    /// Of --emit: the initiation interval asked about [default: one cycle below the least].
+    #[arg(long, value_name = "CYCLES", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) interval: Option<i64>,
+    /// Of --emit: most stages [default: as many as the schedule has]. With --interval, nothing is searched.
+    #[arg(long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) stages: Option<u32>,
+    /// Write to a file instead of standard output, which is `-`.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write the schedule with a proof for every rejected interval into a new folder, for `twill check`.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "emit")]
     pub(crate) certificate: Option<PathBuf>,
     /// Columns of text output [default: the terminal's, or 100].
     #[arg(long)]
@@ -186,6 +195,12 @@ pub(crate) enum Format {
     Json,
     /// The pipelined program of each warp group.
     Pseudocode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// Whether there is a schedule at --interval, as SMT-LIB 2.
+    Smtlib2,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

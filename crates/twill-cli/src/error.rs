@@ -62,6 +62,14 @@ pub(crate) enum Error {
     Certificate { path: String, error: twill_check::CertificateError },
     #[error("{path}: the certificate and the schedule beside it do not agree: {why}")]
     Disagree { path: String, why: String },
+    #[error("{input}: a question is about one loop, and the kernel has {count}; choose with --loop, from 0")]
+    OneLoop { input: String, count: usize },
+    #[error("{input}: there is no schedule to ask about ({why}); give --interval and --stages")]
+    NothingToAsk { input: String, why: &'static str },
+    #[error("{input}: I = 1 is the least there can be, so there is no smaller one to ask about; give --interval")]
+    NothingBelow { input: String },
+    #[error("{input}: {error}")]
+    Formulation { input: String, error: twill_smtlib::FormulationError },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
 }

@@ -16,9 +16,9 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Writes to a file, or to standard output. A file appears whole or not at all.
+/// Writes to a file, or to standard output, which is also `-`. A file appears whole or not at all.
 pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), Error> {
-    let Some(path) = path else {
+    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         return match written {

@@ -11,6 +11,7 @@ mod lower;
 mod machine;
 mod progress;
 mod schedule;
+mod smtlib;
 
 use arguments::{Arguments, Command};
 use clap::Parser;

@@ -1,12 +1,13 @@
 //! `twill schedule`.
 
 use crate::Exit;
-use crate::arguments::{Color, Format, ScheduleArguments};
+use crate::arguments::{Color, Emit, Format, ScheduleArguments};
 use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
 use crate::input::{self, Posed};
 use crate::progress::{self, Ticker};
+use crate::smtlib;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,16 +20,10 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let started = Instant::now();
     let posed = input::problems(arguments)?;
     let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
-    let interrupt = progress::interrupt();
-    let options = SearchOptions {
-        budget: Budget {
-            time: arguments.time_limit.map(Duration::from_secs_f64),
-            work: arguments.work_limit,
-            interrupt: Some(interrupt),
-        },
-        largest_interval: arguments.max_interval.map(Cycles),
-        ..SearchOptions::default()
-    };
+    if arguments.emit == Some(Emit::Smtlib2) {
+        return smtlib::run(arguments, &posed, |one| solve(arguments, one, &search_options(arguments), reading));
+    }
+    let options = search_options(arguments);
     let mut reports = Vec::new();
     for one in &posed {
         reports.push(solve(arguments, one, &options, reading)?);
@@ -37,12 +32,28 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
         certify(folder, arguments, &posed, &reports, &options)?;
     }
     files::write(arguments.output.as_deref(), &render(arguments, &posed, &reports))?;
-    let exit = |report: &Report<_>| match report.outcome.status() {
+    Ok(reports.iter().map(exit).max().unwrap_or(Exit::Done))
+}
+
+fn search_options(arguments: &ScheduleArguments) -> SearchOptions {
+    let interrupt = progress::interrupt();
+    SearchOptions {
+        budget: Budget {
+            time: arguments.time_limit.map(Duration::from_secs_f64),
+            work: arguments.work_limit,
+            interrupt: Some(interrupt),
+        },
+        largest_interval: arguments.max_interval.map(Cycles),
+        ..SearchOptions::default()
+    }
+}
+
+pub(crate) fn exit(report: &Report<Verified<Schedule>>) -> Exit {
+    match report.outcome.status() {
         Status::Optimal => Exit::Done,
         Status::Infeasible => Exit::Infeasible,
         Status::Feasible | Status::Unknown => Exit::Stopped,
-    };
-    Ok(reports.iter().map(exit).max().unwrap_or(Exit::Done))
+    }
 }
 
 /// Writes what proves each report, and lets no proof out that does not survive its check.

@@ -1,0 +1,79 @@
+//! `twill schedule --emit smtlib2`: a question about the answer, for another solver.
+
+use crate::Exit;
+use crate::arguments::ScheduleArguments;
+use crate::error::Error;
+use crate::files;
+use crate::input::Posed;
+use crate::schedule::exit;
+use twill_check::Verified;
+use twill_graph::{Cycles, Outcome, Problem, Report, Schedule};
+use twill_smtlib::{Answer, Question};
+
+type Found = Report<Verified<Schedule>>;
+
+/// Writes whether there is a schedule at the interval asked for, or at one cycle less than the least
+/// that `search` finds. Searches only for what was not given.
+pub(crate) fn run(
+    arguments: &ScheduleArguments,
+    posed: &[Posed],
+    search: impl FnOnce(&Posed) -> Result<Found, Error>,
+) -> Result<Exit, Error> {
+    let input = || arguments.source.input.clone();
+    let [one] = posed else { return Err(Error::OneLoop { input: input(), count: posed.len() }) };
+    let (mut question, exit) = match (arguments.interval, arguments.stages) {
+        (Some(interval), Some(stages)) => (Question::new(Cycles(interval), stages), Exit::Done),
+        (interval, stages) => {
+            let report = search(one)?;
+            (about(&one.problem, &report, interval, stages, input)?, exit(&report))
+        }
+    };
+    if let Some(n) = one.normalisation {
+        question
+            .notes
+            .push(format!("costs: normalised to a sum of at most {}; all cycles are normalised ones", n.limit));
+    }
+    let text = twill_smtlib::formulation(&one.problem, &question)
+        .map_err(|error| Error::Formulation { input: input(), error })?;
+    files::write(arguments.output.as_deref(), &text)?;
+    Ok(exit)
+}
+
+/// The question that a search's report leads to, with the answer as far as the report has it.
+fn about(
+    problem: &Problem,
+    report: &Found,
+    interval: Option<i64>,
+    stages: Option<u32>,
+    input: impl Fn() -> String,
+) -> Result<Question, Error> {
+    let nothing = |why| Err(Error::NothingToAsk { input: input(), why });
+    let schedule = match &report.outcome {
+        Outcome::Optimal { schedule } | Outcome::Feasible { schedule } => schedule,
+        Outcome::Infeasible { .. } => return nothing("it is infeasible, proved"),
+        Outcome::Unknown { .. } => return nothing("the search was stopped"),
+    };
+    let interval = Cycles(interval.unwrap_or(schedule.interval.0 - 1));
+    if interval < Cycles(1) {
+        return Err(Error::NothingBelow { input: input() });
+    }
+    // Where the search looked at some numbers of stages only, its claim is about these.
+    let excluded = report.rejections.iter().find(|r| r.interval == interval);
+    let up_to = excluded.and_then(|r| r.stages);
+    let stages = stages.or(up_to).unwrap_or(schedule.stages());
+    let mut question = Question::new(interval, stages);
+    let any_stages = *problem.options()
+        == twill_graph::ModelOptions {
+            liveness: twill_graph::Liveness::Folded,
+            stage_window: twill_graph::StageWindow::Complete,
+            ..*problem.options()
+        };
+    question.answer = if interval == schedule.interval && stages == schedule.stages() {
+        Some(Answer::Sat)
+    } else if (any_stages && interval < report.lower_bound.interval) || (excluded.is_some() && up_to == Some(stages)) {
+        Some(Answer::Unsat)
+    } else {
+        None
+    };
+    Ok(question)
+}

@@ -1,0 +1,41 @@
+//! Every operation runs on exactly one group with enough warps. If there is a variable-latency
+//! group, it runs the variable-latency operations and nothing else; if there is an issue group, it
+//! runs every other operation that one warp issues, and none that four issue.
+
+use crate::model::Model;
+use crate::term::{Term, and, not, or};
+use twill_graph::{Group, GroupRole, Operation, Problem};
+
+/// Whether a group may run an operation.
+fn allowed(problem: &Problem, op: &Operation, group: Group) -> bool {
+    let has = |role| problem.groups().iter().any(|g| g.role == role);
+    let on = |role| group.role == role;
+    let memory = !has(GroupRole::VariableLatency) || op.variable_latency == on(GroupRole::VariableLatency);
+    let issue =
+        !has(GroupRole::Issue) || on(GroupRole::VariableLatency) || (op.issue_width == 1) == on(GroupRole::Issue);
+    group.warps >= op.issue_width && memory && issue
+}
+
+pub(super) fn write(m: &mut Model) {
+    m.script.comment(
+        "\nassignment: every operation v runs on exactly one warp group w that may run it, warp_v_w.\n\
+         apart_a_b: operations a and b run on different groups.",
+    );
+    let problem = m.problem;
+    for (v, op) in problem.graph().op_ids().zip(problem.graph().operations()) {
+        let row: Vec<Term> =
+            problem.group_ids().map(|w| m.script.declare(format!("warp_{}_{}", v.index(), w.index()))).collect();
+        let barred = row.iter().zip(problem.groups()).filter(|(_, g)| !allowed(problem, op, **g)).map(|(t, _)| not(t));
+        let mut terms: Vec<Term> = [or(row.iter().cloned())].into_iter().chain(barred).collect();
+        for (i, a) in row.iter().enumerate() {
+            terms.extend(row[..i].iter().map(|b| or([not(b), not(a)])));
+        }
+        m.script.assert(format!("assignment: {}", op.name), terms);
+    }
+    for b in problem.graph().op_ids() {
+        for a in problem.graph().op_ids().take(b.index()) {
+            let together = or(problem.group_ids().map(|w| and([m.warp(a, w), m.warp(b, w)])));
+            m.script.define(format!("apart_{}_{}", a.index(), b.index()), &not(&together));
+        }
+    }
+}
