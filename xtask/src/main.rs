@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 }
 
 /// Formatting, lints, documentation, Rust tests, then what needs Python: the kernels printed anew by
-/// Triton, and the cross-check against Z3.
+/// Triton, and the cross-checks against Z3.
 fn test() -> Result<(), String> {
     let root = root()?;
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
@@ -42,6 +42,7 @@ fn test() -> Result<(), String> {
     let twill = target(&root).join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill])?;
+    python(&["tests/cross_check/exported.py", "--count", "90", "--jobs", "2", "--twill", twill])?;
     for (count, seed, options, flags) in READINGS {
         let mut arguments = vec!["tests/cross_check/cross_check.py", "--jobs", "2", "--twill", twill];
         arguments.extend(["--count", count, "--seed", seed, "--options", options]);

@@ -37,13 +37,13 @@ pub(crate) struct ScheduleArguments {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Instead of the schedule, write a question about it for another solver (docs/formats.md).
+    /// Write a question about the schedule for another solver instead of the schedule (docs/formats.md).
     #[arg(long, value_enum, conflicts_with = "format")]
     pub(crate) emit: Option<Emit>,
     /// Of --emit: the initiation interval asked about [default: one cycle below the least].
     #[arg(long, value_name = "CYCLES", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) interval: Option<i64>,
-    /// Of --emit: most stages [default: as many as the schedule has]. With --interval, nothing is searched.
+    /// Of --emit: most stages [default: as many as the schedule has, one more at another interval]. With both, nothing is searched.
     #[arg(long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stages: Option<u32>,
     /// Write to a file instead of standard output, which is `-`.

@@ -7,7 +7,7 @@ use crate::files;
 use crate::input::Posed;
 use crate::schedule::exit;
 use twill_check::Verified;
-use twill_graph::{Cycles, Outcome, Problem, Report, Schedule};
+use twill_graph::{Cycles, Liveness, Outcome, Problem, Report, Schedule, StageWindow};
 use twill_smtlib::{Answer, Question};
 
 type Found = Report<Verified<Schedule>>;
@@ -60,14 +60,12 @@ fn about(
     // Where the search looked at some numbers of stages only, its claim is about these.
     let excluded = report.rejections.iter().find(|r| r.interval == interval);
     let up_to = excluded.and_then(|r| r.stages);
-    let stages = stages.or(up_to).unwrap_or(schedule.stages());
+    // At another interval a schedule may well take a stage more.
+    let usual = schedule.stages().saturating_add(u32::from(interval != schedule.interval));
+    let stages = stages.or(up_to).unwrap_or(usual);
     let mut question = Question::new(interval, stages);
-    let any_stages = *problem.options()
-        == twill_graph::ModelOptions {
-            liveness: twill_graph::Liveness::Folded,
-            stage_window: twill_graph::StageWindow::Complete,
-            ..*problem.options()
-        };
+    let options = problem.options();
+    let any_stages = options.liveness == Liveness::Folded && options.stage_window == StageWindow::Complete;
     question.answer = if interval == schedule.interval && stages == schedule.stages() {
         Some(Answer::Sat)
     } else if (any_stages && interval < report.lower_bound.interval) || (excluded.is_some() && up_to == Some(stages)) {
