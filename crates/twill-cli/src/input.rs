@@ -19,6 +19,8 @@ pub(crate) struct Posed {
     pub(crate) problem: Problem,
     /// What normalising the costs cost, if it was asked for.
     pub(crate) normalisation: Option<NormalisationEntry>,
+    /// The loop before it was unrolled, if it was: its schedule is one of the unrolled loop.
+    pub(crate) rolled: Option<Problem>,
 }
 
 /// A loop graph with the machine it is for, and the tile loop that it comes from, if any.
@@ -119,7 +121,6 @@ fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resource
     if let Some(groups) = arguments.compute_groups {
         resources.compute_groups.maximum = groups;
     }
-    let graph = graph.unrolled(arguments.unroll).map_err(|error| Error::Unroll { input: input(), error })?;
     let (graph, normalisation) = match arguments.normalise {
         0 => (graph, None),
         limit => {
@@ -128,9 +129,15 @@ fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resource
             (n.graph, Some(NormalisationEntry { limit, error: n.error, distortion: n.distortion }))
         }
     };
-    let problem = Problem::new(graph, resources, model(&arguments.model))
-        .map_err(|error| Error::Problem { input: input(), error })?;
-    Ok(Posed { problem, normalisation })
+    let pose = |graph| {
+        Problem::new(graph, resources.clone(), model(&arguments.model))
+            .map_err(|error| Error::Problem { input: input(), error })
+    };
+    if arguments.unroll == 1 {
+        return Ok(Posed { problem: pose(graph)?, normalisation, rolled: None });
+    }
+    let unrolled = graph.unrolled(arguments.unroll).map_err(|error| Error::Unroll { input: input(), error })?;
+    Ok(Posed { problem: pose(unrolled)?, normalisation, rolled: Some(pose(graph)?) })
 }
 
 fn model(arguments: &ModelArguments) -> ModelOptions {

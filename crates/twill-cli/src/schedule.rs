@@ -85,7 +85,12 @@ fn solve(
     reading: f64,
 ) -> Result<Report<Verified<Schedule>>, Error> {
     let mut ticker = Ticker::new(arguments.quiet);
-    let report = twill_exact::schedule(&posed.problem, options, &mut |p| ticker.tell(&p));
+    let seed = posed.rolled.as_ref().and_then(|rolled| {
+        let report = twill_exact::schedule(rolled, options, &mut |p| ticker.tell(&p));
+        report.outcome.schedule().map(|s| s.unrolled(arguments.unroll))
+    });
+    let options = SearchOptions { seed, ..options.clone() };
+    let report = twill_exact::schedule(&posed.problem, &options, &mut |p| ticker.tell(&p));
     drop(ticker);
     let started = Instant::now();
     let verify = |schedule| twill_check::verify(&posed.problem, schedule);

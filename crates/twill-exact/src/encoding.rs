@@ -176,6 +176,11 @@ impl<'p> Encoding<'p> {
         self.engine.at_least(self.length(), ORIGIN, -most)
     }
 
+    /// Literals that together say when an operation issues (bounded form).
+    pub(crate) fn issued_at(&mut self, op: OpId, cycle: i64) -> [Lit; 2] {
+        [self.engine.at_least(ORIGIN, issue(op), cycle), self.engine.at_least(issue(op), ORIGIN, -cycle)]
+    }
+
     /// The literal for `t_to − t_from ≥ least`.
     pub(crate) fn at_least(&mut self, from: Anchor, to: Anchor, least: i64) -> Lit {
         let node = |e: &Self, a| match a {

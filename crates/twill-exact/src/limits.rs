@@ -15,8 +15,8 @@ pub struct Budget {
     /// Wall-clock time for the whole search. Where it ends depends on the machine, so results that
     /// were stopped by it are not reproducible; those stopped by `work` are.
     pub time: Option<Duration>,
-    /// Units of work for the whole search (bounds asserted in the difference system; about a
-    /// million a second).
+    /// Units of work for the whole search (bounds asserted in the difference system, in large graphs
+    /// several for each; about a million a second).
     pub work: Option<u64>,
     /// Set from outside (Ctrl-C) to stop at the next opportunity.
     pub interrupt: Option<Arc<AtomicBool>>,

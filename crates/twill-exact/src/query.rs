@@ -6,7 +6,7 @@ use crate::limits::Meter;
 use crate::modulo;
 use crate::proof_log::Log;
 use twill_graph::proof::Proof;
-use twill_graph::{Cycles, Liveness, Problem, RejectionReason, StageWindow};
+use twill_graph::{Cycles, Liveness, Placement, Problem, RejectionReason, StageWindow};
 
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
@@ -60,6 +60,28 @@ pub(crate) fn ask<'p>(problem: &'p Problem, interval: i64, joint: bool, meter: &
     let stages = plan.last().and_then(|s| s.most());
     let reason = if joint { RejectionReason::Search { conflicts } } else { RejectionReason::Throughput { conflicts } };
     Verdict::Excluded { stages, reason }
+}
+
+/// The schedule with these issue cycles and groups, if it breaks no constraint.
+pub(crate) fn at<'p>(
+    problem: &'p Problem,
+    interval: i64,
+    placements: &[Placement],
+    meter: &Meter,
+) -> Option<Found<'p>> {
+    let operations = || problem.graph().op_ids().zip(placements);
+    let length = operations().map(|(op, p)| p.cycle + problem.graph().operation(op).span()).max()?;
+    let stages = Stages::AtMost(u32::try_from(length.div_ceil(Cycles(interval))).ok()?);
+    let mut encoding = Encoding::new(problem, Question { interval, stages, joint: true }, meter)?;
+    let mut placed = Vec::new();
+    for (op, p) in operations() {
+        placed.extend(encoding.issued_at(op, p.cycle.0));
+        placed.push(*encoding.assigned[op.index()].get(p.group.index())?);
+    }
+    match encoding.solve(&placed) {
+        Reply::Found(candidate) => Some(Found { encoding, candidate, fewest_stages: false }),
+        Reply::None | Reply::Stopped => None,
+    }
 }
 
 /// Proves that there is no schedule at an interval, with any number of stages; `None` when stopped, or when

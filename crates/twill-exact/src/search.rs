@@ -11,7 +11,7 @@ use crate::structure;
 use std::time::Instant;
 use twill_graph::{
     Cycles, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase,
-    Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
+    Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
 };
 
 /// How to search.
@@ -24,16 +24,21 @@ pub struct SearchOptions {
     /// Work units for each secondary objective (about a million a second). What is not proved by
     /// then is reported as not proved.
     pub objective_work: Option<u64>,
+    /// A schedule to start from, as interval and placements; passed over if it breaks a constraint.
+    pub seed: Option<(Cycles, Vec<Placement>)>,
 }
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        SearchOptions { budget: Budget::default(), largest_interval: None, objective_work: Some(5_000_000) }
+        SearchOptions { budget: Budget::default(), largest_interval: None, objective_work: Some(5_000_000), seed: None }
     }
 }
 
 /// Work for the first attempt at an interval: a few hundredths of a second.
 const FIRST_WORK: u64 = 50_000;
+
+/// Work for the schedule without warps: a second or two.
+const MODULO_WORK: u64 = 2_000_000;
 
 /// Work for the second attempt at the lower bound: a few seconds.
 const BOUND_WORK: u64 = 4_000_000;
@@ -134,7 +139,8 @@ impl<'p> Search<'p, '_> {
         let limit = self.options.largest_interval.map_or_else(|| bounds::largest_interval(self.problem), |c| c.0);
         let limit = limit.max(1);
         let started = Instant::now();
-        let modulo = modulo::schedule(self.problem, limit, &self.meter);
+        // It is a bound and a measure; the answer does not hang on it.
+        let modulo = self.meter.within(MODULO_WORK, || modulo::schedule(self.problem, limit, &self.meter));
         self.phase("modulo schedule", started);
         match modulo {
             Modulo::Found { interval, shortest } => {
@@ -147,11 +153,14 @@ impl<'p> Search<'p, '_> {
             }
             Modulo::Stopped { bound } => {
                 self.raise_bound(bound);
-                return (self.stopped(), Vec::new());
+                if self.meter.stopped().is_some() {
+                    return (self.stopped(), Vec::new());
+                }
             }
             Modulo::Exhausted => return (self.exhausted(limit), Vec::new()),
         }
         let started = Instant::now();
+        self.take_seed();
         let settled = self.least_interval(limit);
         self.phase("joint schedule", started);
         let Some(found) = self.best.take() else {
@@ -168,6 +177,22 @@ impl<'p> Search<'p, '_> {
             Outcome::Feasible { schedule }
         };
         (outcome, objectives)
+    }
+
+    /// Starts from the schedule that was given, if it is one.
+    fn take_seed(&mut self) {
+        let Some((interval, placements)) = &self.options.seed else { return };
+        self.meter.allow(None);
+        if let Some(found) = query::at(self.problem, interval.0, placements, &self.meter) {
+            self.tell_found(&found);
+            self.best = Some(found);
+        }
+    }
+
+    fn tell_found(&mut self, found: &Found) {
+        let stages = objective::measure(&found.encoding, &found.candidate, ObjectiveLevel::Stages);
+        let interval = Cycles(found.encoding.question.interval);
+        (self.progress)(Progress::Found { interval, stages: u32::try_from(stages).unwrap_or(u32::MAX) });
     }
 
     /// Leaves the best schedule in `best`; `true` when nothing smaller exists (or nothing at all).
@@ -193,7 +218,8 @@ impl<'p> Search<'p, '_> {
     /// question gets a little work first; those that stay open are asked again with more, when the
     /// others are settled. So there is a schedule early, and the proof gets what time is left.
     fn bisect(&mut self, bottom: i64, limit: i64) -> bool {
-        let mut gap = Gap { excluded: bottom, open: bottom, found: None };
+        let found = self.best.as_ref().map(|found| found.encoding.question.interval);
+        let mut gap = Gap { excluded: bottom, open: bottom, found };
         let mut work = FIRST_WORK;
         let (mut interval, mut step) = (bottom, 1);
         while gap.found.is_none() && interval <= limit {
@@ -247,9 +273,7 @@ impl<'p> Search<'p, '_> {
         (self.progress)(Progress::Trying { interval: Cycles(interval) });
         match query::ask(self.problem, interval, true, &self.meter) {
             Verdict::Found(found) => {
-                let stages = objective::measure(&found.encoding, &found.candidate, ObjectiveLevel::Stages);
-                let stages = u32::try_from(stages).unwrap_or(u32::MAX);
-                (self.progress)(Progress::Found { interval: Cycles(interval), stages });
+                self.tell_found(&found);
                 self.best = Some(*found);
                 Some(true)
             }

@@ -1,6 +1,6 @@
 //! Unrolling: several iterations as one.
 
-use crate::{Dependence, GraphError, LoopGraph, OpId, Operation};
+use crate::{Cycles, Dependence, GraphError, LoopGraph, OpId, Operation, Placement, Schedule};
 
 impl LoopGraph {
     /// The loop whose iteration is `copies` iterations of this one. Operation `v` of copy `k` is named `v@k` and
@@ -34,6 +34,18 @@ impl LoopGraph {
         };
         let dependences = (0..i64::from(copies)).flat_map(of_copy).collect();
         LoopGraph::new(format!("{} × {copies}", self.name()), operations, dependences, self.reserved())
+    }
+}
+
+impl Schedule {
+    /// The same schedule of the loop unrolled `copies` times: interval, and where each operation goes. Copy `k`
+    /// issues `k` intervals later. Rings may need more room than before, for each copy of a load has its own.
+    pub fn unrolled(&self, copies: u32) -> (Cycles, Vec<Placement>) {
+        let placed = |k: u32| {
+            let shift = self.interval.0 * i64::from(k);
+            self.placements.iter().map(move |p| Placement { cycle: Cycles(p.cycle.0 + shift), ..*p })
+        };
+        (Cycles(self.interval.0 * i64::from(copies)), (0..copies).flat_map(placed).collect())
     }
 }
 

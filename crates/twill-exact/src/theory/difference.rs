@@ -76,6 +76,7 @@ pub(crate) struct DifferenceSystem {
     levels: Vec<(usize, usize)>,
     sources: Vec<(u32, i64)>,
     targets: Vec<(u32, i64)>,
+    effort: u64,
 }
 
 impl DifferenceSystem {
@@ -121,6 +122,7 @@ impl DifferenceSystem {
             levels: Vec::new(),
             sources: Vec::new(),
             targets: Vec::new(),
+            effort: 0,
         })
     }
 
@@ -161,6 +163,7 @@ impl DifferenceSystem {
         improvements: &mut Vec<Improvement>,
     ) -> Result<(), Vec<Lit>> {
         let Bound { from, to, least } = bound;
+        self.effort = 0;
         if self.least(from, to) >= least {
             return Ok(());
         }
@@ -190,6 +193,7 @@ impl DifferenceSystem {
                 targets.push((y as u32, path));
             }
         }
+        self.effort = (sources.len() * targets.len() + 2 * n) as u64;
         for &(x, first) in &sources {
             for &(y, second) in &targets {
                 if x == y {
@@ -210,6 +214,11 @@ impl DifferenceSystem {
         self.sources = sources;
         self.targets = targets;
         Ok(())
+    }
+
+    /// Pairs of nodes that the last bound made it look at.
+    pub(crate) fn effort(&self) -> u64 {
+        self.effort
     }
 
     /// Appends literals that together imply `x_to − x_from ≥ least`, taking the oldest reason that

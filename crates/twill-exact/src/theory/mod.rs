@@ -15,6 +15,9 @@ use std::rc::Rc;
 use sums::{Demand, SumId, Sums};
 use twill_graph::proof::Reason;
 
+/// Pairs of nodes to look at in one unit of work: those of small graphs.
+const UNIT: u64 = 1024;
+
 /// Literals with their bounds, and the bounds in force along the solver's trail.
 #[derive(Debug)]
 pub(crate) struct DifferenceTheory {
@@ -32,7 +35,7 @@ pub(crate) struct DifferenceTheory {
     explanation: Vec<Lit>,
     /// Literals that were last implied by a sum, not by a bound.
     by_sum: HashSet<Lit>,
-    /// Bounds asserted so far: the unit in which work is measured.
+    /// Bounds asserted so far, weighed by what they cost: the unit in which work is measured.
     work: Rc<Cell<u64>>,
     log: Log,
 }
@@ -82,9 +85,9 @@ impl DifferenceTheory {
             self.seen += 1;
             self.sums.count(literal);
             let Some(bound) = self.bound(literal) else { continue };
-            self.work.set(self.work.get() + 1);
             self.improvements.clear();
             let asserted = self.system.assert(bound, literal, &mut self.improvements);
+            self.work.set(self.work.get() + 1 + self.system.effort() / UNIT);
             if let Err(core) = asserted {
                 let clause = negated(core);
                 self.log.lemma(clause.iter().copied(), Reason::Difference);
