@@ -12,7 +12,7 @@
 //! order of time from the first issue (`unroll.rs` says how many copies suffice and why). So the
 //! ramp-up is seen as well as the steady state, wrap-around needs no modular arithmetic, and the
 //! cost depends on the number of operations and copies, not on cycle counts. Each constraint has
-//! one file, named as in `docs/model.md`.
+//! one file, named as in `docs/model.md`. [`verify_modulo`] replays schedules without warps.
 //!
 //! # What is proved
 //!
@@ -69,6 +69,7 @@ mod exclusive;
 mod handoff;
 mod holders;
 mod lives;
+mod modulo;
 mod placed;
 mod registers;
 mod rejected;
@@ -84,6 +85,7 @@ mod violation;
 pub use certificate::{CertificateError, Evidence, verify_certificate};
 pub use constraint::Constraint;
 pub use holders::{Held, Holder, Holders, Moment};
+pub use modulo::verify_modulo;
 pub use rejected::Rejected;
 pub use verified::{Verified, verify};
 pub use violation::Violation;

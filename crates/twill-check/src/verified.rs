@@ -1,4 +1,4 @@
-//! The seal: [`Verified`], and [`verify`], which alone can put it on.
+//! The seal: [`Verified`], which only a replay puts on; and [`verify`], the replay of schedules with warps.
 
 use crate::placed::Placed;
 use crate::rejected::{Rejected, Violations};
@@ -9,11 +9,16 @@ use crate::{
 use std::ops::Deref;
 use twill_graph::{Problem, Schedule};
 
-/// Something that was replayed and holds. Only [`verify`] makes one.
+/// Something that was replayed and holds. Only [`verify`] and [`verify_modulo`](crate::verify_modulo) make one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified<T>(T);
 
 impl<T> Verified<T> {
+    /// For what this crate has replayed.
+    pub(crate) fn seal(value: T) -> Verified<T> {
+        Verified(value)
+    }
+
     /// Breaks the seal.
     pub fn into_inner(self) -> T {
         self.0
@@ -28,8 +33,8 @@ impl<T> Deref for Verified<T> {
     }
 }
 
-impl AsRef<Schedule> for Verified<Schedule> {
-    fn as_ref(&self) -> &Schedule {
+impl<T> AsRef<T> for Verified<T> {
+    fn as_ref(&self) -> &T {
         &self.0
     }
 }

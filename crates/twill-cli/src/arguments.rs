@@ -15,6 +15,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Find the optimal schedule of a kernel's loop, with its proof.
     Schedule(ScheduleArguments),
+    /// Find the least initiation interval of a large loop without warps, with its proof.
+    Modulo(ModuloArguments),
     /// Show what a kernel's loop becomes before it is scheduled: sub-tiles, or the graph with its costs.
     Lower(LowerArguments),
     /// Replay a schedule from its JSON, or check a certificate of its optimality, independently of the solver.
@@ -81,6 +83,47 @@ pub(crate) struct ScheduleArguments {
     /// Say nothing of progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 proven optimal, 1 error, 2 infeasible (proved), 3 stopped by a budget with the best known and its bound."
+)]
+pub(crate) struct ModuloArguments {
+    /// The loop in GraphML, as HatScheT has it.
+    pub(crate) graph: PathBuf,
+    /// Its resource model in XML [default: GRAPH_RM.xml beside GRAPH.graphml].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resources: Option<PathBuf>,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = ModuloFormat::Text)]
+    pub(crate) format: ModuloFormat,
+    /// Write to a file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Columns of text output [default: the terminal's, or 100].
+    #[arg(long)]
+    pub(crate) width: Option<usize>,
+    /// Colour in text output.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Stop after so many seconds with the best known.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) time_limit: Option<f64>,
+    /// Stop after so many units of work (a few million a second; reproducible).
+    #[arg(long, value_name = "UNITS")]
+    pub(crate) work_limit: Option<u64>,
+    /// Say nothing of progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModuloFormat {
+    /// The interval, its bound, and how full the resources are.
+    Text,
+    /// The start of each operation, with bound and excluded intervals.
+    Json,
 }
 
 /// What is looked at, and how it is brought into shape.

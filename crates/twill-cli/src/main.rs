@@ -9,6 +9,7 @@ mod input;
 mod kernels;
 mod lower;
 mod machine;
+mod modulo;
 mod progress;
 mod schedule;
 mod smtlib;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     };
     let result = match &arguments.command {
         Command::Schedule(a) => schedule::run(a),
+        Command::Modulo(a) => modulo::run(a),
         Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),
         Command::Kernels(a) => kernels::run(a),

@@ -120,7 +120,8 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
             json + "\n"
         }
         Format::Text => {
-            let options = twill_report::TextOptions { width: width(arguments), color: color(arguments) };
+            let output = arguments.output.as_deref();
+            let options = twill_report::TextOptions { width: width(arguments.width, output), color: color(arguments.color, output) };
             let one = |(p, r): (&Posed, _)| {
                 let note = p.normalisation.map_or(String::new(), |n| {
                     let percent = (n.distortion - 1.0) * 100.0;
@@ -143,25 +144,27 @@ fn pseudocode(arguments: &ScheduleArguments, posed: &Posed, report: &Report<Veri
         Some(schedule) => twill_emit::pseudocode(&posed.problem, schedule),
         // There is no program: say why instead.
         None => {
-            let options = twill_report::TextOptions { width: width(arguments), color: false };
+            let options = twill_report::TextOptions { width: width(arguments.width, arguments.output.as_deref()), color: false };
             let why = twill_report::text(&posed.problem, report, options);
             why.lines().map(|l| format!("# {l}").trim_end().to_owned() + "\n").collect()
         }
     }
 }
 
-fn width(arguments: &ScheduleArguments) -> usize {
+/// Columns of text output.
+pub(crate) fn width(asked: Option<usize>, output: Option<&Path>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(w, _)| usize::from(w.0));
-    arguments.width.or_else(|| terminal().filter(|_| arguments.output.is_none())).unwrap_or(100)
+    asked.or_else(|| terminal().filter(|_| output.is_none())).unwrap_or(100)
 }
 
-fn color(arguments: &ScheduleArguments) -> bool {
-    match arguments.color {
+/// Whether text output is in colour.
+pub(crate) fn color(asked: Color, output: Option<&Path>) -> bool {
+    match asked {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => {
             let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-            arguments.output.is_none() && std::io::stdout().is_terminal() && !asked_not_to
+            output.is_none() && std::io::stdout().is_terminal() && !asked_not_to
         }
     }
 }

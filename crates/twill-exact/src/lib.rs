@@ -31,6 +31,7 @@ mod objective;
 mod proof_log;
 mod query;
 mod search;
+mod sparse;
 mod structure;
 mod theory;
 
@@ -38,3 +39,4 @@ pub use certify::{CertifyError, certify};
 pub use limits::Budget;
 pub use normalise::{NormaliseError, Normalised, normalise};
 pub use search::{Progress, SearchOptions, schedule};
+pub use sparse::modulo_schedule;

@@ -16,6 +16,7 @@ pub mod builtin;
 pub mod format;
 mod graph;
 mod ids;
+mod modulo;
 mod options;
 mod outcome;
 mod problem;
@@ -27,6 +28,7 @@ mod unroll;
 
 pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reservation, Reserved, Source, Storage};
 pub use ids::{DependenceId, GroupId, OpId, UnitId};
+pub use modulo::{IssueTimes, ModuloDependence, ModuloError, ModuloOperation, ModuloProblem, ModuloResource};
 pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow};
 pub use outcome::{
     LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection,

@@ -7,6 +7,7 @@
 mod headline;
 mod ink;
 mod liveness;
+mod modulo;
 mod operations;
 mod search;
 mod steady;
@@ -20,6 +21,8 @@ mod words;
 mod fixtures;
 #[cfg(test)]
 mod tests;
+
+pub use modulo::modulo_text;
 
 use ink::Page;
 use twill_check::Verified;

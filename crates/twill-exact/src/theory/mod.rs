@@ -12,7 +12,8 @@ use difference::Improvement;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
-use sums::{Demand, SumId, Sums};
+pub(crate) use sums::{Demand, Sums};
+use sums::SumId;
 use twill_graph::proof::Reason;
 
 /// Pairs of nodes to look at in one unit of work: those of small graphs.

@@ -1,5 +1,5 @@
 //! Text formats: loop graphs and schedules as JSON, versioned, with published JSON Schemas
-//! (`docs/schema/`).
+//! (`docs/schema/`); and loops of HatScheT in GraphML, which are only read ([`read_graphml`]).
 //!
 //! ```
 //! let text = r#"{
@@ -17,15 +17,19 @@
 
 mod certificate;
 mod graph;
+mod graphml;
+mod modulo;
 mod schedule;
 
 pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
 pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};
+pub use graphml::{NamedText, read_graphml};
+pub use modulo::ModuloFile;
 pub use schedule::{
     ChannelEntry, GroupEntry, NormalisationEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile,
 };
 
-use crate::{GraphError, ProblemError};
+use crate::{GraphError, ModuloError, ProblemError};
 use thiserror::Error;
 
 /// Version of both formats; files of another version are refused.
@@ -85,6 +89,14 @@ pub enum FormatError {
         file: String,
         /// What is wrong.
         error: ProblemError,
+    },
+    /// A loop without warps is not well formed.
+    #[error("{file}: {error}")]
+    Modulo {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: ModuloError,
     },
     /// A schedule file without a schedule, or with an incomplete one.
     #[error("{file}: {why}")]

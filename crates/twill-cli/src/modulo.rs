@@ -1,0 +1,60 @@
+//! `twill modulo`: the least initiation interval of a loop without warps.
+
+use crate::Exit;
+use crate::arguments::{ModuloArguments, ModuloFormat};
+use crate::error::Error;
+use crate::files;
+use crate::progress::{self, Ticker};
+use crate::schedule::{color, width};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use twill_exact::Budget;
+use twill_graph::format::{ModuloFile, NamedText, read_graphml};
+use twill_graph::{Phase, Status};
+
+pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
+    let started = Instant::now();
+    let model = arguments.resources.clone().unwrap_or_else(|| beside(&arguments.graph));
+    let (graph_file, model_file) = (arguments.graph.display().to_string(), model.display().to_string());
+    let (graph, model) = (files::read(&arguments.graph)?, files::read(&model)?);
+    let problem = read_graphml(
+        NamedText { file: &graph_file, text: &graph },
+        NamedText { file: &model_file, text: &model },
+    )?;
+    let reading = Phase { name: "reading".into(), seconds: started.elapsed().as_secs_f64() };
+    let budget = Budget {
+        time: arguments.time_limit.map(Duration::from_secs_f64),
+        work: arguments.work_limit,
+        interrupt: Some(progress::interrupt()),
+    };
+    let mut ticker = Ticker::new(arguments.quiet);
+    let report = twill_exact::modulo_schedule(&problem, &budget, &mut |p| ticker.tell(&p));
+    drop(ticker);
+    let started = Instant::now();
+    let verify = |schedule| twill_check::verify_modulo(&problem, schedule);
+    let mut report = report.try_map(verify).map_err(|error| Error::Defect { input: graph_file.clone(), error })?;
+    report.phases.insert(0, reading);
+    report.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    let text = match arguments.format {
+        ModuloFormat::Json => ModuloFile::new(&problem, &report).to_json() + "\n",
+        ModuloFormat::Text => {
+            let output = arguments.output.as_deref();
+            let options =
+                twill_report::TextOptions { width: width(arguments.width, output), color: color(arguments.color, output) };
+            twill_report::modulo_text(&problem, &report, options)
+        }
+    };
+    files::write(arguments.output.as_deref(), &text)?;
+    Ok(match report.outcome.status() {
+        Status::Optimal => Exit::Done,
+        Status::Infeasible => Exit::Infeasible,
+        Status::Feasible | Status::Unknown => Exit::Stopped,
+    })
+}
+
+/// `graph1.graphml` → `graph1_RM.xml`, as HatScheT names them.
+fn beside(graph: &std::path::Path) -> PathBuf {
+    let mut name = graph.file_stem().unwrap_or_default().to_owned();
+    name.push("_RM.xml");
+    graph.with_file_name(name)
+}
