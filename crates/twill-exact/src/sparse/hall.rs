@@ -34,14 +34,13 @@ impl Matching {
 
     /// Literals that hold and leave no matching, if there is none.
     pub(crate) fn conflict(&mut self, domains: &[Domain], value: &impl Fn(Lit) -> Option<bool>) -> Option<Vec<Lit>> {
-        let interval = self.rows.len() as i64;
         for k in 0..self.holds.len() {
             let row = self.at[k];
             if row == NOWHERE {
                 continue;
             }
             let Hold { class, offset } = self.holds[k];
-            let literal = domains[class].slot(row as i64 - offset.rem_euclid(interval));
+            let literal = domains[class].slot(row as i64 - offset);
             if literal.is_none_or(|l| value(l) == Some(false)) {
                 self.at[k] = NOWHERE;
                 self.rows[row].retain(|&other| other != k);

@@ -8,7 +8,7 @@ use super::reduce::{self, Class, Reduced};
 use super::theory::SlotTheory;
 use crate::limits::{Meter, SolverCallbacks};
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
-use twill_graph::UnitId;
+use twill_graph::{OpId, UnitId};
 
 /// The answer.
 pub(crate) enum Verdict {
@@ -30,20 +30,31 @@ pub(crate) struct Slots {
     pub(crate) free: Vec<usize>,
 }
 
-/// Most literals of an encoding: about a gigabyte.
-const LARGEST: i64 = 4_000_000;
+/// Largest encoding, which takes about a gigabyte.
+const LARGEST: i64 = 8_000_000;
 
 /// Asks for a schedule at `interval`, which must not be below the recurrence bound.
 pub(crate) fn ask(net: &Net, interval: i64, meter: &Meter) -> Verdict {
     let Ok(potentials) = net.potentials(interval) else { return Verdict::Excluded { conflicts: 0 } };
-    let reduced = reduce::reduce(net, interval, &potentials);
-    let literals = |c: &Class| (c.largest - c.least).saturating_add((c.largest - c.least).min(interval)).saturating_mul(2);
-    let size = reduced.classes.iter().map(literals).fold(0, i64::saturating_add);
-    let clauses = reduced.bounds.iter().map(|b| reduced.classes[b.1].largest - reduced.classes[b.1].least);
-    if size > LARGEST || clauses.fold(0, i64::saturating_add) > 4 * LARGEST {
+    let reduced = match reduce::reduce(net, interval, &potentials, meter) {
+        Ok(reduced) => reduced,
+        Err(verdict) => return verdict,
+    };
+    if size(net, interval, &reduced) > LARGEST {
         return Verdict::TooLarge;
     }
     Encoding::new(net, interval, reduced, meter).solve()
+}
+
+/// Literals, binary clauses and entries of the reservation table, roughly.
+fn size(net: &Net, interval: i64, reduced: &Reduced) -> i64 {
+    let width = |class: &Class| class.largest - class.least + 1;
+    let times = reduced.classes.iter().map(|c| width(c).saturating_mul(3));
+    let clauses = reduced.bounds.iter().map(|b| width(&reduced.classes[b.0]));
+    let members = reduced.classes.iter().flat_map(|c| c.members.iter().map(move |&(v, _)| (v, width(c).min(interval))));
+    let holds = members.map(|(v, width)| width.saturating_mul(net.problem.resource_of(OpId::new(v)).blocking.into()));
+    let rows = if reduced.classes.is_empty() { 0 } else { interval };
+    times.chain(clauses).chain(holds).fold(rows, i64::saturating_add)
 }
 
 struct Encoding {
@@ -91,26 +102,18 @@ impl Encoding {
             width => (0..=width.min(interval - 1)).map(|_| self.fresh()).collect(),
         };
         let domain = Domain::new(interval, least, self.truth, order, slots);
-        let mut ways: Vec<Vec<Lit>> = Vec::new();
-        for time in least..=largest {
+        // The times that make each slot: one, unless the slot comes again within the window.
+        let mut ways: Vec<Vec<Lit>> = domain.slots().map(|(_, slot)| vec![!slot]).collect();
+        for (time, way) in (least..=largest).zip((0..ways.len()).cycle()) {
+            let slot = !ways[way][0];
             let (from, after) = (domain.at_least(time), domain.at_least(time + 1));
-            let Some(slot) = domain.slot(time) else { continue };
-            // t = time makes the slot, and the slot makes t = time unless it comes again.
             self.clause(&[!from, after, slot]);
-            let exactly = match largest - least < interval {
-                true => slot,
-                false => self.fresh(),
-            };
+            let exactly = if largest - least < interval { slot } else { self.fresh() };
             self.clause(&[!exactly, from]);
             self.clause(&[!exactly, !after]);
-            let at = ((time - least) % interval) as usize;
-            ways.resize(ways.len().max(at + 1), vec![!slot]);
-            ways[at][0] = !slot;
-            ways[at].push(exactly);
+            ways[way].push(exactly);
         }
-        for way in ways {
-            self.clause(&way);
-        }
+        ways.iter().for_each(|way| self.clause(way));
         self.theory.domains.push(domain);
     }
 
@@ -137,34 +140,34 @@ impl Encoding {
             if holds.len() <= limit as usize {
                 continue;
             }
-            for row in 0..interval {
-                self.add_row(&holds, row, limit.into());
+            let mut rows: Vec<Vec<Lit>> = vec![Vec::new(); interval as usize];
+            for Hold { class, offset } in &holds {
+                for (slot, literal) in self.theory.domains[*class].slots() {
+                    rows[(slot + offset).rem_euclid(interval) as usize].push(literal);
+                }
             }
+            rows.into_iter().for_each(|row| self.add_row(row, limit.into()));
             self.theory.matchings.push(Matching::new(holds, limit as usize, interval as usize, meter.counter()));
         }
     }
 
-    fn add_row(&mut self, holds: &[Hold], row: i64, limit: u64) {
+    /// At most `limit` of these literals, which may repeat.
+    fn add_row(&mut self, mut row: Vec<Lit>, limit: u64) {
+        let truth = self.truth;
+        row.sort_unstable();
         let mut terms: Vec<(Lit, u64)> = Vec::new();
-        let mut fixed = 0;
-        for hold in holds {
-            match self.theory.domains[hold.class].slot(row - hold.offset) {
-                Some(literal) if literal == self.truth => fixed += 1,
-                Some(literal) => match terms.iter_mut().find(|t| t.0 == literal) {
-                    Some(term) => term.1 += 1,
-                    None => terms.push((literal, 1)),
-                },
-                None => {}
-            }
+        for same in row.chunk_by(|a, b| a == b) {
+            terms.push((same[0], same.len() as u64));
         }
-        let Some(limit) = u64::checked_sub(limit, fixed) else {
-            self.clause(&[!self.truth]);
+        let fixed: u64 = terms.iter().filter(|t| t.0 == truth).map(|t| t.1).sum();
+        let Some(limit) = limit.checked_sub(fixed) else {
+            self.clause(&[!truth]);
             return;
         };
-        for &(literal, _) in terms.iter().filter(|t| t.1 > limit) {
+        for &(literal, _) in terms.iter().filter(|t| t.0 != truth && t.1 > limit) {
             self.clause(&[!literal]);
         }
-        terms.retain(|t| t.1 <= limit);
+        terms.retain(|t| t.0 != truth && t.1 <= limit);
         if terms.iter().map(|t| t.1).sum::<u64>() > limit {
             self.theory.sums.add(terms, limit);
         }

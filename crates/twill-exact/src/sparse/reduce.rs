@@ -6,8 +6,11 @@
 //! of them are longest paths between limited ones.
 
 use super::net::{Net, length};
+use super::query::Verdict;
+use crate::limits::Meter;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use twill_graph::OpId;
 
 /// Limited operations that keep fixed distances from each other.
 pub(crate) struct Class {
@@ -27,30 +30,33 @@ pub(crate) struct Reduced {
     pub(crate) free: Vec<usize>,
 }
 
+/// Most limited operations of a component: their paths then take a gigabyte.
+const LARGEST: usize = 10_000;
+
 /// Reduces the loop at an interval at which no cycle is too long; `potentials` are its longest paths.
-pub(crate) fn reduce(net: &Net, interval: i64, potentials: &[i64]) -> Reduced {
+pub(crate) fn reduce(net: &Net, interval: i64, potentials: &[i64], meter: &Meter) -> Result<Reduced, Verdict> {
     let mut reduced = Reduced { classes: Vec::new(), bounds: Vec::new(), free: Vec::new() };
-    let is_limited = |v: usize| {
-        let resource = &net.problem.resources()[net.problem.operations()[v].resource.index()];
-        resource.limit.is_some().then_some(resource.blocking)
-    };
+    let resource = |v: usize| net.problem.resource_of(OpId::new(v));
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
     for (component, members) in net.components.iter().enumerate() {
-        let limited: Vec<usize> = members.iter().copied().filter(|&v| is_limited(v).is_some()).collect();
+        let limited: Vec<usize> = members.iter().copied().filter(|&v| resource(v).limit.is_some()).collect();
         match limited.as_slice() {
             [] => {}
-            [one] if is_limited(*one) == Some(1) => reduced.free.push(*one),
+            [one] if resource(*one).blocking == 1 => reduced.free.push(*one),
             _ => groups.push((component, limited)),
         }
     }
     // Of the first component the pivot's slot may be chosen: all others turn with it.
     groups.sort_by_key(|(_, limited)| Reverse(limited.len()));
-    for (at, (component, limited)) in groups.into_iter().enumerate() {
-        let paths = longest_paths(net, component, interval, potentials, &limited);
-        let room = if at == 0 { 0 } else { interval - 1 };
-        add_component(&mut reduced, &limited, &paths, room);
+    if groups.first().is_some_and(|(_, limited)| limited.len() > LARGEST) {
+        return Err(Verdict::TooLarge);
     }
-    reduced
+    for (at, (component, limited)) in groups.into_iter().enumerate() {
+        let paths = longest_paths(net, component, interval, potentials, &limited, meter)?;
+        let room = if at == 0 { 0 } else { interval - 1 };
+        add_component(&mut reduced, &limited, &paths, room, meter)?;
+    }
+    Ok(reduced)
 }
 
 /// Longest paths between the limited operations of a component (Dijkstra on what the potentials leave).
@@ -60,9 +66,13 @@ fn longest_paths(
     interval: i64,
     potentials: &[i64],
     limited: &[usize],
-) -> Vec<Vec<i64>> {
+    meter: &Meter,
+) -> Result<Vec<Vec<i64>>, Verdict> {
     let mut short = vec![i64::MAX; potentials.len()];
     let from = |&source: &usize| {
+        if meter.stopped().is_some() {
+            return Err(Verdict::Stopped);
+        }
         net.components[component].iter().for_each(|&v| short[v] = i64::MAX);
         let mut heap = BinaryHeap::from([(Reverse(0), source)]);
         short[source] = 0;
@@ -79,12 +89,18 @@ fn longest_paths(
                 }
             }
         }
-        limited.iter().map(|&v| potentials[v] - potentials[source] - short[v]).collect()
+        Ok(limited.iter().map(|&v| potentials[v] - potentials[source] - short[v]).collect())
     };
     limited.iter().map(from).collect()
 }
 
-fn add_component(reduced: &mut Reduced, limited: &[usize], paths: &[Vec<i64>], room: i64) {
+fn add_component(
+    reduced: &mut Reduced,
+    limited: &[usize],
+    paths: &[Vec<i64>],
+    room: i64,
+    meter: &Meter,
+) -> Result<(), Verdict> {
     // Paths that cancel out leave no choice: one class.
     let mut leaders: Vec<usize> = Vec::new();
     let mut classes: Vec<Vec<(usize, i64)>> = Vec::new();
@@ -98,7 +114,7 @@ fn add_component(reduced: &mut Reduced, limited: &[usize], paths: &[Vec<i64>], r
         }
     }
     let width = |u: usize| leaders.iter().map(|&v| -(paths[u][v] + paths[v][u])).sum::<i64>();
-    let Some(&pivot) = leaders.iter().min_by_key(|&&u| width(u)) else { return };
+    let Some(&pivot) = leaders.iter().min_by_key(|&&u| width(u)) else { return Ok(()) };
     let first = reduced.classes.len();
     for (members, &v) in classes.into_iter().zip(&leaders) {
         let (least, largest) = (paths[pivot][v], room - paths[v][pivot]);
@@ -106,6 +122,9 @@ fn add_component(reduced: &mut Reduced, limited: &[usize], paths: &[Vec<i64>], r
         reduced.classes.push(Class { members, least, largest });
     }
     for (i, &u) in leaders.iter().enumerate() {
+        if meter.stopped().is_some() {
+            return Err(Verdict::Stopped);
+        }
         for (j, &v) in leaders.iter().enumerate().filter(|&(j, _)| j != i) {
             let distance = paths[u][v];
             let idle = reduced.classes[first + j].least - reduced.classes[first + i].largest >= distance;
@@ -115,4 +134,5 @@ fn add_component(reduced: &mut Reduced, limited: &[usize], paths: &[Vec<i64>], r
             }
         }
     }
+    Ok(())
 }
