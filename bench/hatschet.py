@@ -88,6 +88,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="core to run on (default: the last)")
     parser.add_argument("--only", metavar="PART", default="", help="loops whose path contains this")
     parser.add_argument("--rows", type=Path, metavar="CSV", help="where to keep the rows, instead of bench/results")
+    parser.add_argument("--revision", help="what was built, if not the checkout's HEAD")
     parser.add_argument("--keep", action="store_true", help="write bench/results/<date>-hatschet.md and keep the rows beside it")
     options = parser.parse_args()
     if not options.twill.is_file():
@@ -288,8 +289,9 @@ def report(options: argparse.Namespace, rows: list[dict]) -> str:
     lines = [
         f"# Least initiation intervals of the HatScheT loops, {datetime.date.today()}",
         "",
-        f"- processor: {processor()}, one core for each solver; limit {options.limit:g} s a loop and solver, wall clock",
-        f"- versions: {run([str(options.twill), '--version']).strip()} ({revision()}), OR-Tools {ortools_version},"
+        f"- processor: {processor()}, {os.cpu_count()} visible, one used; load at the end {os.getloadavg()[0]:.2f}; limit"
+        f" {options.limit:g} s a loop and solver, wall clock",
+        f"- versions: {run([str(options.twill), '--version']).strip()} ({options.revision or revision()}), OR-Tools {ortools_version},"
         f" Python {platform.python_version()}",
         "- ours: whole process, from files to replayed schedule, MII included. CP-SAT: one thread, from MII (given) up one by one, model building"
         " included, reading not. *All operations*: a time for every operation, slot and stage for limited ones. *Our"

@@ -17,10 +17,8 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
     let model = arguments.resources.clone().unwrap_or_else(|| beside(&arguments.graph));
     let (graph_file, model_file) = (arguments.graph.display().to_string(), model.display().to_string());
     let (graph, model) = (files::read(&arguments.graph)?, files::read(&model)?);
-    let problem = read_graphml(
-        NamedText { file: &graph_file, text: &graph },
-        NamedText { file: &model_file, text: &model },
-    )?;
+    let problem =
+        read_graphml(NamedText { file: &graph_file, text: &graph }, NamedText { file: &model_file, text: &model })?;
     let reading = Phase { name: "reading".into(), seconds: started.elapsed().as_secs_f64() };
     let budget = Budget {
         time: arguments.time_limit.map(Duration::from_secs_f64),
@@ -39,8 +37,10 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
         ModuloFormat::Json => ModuloFile::new(&problem, &report).to_json() + "\n",
         ModuloFormat::Text => {
             let output = arguments.output.as_deref();
-            let options =
-                twill_report::TextOptions { width: width(arguments.width, output), color: color(arguments.color, output) };
+            let options = twill_report::TextOptions {
+                width: width(arguments.width, output),
+                color: color(arguments.color, output),
+            };
             twill_report::modulo_text(&problem, &report, options)
         }
     };

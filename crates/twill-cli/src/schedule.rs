@@ -121,7 +121,10 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
         }
         Format::Text => {
             let output = arguments.output.as_deref();
-            let options = twill_report::TextOptions { width: width(arguments.width, output), color: color(arguments.color, output) };
+            let options = twill_report::TextOptions {
+                width: width(arguments.width, output),
+                color: color(arguments.color, output),
+            };
             let one = |(p, r): (&Posed, _)| {
                 let note = p.normalisation.map_or(String::new(), |n| {
                     let percent = (n.distortion - 1.0) * 100.0;
@@ -144,7 +147,8 @@ fn pseudocode(arguments: &ScheduleArguments, posed: &Posed, report: &Report<Veri
         Some(schedule) => twill_emit::pseudocode(&posed.problem, schedule),
         // There is no program: say why instead.
         None => {
-            let options = twill_report::TextOptions { width: width(arguments.width, arguments.output.as_deref()), color: false };
+            let options =
+                twill_report::TextOptions { width: width(arguments.width, arguments.output.as_deref()), color: false };
             let why = twill_report::text(&posed.problem, report, options);
             why.lines().map(|l| format!("# {l}").trim_end().to_owned() + "\n").collect()
         }

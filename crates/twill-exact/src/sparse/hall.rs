@@ -53,12 +53,7 @@ impl Matching {
     }
 
     /// Finds a row for `hold`, moving others; or the rows that it and those in them cannot leave.
-    fn place(
-        &mut self,
-        hold: usize,
-        domains: &[Domain],
-        value: &impl Fn(Lit) -> Option<bool>,
-    ) -> Option<Vec<bool>> {
+    fn place(&mut self, hold: usize, domains: &[Domain], value: &impl Fn(Lit) -> Option<bool>) -> Option<Vec<bool>> {
         let interval = self.rows.len() as i64;
         let mut by = vec![NOWHERE; self.rows.len()];
         let mut queue = vec![hold];

@@ -148,12 +148,7 @@ impl<'a> Xml<'a> {
     }
 
     /// The text of a node's or edge's `<data>` of a key.
-    fn required<'s>(
-        &self,
-        node: Node<'s, 'a>,
-        name: &str,
-        keys: &HashMap<&str, &str>,
-    ) -> Result<&'s str, FormatError> {
+    fn required<'s>(&self, node: Node<'s, 'a>, name: &str, keys: &HashMap<&str, &str>) -> Result<&'s str, FormatError> {
         let called = |key: &str| keys.get(key).copied().unwrap_or(key) == name;
         let mut data = node
             .children()
