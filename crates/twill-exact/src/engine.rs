@@ -2,7 +2,7 @@
 
 use crate::limits::{Meter, SolverCallbacks};
 use crate::proof_log::Log;
-use crate::theory::{Bound, DifferenceSystem, DifferenceTheory, NO_PATH, Node};
+use crate::theory::{Bound, DifferenceSystem, DifferenceTheory, NO_PATH, Node, Origin};
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
 use std::collections::{BTreeMap, HashMap};
 use twill_graph::proof::{Atom, Reason};
@@ -204,7 +204,7 @@ impl Engine {
         }
         let mut terms: Vec<(Lit, u64)> = merged.into_iter().collect();
         if conditions.is_empty() {
-            self.theory.sums.add(terms, limit, given, reason);
+            self.theory.sums.add(terms, limit, Some(Origin { given, reason }));
             return;
         }
         // While the conditions do not all hold, what they weigh leaves room for everything.
@@ -215,12 +215,12 @@ impl Engine {
         match self.solver.value_lvl_0(applies) {
             value if value == lbool::TRUE => {
                 given.push(applies);
-                self.theory.sums.add(terms, limit, given, reason);
+                self.theory.sums.add(terms, limit, Some(Origin { given, reason }));
             }
             value if value == lbool::FALSE => {}
             _ => {
                 terms.push((applies, total - limit));
-                self.theory.sums.add(terms, total, given, reason);
+                self.theory.sums.add(terms, total, Some(Origin { given, reason }));
             }
         }
     }

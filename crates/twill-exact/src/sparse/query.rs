@@ -7,6 +7,7 @@ use super::net::Net;
 use super::reduce::{self, Class, Reduced};
 use super::theory::SlotTheory;
 use crate::limits::{Meter, SolverCallbacks};
+use crate::proof_log::Log;
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
 use twill_graph::{OpId, UnitId};
 
@@ -66,7 +67,7 @@ struct Encoding {
 
 impl Encoding {
     fn new(net: &Net, interval: i64, reduced: Reduced, meter: &Meter) -> Encoding {
-        let callbacks = SolverCallbacks { meter: meter.clone(), conflicts: 0 };
+        let callbacks = SolverCallbacks { meter: meter.clone(), conflicts: 0, log: Log::default() };
         let mut solver = Solver::new(SolverOpts::default(), callbacks);
         let truth = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![truth]);
@@ -169,7 +170,7 @@ impl Encoding {
         }
         terms.retain(|t| t.0 != truth && t.1 <= limit);
         if terms.iter().map(|t| t.1).sum::<u64>() > limit {
-            self.theory.sums.add(terms, limit);
+            self.theory.sums.add(terms, limit, None);
         }
     }
 

@@ -43,7 +43,7 @@ impl SlotTheory {
         let mut implied = false;
         while let Some(demand) = self.sums.next(|literal| value(solver, literal)) {
             match demand {
-                Demand::Conflict(core) => return self.refuse(core, solver),
+                Demand::Conflict(_, core) => return self.refuse(core, solver),
                 Demand::Imply(literal) => {
                     implied = true;
                     if !solver.propagate(literal) {
@@ -106,7 +106,7 @@ impl Theory for SlotTheory {
     }
 
     fn explain_propagation(&mut self, literal: Lit) -> &[Lit] {
-        self.explanation = self.sums.reason(literal).map(<[Lit]>::to_vec).unwrap_or_default();
+        self.explanation = self.sums.reason(literal).map(|(_, reason)| reason.to_vec()).unwrap_or_default();
         &self.explanation
     }
 }

@@ -12,8 +12,8 @@ use difference::Improvement;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
-pub(crate) use sums::{Demand, Sums};
 use sums::SumId;
+pub(crate) use sums::{Demand, Origin, Sums};
 use twill_graph::proof::Reason;
 
 /// Pairs of nodes to look at in one unit of work: those of small graphs.
@@ -143,8 +143,10 @@ impl DifferenceTheory {
 
     /// Writes down what a sum says.
     fn log_sum(&self, sum: SumId, clause: &[Lit]) {
-        let (given, origin) = self.sums.origin(sum);
-        self.log.lemma(clause.iter().copied().chain(given.iter().map(|&l| !l)), origin);
+        if let Some(origin) = self.sums.origin(sum) {
+            let given = origin.given.iter().map(|&l| !l);
+            self.log.lemma(clause.iter().copied().chain(given), origin.reason);
+        }
     }
 
     /// Writes down why a literal holds for good: the solver never asks about those.

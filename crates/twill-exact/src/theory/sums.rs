@@ -9,13 +9,20 @@ use twill_graph::proof::Reason;
 struct Sum {
     terms: Vec<(Lit, u64)>,
     limit: u64,
-    /// Literals that it takes for granted.
-    given: Vec<Lit>,
-    /// Why it holds.
-    origin: Reason,
+    /// Where it comes from; nothing where no proof is written.
+    origin: Option<Origin>,
     /// Weight of the terms that are true.
     reached: u64,
     queued: bool,
+}
+
+/// Where a sum comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// Literals that it takes for granted.
+    pub(crate) given: Vec<Lit>,
+    /// Why it holds.
+    pub(crate) reason: Reason,
 }
 
 /// All sums of a solver.
@@ -43,8 +50,8 @@ pub(crate) enum Demand {
 }
 
 impl Sums {
-    /// Adds a sum none of whose literals is assigned yet; those that were already, and why it holds.
-    pub(crate) fn add(&mut self, mut terms: Vec<(Lit, u64)>, limit: u64, given: Vec<Lit>, origin: Reason) {
+    /// Adds a sum none of whose literals is assigned yet.
+    pub(crate) fn add(&mut self, mut terms: Vec<(Lit, u64)>, limit: u64, origin: Option<Origin>) {
         terms.sort_by_key(|&(literal, weight)| (std::cmp::Reverse(weight), literal));
         let id = self.sums.len() as u32;
         for &(literal, weight) in &terms {
@@ -54,7 +61,7 @@ impl Sums {
             }
             self.occurrences[index].push((id, weight));
         }
-        self.sums.push(Sum { terms, limit, given, origin, reached: 0, queued: false });
+        self.sums.push(Sum { terms, limit, origin, reached: 0, queued: false });
     }
 
     pub(crate) fn push_level(&mut self) {
@@ -120,10 +127,9 @@ impl Sums {
         self.reasons.get(&literal).map(|(id, reason)| (SumId(*id), reason.as_slice()))
     }
 
-    /// What a sum takes for granted, and why it holds.
-    pub(crate) fn origin(&self, sum: SumId) -> (&[Lit], Reason) {
-        let sum = &self.sums[sum.0 as usize];
-        (&sum.given, sum.origin)
+    /// Where a sum comes from.
+    pub(crate) fn origin(&self, sum: SumId) -> Option<&Origin> {
+        self.sums[sum.0 as usize].origin.as_ref()
     }
 }
 
@@ -192,7 +198,7 @@ mod tests {
     fn a_sum_excludes_what_no_longer_fits_and_says_why() {
         let [a, b, c, d] = [0, 1, 2, 3].map(literal);
         let mut sums = Sums::default();
-        sums.add(vec![(a, 4), (b, 3), (c, 2), (d, 1)], 6, Vec::new(), Reason::OverfullRings);
+        sums.add(vec![(a, 4), (b, 3), (c, 2), (d, 1)], 6, None);
         let (mut truths, mut falses) = (Vec::new(), Vec::new());
         sums.push_level();
         assert!(follow(&mut sums, &mut truths, &mut falses, c).is_empty());
