@@ -295,7 +295,7 @@ def report(options: argparse.Namespace, rows: list[dict]) -> str:
         f" Python {platform.python_version()}",
         "- ours: whole process, from files to replayed schedule, MII included. CP-SAT: one thread, from MII (given) up one by one, model building"
         " included, reading not. *All operations*: a time for every operation, slot and stage for limited ones. *Our"
-        " reduction*: the same question after the reduction of docs/solvers.md, done in Python, which takes most of its time.",
+        " reduction*: the same question after the reduction of docs/solvers.md, done in Python.",
         "",
         "| solver | proved | no schedule in time | total | longest |",
         "|---|--:|--:|--:|--:|",
