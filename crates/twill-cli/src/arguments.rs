@@ -78,6 +78,12 @@ pub(crate) struct ScheduleArguments {
     /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
     #[arg(long, value_name = "U", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) normalise: u32,
+    /// Schedule each loop of a kernel by itself instead of all with common warp groups.
+    #[arg(long)]
+    pub(crate) no_siblings: bool,
+    /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) trip_counts: Vec<u64>,
     #[command(flatten)]
     pub(crate) model: ModelArguments,
     /// Say nothing of progress.
@@ -137,7 +143,7 @@ pub(crate) struct SourceArguments {
     /// Kernel function, where the TTIR holds several.
     #[arg(long)]
     pub(crate) kernel: Option<String>,
-    /// Which of the kernel's innermost loops, counted from 0 [default: each by itself].
+    /// Which of the kernel's innermost loops, counted from 0 [default: all, with common warp groups].
     #[arg(long = "loop", value_name = "INDEX")]
     pub(crate) loop_index: Option<usize>,
     /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
@@ -300,6 +306,8 @@ pub(crate) enum SchemaFormat {
     Graph,
     /// Schedules.
     Schedule,
+    /// Schedules of sibling loops.
+    KernelSchedule,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

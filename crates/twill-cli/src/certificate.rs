@@ -11,6 +11,7 @@ use twill_graph::proof::{Certificate, Proof};
 
 const SCHEDULE: &str = "schedule.json";
 const CERTIFICATE: &str = "certificate.json";
+const KERNEL: &str = "kernel.json";
 
 /// A folder that appears whole or not at all.
 pub(crate) struct Folder {
@@ -54,6 +55,11 @@ impl Folder {
         Ok(())
     }
 
+    /// Writes the schedules of sibling loops together.
+    pub(crate) fn add_kernel(&self, text: &str) -> Result<(), Error> {
+        files::write(Some(&self.partial.join(KERNEL)), text)
+    }
+
     /// Puts the folder in its place.
     pub(crate) fn finish(self) -> Result<(), Error> {
         let failed = |error| Error::Write { path: self.target.clone(), error };
@@ -81,6 +87,15 @@ pub(crate) struct Read {
     pub(crate) schedule: ScheduleFile,
     pub(crate) problem: Problem,
     pub(crate) certificate: Certificate,
+}
+
+/// The schedules of sibling loops together, where the folder is about several.
+pub(crate) fn kernel(folder: &Path) -> Result<Option<(String, String)>, Error> {
+    let path = folder.join(KERNEL);
+    if !path.exists() {
+        return Ok(None);
+    }
+    Ok(Some((path.display().to_string(), files::read(&path)?)))
 }
 
 /// Reads a folder: one certificate, or one in each of its `loop-…` folders.

@@ -1,4 +1,5 @@
-//! `twill check`: replay a schedule from its file, or check a certificate from its folder.
+//! `twill check`: replay a schedule from its file, or those of sibling loops, or check certificates from
+//! their folder.
 
 use crate::Exit;
 use crate::arguments::CheckArguments;
@@ -6,7 +7,7 @@ use crate::certificate;
 use crate::error::Error;
 use crate::files;
 use twill_check::Verified;
-use twill_graph::format::ScheduleFile;
+use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{Problem, Schedule, Status};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<Exit, Error> {
@@ -14,13 +15,18 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<Exit, Error> {
         return folder(arguments);
     }
     let path = arguments.file.display().to_string();
-    let file = ScheduleFile::from_json(&files::read(&arguments.file)?, &path)?;
-    let problem = file.problem()?;
-    let verified = replay(&path, &file, &problem)?;
-    let mut line = replayed(&path, &problem, &verified);
-    line += "(replayed: issue cycles, groups, channels, rings; not checked: bounds, objectives, optimality)\n";
-    files::write(None, &line)?;
+    let text = files::read(&arguments.file)?;
+    let told = if KernelScheduleFile::is_one(&text) { kernel(&text, &path)? } else { one(&text, &path)? };
+    let not_checked = "not checked: bounds, objectives, optimality";
+    files::write(None, &format!("{told}(replayed: issue cycles, groups, channels, rings; {not_checked})\n"))?;
     Ok(Exit::Done)
+}
+
+fn one(text: &str, path: &str) -> Result<String, Error> {
+    let file = ScheduleFile::from_json(text, path)?;
+    let problem = file.problem()?;
+    let verified = replay(path, &file, &problem)?;
+    Ok(replayed(path, &problem, &verified))
 }
 
 fn replay(path: &str, file: &ScheduleFile, problem: &Problem) -> Result<Verified<Schedule>, Error> {
@@ -39,8 +45,30 @@ fn replayed(path: &str, problem: &Problem, verified: &Verified<Schedule>) -> Str
     )
 }
 
+fn kernel(text: &str, path: &str) -> Result<String, Error> {
+    let file = KernelScheduleFile::from_json(text, path)?;
+    let problem = file.problem()?;
+    let (groups, schedules) = file.schedules(&problem)?;
+    let verified = twill_check::verify_kernel(&problem, &groups, schedules)
+        .map_err(|error| Error::RejectedKernel { path: path.to_owned(), error: Box::new(error) })?;
+    let loops = problem.loops().iter().zip(&verified);
+    let mut told: String = loops.map(|(problem, schedule)| replayed(path, problem, schedule)).collect();
+    told += &format!(
+        "{path}: `{}`: {} ties hold, {} groups are common, and their registers fit; the sum of weight times I is {} cycles\n",
+        problem.name(),
+        problem.ties().len(),
+        groups.len(),
+        problem.cycles(verified.iter().map(|s| s.interval)),
+    );
+    Ok(told)
+}
+
 /// A folder with one certificate, or one for each loop.
 fn folder(arguments: &CheckArguments) -> Result<Exit, Error> {
+    let mut told = String::new();
+    if let Some((path, text)) = certificate::kernel(&arguments.file)? {
+        told += &kernel(&text, &path)?;
+    }
     for read in certificate::read(&arguments.file)? {
         let (path, problem, claim) = (&read.path, &read.problem, &read.certificate);
         let disagree = |why: String| Err(Error::Disagree { path: path.clone(), why });
@@ -48,21 +76,20 @@ fn folder(arguments: &CheckArguments) -> Result<Exit, Error> {
         if infeasible != claim.infeasible {
             return disagree("one says that there is no schedule, and the other does not".into());
         }
-        let mut text = String::new();
         if infeasible {
-            text += &format!("{path}: `{}` on {}: infeasible\n", problem.graph().name(), problem.resources().name);
+            told += &format!("{path}: `{}` on {}: infeasible\n", problem.graph().name(), problem.resources().name);
         } else {
             let verified = replay(path, &read.schedule, problem)?;
             if verified.interval != claim.below {
                 let interval = verified.interval;
                 return disagree(format!("the schedule has I = {interval}, and below {} is rejected", claim.below));
             }
-            text += &replayed(path, problem, &verified);
+            told += &replayed(path, problem, &verified);
         }
         let evidence = twill_check::verify_certificate(problem, claim)
             .map_err(|error| Error::Certificate { path: path.clone(), error })?;
-        text += &certificate::told(claim, &evidence);
-        files::write(None, &(text + "\n"))?;
+        told += &(certificate::told(claim, &evidence) + "\n");
     }
+    files::write(None, &told)?;
     Ok(Exit::Done)
 }

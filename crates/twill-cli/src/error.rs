@@ -35,6 +35,10 @@ pub(crate) enum Error {
     #[error(transparent)]
     Format(#[from] twill_graph::format::FormatError),
     #[error("{input}: {error}")]
+    Kernel { input: String, error: twill_graph::KernelError },
+    #[error("{input}: --trip-counts weighs loops that are scheduled together; {why}")]
+    TripCounts { input: String, why: &'static str },
+    #[error("{input}: {error}")]
     Problem { input: String, error: twill_graph::ProblemError },
     #[error("{input}: cannot unroll: {error}")]
     Unroll { input: String, error: twill_graph::GraphError },
@@ -70,6 +74,12 @@ pub(crate) enum Error {
     NothingBelow { input: String },
     #[error("{input}: {error}")]
     Formulation { input: String, error: twill_smtlib::FormulationError },
+    #[error(
+        "the schedules found for the loops of {input} do not survive their replay; this is a defect of Twill, please report it:\n{error}"
+    )]
+    KernelDefect { input: String, error: Box<twill_check::RejectedKernel> },
+    #[error("{path}: {error}")]
+    RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
 }

@@ -7,7 +7,9 @@ use crate::error::Error;
 use crate::files;
 use std::path::Path;
 use twill_graph::format::{GraphFile, MachineReference, NormalisationEntry};
-use twill_graph::{ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, builtin};
+use twill_graph::{
+    ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, Tie, builtin,
+};
 use twill_machine::Machine;
 use twill_triton::tile::TileLoop;
 
@@ -30,14 +32,31 @@ pub(crate) struct Lowered {
     pub(crate) tiles: Option<TileLoop>,
 }
 
+/// All loops of the input that are asked for, and what they have to do with each other.
+pub(crate) struct Loops<L> {
+    pub(crate) loops: Vec<L>,
+    /// `None` for a single loop.
+    pub(crate) siblings: Option<Siblings>,
+}
+
+/// What several loops of a kernel have to do with each other.
+pub(crate) struct Siblings {
+    pub(crate) kernel: String,
+    pub(crate) ties: Vec<Tie>,
+    /// How often each runs, as far as the kernel says.
+    pub(crate) trip_counts: Vec<Option<u64>>,
+}
+
 /// All loops that the arguments ask for, as problems.
-pub(crate) fn problems(arguments: &ScheduleArguments) -> Result<Vec<Posed>, Error> {
-    let loops = lowered(&arguments.source)?;
-    loops.into_iter().map(|l| pose(arguments, l.graph, l.resources)).collect()
+pub(crate) fn problems(arguments: &ScheduleArguments) -> Result<Loops<Posed>, Error> {
+    let Loops { loops, siblings } = lowered(&arguments.source)?;
+    let loops: Result<Vec<Posed>, Error> = loops.into_iter().map(|l| pose(arguments, l.graph, l.resources)).collect();
+    Ok(Loops { loops: loops?, siblings })
 }
 
 /// All loops that the arguments ask for, as graphs.
-pub(crate) fn lowered(arguments: &SourceArguments) -> Result<Vec<Lowered>, Error> {
+pub(crate) fn lowered(arguments: &SourceArguments) -> Result<Loops<Lowered>, Error> {
+    let single = |lowered| Loops { loops: vec![lowered], siblings: None };
     let path = Path::new(&arguments.input);
     if path.exists() {
         let text = files::read(path)?;
@@ -45,12 +64,12 @@ pub(crate) fn lowered(arguments: &SourceArguments) -> Result<Vec<Lowered>, Error
             return from_kernel(arguments, &text);
         }
         let file = GraphFile::from_json(&text, &arguments.input)?;
-        Ok(vec![from_graph(arguments, file.graph()?, file.machine)?])
+        Ok(single(from_graph(arguments, file.graph()?, file.machine)?))
     } else if let Some(found) = builtin::find(&arguments.input) {
-        Ok(vec![from_graph(arguments, found.graph, found.machine)?])
+        Ok(single(from_graph(arguments, found.graph, found.machine)?))
     } else if path.extension().is_some() || path.components().count() > 1 {
         // It looks like a path: say why it cannot be read.
-        files::read(path).map(|_| Vec::new())
+        files::read(path).map(|_| Loops { loops: Vec::new(), siblings: None })
     } else {
         Err(Error::UnknownInput { input: arguments.input.clone(), known: known() })
     }
@@ -89,7 +108,7 @@ fn from_graph(
     Ok(Lowered { graph, resources, tiles: None })
 }
 
-fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Vec<Lowered>, Error> {
+fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Loops<Lowered>, Error> {
     let machine = Machine::load(arguments.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let kernel = match &arguments.kernel {
         Some(name) => twill_triton::read_kernel(text, &arguments.input, name)?,
@@ -111,9 +130,19 @@ fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Vec<Lowered>, 
     let lower = |l: &TileLoop| {
         let tiles = options.prepare(l, &machine)?;
         let graph = twill_triton::lower(l, &machine, &options)?;
-        Ok(Lowered { graph, resources: machine.resources(), tiles: Some(tiles) })
+        Ok((graph, tiles))
     };
-    chosen.iter().map(lower).collect()
+    let lowered: Result<Vec<(LoopGraph, TileLoop)>, Error> = chosen.iter().map(lower).collect();
+    let (graphs, tiles): (Vec<LoopGraph>, Vec<TileLoop>) = lowered?.into_iter().unzip();
+    let siblings = (graphs.len() > 1).then(|| Siblings {
+        kernel: kernel.name().to_owned(),
+        ties: kernel.ties(&tiles, &graphs.iter().collect::<Vec<_>>()),
+        trip_counts: (0..graphs.len()).map(|index| kernel.trip_count(index)).collect(),
+    });
+    let resources = machine.resources();
+    let each = graphs.into_iter().zip(tiles);
+    let loops = each.map(|(graph, tiles)| Lowered { graph, resources: resources.clone(), tiles: Some(tiles) });
+    Ok(Loops { loops: loops.collect(), siblings })
 }
 
 fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resources) -> Result<Posed, Error> {

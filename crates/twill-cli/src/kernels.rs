@@ -27,6 +27,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Error> {
     let schema = match arguments.format {
         SchemaFormat::Graph => format::graph_schema(),
         SchemaFormat::Schedule => format::schedule_schema(),
+        SchemaFormat::KernelSchedule => format::kernel_schedule_schema(),
     };
     files::write(None, &format!("{schema:#}\n"))?;
     Ok(Exit::Done)

@@ -8,7 +8,7 @@ use crate::input::{self, Lowered};
 use twill_graph::format::{GraphFile, MachineReference};
 
 pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
-    let loops = input::lowered(&arguments.source)?;
+    let loops = input::lowered(&arguments.source)?.loops;
     let text = match arguments.format {
         LowerFormat::Tiles => tiles(&arguments.source.input, &loops)?,
         LowerFormat::Graph => graphs(&loops),

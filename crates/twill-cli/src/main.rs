@@ -12,6 +12,7 @@ mod machine;
 mod modulo;
 mod progress;
 mod schedule;
+mod siblings;
 mod smtlib;
 
 use arguments::{Arguments, Command};

@@ -31,6 +31,10 @@ impl Ticker {
             Progress::Trying { interval } => format!("trying I = {interval}"),
             Progress::Rejected { interval } => format!("I = {interval} is impossible"),
             Progress::Found { interval, stages } => format!("found I = {interval} with {stages} stages"),
+            Progress::Together { intervals } => {
+                let each: Vec<String> = intervals.iter().map(ToString::to_string).collect();
+                format!("trying all loops together, I = {}", each.join(", "))
+            }
             Progress::Improving => "improving what follows the interval".into(),
         };
         self.shown = true;

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::files;
 use crate::input::{self, Posed};
 use crate::progress::{self, Ticker};
+use crate::siblings;
 use crate::smtlib;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -14,25 +15,31 @@ use std::time::{Duration, Instant};
 use twill_check::Verified;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::format::{NormalisationEntry, ScheduleFile};
-use twill_graph::{Cycles, Phase, Report, Schedule, Status};
+use twill_graph::{Cycles, Phase, Problem, Report, Schedule, Status};
 
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let started = Instant::now();
     let posed = input::problems(arguments)?;
+    let siblings = siblings::pose(arguments, &posed)?;
+    let posed = posed.loops;
     let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
     if arguments.emit == Some(Emit::Smtlib2) {
         return smtlib::run(arguments, &posed, |one| solve(arguments, one, &search_options(arguments), reading));
     }
     let options = search_options(arguments);
+    if let Some(kernel) = siblings {
+        return siblings::run(arguments, &kernel, &options, started.elapsed().as_secs_f64());
+    }
     let mut reports = Vec::new();
     for one in &posed {
         reports.push(solve(arguments, one, &options, reading)?);
     }
     if let Some(folder) = &arguments.certificate {
-        certify(folder, arguments, &posed, &reports, &options)?;
+        let loops = posed.iter().zip(&reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
+        certify(folder, arguments, loops, None, &options)?;
     }
     files::write(arguments.output.as_deref(), &render(arguments, &posed, &reports))?;
-    Ok(reports.iter().map(exit).max().unwrap_or(Exit::Done))
+    Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
 }
 
 fn search_options(arguments: &ScheduleArguments) -> SearchOptions {
@@ -48,8 +55,8 @@ fn search_options(arguments: &ScheduleArguments) -> SearchOptions {
     }
 }
 
-pub(crate) fn exit(report: &Report<Verified<Schedule>>) -> Exit {
-    match report.outcome.status() {
+pub(crate) fn exit(status: Status) -> Exit {
+    match status {
         Status::Optimal => Exit::Done,
         Status::Infeasible => Exit::Infeasible,
         Status::Feasible | Status::Unknown => Exit::Stopped,
@@ -57,22 +64,26 @@ pub(crate) fn exit(report: &Report<Verified<Schedule>>) -> Exit {
 }
 
 /// Writes what proves each report, and lets no proof out that does not survive its check.
-fn certify(
+pub(crate) fn certify<'a>(
     folder: &Path,
     arguments: &ScheduleArguments,
-    posed: &[Posed],
-    reports: &[Report<Verified<Schedule>>],
+    loops: impl ExactSizeIterator<Item = (&'a Problem, &'a Report<Verified<Schedule>>, ScheduleFile)>,
+    together: Option<&str>,
     options: &SearchOptions,
 ) -> Result<(), Error> {
     let input = || arguments.source.input.clone();
     let folder = Folder::create(folder)?;
-    for (index, (one, report)) in posed.iter().zip(reports).enumerate() {
-        let certificate = twill_exact::certify(&one.problem, report, &options.budget)
+    if let Some(text) = together {
+        folder.add_kernel(text)?;
+    }
+    let several = loops.len() > 1;
+    for (index, (problem, report, file)) in loops.enumerate() {
+        let certificate = twill_exact::certify(problem, report, &options.budget)
             .map_err(|error| Error::Certify { input: input(), error })?;
-        twill_check::verify_certificate(&one.problem, &certificate)
+        twill_check::verify_certificate(problem, &certificate)
             .map_err(|error| Error::DefectiveProof { input: input(), error })?;
-        let name = (posed.len() > 1).then(|| format!("loop-{index}"));
-        folder.add(name.as_deref(), &(schedule_file(one, report).to_json() + "\n"), &one.problem, &certificate)?;
+        let name = several.then(|| format!("loop-{index}"));
+        folder.add(name.as_deref(), &(file.to_json() + "\n"), problem, &certificate)?;
     }
     folder.finish()
 }
@@ -120,11 +131,7 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
             json + "\n"
         }
         Format::Text => {
-            let output = arguments.output.as_deref();
-            let options = twill_report::TextOptions {
-                width: width(arguments.width, output),
-                color: color(arguments.color, output),
-            };
+            let options = text_options(arguments);
             let one = |(p, r): (&Posed, _)| {
                 let note = p.normalisation.map_or(String::new(), |n| {
                     let percent = (n.distortion - 1.0) * 100.0;
@@ -138,21 +145,30 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
             };
             each.map(one).collect::<Vec<_>>().join("\n")
         }
-        Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, p, r)).collect::<Vec<_>>().join("\n"),
+        Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, &p.problem, r)).collect::<Vec<_>>().join("\n"),
     }
 }
 
-fn pseudocode(arguments: &ScheduleArguments, posed: &Posed, report: &Report<Verified<Schedule>>) -> String {
+pub(crate) fn pseudocode(
+    arguments: &ScheduleArguments,
+    problem: &Problem,
+    report: &Report<Verified<Schedule>>,
+) -> String {
     match report.outcome.schedule() {
-        Some(schedule) => twill_emit::pseudocode(&posed.problem, schedule),
+        Some(schedule) => twill_emit::pseudocode(problem, schedule),
         // There is no program: say why instead.
         None => {
             let options =
                 twill_report::TextOptions { width: width(arguments.width, arguments.output.as_deref()), color: false };
-            let why = twill_report::text(&posed.problem, report, options);
+            let why = twill_report::text(problem, report, options);
             why.lines().map(|l| format!("# {l}").trim_end().to_owned() + "\n").collect()
         }
     }
+}
+
+pub(crate) fn text_options(arguments: &ScheduleArguments) -> twill_report::TextOptions {
+    let output = arguments.output.as_deref();
+    twill_report::TextOptions { width: width(arguments.width, output), color: color(arguments.color, output) }
 }
 
 /// Columns of text output.

@@ -25,7 +25,7 @@ pub(crate) fn run(
         (Some(interval), Some(stages)) => (Question::new(Cycles(interval), stages), Exit::Done),
         (interval, stages) => {
             let report = search(one)?;
-            (about(&one.problem, &report, interval, stages, input)?, exit(&report))
+            (about(&one.problem, &report, interval, stages, input)?, exit(report.outcome.status()))
         }
     };
     if let Some(n) = one.normalisation {

@@ -218,16 +218,6 @@ fn a_budget_ends_with_the_best_known_and_its_bound() {
 }
 
 #[test]
-fn every_loop_of_a_kernel_is_scheduled() {
-    let output = twill(&["schedule", "examples/attention_forward_causal.ttir", "--format", "json"]);
-    let files: Vec<ScheduleFile> = serde_json::from_str(&stdout(&output)).unwrap();
-    let intervals: Vec<_> = files.iter().map(|f| f.initiation_interval).collect();
-    assert_eq!(intervals, [Some(Cycles(2048)); 2]);
-    let (_, second) = schedule(&["examples/attention_forward_causal.ttir", "--loop", "1"]);
-    assert_eq!(second.operations, files[1].operations);
-}
-
-#[test]
 fn pseudocode_names_waits_and_signals() {
     let output = twill(&["schedule", "gemm", "--format", "pseudocode"]);
     let text = stdout(&output);

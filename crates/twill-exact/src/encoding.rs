@@ -74,6 +74,19 @@ pub(crate) struct Encoding<'p> {
     pub(crate) forbidden: Vec<ForbiddenOffsets>,
     pub(crate) storage: Storage,
     pub(crate) caps: Caps,
+    /// What it shares with other loops in the same engine.
+    pub(crate) common: Option<Common>,
+    /// The first of its variables in the engine.
+    base: usize,
+}
+
+/// What the loops of one kernel share (docs/model.md, "Sibling loops").
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    /// The groups of tied operations, as rows of [`Encoding::assigned`].
+    pub(crate) rows: Vec<Option<Vec<Lit>>>,
+    /// [`Encoding::used`].
+    pub(crate) used: Vec<Lit>,
 }
 
 /// Operations whose stages are compared, operations whose slots are, and the least sum.
@@ -118,7 +131,7 @@ pub(crate) enum Reply {
 /// The origin of time (bounded form), or slot 0 and stage 0 (unbounded form).
 const ORIGIN: Node = Node::new(0);
 
-/// The variable of an operation's issue cycle, or of its slot.
+/// The variable of an operation's issue cycle, or of its slot, among those of its loop.
 fn issue(op: OpId) -> Node {
     Node::new(op.index() + 1)
 }
@@ -131,14 +144,16 @@ impl<'p> Encoding<'p> {
 
     /// The same, writing down what a proof takes (unbounded form).
     pub(crate) fn logged(problem: &'p Problem, question: Question, meter: &Meter, log: Log) -> Option<Encoding<'p>> {
-        let operations = problem.graph().operations().len();
-        let bounds = match question.stages {
-            Stages::AtMost(n) | Stages::Exactly(n) => issue_bounds(problem, question, n),
-            Stages::Any => slot_bounds(problem, question),
-        }?;
-        let nodes = if question.stages == Stages::Any { 2 * operations + 1 } else { operations + 2 };
-        let engine = Engine::new(nodes, bounds, meter, log)?;
-        let mut encoding = Encoding {
+        let (nodes, bounds) = variables(problem, question)?;
+        let engine = Engine::new(&[nodes], bounds, meter, log)?;
+        let mut encoding = Encoding::within(problem, question, engine, 0);
+        encoding.encode();
+        Some(encoding)
+    }
+
+    /// An encoding whose variables start at `base` of an engine; nothing is encoded yet.
+    pub(crate) fn within(problem: &'p Problem, question: Question, engine: Engine, base: usize) -> Encoding<'p> {
+        Encoding {
             problem,
             question,
             engine,
@@ -150,12 +165,32 @@ impl<'p> Encoding<'p> {
             forbidden: Vec::new(),
             storage: Storage::default(),
             caps: Caps::default(),
-        };
-        if question.stages == Stages::Any {
-            constraints::dependence::encode(&mut encoding);
+            common: None,
+            base,
         }
-        constraints::encode(&mut encoding);
-        Some(encoding)
+    }
+
+    /// Encodes what is encoded at once.
+    pub(crate) fn encode(&mut self) {
+        if self.question.stages == Stages::Any {
+            constraints::dependence::encode(self);
+        }
+        constraints::encode(self);
+    }
+
+    /// Hands the engine on to another loop in it.
+    pub(crate) fn hand_on(&mut self, to: &mut Encoding) {
+        std::mem::swap(&mut self.engine, &mut to.engine);
+        self.storage.hand_on_levels(&mut to.storage);
+    }
+
+    /// The variable in the engine.
+    fn node(&self, of_loop: Node) -> Node {
+        Node::new(self.base + of_loop.index())
+    }
+
+    fn issue(&self, op: OpId) -> Node {
+        self.node(issue(op))
     }
 
     fn operations(&self) -> usize {
@@ -163,28 +198,29 @@ impl<'p> Encoding<'p> {
     }
 
     fn length(&self) -> Node {
-        Node::new(self.operations() + 1)
+        self.node(Node::new(self.operations() + 1))
     }
 
     /// The variable of an operation's stage (unbounded form).
     fn stage(&self, op: OpId) -> Node {
-        Node::new(self.operations() + 1 + op.index())
+        self.node(Node::new(self.operations() + 1 + op.index()))
     }
 
     /// The literal for "the length is at most `most` cycles" (bounded form).
     pub(crate) fn length_at_most(&mut self, most: i64) -> Lit {
-        self.engine.at_least(self.length(), ORIGIN, -most)
+        self.engine.at_least(self.length(), self.node(ORIGIN), -most)
     }
 
     /// Literals that together say when an operation issues (bounded form).
     pub(crate) fn issued_at(&mut self, op: OpId, cycle: i64) -> [Lit; 2] {
-        [self.engine.at_least(ORIGIN, issue(op), cycle), self.engine.at_least(issue(op), ORIGIN, -cycle)]
+        let (origin, issue) = (self.node(ORIGIN), self.issue(op));
+        [self.engine.at_least(origin, issue, cycle), self.engine.at_least(issue, origin, -cycle)]
     }
 
     /// The literal for `t_to − t_from ≥ least`.
     pub(crate) fn at_least(&mut self, from: Anchor, to: Anchor, least: i64) -> Lit {
         let node = |e: &Self, a| match a {
-            Anchor::Issue(op) => issue(op),
+            Anchor::Issue(op) => e.issue(op),
             Anchor::Length => e.length(),
         };
         match (self.question.stages, from, to) {
@@ -208,8 +244,9 @@ impl<'p> Encoding<'p> {
             e.engine.at_least(a, b, n)
         };
         let (two, one, none) = (stage(self, whole + 2), stage(self, whole + 1), stage(self, whole));
-        let wrapped = self.engine.at_least(issue(slots.0), issue(slots.1), rest - interval);
-        let plain = self.engine.at_least(issue(slots.0), issue(slots.1), rest);
+        let (from, to) = (self.issue(slots.0), self.issue(slots.1));
+        let wrapped = self.engine.at_least(from, to, rest - interval);
+        let plain = self.engine.at_least(from, to, rest);
         let literal = if two == truth || (one == truth && wrapped == truth) || (none == truth && plain == truth) {
             truth
         } else if none == never {
@@ -232,7 +269,7 @@ impl<'p> Encoding<'p> {
     /// The literal for "operation `later`'s slot is at least `least` behind that of `earlier`"
     /// (unbounded form).
     pub(crate) fn slot_at_least(&mut self, earlier: OpId, later: OpId, least: i64) -> Lit {
-        self.engine.at_least(issue(earlier), issue(later), least)
+        self.engine.at_least(self.issue(earlier), self.issue(later), least)
     }
 
     /// Requires `t_to − t_from ≥ least`, without a literal of its own (unbounded form).
@@ -246,7 +283,7 @@ impl<'p> Encoding<'p> {
         self.engine.clause([at_fewest], Reason::Dependence { from, to, stages: fewest - 1 });
         for c in fewest..=fewest + 1 {
             let more = self.engine.at_least(a, b, c + 1);
-            let slots = self.engine.at_least(issue(from), issue(to), least - c * interval);
+            let slots = self.engine.at_least(self.issue(from), self.issue(to), least - c * interval);
             self.engine.clause([more, slots], Reason::Dependence { from, to, stages: c });
         }
     }
@@ -254,6 +291,10 @@ impl<'p> Encoding<'p> {
     /// The literal for "both run on the same group".
     pub(crate) fn same_group(&mut self, a: OpId, b: OpId) -> Lit {
         if a == b {
+            return self.engine.truth();
+        }
+        let tied = self.common.as_ref().and_then(|c| c.rows[a.index()].as_ref());
+        if tied.is_some_and(|row| *row == self.assigned[b.index()]) {
             return self.engine.truth();
         }
         let key = (a.min(b), a.max(b));
@@ -284,7 +325,7 @@ impl<'p> Encoding<'p> {
     /// The range that `t_to − t_from` can take (bounded form).
     pub(crate) fn range(&self, from: Anchor, to: Anchor) -> (i64, i64) {
         let node = |a| match a {
-            Anchor::Issue(op) => issue(op),
+            Anchor::Issue(op) => self.issue(op),
             Anchor::Length => self.length(),
         };
         (self.engine.least(node(from), node(to)), -self.engine.least(node(to), node(from)))
@@ -309,7 +350,7 @@ impl<'p> Encoding<'p> {
             return;
         }
         self.forbidden.push(ForbiddenOffsets { conditions: conditions.to_vec(), from, to, first, end });
-        let (a, b) = (issue(from), issue(to));
+        let (a, b) = (self.issue(from), self.issue(to));
         let (least, most) = (self.engine.least(a, b), -self.engine.least(b, a));
         // Copies k whose forbidden range [first + kI, end − 1 + kI] meets [least, most].
         let low = -(end - 1 - least).div_euclid(interval);
@@ -348,7 +389,7 @@ impl<'p> Encoding<'p> {
                 Answer::Unsatisfiable => return Reply::None,
                 Answer::Stopped => return Reply::Stopped,
                 Answer::Satisfiable(assignment) => {
-                    let candidate = self.candidate(assignment);
+                    let candidate = self.candidate(Rc::new(assignment));
                     if !constraints::refine(self, &candidate) {
                         return Reply::Found(candidate);
                     }
@@ -357,18 +398,29 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    fn candidate(&self, assignment: Assignment) -> Candidate {
+    /// What an assignment of the engine says of this loop.
+    pub(crate) fn candidate(&self, assignment: Rc<Assignment>) -> Candidate {
         let graph = self.problem.graph();
         let interval = self.question.interval;
         let time = |op| match self.question.stages {
-            Stages::Any => assignment.time(self.stage(op)) * interval + assignment.time(issue(op)),
-            Stages::AtMost(_) | Stages::Exactly(_) => assignment.time(issue(op)),
+            Stages::Any => assignment.time(self.stage(op)) * interval + assignment.time(self.issue(op)),
+            Stages::AtMost(_) | Stages::Exactly(_) => assignment.time(self.issue(op)),
         };
         let times: Vec<i64> = graph.op_ids().map(time).collect();
         let group = |row: &Vec<Lit>| GroupId::new(row.iter().position(|&x| assignment.holds(x)).unwrap_or(0));
         let length = graph.op_ids().map(|op| times[op.index()] + graph.operation(op).span().0).max().unwrap_or(0);
-        Candidate { times, groups: self.assigned.iter().map(group).collect(), length, assignment: Rc::new(assignment) }
+        Candidate { times, groups: self.assigned.iter().map(group).collect(), length, assignment }
     }
+}
+
+/// How many variables a question has, and what holds of them unconditionally; `None` when dependences
+/// alone rule it out.
+pub(crate) fn variables(problem: &Problem, question: Question) -> Option<(usize, Vec<Bound>)> {
+    let operations = problem.graph().operations().len();
+    Some(match question.stages {
+        Stages::AtMost(n) | Stages::Exactly(n) => (operations + 2, issue_bounds(problem, question, n)?),
+        Stages::Any => (2 * operations + 1, slot_bounds(problem, question)?),
+    })
 }
 
 /// What holds unconditionally of issue cycles within so many stages.

@@ -14,7 +14,8 @@ pub(crate) struct Engine {
     truth: Lit,
     literals: HashMap<Bound, Lit>,
     conjunctions: HashMap<Vec<Lit>, Lit>,
-    nodes: usize,
+    /// Numbers of variables of parts that share no bound; the first of each part is its origin of time.
+    parts: Vec<usize>,
     log: Log,
 }
 
@@ -47,14 +48,15 @@ impl Assignment {
 }
 
 impl Engine {
-    /// An engine over `nodes` variables, the first of which is the origin of time; `None` if the
-    /// unconditional bounds contradict each other.
+    /// An engine over parts of so many variables, the first of each its origin of time; `None` if
+    /// the unconditional bounds contradict each other.
     pub(crate) fn new(
-        nodes: usize,
+        parts: &[usize],
         bounds: impl IntoIterator<Item = Bound>,
         meter: &Meter,
         log: Log,
     ) -> Option<Engine> {
+        let nodes = parts.iter().sum();
         let system = DifferenceSystem::new(nodes, bounds)?;
         let callbacks = SolverCallbacks { meter: meter.clone(), conflicts: 0, log: log.clone() };
         let mut solver = Solver::new(SolverOpts::default(), callbacks);
@@ -63,7 +65,15 @@ impl Engine {
         log.all(truth, &[]);
         log.clause(&[truth], Log::definition(truth));
         let theory = DifferenceTheory::new(system, nodes, meter.counter(), log.clone());
-        Some(Engine { solver, theory, truth, literals: HashMap::new(), conjunctions: HashMap::new(), nodes, log })
+        Some(Engine {
+            solver,
+            theory,
+            truth,
+            literals: HashMap::new(),
+            conjunctions: HashMap::new(),
+            parts: parts.to_vec(),
+            log,
+        })
     }
 
     /// The literal that is always true.
@@ -237,8 +247,12 @@ impl Engine {
         }
         let result = self.solver.solve_limited_preserving_trail_th(&mut self.theory, assumptions);
         let answer = if result == lbool::TRUE {
-            let origin = Node::new(0);
-            let times = (0..self.nodes).map(|i| self.theory.system.least(origin, Node::new(i))).collect();
+            let mut times = Vec::new();
+            for nodes in &self.parts {
+                let origin = Node::new(times.len());
+                let part = origin.index()..origin.index() + nodes;
+                times.extend(part.map(|i| self.theory.system.least(origin, Node::new(i))));
+            }
             Answer::Satisfiable(Assignment { times, values: self.solver.get_model().to_vec() })
         } else if result == lbool::FALSE {
             Answer::Unsatisfiable

@@ -3,7 +3,8 @@
 //!
 //! The problem is stated in `docs/model.md`, the choice of the method in `docs/solvers.md`: a SAT
 //! solver with difference logic over integer issue cycles, whose cost does not grow with cycle
-//! counts. [`schedule`] gives a claim; `twill-check` verifies it.
+//! counts. [`schedule`] gives a claim; `twill-check` verifies it. [`schedule_kernel`] does the same for
+//! several loops that share their warp groups.
 //!
 //! ```
 //! use twill_exact::{SearchOptions, schedule};
@@ -24,6 +25,7 @@ mod constraints;
 mod encoding;
 mod engine;
 mod extract;
+mod kernel;
 mod limits;
 mod modulo;
 mod normalise;
@@ -36,6 +38,7 @@ mod structure;
 mod theory;
 
 pub use certify::{CertifyError, certify};
+pub use kernel::schedule_kernel;
 pub use limits::Budget;
 pub use normalise::{NormaliseError, Normalised, normalise};
 pub use search::{Progress, SearchOptions, schedule};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use twill_graph::proof::Step;
 
-/// When a search gives up. The default never does.
+/// When a search gives up, of one loop or of sibling loops together. The default never does.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
     /// Wall-clock time for the whole search. Where it ends depends on the machine, so results that
@@ -43,6 +43,19 @@ impl Meter {
             limit: Rc::new(Cell::new(total)),
             total,
             interrupt: budget.interrupt.clone(),
+        }
+    }
+
+    /// A budget of half of what is left, for a part of the search; its work counts here too.
+    pub(crate) fn half(&self) -> Meter {
+        let now = Instant::now();
+        let total = self.work.get() + self.total.saturating_sub(self.work.get()) / 2;
+        Meter {
+            deadline: self.deadline.map(|end| now + end.saturating_duration_since(now) / 2),
+            work: Rc::clone(&self.work),
+            limit: Rc::new(Cell::new(total)),
+            total,
+            interrupt: self.interrupt.clone(),
         }
     }
 

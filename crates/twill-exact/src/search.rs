@@ -72,6 +72,11 @@ pub enum Progress {
     },
     /// The interval is settled; secondary objectives follow.
     Improving,
+    /// Loops are tried together, at these intervals.
+    Together {
+        /// One a loop.
+        intervals: Vec<Cycles>,
+    },
 }
 
 /// Finds the least initiation interval with its proof, and the best schedule at it.
@@ -79,31 +84,13 @@ pub enum Progress {
 /// The result depends only on the problem and the options, unless a time budget or an interrupt
 /// ends the search.
 pub fn schedule(problem: &Problem, options: &SearchOptions, progress: &mut dyn FnMut(Progress)) -> Report {
-    let meter = Meter::start(&options.budget);
-    let mut search = Search {
-        problem,
-        options,
-        meter,
-        progress,
-        rejections: Vec::new(),
-        phases: Vec::new(),
-        modulo: None,
-        best: None,
-        lower: bounds::lower_bound(problem),
-    };
+    let mut search = Search::new(problem, options, Meter::start(&options.budget), progress);
     let (outcome, objectives) = search.run();
-    search.rejections.sort_by_key(|r| r.interval);
-    Report {
-        outcome,
-        lower_bound: search.lower,
-        modulo: search.modulo,
-        rejections: search.rejections,
-        objectives,
-        phases: search.phases,
-    }
+    search.report(outcome, objectives)
 }
 
-struct Search<'p, 'a> {
+/// One loop by itself.
+pub(crate) struct Search<'p, 'a> {
     problem: &'p Problem,
     options: &'a SearchOptions,
     meter: Meter,
@@ -112,7 +99,7 @@ struct Search<'p, 'a> {
     phases: Vec<Phase>,
     modulo: Option<ModuloSchedule>,
     best: Option<Found<'p>>,
-    lower: LowerBound,
+    pub(crate) lower: LowerBound,
 }
 
 /// What is known of intervals while they are searched.
@@ -131,13 +118,74 @@ impl Gap {
     }
 }
 
-impl<'p> Search<'p, '_> {
-    fn run(&mut self) -> (Outcome, Vec<ObjectiveValue>) {
-        if let Some(reason) = structure::impossible(self.problem) {
-            return (Outcome::Infeasible { reason }, Vec::new());
+/// What is known when the interval is settled, or cannot be.
+pub(crate) enum Settled {
+    /// A schedule is at hand at this interval; `proved`: no smaller one exists.
+    Found {
+        interval: i64,
+        proved: bool,
+    },
+    Not(Outcome),
+}
+
+/// The largest interval to try.
+pub(crate) fn limit(problem: &Problem, options: &SearchOptions) -> i64 {
+    options.largest_interval.map_or_else(|| bounds::largest_interval(problem), |c| c.0).max(1)
+}
+
+impl<'p, 'a> Search<'p, 'a> {
+    pub(crate) fn new(
+        problem: &'p Problem,
+        options: &'a SearchOptions,
+        meter: Meter,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Search<'p, 'a> {
+        Search {
+            problem,
+            options,
+            meter,
+            progress,
+            rejections: Vec::new(),
+            phases: Vec::new(),
+            modulo: None,
+            best: None,
+            lower: bounds::lower_bound(problem),
         }
-        let limit = self.options.largest_interval.map_or_else(|| bounds::largest_interval(self.problem), |c| c.0);
-        let limit = limit.max(1);
+    }
+
+    /// What was found out, with this answer.
+    pub(crate) fn report(mut self, outcome: Outcome, objectives: Vec<ObjectiveValue>) -> Report {
+        self.rejections.sort_by_key(|r| r.interval);
+        Report {
+            outcome,
+            lower_bound: self.lower,
+            modulo: self.modulo,
+            rejections: self.rejections,
+            objectives,
+            phases: self.phases,
+        }
+    }
+
+    fn run(&mut self) -> (Outcome, Vec<ObjectiveValue>) {
+        let proved = match self.settle() {
+            Settled::Found { proved, .. } => proved,
+            Settled::Not(outcome) => return (outcome, Vec::new()),
+        };
+        let Some(found) = self.best.take() else { return (self.stopped(), Vec::new()) };
+        (self.progress)(Progress::Improving);
+        let started = Instant::now();
+        let (schedule, objectives) = self.improve(found);
+        self.phase("secondary objectives", started);
+        let outcome = if proved { Outcome::Optimal { schedule } } else { Outcome::Feasible { schedule } };
+        (outcome, objectives)
+    }
+
+    /// Finds the least interval.
+    pub(crate) fn settle(&mut self) -> Settled {
+        if let Some(reason) = structure::impossible(self.problem) {
+            return Settled::Not(Outcome::Infeasible { reason });
+        }
+        let limit = limit(self.problem, self.options);
         let started = Instant::now();
         // It is a bound and a measure; the answer does not hang on it.
         let modulo = self.meter.within(MODULO_WORK, || modulo::schedule(self.problem, limit, &self.meter));
@@ -154,29 +202,20 @@ impl<'p> Search<'p, '_> {
             Modulo::Stopped { bound } => {
                 self.raise_bound(bound);
                 if self.meter.stopped().is_some() {
-                    return (self.stopped(), Vec::new());
+                    return Settled::Not(self.stopped());
                 }
             }
-            Modulo::Exhausted => return (self.exhausted(limit), Vec::new()),
+            Modulo::Exhausted => return Settled::Not(self.exhausted(limit)),
         }
         let started = Instant::now();
         self.take_seed();
         let settled = self.least_interval(limit);
         self.phase("joint schedule", started);
-        let Some(found) = self.best.take() else {
-            let outcome = if settled && !self.stages_were_limited() { self.exhausted(limit) } else { self.stopped() };
-            return (outcome, Vec::new());
-        };
-        (self.progress)(Progress::Improving);
-        let started = Instant::now();
-        let (schedule, objectives) = self.improve(found);
-        self.phase("secondary objectives", started);
-        let outcome = if settled && !self.stages_were_limited() {
-            Outcome::Optimal { schedule }
-        } else {
-            Outcome::Feasible { schedule }
-        };
-        (outcome, objectives)
+        let proved = settled && !self.stages_were_limited();
+        match &self.best {
+            Some(found) => Settled::Found { interval: found.encoding.question.interval, proved },
+            None => Settled::Not(if proved { self.exhausted(limit) } else { self.stopped() }),
+        }
     }
 
     /// Starts from the schedule that was given, if it is one.

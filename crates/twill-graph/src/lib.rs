@@ -16,6 +16,7 @@ pub mod builtin;
 pub mod format;
 mod graph;
 mod ids;
+mod kernel;
 mod modulo;
 mod options;
 mod outcome;
@@ -28,6 +29,10 @@ mod unroll;
 
 pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reservation, Reserved, Source, Storage};
 pub use ids::{DependenceId, GroupId, OpId, UnitId};
+pub use kernel::{
+    CommonGroups, KernelError, KernelObjective, KernelProblem, KernelRejection, KernelReport, LoopOperation, Tie,
+    TieReason, corresponding,
+};
 pub use modulo::{IssueTimes, ModuloDependence, ModuloError, ModuloOperation, ModuloProblem, ModuloResource};
 pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow};
 pub use outcome::{

@@ -260,6 +260,11 @@ pub enum RejectionReason {
         /// Whether that excludes every larger one too.
         all: bool,
     },
+    /// Sibling loops have no schedules with common groups and registers.
+    Siblings {
+        /// What they cannot share.
+        why: String,
+    },
 }
 
 /// What is minimised after the initiation interval, in this order.

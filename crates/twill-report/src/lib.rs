@@ -6,6 +6,7 @@
 
 mod headline;
 mod ink;
+mod kernel;
 mod liveness;
 mod modulo;
 mod operations;
@@ -26,7 +27,7 @@ pub use modulo::modulo_text;
 
 use ink::Page;
 use twill_check::Verified;
-use twill_graph::{Problem, Report, Schedule};
+use twill_graph::{KernelProblem, KernelReport, Problem, Report, Schedule};
 
 /// How to lay out a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,14 @@ const LEAST_WIDTH: usize = 40;
 /// A report as text, no line of it wider than `options.width` (or 40, if that is more).
 pub fn text(problem: &Problem, report: &Report<Verified<Schedule>>, options: TextOptions) -> String {
     render(problem, report, options)
+}
+
+/// A report on sibling loops as text: what they share, then each as [`text`] has it.
+pub fn kernel_text(kernel: &KernelProblem, report: &KernelReport<Verified<Schedule>>, options: TextOptions) -> String {
+    let mut page = Page::new(options.width.max(LEAST_WIDTH), options.color);
+    kernel::write(&mut page, kernel, report);
+    let loops = kernel.loops().iter().zip(&report.loops).map(|(problem, own)| text(problem, own, options));
+    std::iter::once(page.finish()).chain(loops).collect::<Vec<_>>().join("\n")
 }
 
 /// [`text`] of a claim or of a verified schedule.

@@ -3,7 +3,7 @@
 use crate::ink::{Ink, Page};
 use crate::table::{Align, Table};
 use crate::words;
-use twill_graph::{ObjectiveLevel, Rejection, RejectionReason, Report};
+use twill_graph::{ObjectiveLevel, Phase, Rejection, RejectionReason, Report};
 
 /// Writes objectives, rejections and the time of each phase.
 pub(crate) fn write<S>(page: &mut Page, report: &Report<S>) {
@@ -18,7 +18,7 @@ pub(crate) fn write<S>(page: &mut Page, report: &Report<S>) {
             table.row(vec![
                 level(objective.level).into(),
                 words::grouped(objective.value),
-                if objective.proved { "proved least".into() } else { "not proved".into() },
+                proof(objective.proved).into(),
             ]);
         }
         table.write(page);
@@ -26,18 +26,30 @@ pub(crate) fn write<S>(page: &mut Page, report: &Report<S>) {
     if !report.rejections.is_empty() {
         rejections(page, &report.rejections);
     }
-    if !report.phases.is_empty() {
-        page.heading("Time");
-        let mut table = Table::new().column("phase", Align::Left, 0).column("time", Align::Right, 0);
-        for phase in &report.phases {
-            table.row(vec![phase.name.clone(), words::seconds(phase.seconds)]);
-        }
-        table.row(vec!["total".into(), words::seconds(report.phases.iter().map(|p| p.seconds).sum())]);
-        table.write(page);
-    }
+    times(page, &report.phases);
 }
 
-fn level(level: ObjectiveLevel) -> &'static str {
+/// Writes the time of each phase.
+pub(crate) fn times(page: &mut Page, phases: &[Phase]) {
+    if phases.is_empty() {
+        return;
+    }
+    page.heading("Time");
+    let mut table = Table::new().column("phase", Align::Left, 0).column("time", Align::Right, 0);
+    for phase in phases {
+        table.row(vec![phase.name.clone(), words::seconds(phase.seconds)]);
+    }
+    table.row(vec!["total".into(), words::seconds(phases.iter().map(|p| p.seconds).sum())]);
+    table.write(page);
+}
+
+/// What is known of a level of the objective.
+pub(crate) fn proof(proved: bool) -> &'static str {
+    if proved { "proved least" } else { "not proved" }
+}
+
+/// A level of the objective in words.
+pub(crate) fn level(level: ObjectiveLevel) -> &'static str {
     match level {
         ObjectiveLevel::Stages => "overlapped iterations N",
         ObjectiveLevel::ComputeGroups => "compute groups",

@@ -121,6 +121,7 @@ pub(crate) fn rejection(reason: &RejectionReason) -> String {
         RejectionReason::Handoff { from, to, why } => {
             format!("the register value {from} → {to} cannot stay on one group: {why}")
         }
+        RejectionReason::Siblings { why } => format!("the loops cannot share their warp groups: {why}"),
         RejectionReason::Exhausted { largest, all: false } => {
             format!(
                 "every interval up to the largest allowed, {}, is excluded; larger ones were not asked for",

@@ -28,6 +28,7 @@ mod error;
 pub mod kernel;
 mod lower;
 pub mod mlir;
+mod siblings;
 mod sub_tile;
 pub mod tile;
 

@@ -2,6 +2,7 @@
 //! and nothing else there, single-warp operations on the issue group, the rest on compute groups.
 
 use crate::encoding::Encoding;
+use crate::engine::Engine;
 use crate::proof_log::Log;
 use batsat::Lit;
 use twill_graph::proof::{Atom, Reason};
@@ -32,49 +33,63 @@ pub(crate) fn candidates(problem: &Problem, op: OpId) -> Vec<GroupId> {
 
 pub(super) fn encode(e: &mut Encoding) {
     let problem = e.problem;
-    let (yes, no) = (e.engine.constant(true), e.engine.constant(false));
+    let common = e.common.clone();
     for op in problem.graph().op_ids() {
-        let groups = candidates(problem, op);
-        let mut row = vec![no; problem.groups().len()];
-        for group in &groups {
-            row[group.index()] = match groups.len() {
-                1 => yes,
-                _ => e.engine.fresh(|| Atom::OnGroup { op, group: *group }),
-            };
-        }
-        e.engine.clause(row.iter().copied(), Reason::SomeGroup { op });
-        for (i, &a) in row.iter().enumerate() {
-            for &b in &row[..i] {
-                e.engine.clause([!a, !b], Reason::OneGroup { op });
-            }
-        }
+        let tied = common.as_ref().and_then(|c| c.rows[op.index()].clone());
+        let row = tied.unwrap_or_else(|| choice(&mut e.engine, op, &candidates(problem, op), problem.groups().len()));
         e.assigned.push(row);
     }
-    e.used = problem.group_ids().map(|group| e.engine.fresh(|| Atom::Used { group })).collect();
+    e.used = match &common {
+        Some(common) => common.used.clone(),
+        None => problem.group_ids().map(|group| e.engine.fresh(|| Atom::Used { group })).collect(),
+    };
     for row in 0..e.assigned.len() {
         for group in 0..e.used.len() {
             let (runs, used) = (e.assigned[row][group], e.used[group]);
             e.engine.clause([!runs, used], Log::definition(used));
         }
     }
-    order_groups(e);
+    if common.is_none() {
+        let rows = e.assigned.clone();
+        order_groups(e, &rows);
+    }
+}
+
+/// Literals for "it runs on group `w` of the pool", exactly one of which holds.
+pub(crate) fn choice(engine: &mut Engine, op: OpId, groups: &[GroupId], pool: usize) -> Vec<Lit> {
+    let (yes, no) = (engine.constant(true), engine.constant(false));
+    let mut row = vec![no; pool];
+    for group in groups {
+        row[group.index()] = match groups.len() {
+            1 => yes,
+            _ => engine.fresh(|| Atom::OnGroup { op, group: *group }),
+        };
+    }
+    engine.clause(row.iter().copied(), Reason::SomeGroup { op });
+    for (i, &a) in row.iter().enumerate() {
+        for &b in &row[..i] {
+            engine.clause([!a, !b], Reason::OneGroup { op });
+        }
+    }
+    row
 }
 
 /// Compute groups are interchangeable: an operation may open one only after an earlier operation
-/// opened the one before.
-fn order_groups(e: &mut Encoding) {
+/// opened the one before. `rows`: all operations that run on them.
+pub(crate) fn order_groups(e: &mut Encoding, rows: &[Vec<Lit>]) {
     let groups = e.compute_groups();
     let no = e.engine.constant(false);
     for pair in groups.windows(2) {
         let (before, group) = (pair[0].index(), pair[1].index());
         let mut opened: Vec<Lit> = Vec::new();
-        for row in 0..e.assigned.len() {
-            let runs = e.assigned[row][group];
+        for (at, row) in rows.iter().enumerate() {
+            let runs = row[group];
             if runs != no {
-                let reason = Reason::GroupOrder { op: OpId::new(row), group: pair[1] };
+                // Without common groups the rows are those of the operations.
+                let reason = Reason::GroupOrder { op: OpId::new(at), group: pair[1] };
                 e.engine.clause(opened.iter().copied().chain([!runs]), reason);
             }
-            opened.push(e.assigned[row][before]);
+            opened.push(row[before]);
         }
         let (used, used_before) = (e.used[group], e.used[before]);
         e.engine.clause([!used, used_before], Reason::UsedOrder { group: pair[1] });

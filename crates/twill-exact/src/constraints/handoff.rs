@@ -31,7 +31,8 @@ pub(crate) fn total(e: &Encoding, candidate: &Candidate) -> u64 {
     apart(e, candidate).iter().map(|d| weight(e.problem.graph(), d)).sum()
 }
 
-fn apart(e: &Encoding, candidate: &Candidate) -> Vec<Dependence> {
+/// Register dependences between groups.
+pub(crate) fn apart(e: &Encoding, candidate: &Candidate) -> Vec<Dependence> {
     let group = |op: twill_graph::OpId| candidate.groups[op.index()];
     e.register_dependences().into_iter().map(|d| d.1).filter(|d| group(d.from) != group(d.to)).collect()
 }

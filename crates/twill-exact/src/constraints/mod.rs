@@ -29,10 +29,19 @@ pub(crate) struct Storage {
     tensor: Pool,
 }
 
+impl Storage {
+    /// Passes on what is known of registers, with the engine that knows it.
+    pub(crate) fn hand_on_levels(&mut self, to: &mut Storage) {
+        std::mem::swap(&mut self.levels, &mut to.levels);
+    }
+}
+
 /// Encodes what is encoded at once, and prepares the rest.
 pub(crate) fn encode(e: &mut Encoding) {
     resource::encode(e);
-    symmetry::encode(e);
+    if e.common.is_none() {
+        symmetry::encode(e);
+    }
     if e.question.joint {
         assignment::encode(e);
         handoff::encode(e);

@@ -5,7 +5,7 @@ use super::cumulative::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
-use twill_graph::{GroupId, Liveness, OpId, Storage};
+use twill_graph::{GroupId, Liveness, OpId, Resources, Storage};
 
 /// Items for the live values of one kind of storage.
 pub(super) fn values(e: &Encoding, amount: impl Fn(Storage) -> Option<u64>) -> Vec<Item> {
@@ -178,16 +178,23 @@ pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
 
 /// All groups together.
 fn register_file(e: &mut Encoding, candidate: &Candidate) -> bool {
-    let resources = e.problem.resources();
+    let needed: Vec<(GroupId, u32)> = needed(e, candidate).into_iter().filter_map(|(g, r)| Some((g, r?))).collect();
+    let Some(too_many) = over_file(e.problem.resources(), needed) else { return false };
+    let clause = not_all(e, candidate, &too_many);
+    e.engine.clause(clause, Reason::RegisterFile);
+    true
+}
+
+/// Registers a thread of groups that together exceed the file, each as few as that allows: a clause
+/// then excludes more. `None` when `needed` fits.
+pub(crate) fn over_file(resources: &Resources, mut needed: Vec<(GroupId, u32)>) -> Option<Vec<(GroupId, u32)>> {
     let budget = resources.compute_register_budget();
     let file = resources.registers;
-    let mut needed: Vec<(GroupId, u32)> = needed(e, candidate).into_iter().filter_map(|(g, r)| Some((g, r?))).collect();
     let cost = |needed: &[(GroupId, u32)]| needed.iter().map(|n| resources.compute_group_cost(n.1)).sum::<u64>();
     if cost(&needed) <= budget {
-        return false;
+        return None;
     }
-    // Weaken the needs while they still exceed the file: the clause then excludes more.
-    let least = resources.registers_for(0).unwrap_or(file.minimum_per_thread);
+    let least = fewest(resources);
     for i in 0..needed.len() {
         loop {
             let before = needed[i].1;
@@ -199,16 +206,29 @@ fn register_file(e: &mut Encoding, candidate: &Candidate) -> bool {
             }
         }
     }
+    Some(needed)
+}
+
+/// Registers a thread of a group that holds nothing.
+fn fewest(resources: &Resources) -> u32 {
+    resources.registers_for(0).unwrap_or(resources.registers.minimum_per_thread)
+}
+
+/// Literals one of which holds if not all groups are given so many registers a thread; what `candidate`
+/// holds on them is charged to those levels.
+pub(crate) fn not_all(e: &mut Encoding, candidate: &Candidate, too_many: &[(GroupId, u32)]) -> Vec<Lit> {
+    let resources = e.problem.resources();
     let mut over_file = Vec::new();
     let mut pool = std::mem::take(&mut e.storage.registers);
-    for &(group, registers) in &needed {
-        if registers <= least {
+    for &(group, registers) in too_many {
+        if registers <= fewest(resources) {
             over_file.push(!e.used[group.index()]);
             continue;
         }
         over_file.push(!level(e, group, registers));
         // More words than one granule fewer could hold.
-        let capacity = resources.tile_words(resources.compute_groups.warps, registers - file.granularity);
+        let capacity =
+            resources.tile_words(resources.compute_groups.warps, registers - resources.registers.granularity);
         for event in pool.overfull(e, candidate, on(candidate, group), capacity, 0) {
             let terms = pool.terms(e, event, true);
             for any in e.compute_groups() {
@@ -220,8 +240,7 @@ fn register_file(e: &mut Encoding, candidate: &Candidate) -> bool {
         }
     }
     e.storage.registers = pool;
-    e.engine.clause(over_file, Reason::RegisterFile);
-    true
+    over_file
 }
 
 /// The literal for "this group is given at least so many registers a thread".

@@ -9,29 +9,48 @@ use twill_graph::proof::Reason;
 use twill_graph::{LoopGraph, OpId, Operation};
 
 pub(super) fn encode(e: &mut Encoding) {
-    for (first, second) in interchangeable(e.problem.graph()) {
-        let ordered = e.at_least(Anchor::Issue(first), Anchor::Issue(second), 0);
-        e.engine.clause([ordered], Reason::SubTileOrder { first, second });
+    for swap in swaps(e.problem.graph()) {
+        order(e, swap.first);
     }
 }
 
-/// First operations of neighbouring sub-tiles that can be swapped.
-fn interchangeable(graph: &LoopGraph) -> Vec<(OpId, OpId)> {
+/// The first operations of two sub-tiles that can be swapped start in order.
+pub(crate) fn order(e: &mut Encoding, (first, second): (OpId, OpId)) {
+    let ordered = e.at_least(Anchor::Issue(first), Anchor::Issue(second), 0);
+    e.engine.clause([ordered], Reason::SubTileOrder { first, second });
+}
+
+/// Two neighbouring sub-tiles that can be swapped.
+pub(crate) struct Swap {
+    pub(crate) tiles: (u32, u32),
+    /// Their first operations.
+    pub(crate) first: (OpId, OpId),
+    /// Where each operation of the graph goes.
+    pub(crate) map: Vec<OpId>,
+}
+
+/// Neighbouring sub-tiles of a graph that can be swapped without changing it.
+pub(crate) fn swaps(graph: &LoopGraph) -> Vec<Swap> {
     let mut tiles: BTreeMap<u32, Vec<OpId>> = BTreeMap::new();
     for op in graph.op_ids() {
         if let Some(tile) = graph.operation(op).sub_tile {
             tiles.entry(tile).or_default().push(op);
         }
     }
-    let tiles: Vec<Vec<OpId>> = tiles.into_values().collect();
-    let pairs = tiles.windows(2).filter(|pair| can_swap(graph, &pair[0], &pair[1]));
-    pairs.map(|pair| (pair[0][0], pair[1][0])).collect()
+    let tiles: Vec<(u32, Vec<OpId>)> = tiles.into_iter().collect();
+    let swap = |pair: &[(u32, Vec<OpId>)]| {
+        let ((one, a), (other, b)) = (&pair[0], &pair[1]);
+        let map = swapped(graph, a, b)?;
+        Some(Swap { tiles: (*one, *other), first: (a[0], b[0]), map })
+    };
+    tiles.windows(2).filter_map(swap).collect()
 }
 
-fn can_swap(graph: &LoopGraph, a: &[OpId], b: &[OpId]) -> bool {
+/// Where each operation goes when `a` and `b` change places; `None` if that changes the graph.
+fn swapped(graph: &LoopGraph, a: &[OpId], b: &[OpId]) -> Option<Vec<OpId>> {
     let like = |x: OpId, y: OpId| without_names(graph.operation(x)) == without_names(graph.operation(y));
     if a.len() != b.len() || !a.iter().zip(b).all(|(&x, &y)| like(x, y)) {
-        return false;
+        return None;
     }
     let mut swapped: Vec<OpId> = graph.op_ids().collect();
     for (&x, &y) in a.iter().zip(b) {
@@ -47,7 +66,7 @@ fn can_swap(graph: &LoopGraph, a: &[OpId], b: &[OpId]) -> bool {
             })
             .collect()
     };
-    edges(&|op| op) == edges(&|op| swapped[op.index()])
+    (edges(&|op| op) == edges(&|op| swapped[op.index()])).then_some(swapped)
 }
 
 fn without_names(op: &Operation) -> Operation {

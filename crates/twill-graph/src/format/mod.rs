@@ -1,4 +1,4 @@
-//! Text formats: loop graphs and schedules as JSON, versioned, with published JSON Schemas
+//! Text formats: loop graphs, schedules and schedules of sibling loops as JSON, versioned, with published JSON Schemas
 //! (`docs/schema/`); and loops of HatScheT in GraphML, which are only read ([`read_graphml`]).
 //!
 //! ```
@@ -18,21 +18,23 @@
 mod certificate;
 mod graph;
 mod graphml;
+mod kernel;
 mod modulo;
 mod schedule;
 
 pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
 pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};
 pub use graphml::{NamedText, read_graphml};
+pub use kernel::{KernelScheduleFile, TieEntry, TiedEntry};
 pub use modulo::ModuloFile;
 pub use schedule::{
     ChannelEntry, GroupEntry, NormalisationEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile,
 };
 
-use crate::{GraphError, ModuloError, ProblemError};
+use crate::{GraphError, KernelError, ModuloError, ProblemError};
 use thiserror::Error;
 
-/// Version of both formats; files of another version are refused.
+/// Version of all formats; files of another version are refused.
 pub const VERSION: u32 = 1;
 
 /// Why a file could not be read.
@@ -98,6 +100,14 @@ pub enum FormatError {
         /// What is wrong.
         error: ModuloError,
     },
+    /// The loops do not go together.
+    #[error("{file}: {error}")]
+    Kernel {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: KernelError,
+    },
     /// A schedule file without a schedule, or with an incomplete one.
     #[error("{file}: {why}")]
     Schedule {
@@ -148,4 +158,9 @@ pub fn graph_schema() -> serde_json::Value {
 /// The JSON Schema of the schedule format.
 pub fn schedule_schema() -> serde_json::Value {
     schemars::schema_for!(ScheduleFile).to_value()
+}
+
+/// The JSON Schema of the kernel schedule format.
+pub fn kernel_schedule_schema() -> serde_json::Value {
+    schemars::schema_for!(KernelScheduleFile).to_value()
 }

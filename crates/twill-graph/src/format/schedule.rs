@@ -225,9 +225,15 @@ impl ScheduleFile {
     /// When the text is not JSON of this format and version.
     pub fn from_json(text: &str, file: &str) -> Result<ScheduleFile, FormatError> {
         let mut schedule: ScheduleFile = parse(text, file)?;
-        check_version(file, FORMAT, &schedule.format, schedule.version)?;
-        schedule.file = file.to_owned();
+        schedule.within(file)?;
         Ok(schedule)
+    }
+
+    /// Takes its place in `file`, as a whole or as a part.
+    pub(super) fn within(&mut self, file: &str) -> Result<(), FormatError> {
+        check_version(file, FORMAT, &self.format, self.version)?;
+        self.file = file.to_owned();
+        Ok(())
     }
 
     /// The file's text.
@@ -334,13 +340,13 @@ fn placed(graph: &LoopGraph, schedule: &Schedule) -> Vec<PlacedOperation> {
 }
 
 fn group_entries(schedule: &Schedule) -> Vec<GroupEntry> {
-    let one = |g: &WarpGroup| GroupEntry {
-        id: g.id.index(),
-        role: g.role,
-        warps: g.warps,
-        registers_per_thread: g.registers_per_thread,
-    };
-    schedule.groups.iter().map(one).collect()
+    schedule.groups.iter().map(GroupEntry::of).collect()
+}
+
+impl GroupEntry {
+    pub(super) fn of(g: &WarpGroup) -> GroupEntry {
+        GroupEntry { id: g.id.index(), role: g.role, warps: g.warps, registers_per_thread: g.registers_per_thread }
+    }
 }
 
 fn channel_entry(graph: &LoopGraph, channel: &Channel) -> ChannelEntry {
