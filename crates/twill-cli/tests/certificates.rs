@@ -1,6 +1,6 @@
 //! Certificates through the command: written, checked, and rejected when anything about them is wrong.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod common;
 
