@@ -383,6 +383,48 @@ pub enum Violation {
     },
 }
 
+impl Violation {
+    /// The operations that it is about.
+    pub fn operations(&self) -> Vec<&str> {
+        match self {
+            Violation::Interval { .. }
+            | Violation::PlacementCount { .. }
+            | Violation::Length { .. }
+            | Violation::UnlistedGroup { .. }
+            | Violation::IdleGroup { .. }
+            | Violation::GroupOrder { .. }
+            | Violation::GroupKind { .. }
+            | Violation::TooManyCopies { .. }
+            | Violation::RegisterGranularity { .. }
+            | Violation::RegisterRange { .. }
+            | Violation::RegisterFile { .. } => Vec::new(),
+            Violation::UnknownGroup { operation, .. }
+            | Violation::NegativeCycle { operation, .. }
+            | Violation::AssignmentWidth { operation, .. }
+            | Violation::AssignmentVariableLatency { operation, .. }
+            | Violation::AssignmentIssue { operation, .. } => vec![operation],
+            Violation::Dependence { from, to, .. }
+            | Violation::HandoffEarly { from, to, .. }
+            | Violation::HandoffCarried { from, to, .. }
+            | Violation::HandoffForbidden { from, to, .. } => vec![from, to],
+            Violation::Concurrency { waiting, stalled, .. } => vec![waiting, stalled],
+            Violation::Exclusive { first, second, .. } => vec![first, second],
+            Violation::Resource { holders, .. }
+            | Violation::Registers { holders, .. }
+            | Violation::SharedMemory { holders, .. }
+            | Violation::TensorMemory { holders, .. } => holders.0.iter().map(|h| h.operation.as_str()).collect(),
+            Violation::MissingChannel { value, .. }
+            | Violation::UnusedChannel { value, .. }
+            | Violation::ChannelKind { value, .. }
+            | Violation::ChannelDepth { value, .. } => vec![value],
+            Violation::MissingRing { load }
+            | Violation::UnusedRing { load }
+            | Violation::RingBytes { load, .. }
+            | Violation::RingDepth { load, .. } => vec![load],
+        }
+    }
+}
+
 fn place(storage: &ChannelStorage) -> String {
     match storage {
         ChannelStorage::Handoff(bytes) => format!("{bytes} bytes for hand-off"),

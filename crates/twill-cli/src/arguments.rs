@@ -17,6 +17,8 @@ pub(crate) enum Command {
     Schedule(ScheduleArguments),
     /// Find the least initiation interval of a large loop without warps, with its proof.
     Modulo(ModuloArguments),
+    /// Explain what bounds a kernel's loop, why smaller intervals are impossible, and what would change it.
+    Explain(ExplainArguments),
     /// Show what a kernel's loop becomes before it is scheduled: sub-tiles, or the graph with its costs.
     Lower(LowerArguments),
     /// Replay a schedule from its JSON, or check a certificate of its optimality, independently of the solver.
@@ -35,7 +37,7 @@ pub(crate) enum Command {
 )]
 pub(crate) struct ScheduleArguments {
     #[command(flatten)]
-    pub(crate) source: SourceArguments,
+    pub(crate) search: SearchArguments,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -48,18 +50,74 @@ pub(crate) struct ScheduleArguments {
     /// Of --emit: most stages [default: as many as the schedule has, one more at another interval]. With both, nothing is searched.
     #[arg(long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stages: Option<u32>,
-    /// Write to a file instead of standard output, which is `-`.
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) trip_counts: Vec<u64>,
+    /// Schedule each loop of a kernel by itself instead of all with common warp groups.
+    #[arg(long)]
+    pub(crate) no_siblings: bool,
     /// Write the schedule with a proof for every rejected interval into a new folder, for `twill check`.
     #[arg(long, value_name = "DIR", conflicts_with = "emit")]
     pub(crate) certificate: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 proven optimal, 1 error, 2 infeasible (proved), 3 stopped by a budget with the best known and its bound."
+)]
+pub(crate) struct ExplainArguments {
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub(crate) format: ExplainFormat,
+    #[command(flatten)]
+    pub(crate) page: PageArguments,
+    /// Which changes of kernel and machine to try.
+    #[arg(long, value_enum, default_value_t = WhatIfs::All)]
+    pub(crate) what_if: WhatIfs,
+    /// Units of work for each question about a conflict, and four times as many for each change.
+    #[arg(long, value_name = "UNITS", default_value_t = 250_000)]
+    pub(crate) effort: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    /// For people.
+    Text,
+    /// For programs; an array for several loops.
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhatIfs {
+    /// Every change that makes sense.
+    All,
+    /// None.
+    None,
+}
+
+/// Where text goes, and how it is laid out.
+#[derive(Debug, Args)]
+pub(crate) struct PageArguments {
+    /// Write to a file instead of standard output, which is `-`.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     /// Columns of text output [default: the terminal's, or 100].
     #[arg(long)]
     pub(crate) width: Option<usize>,
     /// Colour in text output.
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
+}
+
+/// What to search, and how far.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SearchArguments {
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
     /// Most compute groups, instead of the machine's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) compute_groups: Option<u32>,
@@ -78,12 +136,6 @@ pub(crate) struct ScheduleArguments {
     /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
     #[arg(long, value_name = "U", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) normalise: u32,
-    /// Schedule each loop of a kernel by itself instead of all with common warp groups.
-    #[arg(long)]
-    pub(crate) no_siblings: bool,
-    /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub(crate) trip_counts: Vec<u64>,
     #[command(flatten)]
     pub(crate) model: ModelArguments,
     /// Say nothing of progress.
@@ -133,7 +185,7 @@ pub(crate) enum ModuloFormat {
 }
 
 /// What is looked at, and how it is brought into shape.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
     /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
     pub(crate) input: String,
@@ -172,7 +224,7 @@ pub(crate) enum LowerFormat {
 }
 
 /// Readings of the model (docs/model.md).
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArguments {
     /// Whose reading to start from.
@@ -308,6 +360,8 @@ pub(crate) enum SchemaFormat {
     Schedule,
     /// Schedules of sibling loops.
     KernelSchedule,
+    /// Explanations.
+    Explanation,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

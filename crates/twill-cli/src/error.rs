@@ -80,6 +80,10 @@ pub(crate) enum Error {
     KernelDefect { input: String, error: Box<twill_check::RejectedKernel> },
     #[error("{path}: {error}")]
     RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
+    #[error(
+        "the explanation of {input} does not survive its replay; this is a defect of Twill, please report it:\n{why}"
+    )]
+    Explanation { input: String, why: String },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
 }

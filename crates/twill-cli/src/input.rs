@@ -1,10 +1,11 @@
 //! From an input and a machine to scheduling problems.
 
 use crate::arguments::{
-    LivenessArgument, Model, ModelArguments, ScheduleArguments, SourceArguments, StageWindowArgument, Switch, Window,
+    LivenessArgument, Model, ModelArguments, SearchArguments, SourceArguments, StageWindowArgument, Switch, Window,
 };
 use crate::error::Error;
 use crate::files;
+use std::collections::BTreeSet;
 use std::path::Path;
 use twill_graph::format::{GraphFile, MachineReference, NormalisationEntry};
 use twill_graph::{
@@ -23,6 +24,8 @@ pub(crate) struct Posed {
     pub(crate) normalisation: Option<NormalisationEntry>,
     /// The loop before it was unrolled, if it was: its schedule is one of the unrolled loop.
     pub(crate) rolled: Option<Problem>,
+    /// Into how many sub-tiles it was cut, if it comes from a kernel.
+    pub(crate) sub_tiles: Option<u32>,
 }
 
 /// A loop graph with the machine it is for, and the tile loop that it comes from, if any.
@@ -48,9 +51,9 @@ pub(crate) struct Siblings {
 }
 
 /// All loops that the arguments ask for, as problems.
-pub(crate) fn problems(arguments: &ScheduleArguments) -> Result<Loops<Posed>, Error> {
+pub(crate) fn problems(arguments: &SearchArguments) -> Result<Loops<Posed>, Error> {
     let Loops { loops, siblings } = lowered(&arguments.source)?;
-    let loops: Result<Vec<Posed>, Error> = loops.into_iter().map(|l| pose(arguments, l.graph, l.resources)).collect();
+    let loops: Result<Vec<Posed>, Error> = loops.into_iter().map(|l| pose(arguments, l)).collect();
     Ok(Loops { loops: loops?, siblings })
 }
 
@@ -145,7 +148,10 @@ fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Loops<Lowered>
     Ok(Loops { loops: loops.collect(), siblings })
 }
 
-fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resources) -> Result<Posed, Error> {
+fn pose(arguments: &SearchArguments, lowered: Lowered) -> Result<Posed, Error> {
+    let Lowered { graph, mut resources, tiles } = lowered;
+    let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
+    let sub_tiles = tiles.map(|_| u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1));
     let input = || arguments.source.input.clone();
     if let Some(groups) = arguments.compute_groups {
         resources.compute_groups.maximum = groups;
@@ -163,10 +169,10 @@ fn pose(arguments: &ScheduleArguments, graph: LoopGraph, mut resources: Resource
             .map_err(|error| Error::Problem { input: input(), error })
     };
     if arguments.unroll == 1 {
-        return Ok(Posed { problem: pose(graph)?, normalisation, rolled: None });
+        return Ok(Posed { problem: pose(graph)?, normalisation, rolled: None, sub_tiles });
     }
     let unrolled = graph.unrolled(arguments.unroll).map_err(|error| Error::Unroll { input: input(), error })?;
-    Ok(Posed { problem: pose(unrolled)?, normalisation, rolled: Some(pose(graph)?) })
+    Ok(Posed { problem: pose(unrolled)?, normalisation, rolled: Some(pose(graph)?), sub_tiles })
 }
 
 fn model(arguments: &ModelArguments) -> ModelOptions {

@@ -28,6 +28,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Error> {
         SchemaFormat::Graph => format::graph_schema(),
         SchemaFormat::Schedule => format::schedule_schema(),
         SchemaFormat::KernelSchedule => format::kernel_schedule_schema(),
+        SchemaFormat::Explanation => format::explanation_schema(),
     };
     files::write(None, &format!("{schema:#}\n"))?;
     Ok(Exit::Done)

@@ -4,6 +4,7 @@ mod arguments;
 mod certificate;
 mod check;
 mod error;
+mod explain;
 mod files;
 mod input;
 mod kernels;
@@ -11,6 +12,7 @@ mod lower;
 mod machine;
 mod modulo;
 mod progress;
+mod replay;
 mod schedule;
 mod siblings;
 mod smtlib;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Command::Schedule(a) => schedule::run(a),
         Command::Modulo(a) => modulo::run(a),
+        Command::Explain(a) => explain::run(a),
         Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),
         Command::Kernels(a) => kernels::run(a),

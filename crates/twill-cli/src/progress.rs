@@ -35,6 +35,8 @@ impl Ticker {
                 let each: Vec<String> = intervals.iter().map(ToString::to_string).collect();
                 format!("trying all loops together, I = {}", each.join(", "))
             }
+            Progress::Explaining { interval } => format!("explaining I = {interval}"),
+            Progress::WhatIf { .. } => "trying changes".into(),
             Progress::Improving => "improving what follows the interval".into(),
         };
         self.shown = true;

@@ -1,7 +1,7 @@
 //! `twill schedule`.
 
 use crate::Exit;
-use crate::arguments::{Color, Emit, Format, ScheduleArguments};
+use crate::arguments::{Color, Emit, Format, PageArguments, ScheduleArguments, SearchArguments};
 use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
@@ -19,42 +19,30 @@ use twill_graph::{Cycles, Phase, Problem, Report, Schedule, Status};
 
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let started = Instant::now();
-    let posed = input::problems(arguments)?;
+    let posed = input::problems(&arguments.search)?;
     let siblings = siblings::pose(arguments, &posed)?;
     let posed = posed.loops;
     let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
+    let options = options(&arguments.search);
     if arguments.emit == Some(Emit::Smtlib2) {
-        return smtlib::run(arguments, &posed, |one| solve(arguments, one, &search_options(arguments), reading));
+        return smtlib::run(arguments, &posed, |one| solve(&arguments.search, one, &options, reading));
     }
-    let options = search_options(arguments);
     if let Some(kernel) = siblings {
         return siblings::run(arguments, &kernel, &options, started.elapsed().as_secs_f64());
     }
     let mut reports = Vec::new();
     for one in &posed {
-        reports.push(solve(arguments, one, &options, reading)?);
+        reports.push(solve(&arguments.search, one, &options, reading)?);
     }
     if let Some(folder) = &arguments.certificate {
         let loops = posed.iter().zip(&reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
-        certify(folder, arguments, loops, None, &options)?;
+        certify(folder, &arguments.search, loops, None, &options)?;
     }
-    files::write(arguments.output.as_deref(), &render(arguments, &posed, &reports))?;
+    files::write(arguments.page.output.as_deref(), &render(arguments, &posed, &reports))?;
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
 }
 
-fn search_options(arguments: &ScheduleArguments) -> SearchOptions {
-    let interrupt = progress::interrupt();
-    SearchOptions {
-        budget: Budget {
-            time: arguments.time_limit.map(Duration::from_secs_f64),
-            work: arguments.work_limit,
-            interrupt: Some(interrupt),
-        },
-        largest_interval: arguments.max_interval.map(Cycles),
-        ..SearchOptions::default()
-    }
-}
-
+/// What a status says as an exit code.
 pub(crate) fn exit(status: Status) -> Exit {
     match status {
         Status::Optimal => Exit::Done,
@@ -66,7 +54,7 @@ pub(crate) fn exit(status: Status) -> Exit {
 /// Writes what proves each report, and lets no proof out that does not survive its check.
 pub(crate) fn certify<'a>(
     folder: &Path,
-    arguments: &ScheduleArguments,
+    arguments: &SearchArguments,
     loops: impl ExactSizeIterator<Item = (&'a Problem, &'a Report<Verified<Schedule>>, ScheduleFile)>,
     together: Option<&str>,
     options: &SearchOptions,
@@ -88,9 +76,22 @@ pub(crate) fn certify<'a>(
     folder.finish()
 }
 
+/// How the arguments ask to search; Ctrl-C ends it.
+pub(crate) fn options(arguments: &SearchArguments) -> SearchOptions {
+    SearchOptions {
+        budget: Budget {
+            time: arguments.time_limit.map(Duration::from_secs_f64),
+            work: arguments.work_limit,
+            interrupt: Some(progress::interrupt()),
+        },
+        largest_interval: arguments.max_interval.map(Cycles),
+        ..SearchOptions::default()
+    }
+}
+
 /// Searches, and lets nothing out that does not survive its replay.
-fn solve(
-    arguments: &ScheduleArguments,
+pub(crate) fn solve(
+    arguments: &SearchArguments,
     posed: &Posed,
     options: &SearchOptions,
     reading: f64,
@@ -131,22 +132,24 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
             json + "\n"
         }
         Format::Text => {
-            let options = text_options(arguments);
-            let one = |(p, r): (&Posed, _)| {
-                let note = p.normalisation.map_or(String::new(), |n| {
-                    let percent = (n.distortion - 1.0) * 100.0;
-                    let NormalisationEntry { limit, error, .. } = n;
-                    format!(
-                        "costs normalised to a sum of at most {limit}: error F = {error} (proved least), \
-                         ratios within {percent:.1} %; cycles below are normalised\n\n"
-                    )
-                });
-                note + &twill_report::text(&p.problem, r, options)
-            };
+            let options = text_options(&arguments.page);
+            let one = |(p, r): (&Posed, _)| normalised(p) + &twill_report::text(&p.problem, r, options);
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, &p.problem, r)).collect::<Vec<_>>().join("\n"),
     }
+}
+
+/// A note on normalised costs, where they are.
+pub(crate) fn normalised(posed: &Posed) -> String {
+    posed.normalisation.map_or(String::new(), |n| {
+        let percent = (n.distortion - 1.0) * 100.0;
+        let NormalisationEntry { limit, error, .. } = n;
+        format!(
+            "costs normalised to a sum of at most {limit}: error F = {error} (proved least), \
+             ratios within {percent:.1} %; cycles below are normalised\n\n"
+        )
+    })
 }
 
 pub(crate) fn pseudocode(
@@ -158,15 +161,15 @@ pub(crate) fn pseudocode(
         Some(schedule) => twill_emit::pseudocode(problem, schedule),
         // There is no program: say why instead.
         None => {
-            let options =
-                twill_report::TextOptions { width: width(arguments.width, arguments.output.as_deref()), color: false };
+            let options = twill_report::TextOptions { color: false, ..text_options(&arguments.page) };
             let why = twill_report::text(problem, report, options);
             why.lines().map(|l| format!("# {l}").trim_end().to_owned() + "\n").collect()
         }
     }
 }
 
-pub(crate) fn text_options(arguments: &ScheduleArguments) -> twill_report::TextOptions {
+/// How text is laid out.
+pub(crate) fn text_options(arguments: &PageArguments) -> twill_report::TextOptions {
     let output = arguments.output.as_deref();
     twill_report::TextOptions { width: width(arguments.width, output), color: color(arguments.color, output) }
 }

@@ -14,7 +14,7 @@ use twill_graph::{KernelProblem, KernelReport, Liveness, Phase, Schedule, StageW
 
 /// The loops as one problem; `None` where each is scheduled by itself.
 pub(crate) fn pose(arguments: &ScheduleArguments, posed: &Loops<Posed>) -> Result<Option<KernelProblem>, Error> {
-    let input = || arguments.source.input.clone();
+    let input = || arguments.search.source.input.clone();
     let refused = |why| Err(Error::TripCounts { input: input(), why });
     let given = !arguments.trip_counts.is_empty();
     let Some(siblings) = &posed.siblings else {
@@ -59,7 +59,7 @@ pub(crate) fn run(
     options: &SearchOptions,
     reading: f64,
 ) -> Result<Exit, Error> {
-    let mut ticker = Ticker::new(arguments.quiet);
+    let mut ticker = Ticker::new(arguments.search.quiet);
     let report = twill_exact::schedule_kernel(kernel, options, &mut |p| ticker.tell(&p));
     drop(ticker);
     let started = Instant::now();
@@ -69,9 +69,9 @@ pub(crate) fn run(
     if let Some(folder) = &arguments.certificate {
         let loops = kernel.loops().iter().zip(&report.loops).map(|(p, r)| (p, r, ScheduleFile::new(p, r)));
         let together = KernelScheduleFile::new(kernel, &report).to_json() + "\n";
-        schedule::certify(folder, arguments, loops, Some(&together), options)?;
+        schedule::certify(folder, &arguments.search, loops, Some(&together), options)?;
     }
-    files::write(arguments.output.as_deref(), &render(arguments, kernel, &report))?;
+    files::write(arguments.page.output.as_deref(), &render(arguments, kernel, &report))?;
     Ok(schedule::exit(report.outcome.status()))
 }
 
@@ -80,7 +80,7 @@ fn verified(
     kernel: &KernelProblem,
     report: KernelReport,
 ) -> Result<KernelReport<Verified<Schedule>>, Error> {
-    let defect = |error| Error::KernelDefect { input: arguments.source.input.clone(), error: Box::new(error) };
+    let defect = |error| Error::KernelDefect { input: arguments.search.source.input.clone(), error: Box::new(error) };
     let verified = match report.outcome.schedule() {
         Some(common) => {
             let schedules = report.loops.iter().filter_map(|r| r.outcome.schedule().cloned()).collect();
@@ -98,7 +98,7 @@ fn verified(
 fn render(arguments: &ScheduleArguments, kernel: &KernelProblem, report: &KernelReport<Verified<Schedule>>) -> String {
     match arguments.format {
         Format::Json => KernelScheduleFile::new(kernel, report).to_json() + "\n",
-        Format::Text => twill_report::kernel_text(kernel, report, schedule::text_options(arguments)),
+        Format::Text => twill_report::kernel_text(kernel, report, schedule::text_options(&arguments.page)),
         Format::Pseudocode => {
             let each = kernel.loops().iter().zip(&report.loops);
             each.map(|(p, own)| schedule::pseudocode(arguments, p, own)).collect::<Vec<_>>().join("\n")

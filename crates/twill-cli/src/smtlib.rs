@@ -19,7 +19,7 @@ pub(crate) fn run(
     posed: &[Posed],
     search: impl FnOnce(&Posed) -> Result<Found, Error>,
 ) -> Result<Exit, Error> {
-    let input = || arguments.source.input.clone();
+    let input = || arguments.search.source.input.clone();
     let [one] = posed else { return Err(Error::OneLoop { input: input(), count: posed.len() }) };
     let (mut question, exit) = match (arguments.interval, arguments.stages) {
         (Some(interval), Some(stages)) => (Question::new(Cycles(interval), stages), Exit::Done),
@@ -35,7 +35,7 @@ pub(crate) fn run(
     }
     let text = twill_smtlib::formulation(&one.problem, &question)
         .map_err(|error| Error::Formulation { input: input(), error })?;
-    files::write(arguments.output.as_deref(), &text)?;
+    files::write(arguments.page.output.as_deref(), &text)?;
     Ok(exit)
 }
 

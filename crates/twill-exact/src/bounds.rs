@@ -6,14 +6,17 @@ use crate::constraints::{exclusive, resource};
 use crate::encoding::longest_paths;
 use twill_graph::proof::BoundWitness;
 use twill_graph::{
-    Cycles, Dependence, DependenceId, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId, Operation, Problem,
-    StageWindow, Unit, UnitId,
+    Cycles, Dependence, DependenceId, Families, Family, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId,
+    Operation, Problem, StageWindow, Unit, UnitId,
 };
 
-/// The best bound that needs no search.
-pub(crate) fn lower_bound(problem: &Problem) -> LowerBound {
-    let mut best = resource_bound(problem);
-    for other in [recurrence_bound(problem), group_work_bound(problem)].into_iter().flatten() {
+/// The best bound on schedules that keep these constraints and that needs no search.
+pub(crate) fn lower_bound(problem: &Problem, families: Families) -> LowerBound {
+    let trivial = LowerBound { interval: Cycles(1), kind: LowerBoundKind::Trivial };
+    let mut best = if families.has(Family::Resource) { resource_bound(problem) } else { trivial };
+    let recurrence = families.has(Family::Dependence).then(|| recurrence_bound(problem)).flatten();
+    let work = families.has(Family::Exclusive).then(|| group_work_bound(problem, families)).flatten();
+    for other in [recurrence, work].into_iter().flatten() {
         if other.interval > best.interval {
             best = other;
         }
@@ -42,22 +45,28 @@ pub(crate) fn witness(problem: &Problem, bound: &LowerBound) -> BoundWitness {
     }
 }
 
-/// The part of [`lower_bound`] that holds without warps (phase 1).
-pub(crate) fn throughput_bound(problem: &Problem) -> LowerBound {
-    let best = resource_bound(problem);
-    recurrence_bound(problem).filter(|r| r.interval > best.interval).unwrap_or(best)
+/// The families that a bound without search follows from.
+pub(crate) fn families_of(problem: &Problem, bound: &LowerBoundKind) -> Families {
+    match bound {
+        LowerBoundKind::Resource { .. } => Families::NONE.with(Family::Resource),
+        LowerBoundKind::Recurrence { .. } => Families::NONE.with(Family::Dependence),
+        LowerBoundKind::Operation { .. } => Families::NONE.with(Family::Exclusive),
+        // Elsewhere than on compute groups there is room only if there are other groups.
+        LowerBoundKind::GroupWork { .. } if problem.groups().iter().all(|g| g.role == GroupRole::Compute) => {
+            Families::NONE.with(Family::Exclusive)
+        }
+        LowerBoundKind::GroupWork { .. } => Families::NONE.with(Family::Exclusive).with(Family::Assignment),
+        LowerBoundKind::Trivial | LowerBoundKind::Search { .. } => Families::ALL,
+    }
 }
 
 /// ResMII: `max_f ⌈Σ busy cycles of f / capacity(f)⌉`, at least 1.
 fn resource_bound(problem: &Problem) -> LowerBound {
     let graph = problem.graph();
     let bound = |(index, unit): (usize, &Unit)| {
-        let held = |op: OpId| -> Cycles {
-            let reservations = graph.operation(op).reservations.iter().zip(problem.units_of(op));
-            reservations.filter(|(_, u)| **u == UnitId::new(index)).map(|(r, _)| r.cycles).sum()
-        };
-        let busy: Cycles = graph.op_ids().map(held).sum();
-        let holders = graph.op_ids().filter(|&op| held(op) > Cycles::ZERO);
+        let id = UnitId::new(index);
+        let busy = Cycles(resource::busy(problem, id));
+        let holders = graph.op_ids().filter(|&op| resource::reservations(problem, op, id).next().is_some());
         let operations = holders.map(|op| graph.operation(op).name.clone()).collect();
         let kind = LowerBoundKind::Resource { unit: unit.name.clone(), busy, capacity: unit.capacity, operations };
         LowerBound { interval: Cycles(busy.div_ceil(Cycles(unit.capacity.into()))), kind }
@@ -138,15 +147,16 @@ fn positive_cycle(problem: &Problem, interval: i64) -> Option<Vec<&Dependence>> 
 
 /// With exclusive issue, the synchronous work of the compute groups fits their number, and each
 /// synchronous operation fits by itself.
-fn group_work_bound(problem: &Problem) -> Option<LowerBound> {
+fn group_work_bound(problem: &Problem, families: Families) -> Option<LowerBound> {
     if !problem.options().exclusive_issue {
         return None;
     }
     let graph = problem.graph();
-    let on_compute =
-        |op: &OpId| graph.operation(*op).is_synchronous() && assignment::role(problem, *op) == GroupRole::Compute;
-    let work: Cycles = graph.op_ids().filter(on_compute).map(|op| graph.operation(op).occupancy).sum();
-    let groups = problem.resources().compute_groups.maximum;
+    let work = compute_work(problem, families);
+    let groups = match families.has(Family::Assignment) {
+        true => problem.resources().compute_groups.maximum,
+        false => u32::try_from(problem.groups().len()).unwrap_or(u32::MAX),
+    };
     let longest = graph.operations().iter().filter(|op| op.is_synchronous()).max_by_key(|op| op.occupancy)?;
     let shared = Cycles(work.div_ceil(Cycles(groups.into())));
     if longest.occupancy > shared {
@@ -156,12 +166,26 @@ fn group_work_bound(problem: &Problem) -> Option<LowerBound> {
     Some(LowerBound { interval: shared, kind: LowerBoundKind::GroupWork { work, groups } })
 }
 
+/// Synchronous cycles of an iteration on compute groups; without assignment every group of the pool may do them.
+pub(crate) fn compute_work(problem: &Problem, families: Families) -> Cycles {
+    let graph = problem.graph();
+    let anywhere = !families.has(Family::Assignment);
+    let on_compute = |op: &OpId| {
+        let there = anywhere || assignment::role(problem, *op) == GroupRole::Compute;
+        graph.operation(*op).is_synchronous() && there
+    };
+    graph.op_ids().filter(on_compute).map(|op| graph.operation(op).occupancy).sum()
+}
+
 /// Whether an interval is out of reach for one operation alone: what it conflicts on.
-pub(crate) fn self_conflict(problem: &Problem, interval: i64, joint: bool) -> Option<(OpId, String)> {
-    if let Some((op, unit)) = resource::self_conflict(problem, interval) {
+pub(crate) fn self_conflict(problem: &Problem, interval: i64, families: Families) -> Option<(OpId, String)> {
+    if families.has(Family::Resource)
+        && let Some((op, unit)) = resource::self_conflict(problem, interval)
+    {
         return Some((op, problem.resources().units[unit.index()].name.clone()));
     }
-    let too_long = if joint { exclusive::self_conflict(problem, interval) } else { None };
+    let exclusive = families.has(Family::Exclusive);
+    let too_long = if exclusive { exclusive::self_conflict(problem, interval) } else { None };
     too_long.map(|op| (op, "issue slots of its warp group".into()))
 }
 

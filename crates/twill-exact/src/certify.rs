@@ -5,7 +5,7 @@ use crate::limits::{Budget, Meter};
 use crate::query;
 use thiserror::Error;
 use twill_graph::proof::Certificate;
-use twill_graph::{Cycles, Liveness, Outcome, Problem, RejectionReason, Report, StageWindow};
+use twill_graph::{Cycles, Families, Liveness, Outcome, Problem, RejectionReason, Report, StageWindow};
 
 /// Why there is no certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -49,7 +49,7 @@ pub fn certify<S>(problem: &Problem, report: &Report<S>, budget: &Budget) -> Res
         Outcome::Feasible { .. } | Outcome::Unknown { .. } => return Err(CertifyError::NotProved),
     };
     let meter = Meter::start(budget);
-    let bound = bounds::lower_bound(problem);
+    let bound = bounds::lower_bound(problem, Families::ALL);
     let witness = bounds::witness(problem, &bound);
     let first = if bounds::is_monotone(problem) { bound.interval.0.max(below.0 - 1) } else { bound.interval.0 };
     let mut certificate = Certificate {
@@ -61,7 +61,7 @@ pub fn certify<S>(problem: &Problem, report: &Report<S>, budget: &Budget) -> Res
         proofs: Vec::new(),
     };
     for interval in first..below.0 {
-        if let Some((op, _)) = bounds::self_conflict(problem, interval, true) {
+        if let Some((op, _)) = bounds::self_conflict(problem, interval, Families::ALL) {
             certificate.conflicts.push((Cycles(interval), op));
             continue;
         }

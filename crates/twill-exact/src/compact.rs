@@ -138,7 +138,7 @@ fn places(e: &Encoding, candidate: &Candidate, op: OpId, length: i64) -> Vec<i64
 fn gap(e: &Encoding, candidate: &Candidate, d: &Dependence) -> i64 {
     let graph = e.problem.graph();
     let in_registers = d.carries_value && matches!(graph.operation(d.from).storage, Storage::Registers(_));
-    let apart = e.question.joint && candidate.groups[d.from.index()] != candidate.groups[d.to.index()];
+    let apart = e.question.joint() && candidate.groups[d.from.index()] != candidate.groups[d.to.index()];
     let handoff = if in_registers && apart { graph.operation(d.from).handoff } else { Cycles::ZERO };
     (d.delay + handoff).0 - i64::from(d.distance) * e.question.interval
 }

@@ -17,7 +17,7 @@ use batsat::Lit;
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_graph::proof::{Atom, Reason};
-use twill_graph::{Dependence, DependenceId, GroupId, GroupRole, OpId, Problem};
+use twill_graph::{Dependence, DependenceId, Families, Family, GroupId, GroupRole, OpId, Problem};
 
 /// What to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,15 @@ pub(crate) struct Question {
     pub(crate) interval: i64,
     /// Stages allowed.
     pub(crate) stages: Stages,
+    /// The constraints that are asked for: all, those of phase 1, or fewer for an explanation.
+    pub(crate) families: Families,
+}
+
+impl Question {
     /// Whether warps are assigned too (phase 2), or only throughput matters (phase 1).
-    pub(crate) joint: bool,
+    pub(crate) fn joint(self) -> bool {
+        !self.families.within(Families::THROUGHPUT)
+    }
 }
 
 /// Stages allowed.
@@ -97,7 +104,7 @@ type Later = ((OpId, OpId), (OpId, OpId), i64);
 pub(crate) struct Candidate {
     /// Issue cycle of each operation.
     pub(crate) times: Vec<i64>,
-    /// Group of each operation; all zero in phase 1.
+    /// Group of each operation; all zero where groups do not matter.
     pub(crate) groups: Vec<GroupId>,
     /// `max (t + span)`.
     pub(crate) length: i64,
@@ -172,7 +179,7 @@ impl<'p> Encoding<'p> {
 
     /// Encodes what is encoded at once.
     pub(crate) fn encode(&mut self) {
-        if self.question.stages == Stages::Any {
+        if self.question.stages == Stages::Any && self.has(Family::Dependence) {
             constraints::dependence::encode(self);
         }
         constraints::encode(self);
@@ -381,6 +388,19 @@ impl<'p> Encoding<'p> {
             .collect()
     }
 
+    /// Whether a family of constraints is asked for.
+    pub(crate) fn has(&self, family: Family) -> bool {
+        self.question.families.has(family)
+    }
+
+    /// Those of [`Encoding::register_dependences`] that may lead to another group: hand-off keeps
+    /// carried values on one.
+    pub(crate) fn handoffs(&self) -> Vec<(DependenceId, Dependence)> {
+        let mut handoffs = self.register_dependences();
+        handoffs.retain(|(_, d)| d.distance == 0 || !self.has(Family::Handoff));
+        handoffs
+    }
+
     /// Searches for a schedule under `assumptions`, adding constraints that candidates break until
     /// one breaks none.
     pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Reply {
@@ -409,7 +429,11 @@ impl<'p> Encoding<'p> {
         let times: Vec<i64> = graph.op_ids().map(time).collect();
         let group = |row: &Vec<Lit>| GroupId::new(row.iter().position(|&x| assignment.holds(x)).unwrap_or(0));
         let length = graph.op_ids().map(|op| times[op.index()] + graph.operation(op).span().0).max().unwrap_or(0);
-        Candidate { times, groups: self.assigned.iter().map(group).collect(), length, assignment }
+        let groups = match self.question.joint() {
+            true => self.assigned.iter().map(group).collect(),
+            false => vec![GroupId::new(0); times.len()],
+        };
+        Candidate { times, groups, length, assignment }
     }
 }
 
@@ -437,8 +461,10 @@ fn issue_bounds(problem: &Problem, question: Question, stages: u32) -> Option<Ve
     if matches!(question.stages, Stages::Exactly(_)) {
         bounds.push(Bound { from: ORIGIN, to: length, least: horizon - question.interval + 1 });
     }
-    for (from, to, least) in constraints::dependence::delays(problem, question.interval)? {
-        bounds.push(Bound { from: issue(from), to: issue(to), least });
+    if question.families.has(Family::Dependence) {
+        for (from, to, least) in constraints::dependence::delays(problem, question.interval)? {
+            bounds.push(Bound { from: issue(from), to: issue(to), least });
+        }
     }
     Some(bounds)
 }
@@ -453,7 +479,9 @@ fn slot_bounds(problem: &Problem, question: Question) -> Option<Vec<Bound>> {
         bounds.push(Bound { from: issue(op), to: ORIGIN, least: 1 - question.interval });
         bounds.push(Bound { from: ORIGIN, to: Node::new(operations + 1 + op.index()), least: 0 });
     }
-    constraints::dependence::delays(problem, question.interval)?;
+    if question.families.has(Family::Dependence) {
+        constraints::dependence::delays(problem, question.interval)?;
+    }
     Some(bounds)
 }
 

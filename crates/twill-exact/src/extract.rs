@@ -31,11 +31,14 @@ pub(crate) fn schedule(e: &Encoding, candidate: &Candidate) -> Schedule {
 
 fn groups(e: &Encoding, candidate: &Candidate) -> Vec<WarpGroup> {
     let needed = registers::needed(e, candidate);
+    // Where registers were left out of the question, a group may need more than a thread can address.
+    let file = e.problem.resources().registers;
+    let most = file.maximum_per_thread.next_multiple_of(file.granularity);
     let used = e.problem.group_ids().zip(e.problem.groups()).filter(|(id, _)| candidate.groups.contains(id));
     used.map(|(id, pooled)| {
         let fixed = e.problem.fixed_group(pooled.role);
         let computed = needed.iter().find(|(g, _)| *g == id).and_then(|(_, r)| *r);
-        let registers_per_thread = fixed.map(|g| g.registers_per_thread).or(computed).unwrap_or(0);
+        let registers_per_thread = fixed.map(|g| g.registers_per_thread).or(computed).unwrap_or(most);
         WarpGroup { id, role: pooled.role, warps: pooled.warps, registers_per_thread }
     })
     .collect()

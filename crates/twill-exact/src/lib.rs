@@ -24,6 +24,7 @@ mod compact;
 mod constraints;
 mod encoding;
 mod engine;
+mod explain;
 mod extract;
 mod kernel;
 mod limits;
@@ -38,6 +39,7 @@ mod structure;
 mod theory;
 
 pub use certify::{CertifyError, certify};
+pub use explain::{ExplainOptions, explain, what_if};
 pub use kernel::schedule_kernel;
 pub use limits::Budget;
 pub use normalise::{NormaliseError, Normalised, normalise};

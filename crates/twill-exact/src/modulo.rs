@@ -5,7 +5,7 @@ use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use crate::query::{self, Found, Verdict};
-use twill_graph::Problem;
+use twill_graph::{Families, Problem};
 
 /// What is known of the shortest schedule at one interval.
 #[derive(Clone, Debug)]
@@ -36,11 +36,11 @@ const LENGTH_WORK: u64 = 300_000;
 /// where feasibility is monotone.
 pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter) -> Modulo {
     let monotone = bounds::tables_start_at_issue(problem);
-    let (mut excluded, mut step) = (bounds::throughput_bound(problem).interval.0, 1);
+    let (mut excluded, mut step) = (bounds::lower_bound(problem, Families::THROUGHPUT).interval.0, 1);
     let mut interval = excluded;
     let mut best: Option<(i64, Box<Found>)> = None;
     while best.as_ref().map_or(interval <= limit, |(found, _)| excluded < *found) {
-        match query::ask(problem, interval, false, meter) {
+        match query::ask(problem, interval, Families::THROUGHPUT, meter) {
             Verdict::Found(found) => best = Some((interval, found)),
             Verdict::Excluded { .. } => excluded = interval + 1,
             Verdict::Stopped => return Modulo::Stopped { bound: excluded },
@@ -60,7 +60,7 @@ pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter) -> Modulo {
 
 /// The least length at one interval.
 pub(crate) fn shortest_at(problem: &Problem, interval: i64, meter: &Meter) -> Option<Shortest> {
-    match query::ask(problem, interval, false, meter) {
+    match query::ask(problem, interval, Families::THROUGHPUT, meter) {
         Verdict::Found(found) => {
             let floor = bounds::least_length(problem, interval);
             Some(shorten(found.encoding, found.candidate, floor))

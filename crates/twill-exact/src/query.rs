@@ -6,7 +6,7 @@ use crate::limits::Meter;
 use crate::modulo;
 use crate::proof_log::Log;
 use twill_graph::proof::Proof;
-use twill_graph::{Cycles, Liveness, Placement, Problem, RejectionReason, StageWindow};
+use twill_graph::{Cycles, Families, Liveness, Placement, Problem, RejectionReason, StageWindow};
 
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
@@ -34,16 +34,27 @@ const FEW_STAGES: u32 = 2;
 /// question of its own; this is where we stop asking.
 const PAPER_STAGES: u32 = 8;
 
-/// Asks for a schedule at `interval`, with warps (`joint`) or without.
-pub(crate) fn ask<'p>(problem: &'p Problem, interval: i64, joint: bool, meter: &Meter) -> Verdict<'p> {
-    if let Some((op, resource)) = bounds::self_conflict(problem, interval, joint) {
+/// Asks for a schedule at `interval` under some of the constraints, with as few stages as possible.
+pub(crate) fn ask<'p>(problem: &'p Problem, interval: i64, families: Families, meter: &Meter) -> Verdict<'p> {
+    match exists(problem, interval, families, meter) {
+        Verdict::Found(found) if found.encoding.question.stages == Stages::Any => {
+            fewest_stages(problem, *found, meter).map_or(Verdict::Stopped, |f| Verdict::Found(Box::new(f)))
+        }
+        verdict => verdict,
+    }
+}
+
+/// Asks for any schedule at `interval` under some of the constraints.
+pub(crate) fn exists<'p>(problem: &'p Problem, interval: i64, families: Families, meter: &Meter) -> Verdict<'p> {
+    if let Some((op, resource)) = bounds::self_conflict(problem, interval, families) {
         let operation = problem.graph().operation(op).name.clone();
         return Verdict::Excluded { stages: None, reason: RejectionReason::SelfConflict { operation, resource } };
     }
-    let Some(plan) = stages_to_try(problem, interval, joint, meter) else { return Verdict::Stopped };
+    let joint = !families.within(Families::THROUGHPUT);
+    let Some(plan) = stages_to_try(problem, interval, families, meter) else { return Verdict::Stopped };
     let mut conflicts = 0;
     for &stages in &plan {
-        let question = Question { interval, stages, joint };
+        let question = Question { interval, stages, families };
         let Some(mut encoding) = Encoding::new(problem, question, meter) else { continue };
         let reply = if joint { with_few_groups(&mut encoding, meter) } else { encoding.solve(&[]) };
         conflicts += encoding.engine.conflicts();
@@ -51,9 +62,8 @@ pub(crate) fn ask<'p>(problem: &'p Problem, interval: i64, joint: bool, meter: &
             Reply::Stopped => return Verdict::Stopped,
             Reply::None => continue,
             Reply::Found(candidate) => {
-                let found = Found { encoding, candidate, fewest_stages: true };
-                let found = if stages == Stages::Any { fewest_stages(problem, found, meter) } else { Some(found) };
-                return found.map_or(Verdict::Stopped, |f| Verdict::Found(Box::new(f)));
+                let fewest_stages = stages != Stages::Any;
+                return Verdict::Found(Box::new(Found { encoding, candidate, fewest_stages }));
             }
         }
     }
@@ -72,7 +82,7 @@ pub(crate) fn at<'p>(
     let operations = || problem.graph().op_ids().zip(placements);
     let length = operations().map(|(op, p)| p.cycle + problem.graph().operation(op).span()).max()?;
     let stages = Stages::AtMost(u32::try_from(length.div_ceil(Cycles(interval))).ok()?);
-    let mut encoding = Encoding::new(problem, Question { interval, stages, joint: true }, meter)?;
+    let mut encoding = Encoding::new(problem, Question { interval, stages, families: Families::ALL }, meter)?;
     let mut placed = Vec::new();
     for (op, p) in operations() {
         placed.extend(encoding.issued_at(op, p.cycle.0));
@@ -88,7 +98,7 @@ pub(crate) fn at<'p>(
 /// there is one.
 pub(crate) fn prove(problem: &Problem, interval: i64, meter: &Meter) -> Option<Proof> {
     let log = Log::start(interval, problem.graph().operations().len());
-    let question = Question { interval, stages: Stages::Any, joint: true };
+    let question = Question { interval, stages: Stages::Any, families: Families::ALL };
     let mut encoding = Encoding::logged(problem, question, meter, log.clone())?;
     match with_few_groups(&mut encoding, meter) {
         Reply::None => log.finish(),
@@ -113,11 +123,11 @@ fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
 
 /// Fewest stages of a schedule that was found without a bound; more than [`FEW_STAGES`] are needed.
 fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> Option<Found<'p>> {
-    let Question { interval, joint, .. } = found.encoding.question;
+    let Question { interval, families, .. } = found.encoding.question;
     let used = u32::try_from(Cycles(found.candidate.length).div_ceil(Cycles(interval))).unwrap_or(u32::MAX);
     let least = bounds::least_stages(problem, interval).max(FEW_STAGES + 1);
     for stages in least..=used {
-        let question = Question { interval, stages: Stages::AtMost(stages), joint };
+        let question = Question { interval, stages: Stages::AtMost(stages), families };
         let Some(mut encoding) = Encoding::new(problem, question, meter) else { continue };
         match encoding.solve(&[]) {
             Reply::Found(candidate) => return Some(Found { encoding, candidate, fewest_stages: true }),
@@ -135,21 +145,28 @@ fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> O
 }
 
 /// Numbers of stages to ask for, in order; the last covers all. `None` when stopped.
-fn stages_to_try(problem: &Problem, interval: i64, joint: bool, meter: &Meter) -> Option<Vec<Stages>> {
+fn stages_to_try(problem: &Problem, interval: i64, families: Families, meter: &Meter) -> Option<Vec<Stages>> {
+    let joint = !families.within(Families::THROUGHPUT);
     let options = problem.options();
     let exactly = |n| if options.liveness == Liveness::Paper { Stages::Exactly(n) } else { Stages::AtMost(n) };
+    let throughput = Families::THROUGHPUT.within(families);
     if joint && options.stage_window == StageWindow::Paper {
-        let shortest = match modulo::shortest_at(problem, interval, meter) {
-            Some(shortest) => shortest,
-            None if meter.stopped().is_some() => return None,
-            None => return Some(Vec::new()),
-        };
-        let stages = Cycles(shortest.candidate.length).div_ceil(Cycles(interval));
-        return Some(vec![exactly(u32::try_from(stages).unwrap_or(u32::MAX).max(1))]);
+        match modulo::shortest_at(problem, interval, meter) {
+            Some(shortest) => {
+                let stages = Cycles(shortest.candidate.length).div_ceil(Cycles(interval));
+                return Some(vec![exactly(u32::try_from(stages).unwrap_or(u32::MAX).max(1))]);
+            }
+            None if meter.pause() => return None,
+            None if throughput => return Some(Vec::new()),
+            // The modulo schedule that would say how many stages does not exist.
+            None => {}
+        }
     }
     if joint && options.liveness == Liveness::Paper {
         return Some((1..=PAPER_STAGES).map(Stages::Exactly).collect());
     }
-    let few = bounds::least_stages(problem, interval)..=FEW_STAGES;
+    // Its bound counts on dependences and units.
+    let least = if throughput { bounds::least_stages(problem, interval) } else { 1 };
+    let few = least..=FEW_STAGES;
     Some(few.map(Stages::AtMost).chain([Stages::Any]).collect())
 }

@@ -10,8 +10,8 @@ use crate::query::{self, Found, Verdict};
 use crate::structure;
 use std::time::Instant;
 use twill_graph::{
-    Cycles, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase,
-    Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
+    Change, Cycles, Families, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue,
+    Outcome, Phase, Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
 };
 
 /// How to search.
@@ -76,6 +76,16 @@ pub enum Progress {
     Together {
         /// One a loop.
         intervals: Vec<Cycles>,
+    },
+    /// It is being found out why an interval was excluded.
+    Explaining {
+        /// Interval.
+        interval: Cycles,
+    },
+    /// A changed problem is being solved.
+    WhatIf {
+        /// What is different.
+        change: Change,
     },
 }
 
@@ -149,7 +159,7 @@ impl<'p, 'a> Search<'p, 'a> {
             phases: Vec::new(),
             modulo: None,
             best: None,
-            lower: bounds::lower_bound(problem),
+            lower: bounds::lower_bound(problem, Families::ALL),
         }
     }
 
@@ -310,7 +320,7 @@ impl<'p, 'a> Search<'p, 'a> {
     /// Whether there is a schedule at an interval; `None` when stopped.
     fn ask(&mut self, interval: i64) -> Option<bool> {
         (self.progress)(Progress::Trying { interval: Cycles(interval) });
-        match query::ask(self.problem, interval, true, &self.meter) {
+        match query::ask(self.problem, interval, Families::ALL, &self.meter) {
             Verdict::Found(found) => {
                 self.tell_found(&found);
                 self.best = Some(*found);

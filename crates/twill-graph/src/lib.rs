@@ -13,6 +13,8 @@
 //! ```
 
 pub mod builtin;
+mod explanation;
+mod family;
 pub mod format;
 mod graph;
 mod ids;
@@ -27,6 +29,10 @@ mod resources;
 mod schedule;
 mod unroll;
 
+pub use explanation::{
+    Breach, Change, Conflict, Demand, ExplainedRejection, Explanation, KnownBy, Member, Quantity, WhatIf, Witness,
+};
+pub use family::{Families, Family};
 pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reservation, Reserved, Source, Storage};
 pub use ids::{DependenceId, GroupId, OpId, UnitId};
 pub use kernel::{

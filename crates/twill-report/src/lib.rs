@@ -4,6 +4,7 @@
 //! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
 //! as they overlap, then tables of operations, registers, memories and the search itself.
 
+mod explanation;
 mod headline;
 mod ink;
 mod kernel;
@@ -27,7 +28,7 @@ pub use modulo::modulo_text;
 
 use ink::Page;
 use twill_check::Verified;
-use twill_graph::{KernelProblem, KernelReport, Problem, Report, Schedule};
+use twill_graph::{Explanation, KernelProblem, KernelReport, Problem, Report, Schedule};
 
 /// How to lay out a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,13 @@ pub fn kernel_text(kernel: &KernelProblem, report: &KernelReport<Verified<Schedu
     kernel::write(&mut page, kernel, report);
     let loops = kernel.loops().iter().zip(&report.loops).map(|(problem, own)| text(problem, own, options));
     std::iter::once(page.finish()).chain(loops).collect::<Vec<_>>().join("\n")
+}
+
+/// An explanation as text, no line of it wider than `options.width` (or 40, if that is more).
+pub fn explanation(problem: &Problem, explanation: &Explanation, options: TextOptions) -> String {
+    let mut page = Page::new(options.width.max(LEAST_WIDTH), options.color);
+    explanation::write(&mut page, problem, explanation);
+    page.finish()
 }
 
 /// [`text`] of a claim or of a verified schedule.

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::proof_log::Log;
 use batsat::Lit;
 use twill_graph::proof::{Atom, Reason};
-use twill_graph::{GroupId, GroupRole, OpId, Problem};
+use twill_graph::{Family, GroupId, GroupRole, OpId, Problem};
 
 /// The role of the groups that may run an operation.
 pub(crate) fn role(problem: &Problem, op: OpId) -> GroupRole {
@@ -36,7 +36,9 @@ pub(super) fn encode(e: &mut Encoding) {
     let common = e.common.clone();
     for op in problem.graph().op_ids() {
         let tied = common.as_ref().and_then(|c| c.rows[op.index()].clone());
-        let row = tied.unwrap_or_else(|| choice(&mut e.engine, op, &candidates(problem, op), problem.groups().len()));
+        let anywhere = || problem.group_ids().collect();
+        let groups = if e.has(Family::Assignment) { candidates(problem, op) } else { anywhere() };
+        let row = tied.unwrap_or_else(|| choice(&mut e.engine, op, &groups, problem.groups().len()));
         e.assigned.push(row);
     }
     e.used = match &common {

@@ -5,7 +5,7 @@ use crate::encoding::Encoding;
 use crate::proof_log::Log;
 use batsat::Lit;
 use twill_graph::proof::{Atom, Reason};
-use twill_graph::{ConcurrencyWindow, OpId};
+use twill_graph::{ConcurrencyWindow, Family, OpId};
 
 pub(super) fn encode(e: &mut Encoding) {
     let graph = e.problem.graph();
@@ -13,7 +13,7 @@ pub(super) fn encode(e: &mut Encoding) {
         let waits = waits(e, v);
         for o in graph.op_ids().filter(|&o| o != v) {
             let window = window(e, o);
-            let exclusive = e.problem.options().exclusive_issue;
+            let exclusive = e.has(Family::Exclusive) && e.problem.options().exclusive_issue;
             let synchronous = |op: OpId| graph.operation(op).is_synchronous();
             if exclusive && synchronous(v) && synchronous(o) && graph.operation(v).occupancy.0 > 0 {
                 continue; // `exclusive` forbids more.
@@ -31,13 +31,8 @@ fn waits(e: &mut Encoding, v: OpId) -> Lit {
     if graph.dependences().iter().any(|d| d.to == v && d.from != v && d.blocking) {
         return e.engine.truth();
     }
-    let incoming: Vec<Lit> = e
-        .register_dependences()
-        .into_iter()
-        .map(|d| d.1)
-        .filter(|d| d.to == v && d.distance == 0)
-        .map(|d| !e.same_group(d.from, v))
-        .collect();
+    let handoffs = e.handoffs().into_iter().map(|d| d.1).filter(|d| d.to == v);
+    let incoming: Vec<Lit> = handoffs.map(|d| !e.same_group(d.from, v)).collect();
     if incoming.is_empty() {
         return e.engine.constant(false);
     }

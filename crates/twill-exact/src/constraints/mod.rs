@@ -17,6 +17,7 @@ pub(crate) mod tensor_memory;
 use crate::encoding::{Candidate, Encoding};
 use cumulative::Pool;
 use std::collections::BTreeMap;
+use twill_graph::Family;
 
 /// What is charged over time and checked on candidates.
 #[derive(Debug, Default)]
@@ -38,18 +39,26 @@ impl Storage {
 
 /// Encodes what is encoded at once, and prepares the rest.
 pub(crate) fn encode(e: &mut Encoding) {
-    resource::encode(e);
+    if e.has(Family::Resource) {
+        resource::encode(e);
+    }
     if e.common.is_none() {
         symmetry::encode(e);
     }
-    if e.question.joint {
+    if e.question.joint() {
         assignment::encode(e);
-        handoff::encode(e);
+        if e.has(Family::Handoff) {
+            handoff::encode(e);
+        }
         if !e.engine.is_logged() {
             channels::encode(e); // the objective's alone
         }
-        exclusive::encode(e);
-        concurrency::encode(e);
+        if e.has(Family::Exclusive) {
+            exclusive::encode(e);
+        }
+        if e.has(Family::Concurrency) {
+            concurrency::encode(e);
+        }
         registers::prepare(e);
         shared_memory::prepare(e);
         tensor_memory::prepare(e);
@@ -58,12 +67,10 @@ pub(crate) fn encode(e: &mut Encoding) {
 
 /// Adds clauses against what a candidate breaks; `false` when it breaks nothing.
 pub(crate) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
-    let mut broken = resource::refine(e, candidate);
-    if e.question.joint {
-        broken |= tensor_memory::refine(e, candidate);
-        broken |= shared_memory::refine(e, candidate);
-        broken |= registers::refine(e, candidate);
-        broken |= handoff::refine(e, candidate);
-    }
+    let mut broken = e.has(Family::Resource) && resource::refine(e, candidate);
+    broken |= e.has(Family::TensorMemory) && tensor_memory::refine(e, candidate);
+    broken |= e.has(Family::SharedMemory) && shared_memory::refine(e, candidate);
+    broken |= e.has(Family::Registers) && registers::refine(e, candidate);
+    broken |= handoff::refine(e, candidate);
     broken
 }

@@ -79,10 +79,10 @@ pub(super) fn prepare(e: &mut Encoding) {
         Storage::None | Storage::Shared(_) | Storage::Tensor(_) => None,
     });
     if e.problem.options().consumer_registers {
-        for (id, d) in e.register_dependences() {
+        for (id, d) in e.handoffs() {
             let consumer = graph.operation(d.to);
-            if consumer.variable_latency || d.distance > 0 {
-                continue; // TMA reads the buffer; carried values stay on their group.
+            if consumer.variable_latency {
+                continue; // TMA reads the buffer.
             }
             let item = Item {
                 name: Name::Operand(id),
@@ -108,6 +108,12 @@ pub(crate) fn needed(e: &Encoding, candidate: &Candidate) -> Vec<(GroupId, Optio
         (g, e.problem.resources().registers_for(peak))
     };
     e.compute_groups().into_iter().filter(in_use).map(need).collect()
+}
+
+/// Tile words that the compute group with most of them holds at once.
+pub(crate) fn most_words(e: &Encoding, candidate: &Candidate) -> u64 {
+    let words = |group| e.storage.registers.peak(e, candidate, on(candidate, group));
+    e.compute_groups().into_iter().map(words).max().unwrap_or(0)
 }
 
 pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {

@@ -34,10 +34,15 @@ fn load_at(held: &[&Reservation], cycle: i64, interval: i64) -> i64 {
         .sum()
 }
 
-/// An operation's reservations of a unit, with their positions.
-fn reservations(problem: &Problem, op: OpId, unit: UnitId) -> impl Iterator<Item = (usize, &Reservation)> {
+/// What an operation holds of a unit, with the positions of the reservations.
+pub(crate) fn reservations(problem: &Problem, op: OpId, unit: UnitId) -> impl Iterator<Item = (usize, &Reservation)> {
     let units = problem.units_of(op);
     problem.graph().operation(op).reservations.iter().enumerate().filter(move |(at, _)| units[*at] == unit)
+}
+
+/// Cycles for which one iteration holds a unit, summed over instances.
+pub(crate) fn busy(problem: &Problem, unit: UnitId) -> i64 {
+    problem.graph().op_ids().flat_map(|op| reservations(problem, op, unit)).map(|(_, r)| r.cycles.0).sum()
 }
 
 pub(super) fn encode(e: &mut Encoding) {

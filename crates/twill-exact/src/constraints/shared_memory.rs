@@ -37,14 +37,14 @@ pub(super) fn prepare(e: &mut Encoding) {
         Storage::None | Storage::Registers(_) | Storage::Tensor(_) => None,
     });
     items.retain(|item| !graph.operation(item.owner).streaming);
-    let dependences: Vec<Dependence> = e.register_dependences().into_iter().map(|d| d.1).collect();
+    let handoffs: Vec<Dependence> = e.handoffs().into_iter().map(|d| d.1).collect();
     for u in graph.op_ids() {
         let op = graph.operation(u);
-        let ends: Vec<(Place, When)> = dependences
+        let ends: Vec<(Place, When)> = handoffs
             .iter()
-            .filter(|d| d.from == u && d.distance == 0)
+            .filter(|d| d.from == u)
             .map(|d| {
-                let offset = graph.operation(d.to).completion().0;
+                let offset = i64::from(d.distance) * e.question.interval + graph.operation(d.to).completion().0;
                 (Place { anchor: Anchor::Issue(d.to), offset }, When::Apart(u, d.to))
             })
             .collect();

@@ -15,7 +15,7 @@ use crate::proof_log::Log;
 use crate::theory::{Bound, Node};
 use batsat::Lit;
 use std::rc::Rc;
-use twill_graph::{GroupId, KernelProblem, OpId, RejectionReason, WarpGroup};
+use twill_graph::{Families, GroupId, KernelProblem, OpId, RejectionReason, WarpGroup};
 
 /// The question whether all loops have schedules at these intervals.
 pub(super) struct Joint<'p> {
@@ -45,7 +45,7 @@ impl<'p> Joint<'p> {
         stages: Stages,
         meter: &Meter,
     ) -> Option<Joint<'p>> {
-        let question = |interval| Question { interval, stages, joint: true };
+        let question = |interval| Question { interval, stages, families: Families::ALL };
         let mut counts = Vec::new();
         let mut bounds = Vec::new();
         let mut bases = Vec::new();
@@ -227,7 +227,7 @@ pub(super) fn ask<'p>(
     meter: &Meter,
 ) -> JointVerdict<'p> {
     for (problem, &interval) in kernel.loops().iter().zip(intervals) {
-        if let Some((op, resource)) = bounds::self_conflict(problem, interval, true) {
+        if let Some((op, resource)) = bounds::self_conflict(problem, interval, Families::ALL) {
             let operation = problem.graph().operation(op).name.clone();
             return JointVerdict::Excluded(RejectionReason::SelfConflict { operation, resource });
         }

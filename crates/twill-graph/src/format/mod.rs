@@ -1,5 +1,5 @@
-//! Text formats: loop graphs, schedules and schedules of sibling loops as JSON, versioned, with published JSON Schemas
-//! (`docs/schema/`); and loops of HatScheT in GraphML, which are only read ([`read_graphml`]).
+//! Text formats: loop graphs, schedules, schedules of sibling loops and explanations as JSON, versioned, with published
+//! JSON Schemas (`docs/schema/`); and loops of HatScheT in GraphML, which are only read ([`read_graphml`]).
 //!
 //! ```
 //! let text = r#"{
@@ -16,6 +16,7 @@
 //! ```
 
 mod certificate;
+mod explanation;
 mod graph;
 mod graphml;
 mod kernel;
@@ -23,6 +24,7 @@ mod modulo;
 mod schedule;
 
 pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
+pub use explanation::{ExplanationFile, PlaceEntry};
 pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};
 pub use graphml::{NamedText, read_graphml};
 pub use kernel::{KernelScheduleFile, TieEntry, TiedEntry};
@@ -153,6 +155,11 @@ fn check_version(file: &str, expected: &'static str, found: &str, found_version:
 /// The JSON Schema of the graph format.
 pub fn graph_schema() -> serde_json::Value {
     schemars::schema_for!(GraphFile).to_value()
+}
+
+/// The JSON Schema of the explanation format.
+pub fn explanation_schema() -> serde_json::Value {
+    schemars::schema_for!(ExplanationFile).to_value()
 }
 
 /// The JSON Schema of the schedule format.

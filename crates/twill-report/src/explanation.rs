@@ -1,0 +1,202 @@
+//! An explanation as text: what bounds the interval, what excludes smaller ones, what would change it.
+
+mod amounts;
+mod what_if;
+
+use crate::ink::{Ink, Line, Page};
+use crate::words;
+use std::collections::{BTreeMap, BTreeSet};
+use twill_graph::{
+    Cycles, ExplainedRejection, Explanation, Family, LowerBound, LowerBoundKind, Member, Problem, RejectionReason,
+    Source, Status,
+};
+
+/// Most violations of one family that are shown.
+const MOST_BREACHES: usize = 2;
+
+/// Writes an explanation.
+pub(crate) fn write(page: &mut Page, problem: &Problem, explanation: &Explanation) {
+    let lines = Lines::of(problem);
+    let title =
+        Line::of(problem.graph().name(), Ink::Bold).and(&format!(" on {}", problem.resources().name), Ink::Plain);
+    page.line(&title);
+    status(page, explanation);
+    let bound = &explanation.lower_bound;
+    let text = format!("Bound: I >= {}: {}.", words::grouped(bound.interval.0), words::bound(&lines.named(bound)));
+    page.paragraph(0, &text, Ink::Plain);
+    if let Some(file) = &lines.file {
+        page.paragraph(0, &format!("Numbers behind operations are lines of {file}."), Ink::Dim);
+    }
+    if let Some((last, smaller)) = explanation.rejections.split_last() {
+        rejection(page, last, &lines);
+        others(page, smaller);
+    }
+    what_if::write(page, explanation, &lines);
+}
+
+fn status(page: &mut Page, explanation: &Explanation) {
+    let lower = words::grouped(explanation.lower_bound.interval.0);
+    let (text, ink) = match (explanation.status, explanation.interval) {
+        (Status::Optimal, Some(i)) => (format!("I = {} (optimal: proved)", words::count(i.0, "cycle")), Ink::Good),
+        (_, Some(i)) => (format!("I = {} (at least {lower} is proved)", words::count(i.0, "cycle")), Ink::Hue(1)),
+        (Status::Infeasible, None) => match &explanation.infeasible {
+            Some(RejectionReason::Exhausted { largest, all: false }) => {
+                (format!("No schedule exists with I <= {} (infeasible: proved)", words::grouped(largest.0)), Ink::Bad)
+            }
+            _ => ("No schedule exists at any interval (infeasible: proved)".to_owned(), Ink::Bad),
+        },
+        (_, None) => ("No schedule was found (unknown)".to_owned(), Ink::Bad),
+    };
+    page.paragraph(0, &text, ink);
+}
+
+/// The largest excluded interval, in full.
+fn rejection(page: &mut Page, explained: &ExplainedRejection, lines: &Lines) {
+    let interval = words::grouped(explained.rejection.interval.0);
+    page.heading(&format!("Why not I = {interval}"));
+    if let Some(bound) = &explained.bound {
+        let text = format!("I >= {}: {}.", words::grouped(bound.interval.0), words::bound(&lines.named(bound)));
+        page.paragraph(2, &text, Ink::Plain);
+    }
+    let stages = match explained.rejection.stages {
+        None => "any number of stages".to_owned(),
+        Some(n) => format!("up to {}", words::count(n, "stage")),
+    };
+    let members = &explained.conflict.members;
+    let together = match (members.len(), explained.conflict.minimal) {
+        (1, _) => "no schedule keeps this constraint".to_owned(),
+        (2, true) => "no schedule keeps both of these constraints, and each is needed for that".to_owned(),
+        (n, true) => format!("no schedule keeps all {n} of these constraints, and each is needed for that"),
+        (_, false) => "no schedule keeps all of these constraints; perhaps not each is needed for that".to_owned(),
+    };
+    let smaller = if explained.smaller_too { " or at any smaller interval" } else { "" };
+    page.paragraph(2, &format!("Here{smaller}, with {stages}, {together} (proved):"), Ink::Plain);
+    for member in members {
+        write_member(page, member, lines);
+    }
+}
+
+fn write_member(page: &mut Page, member: &Member, lines: &Lines) {
+    let name = match &member.unit {
+        Some(unit) => format!("{} {unit}", member.family),
+        None => member.family.to_string(),
+    };
+    let mut text = format!("{name}: {}", meaning(member.family));
+    for demand in &member.demands {
+        text += &format!("; {}", amounts::demand(demand));
+    }
+    if member.suffices == Some(false) {
+        text += ". Without it alone there is still no schedule";
+    }
+    page.paragraph(2, &(text + "."), Ink::Plain);
+    if member.breaches.is_empty() {
+        return;
+    }
+    let lead = match member.suffices {
+        Some(true) => "Without it",
+        _ => "Without it and what is not listed",
+    };
+    let shown = if member.family == Family::Dependence { 1 } else { MOST_BREACHES };
+    let more = member.breaches.len().saturating_sub(shown);
+    for (i, breach) in member.breaches.iter().take(shown).enumerate() {
+        let lead = if i == 0 { format!("{lead}: ") } else { String::new() };
+        let more = if more > 0 && i + 1 == shown { format!("; and {more} more") } else { String::new() };
+        page.paragraph(6, &format!("{lead}{}{more}.", lines.replace(&breach.violation)), Ink::Dim);
+    }
+}
+
+/// What a family says, in short.
+fn meaning(family: Family) -> &'static str {
+    match family {
+        Family::Dependence => "results are there when they are read",
+        Family::Resource => "it is held by no more operations at once than it has instances",
+        Family::Assignment => "operations run on groups that may run them",
+        Family::Handoff => "passing a register value to another group takes time",
+        Family::Concurrency => "a wait stalls its warp group",
+        Family::Exclusive => "a group executes one synchronous operation at a time",
+        Family::Registers => "live values fit the registers",
+        Family::SharedMemory => "rings, values and hand-off buffers fit shared memory",
+        Family::TensorMemory => "live values fit tensor memory",
+    }
+}
+
+/// The smaller intervals that were asked about: who takes part.
+fn others(page: &mut Page, smaller: &[ExplainedRejection]) {
+    if smaller.is_empty() {
+        return;
+    }
+    page.heading("Smaller intervals that were asked about");
+    let mut ranges: BTreeMap<usize, (Cycles, Cycles, usize)> = BTreeMap::new();
+    let mut sets: Vec<String> = Vec::new();
+    for one in smaller {
+        let set = members(one);
+        if sets.last() != Some(&set) {
+            sets.push(set);
+        }
+        let interval = one.rejection.interval;
+        let range = ranges.entry(sets.len() - 1).or_insert((interval, interval, 0));
+        range.1 = interval;
+        range.2 += 1;
+    }
+    for (set, (first, last, count)) in ranges {
+        let (first, last) = (words::grouped(first.0), words::grouped(last.0));
+        let interval = if count == 1 { format!("I = {first}") } else { format!("{count} of I = {first} to {last}") };
+        page.paragraph(2, &format!("{interval}: {}.", sets[set]), Ink::Plain);
+    }
+}
+
+fn members(explained: &ExplainedRejection) -> String {
+    let name = |m: &Member| m.unit.as_ref().map_or_else(|| m.family.to_string(), |u| format!("{} {u}", m.family));
+    let names: Vec<String> = explained.conflict.members.iter().map(name).collect();
+    let minimal = if explained.conflict.minimal { "" } else { " (not proved minimal)" };
+    names.join(", ") + minimal
+}
+
+/// Where operations stand in the kernel.
+struct Lines {
+    /// The file that all lines are of, if there is one.
+    file: Option<String>,
+    of: BTreeMap<String, String>,
+}
+
+impl Lines {
+    fn of(problem: &Problem) -> Lines {
+        let sources = || problem.graph().operations().iter().filter_map(|op| Some((op, op.source.as_ref()?)));
+        let files: BTreeSet<&str> = sources().map(|(_, s)| s.file.as_str()).collect();
+        let file = files.first().filter(|_| files.len() == 1).map(|f| base(f));
+        let place = |s: &Source| match &file {
+            Some(_) => s.line.to_string(),
+            None => format!("{}:{}", base(&s.file), s.line),
+        };
+        let of = sources().map(|(op, s)| (op.name.clone(), place(s))).collect();
+        Lines { file, of }
+    }
+
+    /// An operation's name with its line.
+    fn name(&self, operation: &str) -> String {
+        self.of.get(operation).map_or_else(|| operation.to_owned(), |line| format!("{operation} ({line})"))
+    }
+
+    /// A bound whose operations are named with their lines.
+    fn named(&self, bound: &LowerBound) -> LowerBound {
+        let mut bound = bound.clone();
+        match &mut bound.kind {
+            LowerBoundKind::Resource { operations, .. } | LowerBoundKind::Recurrence { operations, .. } => {
+                operations.iter_mut().for_each(|op| *op = self.name(op));
+            }
+            LowerBoundKind::Operation { operation, .. } => *operation = self.name(operation),
+            LowerBoundKind::GroupWork { .. } | LowerBoundKind::Trivial | LowerBoundKind::Search { .. } => {}
+        }
+        bound
+    }
+
+    /// A text in which operations stand between backquotes, with their lines instead.
+    fn replace(&self, text: &str) -> String {
+        let part = |(i, part): (usize, &str)| if i % 2 == 1 { self.name(part) } else { part.to_owned() };
+        text.split('`').enumerate().map(part).collect()
+    }
+}
+
+fn base(file: &str) -> String {
+    file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned()
+}
