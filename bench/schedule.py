@@ -28,6 +28,13 @@ EXTRA = [
     ["attention-backward-blackwell", "--consumer-registers", "off"],
     ["examples/attention_forward_m256.ttir", "--machine", "b200"],
     ["examples/attention_backward_m128.ttir", "--machine", "b200", "--consumer-registers", "off"],
+    # Scale: the loop's own schedule starts the search.
+    ["attention-forward-hopper", "--unroll", "2"],
+    ["attention-forward-blackwell", "--unroll", "2"],
+    ["examples/attention_forward_d64.ttir", "--unroll", "4"],
+    ["attention-backward-hopper", "--unroll", "2"],
+    ["attention-backward-hopper", "--unroll", "4"],
+    ["examples/swiglu.ttir", "--unroll", "4"],
 ]
 
 # Tiles for Blackwell; on Hopper they are larger than a group can hold.

@@ -66,10 +66,17 @@ fn kernel(text: &str, path: &str) -> Result<String, Error> {
 /// A folder with one certificate, or one for each loop.
 fn folder(arguments: &CheckArguments) -> Result<Exit, Error> {
     let mut told = String::new();
+    let read = certificate::read(&arguments.file)?;
     if let Some((path, text)) = certificate::kernel(&arguments.file)? {
         told += &kernel(&text, &path)?;
+        let together = KernelScheduleFile::from_json(&text, &path)?.loops;
+        let alike = |(one, apart): (&ScheduleFile, &certificate::Read)| one.to_json() == apart.schedule.to_json();
+        if together.len() != read.len() || !together.iter().zip(&read).all(alike) {
+            let why = "the loops of the kernel are not those of the folders beside it".into();
+            return Err(Error::Disagree { path, why });
+        }
     }
-    for read in certificate::read(&arguments.file)? {
+    for read in read {
         let (path, problem, claim) = (&read.path, &read.problem, &read.certificate);
         let disagree = |why: String| Err(Error::Disagree { path: path.clone(), why });
         let infeasible = read.schedule.status == Status::Infeasible;

@@ -55,7 +55,12 @@ fn what_a_schedule_claims_is_proved() {
 #[test]
 fn every_loop_of_a_kernel_has_its_own() {
     let (_directory, folder) = certificate(&["examples/attention_forward_causal.ttir", "--machine", "h100"]);
-    assert_eq!(check(&folder).unwrap().matches("this one is optimal").count(), 2);
+    let told = check(&folder).unwrap();
+    assert_eq!(told.matches("this one is optimal").count(), 2);
+    assert!(told.contains("34 ties hold, 3 groups are common"), "{told}");
+    // Two certificates that were not made together prove nothing of the kernel.
+    fs::remove_dir_all(folder.join("loop-1")).unwrap();
+    assert!(check(&folder).expect_err("a loop is missing").contains("are not those of the folders"));
 }
 
 /// The lines of a proof's three files.

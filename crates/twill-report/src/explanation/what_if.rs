@@ -55,7 +55,7 @@ fn why(what_if: &WhatIf, lines: &Lines, conflict: &BTreeSet<Family>) -> String {
         (KnownBy::Conflict, _) => "takes no part in the conflict".into(),
         (KnownBy::Schedule, _) => "the schedule uses no more".into(),
         (_, Status::Feasible | Status::Unknown) => "not settled".into(),
-        (_, Status::Infeasible) => "still no schedule".into(),
+        (_, Status::Infeasible) => "no schedule exists".into(),
         (KnownBy::Bound | KnownBy::Search, Status::Optimal) => match &what_if.lower_bound.kind {
             LowerBoundKind::Resource { unit, .. } => format!("bound by unit {unit}"),
             LowerBoundKind::Search { .. } if what_if.conflict.iter().copied().collect::<BTreeSet<_>>() == *conflict => {
