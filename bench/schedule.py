@@ -108,14 +108,16 @@ def measure(options: argparse.Namespace, command: list[str]) -> dict:
         if runs[0][0] > options.long:
             wanted = min(options.runs, 3)
     runs.sort(key=lambda run: run[0])
-    answers = json.loads(runs[(len(runs) - 1) // 2][1])
-    answers = answers if isinstance(answers, list) else [answers]
-    seconds = {phase: sum(a["seconds"].get(phase, 0.0) for a in answers) for phase in PHASES}
+    answer = json.loads(runs[(len(runs) - 1) // 2][1])
+    # Sibling loops come together, with what concerns all of them.
+    loops = answer.get("loops", [answer])
+    parts = [answer, *loops] if "loops" in answer else [answer]
+    seconds = {phase: sum(part["seconds"].get(phase, 0.0) for part in parts) for phase in PHASES}
     times = [taken for taken, _ in runs]
     return {
         "command": " ".join(command),
-        "operations": "+".join(str(len(a["problem"]["graph"]["operations"])) for a in answers),
-        "answer": ", ".join(answer(a) for a in answers),
+        "operations": "+".join(str(len(one["problem"]["graph"]["operations"])) for one in loops),
+        "answer": found(answer, loops),
         "median": statistics.median(times),
         "least": times[0],
         "runs": len(times),
@@ -123,11 +125,12 @@ def measure(options: argparse.Namespace, command: list[str]) -> dict:
     }
 
 
-def answer(file: dict) -> str:
-    if file["status"] == "infeasible":
+def found(answer: dict, loops: list[dict]) -> str:
+    if answer["status"] == "infeasible":
         return "infeasible"
-    proved = all(objective["proved"] for objective in file["objectives"])
-    return f"I = {file['initiation_interval']}" + ("" if proved and file["status"] == "optimal" else " (not all proved)")
+    proved = answer["status"] == "optimal" and all(objective["proved"] for objective in answer["objectives"])
+    intervals = ", ".join(f"I = {one['initiation_interval']}" for one in loops)
+    return intervals + ("" if proved else " (not all proved)")
 
 
 def report(options: argparse.Namespace, rows: list[dict], load: float) -> str:

@@ -2,6 +2,7 @@
 
 use crate::bounds;
 use crate::compact;
+use crate::encoding::Candidate;
 use crate::extract;
 use crate::limits::{Budget, Meter};
 use crate::modulo::{self, Modulo};
@@ -161,6 +162,11 @@ impl<'p, 'a> Search<'p, 'a> {
             best: None,
             lower: bounds::lower_bound(problem, Families::ALL),
         }
+    }
+
+    /// The best schedule so far, with its interval.
+    pub(crate) fn best_candidate(&self) -> Option<(i64, Candidate)> {
+        self.best.as_ref().map(|found| (found.encoding.question.interval, found.candidate.clone()))
     }
 
     /// What was found out, with this answer.

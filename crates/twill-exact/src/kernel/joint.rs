@@ -219,11 +219,12 @@ const FEW_STAGES: u32 = 2;
 /// Work for an attempt with fewer groups than allowed.
 const FEW_GROUPS_WORK: u64 = 60_000;
 
-/// Asks for schedules at `intervals`.
+/// Asks for schedules at `intervals`. `own`: a schedule of each loop by itself, with its interval, to start from.
 pub(super) fn ask<'p>(
     kernel: &'p KernelProblem,
     classes: &Classes,
     intervals: &[i64],
+    own: &[Option<(i64, Candidate)>],
     meter: &Meter,
 ) -> JointVerdict<'p> {
     for (problem, &interval) in kernel.loops().iter().zip(intervals) {
@@ -237,7 +238,13 @@ pub(super) fn ask<'p>(
     let mut conflicts = 0;
     for stages in (least..=FEW_STAGES).map(Stages::AtMost).chain([Stages::Any]) {
         let Some(mut joint) = Joint::new(kernel, classes, intervals, stages, meter) else { continue };
-        let reply = with_few_groups(&mut joint, meter);
+        let reply = match stages {
+            Stages::Any => with_few_groups(&mut joint, meter),
+            Stages::AtMost(_) | Stages::Exactly(_) => match around_one(&mut joint, intervals, own, meter) {
+                Some(candidates) => JointReply::Found(candidates),
+                None => with_few_groups(&mut joint, meter),
+            },
+        };
         conflicts += joint.engine().conflicts();
         match reply {
             JointReply::Stopped => return JointVerdict::Stopped,
@@ -253,6 +260,32 @@ pub(super) fn ask<'p>(
         }
     }
     JointVerdict::Excluded(RejectionReason::Search { conflicts })
+}
+
+/// Work for the other loops around the schedule of one: a tenth of a second.
+const AROUND_WORK: u64 = 150_000;
+
+/// Schedules around what one of the loops does by itself: a smaller question, and loops of one kernel are
+/// much alike.
+fn around_one(
+    joint: &mut Joint,
+    intervals: &[i64],
+    own: &[Option<(i64, Candidate)>],
+    meter: &Meter,
+) -> Option<Candidates> {
+    for (k, (own, interval)) in own.iter().zip(intervals).enumerate() {
+        let Some((_, candidate)) = own.as_ref().filter(|(i, _)| i == interval) else { continue };
+        let part = joint.part(k);
+        let mut placed = Vec::new();
+        for (op, (&time, group)) in part.problem.graph().op_ids().zip(candidate.times.iter().zip(&candidate.groups)) {
+            placed.extend(part.issued_at(op, time));
+            placed.push(part.assigned[op.index()][group.index()]);
+        }
+        if let JointReply::Found(candidates) = meter.within(AROUND_WORK, || joint.solve(&placed)) {
+            return Some(candidates);
+        }
+    }
+    None
 }
 
 fn with_few_groups(joint: &mut Joint, meter: &Meter) -> JointReply {

@@ -6,6 +6,7 @@ use super::joint::{self, JointFound, JointVerdict};
 use super::objective;
 use crate::bounds;
 use crate::compact;
+use crate::encoding::Candidate;
 use crate::extract;
 use crate::limits::Meter;
 use crate::search::{self, Progress, Search, SearchOptions, Settled};
@@ -36,11 +37,12 @@ pub fn schedule_kernel(
 ) -> KernelReport {
     let meter = Meter::start(&options.budget);
     let half = meter.half();
-    let mut alone = Vec::new();
+    let (mut alone, mut own) = (Vec::new(), Vec::new());
     for problem in kernel.loops() {
         let mut search = Search::new(problem, options, half.clone(), &mut *progress);
         let settled = search.settle();
         let bound = search.lower.interval.0;
+        own.push(search.best_candidate());
         // Replaced below by what holds within the kernel.
         let unknown = Outcome::Unknown { stopped_by: String::new() };
         alone.push((settled, bound, search.report(unknown, Vec::new())));
@@ -54,6 +56,7 @@ pub fn schedule_kernel(
         options,
         meter,
         progress,
+        own,
         excluded: Frontier::new(bottom.clone(), limits.clone()),
         limits,
         lower: kernel.cycles(bottom.iter().map(|&i| Cycles(i))).0,
@@ -70,6 +73,8 @@ struct Together<'p, 'a> {
     options: &'a SearchOptions,
     meter: Meter,
     progress: &'a mut dyn FnMut(Progress),
+    /// The best schedule of each loop by itself, with its interval.
+    own: Vec<Option<(i64, Candidate)>>,
     /// What is not excluded by proof.
     excluded: Frontier,
     limits: Vec<i64>,
@@ -152,7 +157,7 @@ impl Together<'_, '_> {
             self.meter.allow(Some(allowed));
             let cycles: Vec<Cycles> = probe.iter().map(|&i| Cycles(i)).collect();
             (self.progress)(Progress::Together { intervals: cycles.clone() });
-            match joint::ask(self.kernel, &self.classes, &probe, &self.meter) {
+            match joint::ask(self.kernel, &self.classes, &probe, &self.own, &self.meter) {
                 JointVerdict::Found(found) => self.best = Some((probe, *found)),
                 JointVerdict::Excluded(reason) => {
                     self.rejections.push(KernelRejection { intervals: cycles, smaller: monotone, reason });
