@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--twill", default=str(HERE.parents[1] / "target/release/twill"))
+    parser.add_argument("--twill-argument", action="append", default=[], help="passed on to twill schedule")
     arguments = parser.parse_args()
     proofs = failed = 0
     with Pool(arguments.jobs) as pool:
@@ -48,7 +49,7 @@ def check(work: tuple[argparse.Namespace, int]) -> tuple[int, int, str | None]:
         graph.write_text(json.dumps(generate(arguments.seed, number)))
         # Every third problem without a limit: if it is infeasible, then at every interval.
         limit = ["--max-interval", "12"] if number % 3 else []
-        write = [arguments.twill, "schedule", str(graph), "--quiet", "--certificate", str(folder), *limit]
+        write = [arguments.twill, "schedule", str(graph), "--quiet", "--certificate", str(folder), *limit, *arguments.twill_argument]
         for command in (write, [arguments.twill, "check", str(folder)]):
             run = subprocess.run(command, capture_output=True, text=True, timeout=300)
             if run.returncode not in (0, 2):

@@ -42,6 +42,7 @@ READINGS: list[tuple[Options, list[str]]] = [
         Options(consumer_registers=False, cross_group_registers=False, stage_window="paper"),
         ["--consumer-registers=off", "--cross-group-registers=off", "--stage-window=paper"],
     ),
+    (Options(warp_assignment="by_sub_tile"), ["--warp-assignment=by-sub-tile"]),
 ]
 
 
@@ -134,7 +135,7 @@ def claim(text: str, stages: int | None) -> tuple[str, int]:
 
 
 def by_model(problem: Problem, options: Options, interval: int, stages: int) -> str:
-    if any(not groups for groups in problem.eligible) or interval < resource_bound(problem) or earliest(problem, interval) is None:
+    if any(not groups for groups in problem.candidates(options)) or interval < resource_bound(problem) or earliest(problem, interval) is None:
         return "unsat"
     exactly = stages if options.liveness == "paper" else None
     return "sat" if Model(problem, options, interval, stages * interval, exactly).check() else "unsat"

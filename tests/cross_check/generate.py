@@ -17,7 +17,13 @@ UNITS = ("tensor", "xu", "alu")
 def generate(seed: int, number: int) -> dict:
     """One case."""
     rng = random.Random(f"{seed}/{number}")
-    return Generator(rng, f"case-{seed}-{number}").file()
+    case = Generator(rng, f"case-{seed}-{number}").file()
+    # From numbers of their own: a case is otherwise what it was without sub-tiles.
+    rng = random.Random(f"{seed}/{number}/sub-tiles")
+    for op in case["operations"]:
+        if rng.random() < 0.7:
+            op["sub_tile"] = rng.choice((0, 0, 1, 1, 2, 3))
+    return case
 
 
 class Generator:

@@ -153,7 +153,7 @@ class Model:
         """`w_v`, and for every pair of operations whether the groups differ."""
         problem, formula = self.problem, self.formula
         self.compute = problem.compute_groups
-        self.eligible = list(problem.eligible)
+        self.eligible = list(problem.candidates(self.options))
         if "assignment" in self.drop:
             self.eligible = [tuple(range(len(problem.groups)))] * len(problem.operations)
         self.on: list[dict[int, Literal]] = []
@@ -165,8 +165,8 @@ class Model:
                 formula.clause(*self.on[v].values())
                 formula.at_most([(1, literal) for literal in self.on[v].values()], 1)
         # Compute groups are interchangeable: an operation opens one only if an earlier operation is
-        # on the one before.
-        for v in self.operations:
+        # on the one before. Assigned by sub-tile they are not.
+        for v in self.operations if self.options.warp_assignment == "free" else ():
             for before, g in zip(self.compute, self.compute[1:]):
                 formula.clause(negate(self.runs(v, g)), *[self.runs(o, before) for o in range(v)])
         self.used: dict[int, Literal] = {}

@@ -45,6 +45,7 @@ class Operation:
     streaming: bool
     handoff: int
     transfer_latency: int
+    sub_tile: int | None
 
     @property
     def completion(self) -> int:
@@ -85,6 +86,7 @@ class Options:
     liveness: str = "folded"
     stage_window: str = "complete"
     cross_group_registers: bool = True
+    warp_assignment: str = "free"
 
 
 PAPER = Options(
@@ -115,6 +117,16 @@ class Problem:
     groups: tuple[Group, ...]
     eligible: tuple[tuple[int, ...], ...] = field(default=())
     """For every operation the groups that it may run on (`assignment`)."""
+
+    def candidates(self, options: Options) -> tuple[tuple[int, ...], ...]:
+        """`eligible`; under the fixed assignment of sub-tiles one compute group each."""
+        if options.warp_assignment == "free":
+            return self.eligible
+        compute = self.compute_groups
+        mine = [compute[(op.sub_tile or 0) % len(compute)] for op in self.operations]
+        return tuple(
+            tuple(g for g in groups if g not in compute or g == group) for groups, group in zip(self.eligible, mine)
+        )
 
     def uses(self, v: int) -> list[Dependence]:
         return [d for d in self.dependences if d.source == v and d.value]
@@ -203,6 +215,7 @@ def _operation(entry: dict) -> Operation:
         streaming=entry.get("streaming", False),
         handoff=entry.get("handoff", 0),
         transfer_latency=_default(entry.get("transfer_latency"), latency),
+        sub_tile=entry.get("sub_tile"),
     )
 
 

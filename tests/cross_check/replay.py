@@ -10,7 +10,7 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 
-from problem import ISSUE, REGISTERS, SHARED, TENSOR, VARIABLE_LATENCY, Options, Problem
+from problem import COMPUTE, ISSUE, REGISTERS, SHARED, TENSOR, VARIABLE_LATENCY, Options, Problem
 
 
 @dataclass
@@ -74,6 +74,11 @@ def replay(
             wrong("assignment", f"{op.name} and the variable-latency group")
         if ISSUE in roles and group.role != VARIABLE_LATENCY and (op.width == 1) != (group.role == ISSUE):
             wrong("assignment", f"{op.name} and the issue group")
+        if options.warp_assignment == "by_sub_tile" and group.role == COMPUTE:
+            # Compute groups stand last in the pool.
+            first = next(g for g, other in enumerate(problem.groups) if other.role == COMPUTE)
+            if groups[v] != first + (op.sub_tile or 0) % (len(problem.groups) - first):
+                wrong("assignment", f"{op.name} and the group of its sub-tile")
     if violations and fast:
         return Replay(violations, (), {})
 
@@ -221,6 +226,9 @@ def enumerate_all(
     spans = [op.span for op in problem.operations]
     assignments = set()
     for groups in itertools.product(range(len(problem.groups)), repeat=count):
+        if options.warp_assignment != "free":
+            assignments.add(groups)
+            continue
         # Compute groups are numbered in order of appearance.
         compute = problem.compute_groups
         seen = list(dict.fromkeys(g for g in groups if g in compute))

@@ -61,6 +61,7 @@ def against_enumeration(number: int) -> str | None:
             consumer_registers=rng.random() < 0.5,
             cross_group_registers=rng.random() < 0.5,
             liveness=rng.choice(("folded", "paper")),
+            warp_assignment=rng.choice(("free", "by_sub_tile")),
         )
     solution = model.solve(problem, options, max_interval=5, max_stages=3)
     ours = solution and (solution.interval, solution.objectives)

@@ -42,6 +42,8 @@ fn test() -> Result<(), String> {
     let twill = target(&root).join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill])?;
+    let fixed = "--twill-argument=--warp-assignment=by-sub-tile";
+    python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--seed", "21", "--twill", twill, fixed])?;
     python(&["tests/cross_check/exported.py", "--count", "90", "--jobs", "2", "--twill", twill])?;
     for (count, seed, options, flags) in READINGS {
         let mut arguments = vec!["tests/cross_check/cross_check.py", "--jobs", "2", "--twill", twill];
@@ -57,7 +59,7 @@ const CERTIFICATES: &str = "60";
 
 /// Readings of the model to compare with Z3: number of problems, seed, options for Z3 and for twill. Our own comes
 /// last, so that its count closes the output.
-const READINGS: [(&str, &str, &str, &[&str]); 3] = [
+const READINGS: [(&str, &str, &str, &[&str]); 4] = [
     (
         "60",
         "5",
@@ -70,6 +72,7 @@ const READINGS: [(&str, &str, &str, &[&str]); 3] = [
         r#"{"consumer_registers": false, "cross_group_registers": false}"#,
         &["--twill-argument=--consumer-registers=off", "--twill-argument=--cross-group-registers=off"],
     ),
+    ("60", "7", r#"{"warp_assignment": "by_sub_tile"}"#, &["--twill-argument=--warp-assignment=by-sub-tile"]),
     ("300", "0", "{}", &[]),
 ];
 

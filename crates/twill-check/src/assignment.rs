@@ -4,12 +4,14 @@
 //! - where there is a variable-latency group, it runs the operations of variable latency and
 //!   nothing else;
 //! - where there is an issue group, it runs what one warp issues and the variable-latency group
-//!   does not run, and nothing else.
+//!   does not run, and nothing else;
+//! - option *by sub-tile*: what compute groups run of sub-tile `s` is on the `s mod k`-th of the `k`, what is of
+//!   no sub-tile on the first.
 
 use crate::Violation;
 use crate::placed::Placed;
 use crate::rejected::Violations;
-use twill_graph::GroupRole;
+use twill_graph::{GroupId, GroupRole, WarpAssignment};
 
 pub(crate) fn check(placed: &Placed, violations: &mut Violations) {
     let resources = placed.problem.resources();
@@ -39,6 +41,16 @@ pub(crate) fn check(placed: &Placed, violations: &mut Violations) {
         {
             let width = operation.issue_width;
             violations.push(Violation::AssignmentIssue { operation: name(), group, given: member.role, width });
+        } else if member.role == GroupRole::Compute
+            && placed.problem.options().warp_assignment == WarpAssignment::BySubTile
+        {
+            let pool = placed.problem.group_ids().zip(placed.problem.groups());
+            let compute: Vec<GroupId> = pool.filter(|(_, g)| g.role == GroupRole::Compute).map(|(id, _)| id).collect();
+            let required = compute[operation.sub_tile.unwrap_or(0) as usize % compute.len()];
+            if group != required {
+                let sub_tile = operation.sub_tile;
+                violations.push(Violation::AssignmentSubTile { operation: name(), group, sub_tile, required });
+            }
         }
     }
 }

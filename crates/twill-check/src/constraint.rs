@@ -49,7 +49,8 @@ impl Violation {
             Violation::Resource { .. } => Constraint::Resource,
             Violation::AssignmentWidth { .. }
             | Violation::AssignmentVariableLatency { .. }
-            | Violation::AssignmentIssue { .. } => Constraint::Assignment,
+            | Violation::AssignmentIssue { .. }
+            | Violation::AssignmentSubTile { .. } => Constraint::Assignment,
             Violation::HandoffEarly { .. } | Violation::HandoffCarried { .. } | Violation::HandoffForbidden { .. } => {
                 Constraint::Handoff
             }

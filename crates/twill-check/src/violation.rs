@@ -159,6 +159,18 @@ pub enum Violation {
         /// Warps that issue it.
         width: u32,
     },
+    /// An operation is on another compute group than the fixed assignment puts it on.
+    #[error("operation `{operation}` ({}) is on group {}; assigned by sub-tile it runs on group {}", sub_tile.map_or("of no sub-tile".to_owned(), |s| format!("sub-tile {s}")), .group.index(), .required.index())]
+    AssignmentSubTile {
+        /// The operation.
+        operation: String,
+        /// Its group.
+        group: GroupId,
+        /// The sub-tile it belongs to.
+        sub_tile: Option<u32>,
+        /// The group of its sub-tile.
+        required: GroupId,
+    },
     /// A value is read on another group before it can have got there.
     #[error("`{to}` on group {} issues at cycle {given}; `{from}` on group {} at cycle {issued} and the hand-off allow cycle {required} at the earliest", .to_group.index(), .from_group.index())]
     HandoffEarly {
@@ -402,7 +414,8 @@ impl Violation {
             | Violation::NegativeCycle { operation, .. }
             | Violation::AssignmentWidth { operation, .. }
             | Violation::AssignmentVariableLatency { operation, .. }
-            | Violation::AssignmentIssue { operation, .. } => vec![operation],
+            | Violation::AssignmentIssue { operation, .. }
+            | Violation::AssignmentSubTile { operation, .. } => vec![operation],
             Violation::Dependence { from, to, .. }
             | Violation::HandoffEarly { from, to, .. }
             | Violation::HandoffCarried { from, to, .. }

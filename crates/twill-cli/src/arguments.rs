@@ -121,6 +121,9 @@ pub(crate) struct SearchArguments {
     /// Most compute groups, instead of the machine's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) compute_groups: Option<u32>,
+    /// Most registers that a thread of a compute group may have, instead of the machine's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) registers_per_thread: Option<u32>,
     /// Largest initiation interval to try, in cycles.
     #[arg(long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) max_interval: Option<i64>,
@@ -248,6 +251,9 @@ pub(crate) struct ModelArguments {
     /// Which numbers of stages are tried at each interval.
     #[arg(long, value_enum)]
     pub(crate) stage_window: Option<StageWindowArgument>,
+    /// How compute operations come to their warp groups.
+    #[arg(long, value_enum)]
+    pub(crate) warp_assignment: Option<WarpAssignmentArgument>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -286,6 +292,14 @@ pub(crate) enum StageWindowArgument {
     Complete,
     /// As many as the modulo schedule without warps has.
     Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WarpAssignmentArgument {
+    /// The scheduler chooses.
+    Free,
+    /// Fixed, as compilers do: each sub-tile on a compute group of its own, in turn.
+    BySubTile,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -40,6 +40,10 @@ pub(crate) enum Error {
     TripCounts { input: String, why: &'static str },
     #[error("{input}: {error}")]
     Problem { input: String, error: twill_graph::ProblemError },
+    #[error(
+        "--registers-per-thread {given}: a thread of {machine} has {most} at most, {least} at least, or a multiple of {granularity} in between"
+    )]
+    RegistersPerThread { machine: String, given: u32, least: u32, most: u32, granularity: u32 },
     #[error("{input}: cannot unroll: {error}")]
     Unroll { input: String, error: twill_graph::GraphError },
     #[error("{input}: {error}")]

@@ -1,7 +1,8 @@
 //! From an input and a machine to scheduling problems.
 
 use crate::arguments::{
-    LivenessArgument, Model, ModelArguments, SearchArguments, SourceArguments, StageWindowArgument, Switch, Window,
+    LivenessArgument, Model, ModelArguments, SearchArguments, SourceArguments, StageWindowArgument, Switch,
+    WarpAssignmentArgument, Window,
 };
 use crate::error::Error;
 use crate::files;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use twill_graph::format::{GraphFile, MachineReference, NormalisationEntry};
 use twill_graph::{
-    ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, Tie, builtin,
+    ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, Tie, WarpAssignment, builtin,
 };
 use twill_machine::Machine;
 use twill_triton::tile::TileLoop;
@@ -156,6 +157,9 @@ fn pose(arguments: &SearchArguments, lowered: Lowered) -> Result<Posed, Error> {
     if let Some(groups) = arguments.compute_groups {
         resources.compute_groups.maximum = groups;
     }
+    if let Some(registers) = arguments.registers_per_thread {
+        limit_registers(&mut resources, registers)?;
+    }
     let (graph, normalisation) = match arguments.normalise {
         0 => (graph, None),
         limit => {
@@ -173,6 +177,19 @@ fn pose(arguments: &SearchArguments, lowered: Lowered) -> Result<Posed, Error> {
     }
     let unrolled = graph.unrolled(arguments.unroll).map_err(|error| Error::Unroll { input: input(), error })?;
     Ok(Posed { problem: pose(unrolled)?, normalisation, rolled: Some(pose(graph)?), sub_tiles })
+}
+
+/// Takes registers from the threads of compute groups. Whole granules are dealt out, so another number would be paid for
+/// in full and used in part.
+fn limit_registers(resources: &mut Resources, given: u32) -> Result<(), Error> {
+    let file = &mut resources.registers;
+    let least = file.minimum_per_thread.max(file.reserve_per_thread).next_multiple_of(file.granularity);
+    let (most, granularity) = (file.maximum_per_thread, file.granularity);
+    if given != most && (given < least || given > most || !given.is_multiple_of(granularity)) {
+        return Err(Error::RegistersPerThread { machine: resources.name.clone(), given, least, most, granularity });
+    }
+    file.maximum_per_thread = given;
+    Ok(())
 }
 
 fn model(arguments: &ModelArguments) -> ModelOptions {
@@ -204,6 +221,12 @@ fn model(arguments: &ModelArguments) -> ModelOptions {
         options.stage_window = match window {
             StageWindowArgument::Complete => StageWindow::Complete,
             StageWindowArgument::Paper => StageWindow::Paper,
+        };
+    }
+    if let Some(assignment) = arguments.warp_assignment {
+        options.warp_assignment = match assignment {
+            WarpAssignmentArgument::Free => WarpAssignment::Free,
+            WarpAssignmentArgument::BySubTile => WarpAssignment::BySubTile,
         };
     }
     options

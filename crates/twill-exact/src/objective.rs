@@ -4,7 +4,7 @@
 //! Every level descends from the best schedule so far: ask for one less, under an assumption, until
 //! there is none; that last answer is the proof.
 
-use crate::constraints::{channels, handoff, registers};
+use crate::constraints::{assignment, channels, handoff, registers};
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use batsat::Lit;
@@ -97,6 +97,8 @@ pub(crate) fn measure(e: &Encoding, candidate: &Candidate, level: ObjectiveLevel
 fn below(e: &mut Encoding, level: ObjectiveLevel, value: i64) -> Option<Lit> {
     match level {
         ObjectiveLevel::Stages => None,
+        // Every schedule uses the same.
+        ObjectiveLevel::ComputeGroups if !assignment::is_free(e.problem) => None,
         ObjectiveLevel::ComputeGroups => {
             // Groups are opened in order, so it is enough to keep the last one closed.
             let groups = e.compute_groups();

@@ -40,7 +40,7 @@ pub use kernel::{
     TieReason, corresponding,
 };
 pub use modulo::{IssueTimes, ModuloDependence, ModuloError, ModuloOperation, ModuloProblem, ModuloResource};
-pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow};
+pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow, WarpAssignment};
 pub use outcome::{
     LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection,
     RejectionReason, Report, Status,

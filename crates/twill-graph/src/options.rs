@@ -20,6 +20,8 @@ pub struct ModelOptions {
     pub stage_window: StageWindow,
     /// Whether a register value may be read on another warp group at all.
     pub cross_group_registers: bool,
+    /// Which compute group runs what.
+    pub warp_assignment: WarpAssignment,
 }
 
 impl Default for ModelOptions {
@@ -31,6 +33,7 @@ impl Default for ModelOptions {
             liveness: Liveness::Folded,
             stage_window: StageWindow::Complete,
             cross_group_registers: true,
+            warp_assignment: WarpAssignment::Free,
         }
     }
 }
@@ -45,6 +48,7 @@ impl ModelOptions {
             liveness: Liveness::Paper,
             stage_window: StageWindow::Paper,
             cross_group_registers: true,
+            warp_assignment: WarpAssignment::Free,
         }
     }
 }
@@ -78,4 +82,15 @@ pub enum StageWindow {
     Complete,
     /// Only as many as the throughput-optimal modulo schedule has (the paper).
     Paper,
+}
+
+/// How compute operations come to their groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WarpAssignment {
+    /// The scheduler chooses.
+    Free,
+    /// Fixed, as compilers do: with `k` compute groups, sub-tile `s` runs on number `s mod k`, and what belongs to
+    /// no sub-tile on the first.
+    BySubTile,
 }

@@ -4,7 +4,7 @@ use super::CertificateError;
 use super::items::{self, Extent};
 use std::collections::{HashMap, HashSet};
 use twill_graph::proof::{Atom, Item, Literal, Point, Pool, Proof};
-use twill_graph::{Dependence, GroupId, GroupRole, OpId, Problem, Storage};
+use twill_graph::{Dependence, GroupId, GroupRole, OpId, Problem, Storage, WarpAssignment};
 
 /// The atoms of a proof, in the problem that it is about.
 pub(super) struct Atoms<'p> {
@@ -248,7 +248,8 @@ impl Assumed<'_, '_> {
     }
 }
 
-/// `assignment`: groups wide enough, of the role that the operation calls for.
+/// `assignment`: groups wide enough, of the role that the operation calls for; of compute groups, where the assignment
+/// is fixed, the one of its sub-tile.
 fn candidates(problem: &Problem, op: OpId) -> Vec<GroupId> {
     let operation = problem.graph().operation(op);
     let resources = problem.resources();
@@ -259,8 +260,11 @@ fn candidates(problem: &Problem, op: OpId) -> Vec<GroupId> {
     } else {
         GroupRole::Compute
     };
-    let groups = problem.group_ids().zip(problem.groups());
-    groups.filter(|(_, g)| g.role == role && g.warps >= operation.issue_width).map(|(id, _)| id).collect()
+    let of_role: Vec<_> = problem.group_ids().zip(problem.groups()).filter(|(_, g)| g.role == role).collect();
+    let by_sub_tile = role == GroupRole::Compute && problem.options().warp_assignment == WarpAssignment::BySubTile;
+    let turn = operation.sub_tile.unwrap_or(0) as usize % of_role.len().max(1);
+    let admitted = of_role.iter().enumerate().filter(|(place, _)| !by_sub_tile || *place == turn).map(|(_, group)| group);
+    admitted.filter(|(_, g)| g.warps >= operation.issue_width).map(|(id, _)| *id).collect()
 }
 
 /// The register dependences of `handoff`: values in registers, between two operations.

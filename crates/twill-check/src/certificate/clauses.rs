@@ -4,7 +4,7 @@
 use super::atoms::{Atoms, Claim, is_register_value, later, not, ring_reaches, same, slots, stages};
 use super::symmetry;
 use twill_graph::proof::{Atom, Literal, Reason};
-use twill_graph::{ConcurrencyWindow, GroupId, GroupRole, OpId};
+use twill_graph::{ConcurrencyWindow, GroupId, GroupRole, OpId, WarpAssignment};
 
 /// Whether a clause of a proof holds for the reason given.
 pub(super) fn is_instance(atoms: &Atoms, clause: &[Literal], reason: Reason) -> bool {
@@ -29,6 +29,12 @@ fn derived(atoms: &Atoms, reason: Reason) -> Vec<Vec<Claim>> {
     let known = |ops: &[OpId]| ops.iter().all(|v| v.index() < count);
     let on = |op: OpId, group: GroupId| (Atom::OnGroup { op, group }, true);
     match reason {
+        // Neither groups nor sub-tiles are interchangeable where the one are assigned to the other.
+        Reason::GroupOrder { .. } | Reason::UsedOrder { .. } | Reason::SubTileOrder { .. }
+            if problem.options().warp_assignment == WarpAssignment::BySubTile =>
+        {
+            vec![]
+        }
         Reason::Dependence { from, to, stages } if known(&[from, to]) => atoms.paths[from.index()][to.index()]
             .map(|p| at_most_stages(atoms, from, to, p, stages))
             .into_iter()

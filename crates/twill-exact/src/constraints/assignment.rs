@@ -1,12 +1,13 @@
 //! Every operation runs on one group that may run it: variable-latency operations on their group
-//! and nothing else there, single-warp operations on the issue group, the rest on compute groups.
+//! and nothing else there, single-warp operations on the issue group, the rest on compute groups: any of them, or the
+//! one of its sub-tile.
 
 use crate::encoding::Encoding;
 use crate::engine::Engine;
 use crate::proof_log::Log;
 use batsat::Lit;
 use twill_graph::proof::{Atom, Reason};
-use twill_graph::{Family, GroupId, GroupRole, OpId, Problem};
+use twill_graph::{Family, GroupId, GroupRole, OpId, Problem, WarpAssignment};
 
 /// The role of the groups that may run an operation.
 pub(crate) fn role(problem: &Problem, op: OpId) -> GroupRole {
@@ -28,7 +29,18 @@ pub(crate) fn candidates(problem: &Problem, op: OpId) -> Vec<GroupId> {
         let group = problem.groups()[id.index()];
         group.role == role && group.warps >= width
     };
-    problem.group_ids().filter(fits).collect()
+    let mut groups: Vec<GroupId> = problem.group_ids().filter(fits).collect();
+    if role == GroupRole::Compute && !is_free(problem) && !groups.is_empty() {
+        // Compute groups are alike: one fits if all do.
+        let sub_tile = problem.graph().operation(op).sub_tile.unwrap_or(0) as usize;
+        groups = vec![groups[sub_tile % groups.len()]];
+    }
+    groups
+}
+
+/// Whether compute groups are interchangeable.
+pub(crate) fn is_free(problem: &Problem) -> bool {
+    problem.options().warp_assignment == WarpAssignment::Free
 }
 
 pub(super) fn encode(e: &mut Encoding) {
@@ -79,6 +91,9 @@ pub(crate) fn choice(engine: &mut Engine, op: OpId, groups: &[GroupId], pool: us
 /// Compute groups are interchangeable: an operation may open one only after an earlier operation
 /// opened the one before. `rows`: all operations that run on them.
 pub(crate) fn order_groups(e: &mut Encoding, rows: &[Vec<Lit>]) {
+    if !is_free(e.problem) {
+        return;
+    }
     let groups = e.compute_groups();
     let no = e.engine.constant(false);
     for pair in groups.windows(2) {

@@ -1,8 +1,10 @@
 //! Sub-tiles that can be swapped without changing the graph may as well start in order.
 //!
 //! Swapping two sub-tiles of a schedule gives a schedule of equal value, so it is enough to look at
-//! those in which the first operation of sub-tile `i` issues no later than that of `i + 1`.
+//! those in which the first operation of sub-tile `i` issues no later than that of `i + 1`. Where sub-tiles have groups of
+//! their own, what else runs on these would have to be swapped as well.
 
+use crate::constraints::assignment;
 use crate::encoding::{Anchor, Encoding};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::proof::Reason;
@@ -16,6 +18,9 @@ pub(super) fn encode(e: &mut Encoding) {
 
 /// The first operations of two sub-tiles that can be swapped start in order.
 pub(crate) fn order(e: &mut Encoding, (first, second): (OpId, OpId)) {
+    if e.question.joint() && !assignment::is_free(e.problem) {
+        return;
+    }
     let ordered = e.at_least(Anchor::Issue(first), Anchor::Issue(second), 0);
     e.engine.clause([ordered], Reason::SubTileOrder { first, second });
 }

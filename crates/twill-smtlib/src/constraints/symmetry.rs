@@ -1,11 +1,15 @@
 //! Compute groups are interchangeable: an operation opens one only if an earlier one is on the group
-//! before it. This excludes no schedule, only other names for its groups.
+//! before it. This excludes no schedule, only other names for its groups. Where sub-tiles are assigned to groups, these
+//! have their names already.
 
 use crate::model::Model;
 use crate::term::{implies, or};
-use twill_graph::OpId;
+use twill_graph::{OpId, WarpAssignment};
 
 pub(super) fn write(m: &mut Model) {
+    if m.problem.options().warp_assignment == WarpAssignment::BySubTile {
+        return;
+    }
     m.script.comment("\nsymmetry: compute groups are interchangeable and opened in order. May be left out.");
     let operations: Vec<OpId> = m.problem.graph().op_ids().collect();
     for pair in m.compute_groups().windows(2) {
