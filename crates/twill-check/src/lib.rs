@@ -12,7 +12,7 @@
 //! order of time from the first issue (`unroll.rs` says how many copies suffice and why). So the
 //! ramp-up is seen as well as the steady state, wrap-around needs no modular arithmetic, and the
 //! cost depends on the number of operations and copies, not on cycle counts. Each constraint has
-//! one file, named as in `docs/model.md`. [`verify_modulo`] replays schedules without warps.
+//! one file, named as in `docs/model.md`. [`verify_modulo`] and [`verify_pipeline`] replay schedules without warps.
 //!
 //! # What is proved
 //!
@@ -71,6 +71,7 @@ mod holders;
 mod kernel;
 mod lives;
 mod modulo;
+mod pipeline;
 mod placed;
 mod registers;
 mod rejected;
@@ -88,6 +89,7 @@ pub use constraint::Constraint;
 pub use holders::{Held, Holder, Holders, Moment};
 pub use kernel::{KernelViolation, RejectedKernel, verify_kernel};
 pub use modulo::verify_modulo;
+pub use pipeline::verify_pipeline;
 pub use rejected::Rejected;
 pub use verified::{Verified, verify};
 pub use violation::Violation;

@@ -59,6 +59,10 @@ pub(crate) struct ScheduleArguments {
     /// Write the schedule with a proof for every rejected interval into a new folder, for `twill check`.
     #[arg(long, value_name = "DIR", conflicts_with = "emit")]
     pub(crate) certificate: Option<PathBuf>,
+    /// Software pipelining alone: the modulo schedule by dependences and functional units, without warps, registers and
+    /// memories. The model's options play no part.
+    #[arg(long, conflicts_with_all = ["emit", "certificate", "compute_groups", "registers_per_thread", "trip_counts"])]
+    pub(crate) swp_only: bool,
     #[command(flatten)]
     pub(crate) page: PageArguments,
 }
@@ -327,7 +331,7 @@ pub(crate) enum Color {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// A schedule, as `twill schedule --format json` writes it, or a folder that `--certificate` wrote.
+    /// A schedule or a pipeline, as `twill schedule --format json` writes it, or a folder that `--certificate` wrote.
     pub(crate) file: PathBuf,
 }
 
@@ -376,6 +380,8 @@ pub(crate) enum SchemaFormat {
     KernelSchedule,
     /// Explanations.
     Explanation,
+    /// Pipelines without warps (--swp-only).
+    Pipeline,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -7,7 +7,7 @@ use crate::certificate;
 use crate::error::Error;
 use crate::files;
 use twill_check::Verified;
-use twill_graph::format::{KernelScheduleFile, ScheduleFile};
+use twill_graph::format::{KernelScheduleFile, PipelineFile, ScheduleFile};
 use twill_graph::{Problem, Schedule, Status};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<Exit, Error> {
@@ -16,6 +16,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<Exit, Error> {
     }
     let path = arguments.file.display().to_string();
     let text = files::read(&arguments.file)?;
+    if PipelineFile::is_named_in(&text) {
+        return pipeline(&path, &text);
+    }
     let told = if KernelScheduleFile::is_one(&text) { kernel(&text, &path)? } else { one(&text, &path)? };
     let not_checked = "not checked: bounds, objectives, optimality";
     files::write(None, &format!("{told}(replayed: issue cycles, groups, channels, rings; {not_checked})\n"))?;
@@ -61,6 +64,24 @@ fn kernel(text: &str, path: &str) -> Result<String, Error> {
         problem.cycles(verified.iter().map(|s| s.interval)),
     );
     Ok(told)
+}
+
+fn pipeline(path: &str, text: &str) -> Result<Exit, Error> {
+    let file = PipelineFile::from_json(text, path)?;
+    let problem = file.problem()?;
+    let verified = twill_check::verify_pipeline(&problem, file.pipeline(&problem)?)
+        .map_err(|error| Error::Rejected { path: path.to_owned(), error })?;
+    let line = format!(
+        "{path}: `{}` on {}: dependences and units hold; I = {} cycles, L = {}, {} stages\n\
+         (replayed: issue cycles; there are no warps; not checked: bounds, optimality)\n",
+        problem.graph().name(),
+        problem.resources().name,
+        verified.interval,
+        verified.length,
+        verified.stages(),
+    );
+    files::write(None, &line)?;
+    Ok(Exit::Done)
 }
 
 /// A folder with one certificate, or one for each loop.

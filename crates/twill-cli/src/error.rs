@@ -44,6 +44,8 @@ pub(crate) enum Error {
         "--registers-per-thread {given}: a thread of {machine} has {most} at most, {least} at least, or a multiple of {granularity} in between"
     )]
     RegistersPerThread { machine: String, given: u32, least: u32, most: u32, granularity: u32 },
+    #[error("{input}: there is no program without warps; --swp-only writes text or JSON (--format)")]
+    NoProgram { input: String },
     #[error("{input}: cannot unroll: {error}")]
     Unroll { input: String, error: twill_graph::GraphError },
     #[error("{input}: {error}")]

@@ -29,6 +29,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Error> {
         SchemaFormat::Schedule => format::schedule_schema(),
         SchemaFormat::KernelSchedule => format::kernel_schedule_schema(),
         SchemaFormat::Explanation => format::explanation_schema(),
+        SchemaFormat::Pipeline => format::pipeline_schema(),
     };
     files::write(None, &format!("{schema:#}\n"))?;
     Ok(Exit::Done)

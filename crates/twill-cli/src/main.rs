@@ -11,6 +11,7 @@ mod kernels;
 mod lower;
 mod machine;
 mod modulo;
+mod pipeline;
 mod progress;
 mod replay;
 mod schedule;

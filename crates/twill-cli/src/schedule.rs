@@ -7,8 +7,7 @@ use crate::error::Error;
 use crate::files;
 use crate::input::{self, Posed};
 use crate::progress::{self, Ticker};
-use crate::siblings;
-use crate::smtlib;
+use crate::{pipeline, siblings, smtlib};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -26,6 +25,9 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let options = options(&arguments.search);
     if arguments.emit == Some(Emit::Smtlib2) {
         return smtlib::run(arguments, &posed, |one| solve(&arguments.search, one, &options, reading));
+    }
+    if arguments.swp_only {
+        return pipeline::run(arguments, &posed, &options, reading);
     }
     if let Some(kernel) = siblings {
         return siblings::run(arguments, &kernel, &options, started.elapsed().as_secs_f64());

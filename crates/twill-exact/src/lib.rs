@@ -4,7 +4,7 @@
 //! The problem is stated in `docs/model.md`, the choice of the method in `docs/solvers.md`: a SAT
 //! solver with difference logic over integer issue cycles, whose cost does not grow with cycle
 //! counts. [`schedule`] gives a claim; `twill-check` verifies it. [`schedule_kernel`] does the same for
-//! several loops that share their warp groups.
+//! several loops that share their warp groups; [`pipeline`] leaves warps out.
 //!
 //! ```
 //! use twill_exact::{SearchOptions, schedule};
@@ -42,6 +42,7 @@ pub use certify::{CertifyError, certify};
 pub use explain::{ExplainOptions, explain, what_if};
 pub use kernel::schedule_kernel;
 pub use limits::Budget;
+pub use modulo::pipeline;
 pub use normalise::{NormaliseError, Normalised, normalise};
 pub use search::{Progress, SearchOptions, schedule};
 pub use sparse::modulo_schedule;

@@ -5,7 +5,11 @@ use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use crate::query::{self, Found, Verdict};
-use twill_graph::{Families, Problem};
+use crate::search::{Progress, SearchOptions};
+use std::time::Instant;
+use twill_graph::{
+    Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason, Report,
+};
 
 /// What is known of the shortest schedule at one interval.
 #[derive(Clone, Debug)]
@@ -29,12 +33,12 @@ pub(crate) enum Modulo {
     Exhausted,
 }
 
-/// Work for the length, which is only reported: a few tenths of a second.
-const LENGTH_WORK: u64 = 300_000;
+/// Work for the length where it is only reported: a few tenths of a second.
+pub(crate) const LENGTH_WORK: u64 = 300_000;
 
 /// Searches upwards from the bound: one by one, or with widening steps and then halving the gap
-/// where feasibility is monotone.
-pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter) -> Modulo {
+/// where feasibility is monotone. `length_work`: effort allowed for the length.
+pub(crate) fn schedule(problem: &Problem, limit: i64, length_work: u64, meter: &Meter) -> Modulo {
     let monotone = bounds::tables_start_at_issue(problem);
     let (mut excluded, mut step) = (bounds::lower_bound(problem, Families::THROUGHPUT).interval.0, 1);
     let mut interval = excluded;
@@ -54,8 +58,47 @@ pub(crate) fn schedule(problem: &Problem, limit: i64, meter: &Meter) -> Modulo {
     }
     let Some((interval, found)) = best else { return Modulo::Exhausted };
     let floor = bounds::least_length(problem, interval);
-    let shortest = meter.within(LENGTH_WORK, || shorten(found.encoding, found.candidate, floor));
+    let shortest = meter.within(length_work, || shorten(found.encoding, found.candidate, floor));
     Modulo::Found { interval, shortest }
+}
+
+/// Finds the least initiation interval that dependences and units allow, with its proof, and the shortest pipeline at it:
+/// software pipelining alone. Warps, registers, memories and the reading of the model play no part.
+pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn FnMut(Progress)) -> Report<Pipeline> {
+    let meter = Meter::start(&options.budget);
+    let largest = bounds::largest_interval(problem).max(1);
+    let limit = options.largest_interval.map_or(largest, |c| c.0.max(1));
+    let started = Instant::now();
+    let found = schedule(problem, limit, options.objective_work.unwrap_or(u64::MAX), &meter);
+    let mut lower_bound = bounds::lower_bound(problem, Families::THROUGHPUT);
+    let mut raise = |interval: i64| {
+        if interval > lower_bound.interval.0 {
+            let kind = LowerBoundKind::Search { from: lower_bound.interval };
+            lower_bound = LowerBound { interval: Cycles(interval), kind };
+        }
+    };
+    let mut modulo = None;
+    let outcome = match found {
+        Modulo::Found { interval, shortest } => {
+            raise(interval);
+            let (interval, length) = (Cycles(interval), Cycles(shortest.candidate.length));
+            progress(Progress::Modulo { interval, length });
+            let length_proved = shortest.proved;
+            modulo = Some(ModuloSchedule { initiation_interval: interval, length, length_proved });
+            let cycles = shortest.candidate.times.into_iter().map(Cycles).collect();
+            Outcome::Optimal { schedule: Pipeline { interval, length, cycles } }
+        }
+        Modulo::Stopped { bound } => {
+            raise(bound);
+            Outcome::Unknown { stopped_by: meter.stopped().unwrap_or("limit of 2^32 stages").to_owned() }
+        }
+        Modulo::Exhausted => {
+            raise(limit + 1);
+            Outcome::Infeasible { reason: RejectionReason::Exhausted { largest: Cycles(limit), all: limit >= largest } }
+        }
+    };
+    let phases = vec![Phase { name: "modulo schedule".into(), seconds: started.elapsed().as_secs_f64() }];
+    Report { outcome, lower_bound, modulo, rejections: Vec::new(), objectives: Vec::new(), phases }
 }
 
 /// The least length at one interval.

@@ -204,7 +204,8 @@ impl<'p, 'a> Search<'p, 'a> {
         let limit = limit(self.problem, self.options);
         let started = Instant::now();
         // It is a bound and a measure; the answer does not hang on it.
-        let modulo = self.meter.within(MODULO_WORK, || modulo::schedule(self.problem, limit, &self.meter));
+        let work = modulo::LENGTH_WORK;
+        let modulo = self.meter.within(MODULO_WORK, || modulo::schedule(self.problem, limit, work, &self.meter));
         self.phase("modulo schedule", started);
         match modulo {
             Modulo::Found { interval, shortest } => {

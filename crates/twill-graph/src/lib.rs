@@ -22,6 +22,7 @@ mod kernel;
 mod modulo;
 mod options;
 mod outcome;
+mod pipeline;
 mod problem;
 pub mod proof;
 mod quantities;
@@ -45,6 +46,7 @@ pub use outcome::{
     LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection,
     RejectionReason, Report, Status,
 };
+pub use pipeline::Pipeline;
 pub use problem::{Group, GroupRole, Problem, ProblemError};
 pub use quantities::{Bytes, Columns, Cycles, Words};
 pub use resources::{ComputePool, FixedGroup, RegisterFile, Resources, ResourcesError, Unit};

@@ -11,6 +11,7 @@ mod kernel;
 mod liveness;
 mod modulo;
 mod operations;
+mod pipeline;
 mod search;
 mod steady;
 mod storage;
@@ -25,6 +26,7 @@ mod fixtures;
 mod tests;
 
 pub use modulo::modulo_text;
+pub use pipeline::pipeline_text;
 
 use ink::Page;
 use twill_check::Verified;

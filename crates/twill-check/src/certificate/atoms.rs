@@ -263,7 +263,8 @@ fn candidates(problem: &Problem, op: OpId) -> Vec<GroupId> {
     let of_role: Vec<_> = problem.group_ids().zip(problem.groups()).filter(|(_, g)| g.role == role).collect();
     let by_sub_tile = role == GroupRole::Compute && problem.options().warp_assignment == WarpAssignment::BySubTile;
     let turn = operation.sub_tile.unwrap_or(0) as usize % of_role.len().max(1);
-    let admitted = of_role.iter().enumerate().filter(|(place, _)| !by_sub_tile || *place == turn).map(|(_, group)| group);
+    let admitted =
+        of_role.iter().enumerate().filter(|(place, _)| !by_sub_tile || *place == turn).map(|(_, group)| group);
     admitted.filter(|(_, g)| g.warps >= operation.issue_width).map(|(id, _)| *id).collect()
 }
 

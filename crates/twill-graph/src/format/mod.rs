@@ -1,5 +1,6 @@
-//! Text formats: loop graphs, schedules, schedules of sibling loops and explanations as JSON, versioned, with published
-//! JSON Schemas (`docs/schema/`); and loops of HatScheT in GraphML, which are only read ([`read_graphml`]).
+//! Text formats: loop graphs, schedules, schedules of sibling loops, pipelines without warps and explanations as JSON,
+//! versioned, with published JSON Schemas (`docs/schema/`); and loops of HatScheT in GraphML, which are only read
+//! ([`read_graphml`]).
 //!
 //! ```
 //! let text = r#"{
@@ -21,6 +22,7 @@ mod graph;
 mod graphml;
 mod kernel;
 mod modulo;
+mod pipeline;
 mod schedule;
 
 pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
@@ -29,6 +31,7 @@ pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, Re
 pub use graphml::{NamedText, read_graphml};
 pub use kernel::{KernelScheduleFile, TieEntry, TiedEntry};
 pub use modulo::ModuloFile;
+pub use pipeline::PipelineFile;
 pub use schedule::{
     ChannelEntry, GroupEntry, NormalisationEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile,
 };
@@ -170,4 +173,9 @@ pub fn schedule_schema() -> serde_json::Value {
 /// The JSON Schema of the kernel schedule format.
 pub fn kernel_schedule_schema() -> serde_json::Value {
     schemars::schema_for!(KernelScheduleFile).to_value()
+}
+
+/// The JSON Schema of the pipeline format.
+pub fn pipeline_schema() -> serde_json::Value {
+    schemars::schema_for!(PipelineFile).to_value()
 }

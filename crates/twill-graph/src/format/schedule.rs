@@ -168,6 +168,23 @@ pub struct ProblemEntry {
     pub options: ModelOptions,
 }
 
+/// A problem as files have it.
+pub(super) fn problem_entry(problem: &Problem) -> ProblemEntry {
+    ProblemEntry {
+        graph: GraphFile::from_graph(problem.graph()),
+        resources: problem.resources().clone(),
+        options: *problem.options(),
+    }
+}
+
+impl ProblemEntry {
+    /// The problem; `file` is named in errors.
+    pub(super) fn posed(&self, file: &str) -> Result<Problem, FormatError> {
+        Problem::new(self.graph.graph()?, self.resources.clone(), self.options)
+            .map_err(|error| FormatError::Problem { file: file.to_owned(), error })
+    }
+}
+
 impl ScheduleFile {
     /// Describes a report about `problem`.
     pub fn new<S: AsRef<Schedule>>(problem: &Problem, report: &Report<S>) -> ScheduleFile {
@@ -210,11 +227,7 @@ impl ScheduleFile {
             objectives: report.objectives.clone(),
             rejections: report.rejections.clone(),
             seconds: report.phases.iter().map(|p| (p.name.clone(), p.seconds)).collect(),
-            problem: ProblemEntry {
-                graph: GraphFile::from_graph(graph),
-                resources: problem.resources().clone(),
-                options: *problem.options(),
-            },
+            problem: problem_entry(problem),
             file: String::new(),
         }
     }
@@ -247,9 +260,7 @@ impl ScheduleFile {
     /// # Errors
     /// When the graph or the machine is not well formed.
     pub fn problem(&self) -> Result<Problem, FormatError> {
-        let entry = &self.problem;
-        Problem::new(entry.graph.graph()?, entry.resources.clone(), entry.options)
-            .map_err(|error| FormatError::Problem { file: self.file.clone(), error })
+        self.problem.posed(&self.file)
     }
 
     /// The schedule that the file claims for `problem`; nothing about it is checked but that it is

@@ -37,7 +37,8 @@ pub(super) fn write(m: &mut Model) {
     for (v, op) in problem.graph().op_ids().zip(problem.graph().operations()) {
         let row: Vec<Term> =
             problem.group_ids().map(|w| m.script.declare(format!("warp_{}_{}", v.index(), w.index()))).collect();
-        let barred = row.iter().zip(problem.group_ids()).filter(|(_, g)| !allowed(problem, op, *g)).map(|(t, _)| not(t));
+        let barred =
+            row.iter().zip(problem.group_ids()).filter(|(_, g)| !allowed(problem, op, *g)).map(|(t, _)| not(t));
         let mut terms: Vec<Term> = [or(row.iter().cloned())].into_iter().chain(barred).collect();
         for (i, a) in row.iter().enumerate() {
             terms.extend(row[..i].iter().map(|b| or([not(b), not(a)])));
