@@ -55,8 +55,9 @@ fn solve(
     drop(ticker);
     let started = Instant::now();
     let verify = |pipeline| twill_check::verify_pipeline(&posed.problem, pipeline);
-    let mut verified =
-        report.try_map(verify).map_err(|error| Error::Defect { input: arguments.search.source.input.clone(), error })?;
+    let mut verified = report
+        .try_map(verify)
+        .map_err(|error| Error::Defect { input: arguments.search.source.input.clone(), error })?;
     verified.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
     verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
     Ok(verified)

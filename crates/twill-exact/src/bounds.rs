@@ -52,7 +52,9 @@ pub(crate) fn families_of(problem: &Problem, bound: &LowerBoundKind) -> Families
         LowerBoundKind::Recurrence { .. } => Families::NONE.with(Family::Dependence),
         LowerBoundKind::Operation { .. } => Families::NONE.with(Family::Exclusive),
         // Elsewhere than on compute groups there is room only if there are other groups.
-        LowerBoundKind::GroupWork { .. } if problem.groups().iter().all(|g| g.role == GroupRole::Compute) => {
+        LowerBoundKind::GroupWork { .. }
+            if assignment::is_free(problem) && problem.groups().iter().all(|g| g.role == GroupRole::Compute) =>
+        {
             Families::NONE.with(Family::Exclusive)
         }
         LowerBoundKind::GroupWork { .. } => Families::NONE.with(Family::Exclusive).with(Family::Assignment),
@@ -146,16 +148,25 @@ fn positive_cycle(problem: &Problem, interval: i64) -> Option<Vec<&Dependence>> 
 }
 
 /// With exclusive issue, the synchronous work of the compute groups fits their number, and each
-/// synchronous operation fits by itself.
+/// synchronous operation fits by itself. Where operations are assigned to groups, each group's own work does.
 fn group_work_bound(problem: &Problem, families: Families) -> Option<LowerBound> {
     if !problem.options().exclusive_issue {
         return None;
     }
     let graph = problem.graph();
     let work = compute_work(problem, families);
-    let groups = match families.has(Family::Assignment) {
-        true => problem.resources().compute_groups.maximum,
-        false => u32::try_from(problem.groups().len()).unwrap_or(u32::MAX),
+    let (work, groups) = match families.has(Family::Assignment) {
+        true if assignment::is_free(problem) => (work, problem.resources().compute_groups.maximum),
+        true => {
+            let synchronous = |op: &OpId| graph.operation(*op).is_synchronous();
+            let of_group = |group| -> Cycles {
+                let here = |op: &OpId| synchronous(op) && assignment::candidates(problem, *op) == [group];
+                graph.op_ids().filter(here).map(|op| graph.operation(op).occupancy).sum()
+            };
+            let compute = problem.group_ids().filter(|g| problem.groups()[g.index()].role == GroupRole::Compute);
+            (compute.map(of_group).max().unwrap_or(Cycles::ZERO), 1)
+        }
+        false => (work, u32::try_from(problem.groups().len()).unwrap_or(u32::MAX)),
     };
     let longest = graph.operations().iter().filter(|op| op.is_synchronous()).max_by_key(|op| op.occupancy)?;
     let shared = Cycles(work.div_ceil(Cycles(groups.into())));

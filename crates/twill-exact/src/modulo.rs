@@ -8,7 +8,8 @@ use crate::query::{self, Found, Verdict};
 use crate::search::{Progress, SearchOptions};
 use std::time::Instant;
 use twill_graph::{
-    Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason, Report,
+    Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,
+    Report,
 };
 
 /// What is known of the shortest schedule at one interval.

@@ -131,6 +131,7 @@ fn every_option_changes_the_text() {
         ModelOptions { consumer_registers: paper.consumer_registers, ..ours },
         ModelOptions { liveness: paper.liveness, ..ours },
         ModelOptions { cross_group_registers: false, ..ours },
+        ModelOptions { warp_assignment: twill_graph::WarpAssignment::BySubTile, ..ours },
     ];
     let assertions = |options| {
         let written = text(&full(options), 6, 2);

@@ -3,7 +3,7 @@
 
 use super::CertificateError;
 use twill_graph::proof::BoundWitness;
-use twill_graph::{Cycles, GroupRole, OpId, Problem};
+use twill_graph::{Cycles, GroupRole, OpId, Problem, WarpAssignment};
 
 /// Whether the witness proves that every interval below `bound` is impossible.
 pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) -> Result<(), CertificateError> {
@@ -45,9 +45,18 @@ pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) ->
                     || (op.issue_width == 1 && fixed.issue_group.is_some());
                 op.is_synchronous() && !taken
             };
-            let work = graph.op_ids().filter(on_compute).map(|v| i128::from(graph.operation(v).occupancy.0)).sum();
-            let groups = problem.groups().iter().filter(|g| g.role == GroupRole::Compute).count();
-            ceiling(work, groups as i128)
+            let groups = problem.groups().iter().filter(|g| g.role == GroupRole::Compute).count().max(1);
+            let busy = |v: OpId| i128::from(graph.operation(v).occupancy.0);
+            match problem.options().warp_assignment {
+                WarpAssignment::Free => ceiling(graph.op_ids().filter(on_compute).map(busy).sum(), groups as i128),
+                // The group of the `turn`-th sub-tiles has their work alone.
+                WarpAssignment::BySubTile => {
+                    let turn_of = |v: &OpId| graph.operation(*v).sub_tile.unwrap_or(0) as usize % groups;
+                    let on =
+                        |turn| graph.op_ids().filter(on_compute).filter(move |v| turn_of(v) == turn).map(busy).sum();
+                    (0..groups).map(on).max().unwrap_or(0)
+                }
+            }
         }
         BoundWitness::Operation(v) => match graph.operations().get(v.index()) {
             Some(op) if op.is_synchronous() => i128::from(op.occupancy.0),

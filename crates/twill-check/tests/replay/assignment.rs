@@ -3,7 +3,7 @@
 use crate::support::{accepted, blackwell, hopper, plain, problem, rejected, schedule};
 use serde_json::json;
 use twill_check::Constraint::Assignment;
-use twill_graph::{Problem, Resources};
+use twill_graph::{ModelOptions, Problem, Resources, WarpAssignment};
 
 /// A load, a tensor operation that one warp issues, a vector operation.
 fn three(machine: Resources) -> Problem {
@@ -77,4 +77,26 @@ fn a_group_is_wide_enough() {
     );
     let message = "operation `load` is issued by 4 warps together; group 0 has 1";
     rejected(&wide_load, schedule(&wide_load, 4, &[(0, 0)]), Assignment, &[message]);
+}
+
+#[test]
+fn assigned_by_sub_tile_each_has_its_group() {
+    let op = |name: &str, unit: &str| json!({"name": name, "units": [{"unit": unit, "cycles": 1}]});
+    let of = |sub_tile: u32, mut op: serde_json::Value| {
+        op["sub_tile"] = sub_tile.into();
+        op
+    };
+    // Three compute groups, 1 to 3, for sub-tiles 0, 1 and 4.
+    let operations =
+        json!([op("none", "xu"), of(0, op("zero", "fma")), of(1, op("one", "alu")), of(4, op("four", "tensor"))]);
+    let free = problem(hopper(), operations, json!([]));
+    let fixed = free.with_options(ModelOptions { warp_assignment: WarpAssignment::BySubTile, ..*free.options() });
+    accepted(&fixed, schedule(&fixed, 4, &[(0, 1), (1, 1), (0, 2), (1, 2)]));
+    let elsewhere = schedule(&fixed, 4, &[(0, 2), (1, 1), (0, 1), (1, 2)]);
+    accepted(&free, elsewhere.clone());
+    let messages = [
+        "operation `none` (of no sub-tile) is on group 2; assigned by sub-tile it runs on group 1",
+        "operation `one` (sub-tile 1) is on group 1; assigned by sub-tile it runs on group 2",
+    ];
+    rejected(&fixed, elsewhere, Assignment, &messages);
 }

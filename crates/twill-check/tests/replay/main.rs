@@ -11,6 +11,7 @@ mod exclusive;
 mod handoff;
 mod literal;
 mod options;
+mod pipeline;
 mod reference;
 mod registers;
 mod resource;
