@@ -121,6 +121,7 @@ fn options(tape: &mut Tape) -> ModelOptions {
         liveness: if tape.one_in(3) { Liveness::Paper } else { Liveness::Folded },
         stage_window: StageWindow::Complete,
         cross_group_registers: !tape.one_in(8),
+        ..ModelOptions::default()
     }
 }
 
