@@ -246,7 +246,7 @@ def report(options: argparse.Namespace, searches: list[dict], scales: list[list[
         " differ, so only the other columns compare like with like. Attention backward on Blackwell is searched as there: register"
         " tiles are not counted where another group reads them, and shared memory is ample.",
         "",
-        "## Time does not grow with cycle counts",
+        "## The same searches with smaller and larger cycle counts",
         "",
         "Processor seconds of the whole process, any number of stages, costs normalised to a sum of at most U, as they are, and"
         " multiplied. Normalising distorts ratios, so the problems of a row differ; the last two columns are one problem in two units.",
