@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use twill_check::Constraint;
 use twill_graph::{
     Bytes, ChannelStorage, ConcurrencyWindow, Dependence, Execution, GroupRole, Liveness, OpId, Operation, Problem,
-    Schedule, Storage,
+    Schedule, Storage, WarpAssignment,
 };
 
 struct Literal<'a> {
@@ -132,7 +132,13 @@ impl Literal<'_> {
                     (1, role) => !other || role == GroupRole::Issue,
                     (_, role) => role != GroupRole::Issue,
                 };
-            wide_enough && loads && issues
+            // Compute groups stand last in the pool.
+            let first = self.problem.groups().iter().position(|g| g.role == GroupRole::Compute).unwrap();
+            let turn = op.sub_tile.map_or(0, |s| s as usize % (self.problem.groups().len() - first));
+            let chosen = group.role != GroupRole::Compute
+                || self.problem.options().warp_assignment == WarpAssignment::Free
+                || self.w(v) == first + turn;
+            wide_enough && loads && issues && chosen
         })
     }
 

@@ -32,9 +32,9 @@ fn what_does_not_hold_is_named() {
     let complaint = |interval, length, cycles: &[i64]| replay(interval, length, cycles).unwrap_err().to_string();
     for (interval, length, cycles, says) in [
         (4, 6, [0, 4], "unit `alu` (capacity 1) is held 2 times"),
-        (4, 5, [0, 3], "`b` at cycle 3"),
-        (4, 9, [0, 7], "`a` at cycle 0 (distance 2)"),
-        (4, 9, [0, 6], "length"),
+        (4, 5, [0, 3], "`b` issues at cycle 3"),
+        (4, 9, [0, 7], "`a` issues at cycle"),
+        (4, 9, [0, 6], "an iteration takes 9 cycles; it takes 8"),
         (4, 8, [-1, 6], "an iteration begins at cycle 0"),
         (0, 8, [0, 6], "at least 1"),
     ] {
