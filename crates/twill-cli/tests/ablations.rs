@@ -163,3 +163,25 @@ fn proofs_may_not_swap_groups_that_are_assigned() {
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     assert!(stderr(&output).contains("does not follow from its reason"), "{}", stderr(&output));
 }
+
+#[test]
+fn sub_tiles_with_groups_of_their_own_are_not_swapped() {
+    let toy = stdout(&twill(&["lower", "toy-attention-blocking", "--format", "graph"]));
+    let mut graph: serde_json::Value = serde_json::from_str(&toy).unwrap();
+    let unit = &graph["machine"]["units"][0]["name"];
+    let part = |name: &str, sub_tile: u32| {
+        serde_json::json!({"name": name, "units": [{"unit": unit, "cycles": 1}], "result": {"registers": 32},
+                           "handoff": 1, "sub_tile": sub_tile})
+    };
+    graph["operations"] = serde_json::json!([part("a", 0), part("b", 1), {"name": "sum", "cycles": 1}]);
+    // For the hand-off.
+    graph["machine"]["shared_memory"] = 1024.into();
+    graph["dependences"] = serde_json::json!([{"from": "a", "to": "sum"}, {"from": "b", "to": "sum"}]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph.json");
+    fs::write(&path, graph.to_string()).unwrap();
+    // The sum is on the group of `a`; `b` has to be handed over, so it goes first.
+    let file = optimal(&[&[path.to_str().unwrap(), "--compute-groups", "2"], &FIXED[..]].concat());
+    let cycles: Vec<i64> = file.operations.iter().map(|op| op.cycle.0).collect();
+    assert_eq!((shape(&file), cycles), ((2, 3, 2), vec![1, 0, 2]));
+}
