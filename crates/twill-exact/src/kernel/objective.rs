@@ -5,6 +5,7 @@
 
 use super::joint::{Candidates, Joint, JointReply};
 use crate::bounds;
+use crate::constraints::assignment;
 use crate::constraints::channels;
 use crate::encoding::Candidate;
 use crate::limits::Meter;
@@ -104,6 +105,8 @@ fn step(joint: &Joint, (level, _): Level) -> i64 {
 /// The literal for "at most `most`"; `None` when that says nothing.
 fn at_most(joint: &mut Joint, (level, index): Level, most: i64) -> Option<Lit> {
     match (level, index) {
+        // Every schedule uses the same.
+        (ObjectiveLevel::ComputeGroups, _) if !assignment::is_free(joint.parts[0].problem) => None,
         (ObjectiveLevel::ComputeGroups, _) => {
             // Groups are opened in order, so it is enough to keep the next one closed.
             let groups = joint.parts[0].compute_groups();
