@@ -26,6 +26,7 @@ mod encoding;
 mod engine;
 mod explain;
 mod extract;
+mod greedy;
 mod kernel;
 mod limits;
 mod modulo;

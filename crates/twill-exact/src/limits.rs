@@ -64,6 +64,11 @@ impl Meter {
         Rc::clone(&self.work)
     }
 
+    /// Counts work that is done outside the solver.
+    pub(crate) fn spend(&self, work: u64) {
+        self.work.set(self.work.get().saturating_add(work));
+    }
+
     /// What ended the search, if something did.
     pub(crate) fn stopped(&self) -> Option<&'static str> {
         if self.interrupt.as_ref().is_some_and(|i| i.load(Ordering::Relaxed)) {

@@ -4,6 +4,7 @@ use crate::bounds;
 use crate::compact;
 use crate::encoding::Candidate;
 use crate::extract;
+use crate::greedy;
 use crate::limits::{Budget, Meter};
 use crate::modulo::{self, Modulo};
 use crate::objective;
@@ -43,6 +44,12 @@ const MODULO_WORK: u64 = 2_000_000;
 
 /// Work for the second attempt at the lower bound: a few seconds.
 const BOUND_WORK: u64 = 4_000_000;
+
+/// Operations from which on a first schedule is built before the search.
+const LARGE: usize = 40;
+
+/// Work for that schedule: a few seconds.
+const GREEDY_WORK: u64 = 10_000_000;
 
 /// What the search is doing, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,6 +233,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
         let started = Instant::now();
         self.take_seed();
+        self.take_greedy(limit);
         let settled = self.least_interval(limit);
         self.phase("joint schedule", started);
         let proved = settled && !self.stages_were_limited();
@@ -240,6 +248,22 @@ impl<'p, 'a> Search<'p, 'a> {
         let Some((interval, placements)) = &self.options.seed else { return };
         self.meter.allow(None);
         if let Some(found) = query::at(self.problem, interval.0, placements, &self.meter) {
+            self.tell_found(&found);
+            self.best = Some(found);
+        }
+    }
+
+    /// Starts from a schedule that is built without search, where the search would be long in finding one.
+    fn take_greedy(&mut self, limit: i64) {
+        let large = self.problem.graph().operations().len() >= LARGE;
+        if !large || self.best.is_some() || !bounds::is_monotone(self.problem) {
+            return;
+        }
+        self.meter.allow(Some(GREEDY_WORK));
+        let bottom = self.lower.interval.0;
+        let Some((interval, placements)) = greedy::schedule(self.problem, bottom, limit, &self.meter) else { return };
+        self.meter.allow(None);
+        if let Some(found) = query::at(self.problem, interval.0, &placements, &self.meter) {
             self.tell_found(&found);
             self.best = Some(found);
         }

@@ -5,14 +5,14 @@ use crate::encoding::Encoding;
 use crate::proof_log::Log;
 use batsat::Lit;
 use twill_graph::proof::{Atom, Reason};
-use twill_graph::{ConcurrencyWindow, Family, OpId};
+use twill_graph::{ConcurrencyWindow, Family, OpId, Problem};
 
 pub(super) fn encode(e: &mut Encoding) {
     let graph = e.problem.graph();
     for v in graph.op_ids() {
         let waits = waits(e, v);
         for o in graph.op_ids().filter(|&o| o != v) {
-            let window = window(e, o);
+            let window = window(e.problem, o);
             let exclusive = e.has(Family::Exclusive) && e.problem.options().exclusive_issue;
             let synchronous = |op: OpId| graph.operation(op).is_synchronous();
             if exclusive && synchronous(v) && synchronous(o) && graph.operation(v).occupancy.0 > 0 {
@@ -44,9 +44,9 @@ fn waits(e: &mut Encoding, v: OpId) -> Lit {
 }
 
 /// Cycles during which an operation must not meet a wait of its group.
-fn window(e: &Encoding, o: OpId) -> i64 {
-    let op = e.problem.graph().operation(o);
-    match e.problem.options().concurrency_window {
+pub(crate) fn window(problem: &Problem, o: OpId) -> i64 {
+    let op = problem.graph().operation(o);
+    match problem.options().concurrency_window {
         ConcurrencyWindow::Issue if !op.is_synchronous() => 1,
         ConcurrencyWindow::Issue | ConcurrencyWindow::Literal => op.occupancy.0,
     }

@@ -8,7 +8,7 @@ use crate::constraints::assignment;
 use crate::encoding::{Anchor, Encoding};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::proof::Reason;
-use twill_graph::{LoopGraph, OpId, Operation};
+use twill_graph::{GroupId, GroupRole, LoopGraph, OpId, Operation, Placement, Problem};
 
 pub(super) fn encode(e: &mut Encoding) {
     for swap in swaps(e.problem.graph()) {
@@ -32,6 +32,32 @@ pub(crate) struct Swap {
     pub(crate) first: (OpId, OpId),
     /// Where each operation of the graph goes.
     pub(crate) map: Vec<OpId>,
+}
+
+/// The same schedule with interchangeable sub-tiles, and then compute groups, in the order asked for.
+pub(crate) fn in_order(problem: &Problem, mut placements: Vec<Placement>) -> Vec<Placement> {
+    if !assignment::is_free(problem) {
+        return placements;
+    }
+    let swaps = swaps(problem.graph());
+    for _ in 0..=swaps.len() {
+        for swap in &swaps {
+            if placements[swap.first.0.index()].cycle > placements[swap.first.1.index()].cycle {
+                placements = swap.map.iter().map(|to| placements[to.index()]).collect();
+            }
+        }
+    }
+    let compute = |g: &GroupId| problem.groups()[g.index()].role == GroupRole::Compute;
+    let names: Vec<GroupId> = problem.group_ids().filter(compute).collect();
+    let mut opened: Vec<GroupId> = Vec::new();
+    for p in placements.iter_mut().filter(|p| compute(&p.group)) {
+        let at = opened.iter().position(|g| *g == p.group).unwrap_or_else(|| {
+            opened.push(p.group);
+            opened.len() - 1
+        });
+        p.group = names[at];
+    }
+    placements
 }
 
 /// Neighbouring sub-tiles of a graph that can be swapped without changing it.
