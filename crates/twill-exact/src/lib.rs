@@ -34,6 +34,7 @@ mod normalise;
 mod objective;
 mod proof_log;
 mod query;
+mod repetition;
 mod search;
 mod sparse;
 mod structure;

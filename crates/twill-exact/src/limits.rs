@@ -94,6 +94,12 @@ impl Meter {
         result
     }
 
+    /// A meter for a search within this one, which may do so much work.
+    pub(crate) fn part(&self, work: u64) -> Meter {
+        let total = self.total.min(self.work.get().saturating_add(work));
+        Meter { limit: Rc::new(Cell::new(total)), total, ..self.clone() }
+    }
+
     /// Allows the next part of the search at most `work` units.
     pub(crate) fn allow(&self, work: Option<u64>) {
         let limit = work.map_or(u64::MAX, |w| self.work.get().saturating_add(w));

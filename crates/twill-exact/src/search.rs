@@ -2,6 +2,7 @@
 
 use crate::bounds;
 use crate::compact;
+use crate::constraints::symmetry;
 use crate::encoding::Candidate;
 use crate::extract;
 use crate::greedy;
@@ -9,6 +10,7 @@ use crate::limits::{Budget, Meter};
 use crate::modulo::{self, Modulo};
 use crate::objective;
 use crate::query::{self, Found, Verdict};
+use crate::repetition;
 use crate::structure;
 use std::time::Instant;
 use twill_graph::{
@@ -48,7 +50,10 @@ const BOUND_WORK: u64 = 4_000_000;
 /// Operations from which on a first schedule is built before the search.
 const LARGE: usize = 40;
 
-/// Work for that schedule: a few seconds.
+/// Work for the schedule of a body that such a graph repeats: several seconds.
+const BODY_WORK: u64 = 8_000_000;
+
+/// Work for a schedule that is built: a few seconds.
 const GREEDY_WORK: u64 = 10_000_000;
 
 /// What the search is doing, for people who wait.
@@ -232,8 +237,8 @@ impl<'p, 'a> Search<'p, 'a> {
             Modulo::Exhausted => return Settled::Not(self.exhausted(limit)),
         }
         let started = Instant::now();
-        self.take_seed();
-        self.take_greedy(limit);
+        self.take_seed(limit);
+        self.take_first(limit);
         let settled = self.least_interval(limit);
         self.phase("joint schedule", started);
         let proved = settled && !self.stages_were_limited();
@@ -244,26 +249,48 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// Starts from the schedule that was given, if it is one.
-    fn take_seed(&mut self) {
-        let Some((interval, placements)) = &self.options.seed else { return };
+    fn take_seed(&mut self, limit: i64) {
+        let Some((interval, placements)) = self.options.seed.as_ref().filter(|(i, _)| i.0 <= limit) else { return };
         self.meter.allow(None);
-        if let Some(found) = query::at(self.problem, interval.0, placements, &self.meter) {
-            self.tell_found(&found);
-            self.best = Some(found);
-        }
+        self.take(*interval, placements);
     }
 
-    /// Starts from a schedule that is built without search, where the search would be long in finding one.
-    fn take_greedy(&mut self, limit: i64) {
+    /// Starts from a schedule of the body that a large graph repeats, or from one that is built without search.
+    fn take_first(&mut self, limit: i64) {
         let large = self.problem.graph().operations().len() >= LARGE;
-        if !large || self.best.is_some() || !bounds::is_monotone(self.problem) {
+        let out_of_reach = self.lower.interval.0 > limit;
+        if !large || out_of_reach || self.best.is_some() || !bounds::is_monotone(self.problem) {
+            return;
+        }
+        self.take_repeated(limit);
+        if self.best.is_some() {
             return;
         }
         self.meter.allow(Some(GREEDY_WORK));
-        let bottom = self.lower.interval.0;
-        let Some((interval, placements)) = greedy::schedule(self.problem, bottom, limit, &self.meter) else { return };
+        let built = greedy::schedule(self.problem, self.lower.interval.0, limit, &self.meter);
         self.meter.allow(None);
-        if let Some(found) = query::at(self.problem, interval.0, &placements, &self.meter) {
+        if let Some((interval, placements)) = built.filter(|(interval, _)| interval.0 <= limit) {
+            self.take(interval, &placements);
+        }
+    }
+
+    /// Where the graph is a loop body several times over, schedules the body and repeats it.
+    fn take_repeated(&mut self, limit: i64) {
+        let Some(repetition) = repetition::find(self.problem.graph()) else { return };
+        let body = repetition.body().clone();
+        let Ok(body) = Problem::new(body, self.problem.resources().clone(), *self.problem.options()) else { return };
+        let options = SearchOptions { objective_work: Some(BODY_WORK / 10), ..SearchOptions::default() };
+        let meter = self.meter.part(BODY_WORK);
+        let (outcome, _) = Search::new(&body, &options, meter, &mut |_| {}).run();
+        let repeated = outcome.schedule().map(|schedule| repetition.unrolled(schedule));
+        if let Some((interval, placements)) = repeated.filter(|(interval, _)| interval.0 <= limit) {
+            self.meter.allow(None);
+            self.take(interval, &symmetry::in_order(self.problem, placements));
+        }
+    }
+
+    fn take(&mut self, interval: Cycles, placements: &[Placement]) {
+        if let Some(found) = query::at(self.problem, interval.0, placements, &self.meter) {
             self.tell_found(&found);
             self.best = Some(found);
         }

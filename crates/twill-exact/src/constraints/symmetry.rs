@@ -34,11 +34,13 @@ pub(crate) struct Swap {
     pub(crate) map: Vec<OpId>,
 }
 
-/// The same schedule with interchangeable sub-tiles, and then compute groups, in the order asked for.
+/// The same schedule from cycle 0 on, with interchangeable sub-tiles, and then compute groups, in the order asked for.
 pub(crate) fn in_order(problem: &Problem, mut placements: Vec<Placement>) -> Vec<Placement> {
     if !assignment::is_free(problem) {
         return placements;
     }
+    let first = placements.iter().map(|p| p.cycle).min().unwrap_or_default();
+    placements.iter_mut().for_each(|p| p.cycle = p.cycle - first);
     let swaps = swaps(problem.graph());
     for _ in 0..=swaps.len() {
         for swap in &swaps {

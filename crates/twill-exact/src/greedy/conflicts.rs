@@ -32,10 +32,9 @@ pub(super) fn table(problem: &Problem, groups: &[GroupId]) -> Vec<Vec<Conflict>>
                 continue;
             }
             let (a, b) = (graph.operation(u), graph.operation(v));
-            if problem.options().exclusive_issue && a.is_synchronous() && b.is_synchronous() {
-                if a.occupancy.0 > 0 && b.occupancy.0 > 0 {
-                    forbid(u, v, 1 - b.occupancy.0, a.occupancy.0);
-                }
+            let exclusive = problem.options().exclusive_issue && a.is_synchronous() && b.is_synchronous();
+            if exclusive && a.occupancy.0 > 0 && b.occupancy.0 > 0 {
+                forbid(u, v, 1 - b.occupancy.0, a.occupancy.0);
             }
             for (waiting, other) in [(u, v), (v, u)] {
                 if waits[waiting.index()] {

@@ -60,9 +60,7 @@ pub(crate) fn schedule(problem: &Problem, bottom: i64, limit: i64, meter: &Meter
             None => failed = middle,
         }
     }
-    let (interval, mut times) = best;
-    let first = times.iter().copied().min().unwrap_or(0);
-    times.iter_mut().for_each(|t| *t -= first);
+    let (interval, times) = best;
     let placements = times.iter().zip(&plan.groups).map(|(&t, &group)| Placement { cycle: Cycles(t), group });
     Some((Cycles(interval), symmetry::in_order(problem, placements.collect())))
 }
