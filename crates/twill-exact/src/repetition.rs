@@ -221,3 +221,61 @@ impl Repetition {
         (Cycles(interval * self.copies), self.place.iter().map(placed).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use twill_graph::{Storage, builtin};
+
+    fn shuffled(graph: &LoopGraph) -> LoopGraph {
+        let count = graph.operations().len();
+        let step = (7..).find(|s| (1..=count).filter(|k| s % k == 0 && count % k == 0).count() == 1).unwrap_or(1);
+        let to = |v: usize| (v * step + 3) % count;
+        let mut operations: Vec<Option<Operation>> = vec![None; count];
+        for (v, op) in graph.operations().iter().enumerate() {
+            operations[to(v)] = Some(Operation { name: format!("o{}", to(v)), ..op.clone() });
+        }
+        let moved = |d: &Dependence| Dependence {
+            from: OpId::new(to(d.from.index())),
+            to: OpId::new(to(d.to.index())),
+            ..d.clone()
+        };
+        let dependences = graph.dependences().iter().map(moved).collect();
+        LoopGraph::new("shuffled", operations.into_iter().flatten().collect(), dependences, graph.reserved()).unwrap()
+    }
+
+    #[test]
+    fn an_unrolled_loop_is_its_body_several_times() {
+        for name in ["attention-forward-hopper", "attention-backward-hopper", "attention-forward-blackwell", "gemm"] {
+            let body = builtin::find(name).unwrap().graph;
+            for copies in [2, 4] {
+                let found = find(&body.unrolled(copies).unwrap()).unwrap();
+                assert_eq!(found.copies, i64::from(copies), "{name}");
+                assert_eq!(found.body.operations().len(), body.operations().len(), "{name}");
+                assert_eq!(found.body.dependences().len(), body.dependences().len(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn neither_names_nor_positions_matter() {
+        let body = builtin::find("attention-forward-hopper").unwrap().graph;
+        let found = find(&shuffled(&body.unrolled(4).unwrap())).unwrap();
+        assert_eq!((found.copies, found.body.dependences().len()), (4, body.dependences().len()));
+    }
+
+    #[test]
+    fn one_odd_operation_is_no_repetition() {
+        let twice = builtin::find("attention-forward-hopper").unwrap().graph.unrolled(2).unwrap();
+        let mut first = true;
+        let odd = twice.map(
+            |op| {
+                if std::mem::take(&mut first) {
+                    op.storage = Storage::Shared(twill_graph::Bytes(7));
+                }
+            },
+            |_| (),
+        );
+        assert!(find(&odd.unwrap()).is_none());
+    }
+}

@@ -210,3 +210,6 @@ fn weight(op: u64, round: u64) -> u64 {
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     4 + (x ^ (x >> 31)) % 16
 }
+
+#[cfg(test)]
+mod tests;
