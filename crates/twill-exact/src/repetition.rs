@@ -229,7 +229,8 @@ mod tests {
 
     fn shuffled(graph: &LoopGraph) -> LoopGraph {
         let count = graph.operations().len();
-        let step = (7..).find(|s| (1..=count).filter(|k| s % k == 0 && count % k == 0).count() == 1).unwrap_or(1);
+        let step =
+            (7..).find(|&s: &usize| (2..=count).all(|k| !s.is_multiple_of(k) || !count.is_multiple_of(k))).unwrap_or(1);
         let to = |v: usize| (v * step + 3) % count;
         let mut operations: Vec<Option<Operation>> = vec![None; count];
         for (v, op) in graph.operations().iter().enumerate() {

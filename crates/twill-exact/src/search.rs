@@ -50,6 +50,9 @@ const BOUND_WORK: u64 = 4_000_000;
 /// Operations from which on a first schedule is built before the search.
 const LARGE: usize = 40;
 
+/// Work for the search at the bound before that: about a second.
+const BEFORE_WORK: u64 = 1_000_000;
+
 /// Work for the schedule of a body that such a graph repeats: several seconds.
 const BODY_WORK: u64 = 8_000_000;
 
@@ -261,6 +264,14 @@ impl<'p, 'a> Search<'p, 'a> {
         let out_of_reach = self.lower.interval.0 > limit;
         if !large || out_of_reach || self.best.is_some() || !bounds::is_monotone(self.problem) {
             return;
+        }
+        // What the search finds at the bound by itself has the fewest stages, and is better to go on from.
+        let bottom = self.lower.interval.0;
+        self.meter.allow(Some(BEFORE_WORK));
+        match self.ask(bottom) {
+            Some(true) => return,
+            Some(false) => self.raise_bound(bottom + 1),
+            None => {}
         }
         self.take_repeated(limit);
         if self.best.is_some() {
