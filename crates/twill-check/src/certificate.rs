@@ -55,6 +55,12 @@ pub enum CertificateError {
         /// Index of the operation.
         operation: usize,
     },
+    /// An interval whose multiples might not be computed exactly.
+    #[error("a proof at {interval} cycles: certificates are for intervals from 1 to {most}", most = LARGEST_INTERVAL)]
+    Interval {
+        /// The interval.
+        interval: i64,
+    },
     /// An atom means nothing in this problem.
     #[error("proof at {interval} cycles: atom {atom} means nothing in this problem")]
     Atom {
@@ -98,6 +104,10 @@ pub enum CertificateError {
         interval: i64,
     },
 }
+
+/// With at most 2^20 copies, slots of a ring and iterations of a distance (`atoms.rs` and `LoopGraph` refuse
+/// more), every product stays far within 64 bits.
+const LARGEST_INTERVAL: i64 = 1 << 40;
 
 /// What a certificate was found to prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,18 +158,21 @@ pub fn verify_certificate(problem: &Problem, certificate: &Certificate) -> Resul
     let mut reached = certificate.bound.0;
     for interval in rejected {
         if monotone || interval == reached {
-            reached = reached.max(interval + 1);
+            reached = reached.max(interval.saturating_add(1));
         }
     }
     if reached < certificate.below.0 {
         return Err(CertificateError::Missing { interval: Cycles(reached) });
     }
-    evidence.everything = certificate.infeasible && monotone && reached > bounds::largest_interval(problem);
+    evidence.everything = certificate.infeasible && reached > bounds::largest_interval(problem);
     Ok(evidence)
 }
 
 fn check_proof(problem: &Problem, proof: &Proof, evidence: &mut Evidence) -> Result<(), CertificateError> {
     let interval = proof.interval;
+    if !(1..=LARGEST_INTERVAL).contains(&interval) {
+        return Err(CertificateError::Interval { interval });
+    }
     let atoms = Atoms::new(problem, proof)?;
     let mut propagation = Propagation::new(proof.atoms.len());
     let exists = |clause: &[i32]| clause.iter().all(|l| (1..=proof.atoms.len()).contains(&(l.unsigned_abs() as usize)));

@@ -114,7 +114,12 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Read>, Error> {
     if loops.is_empty() {
         return Err(Error::NoCertificate { path: folder.to_owned() });
     }
-    loops.sort();
+    // `loop-10` comes after `loop-2`.
+    let number = |path: &PathBuf| {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        name.strip_prefix("loop-").and_then(|n| n.parse().ok()).unwrap_or(u64::MAX)
+    };
+    loops.sort_by_key(|path| (number(path), path.clone()));
     loops.iter().map(|path| read_one(path)).collect()
 }
 
@@ -143,7 +148,9 @@ pub(crate) fn told(certificate: &Certificate, evidence: &Evidence) -> String {
     let below = evidence.below;
     let claim = match (certificate.infeasible, evidence.everything) {
         (true, true) => "no schedule exists at any interval".to_owned(),
-        (true, false) => format!("no schedule exists at any interval below {below} cycles"),
+        (true, false) => {
+            format!("no schedule exists at any interval below {below} cycles (of larger ones nothing is said)")
+        }
         (false, _) => format!("no schedule exists at any interval below {below} cycles: this one is optimal"),
     };
     let search = match evidence.proofs {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::files;
 use twill_check::Verified;
 use twill_graph::format::{KernelScheduleFile, PipelineFile, ScheduleFile};
-use twill_graph::{Problem, Schedule, Status};
+use twill_graph::{Problem, RejectionReason, Schedule, Status};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<Exit, Error> {
     if arguments.file.is_dir() {
@@ -104,8 +104,18 @@ fn folder(arguments: &CheckArguments) -> Result<Exit, Error> {
         if infeasible != claim.infeasible {
             return disagree("one says that there is no schedule, and the other does not".into());
         }
+        let evidence = twill_check::verify_certificate(problem, claim)
+            .map_err(|error| Error::Certificate { path: path.clone(), error })?;
         if infeasible {
-            told += &format!("{path}: `{}` on {}: infeasible\n", problem.graph().name(), problem.resources().name);
+            // What was asked: up to some interval, or at all.
+            let enough = match &read.schedule.infeasible {
+                Some(RejectionReason::Exhausted { largest, all: false }) => evidence.below > *largest,
+                _ => evidence.everything,
+            };
+            if !enough {
+                return disagree("the schedule file says that there is none, and less is proved".into());
+            }
+            told += &format!("{path}: `{}` on {}: ", problem.graph().name(), problem.resources().name);
         } else {
             let verified = replay(path, &read.schedule, problem)?;
             if verified.interval != claim.below {
@@ -114,8 +124,6 @@ fn folder(arguments: &CheckArguments) -> Result<Exit, Error> {
             }
             told += &replayed(path, problem, &verified);
         }
-        let evidence = twill_check::verify_certificate(problem, claim)
-            .map_err(|error| Error::Certificate { path: path.clone(), error })?;
         told += &(certificate::told(claim, &evidence) + "\n");
     }
     files::write(None, &told)?;

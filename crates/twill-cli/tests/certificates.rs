@@ -41,7 +41,10 @@ fn what_a_schedule_claims_is_proved() {
             &["toy-attention-blocking", "--compute-groups", "1"],
             "below 3 cycles: this one is optimal, proved by bounds and 1 proof",
         ),
-        (&ONE_GROUP, "no schedule exists at any interval below 2049 cycles, proved by bounds and 1 proof by search"),
+        (
+            &ONE_GROUP,
+            "no schedule exists at any interval below 2049 cycles (of larger ones nothing is said), proved by bounds and 1 proof",
+        ),
         (&BACKWARD, "this one is optimal, proved by bounds and 1 proof by search"),
         // No register value may change groups, and no group holds them all: nothing exists at all.
         (&["attention-backward-blackwell", "--compute-groups", "1"], "proved by bounds and 1 proof by search"),
@@ -260,7 +263,7 @@ fn claims_beyond_their_proofs_are_rejected() {
     let path = folder.join("certificate.json");
     let original = fs::read_to_string(&path).unwrap();
     for (from, to, complaint) in [
-        ("\"rejected_below\": 3917", "\"rejected_below\": 3918", "do not agree"),
+        ("\"rejected_below\": 3917", "\"rejected_below\": 3918", "nothing rejects the interval of 3917 cycles"),
         ("\"infeasible\": false", "\"infeasible\": true", "do not agree"),
         ("\"interval\": 2560", "\"interval\": 2561", "it proves 2560"),
         ("\"unit\": \"tc\"", "\"unit\": \"xu\"", "it proves 1"),
@@ -311,4 +314,68 @@ fn where_nothing_can_be_certified_the_reason_is_said() {
     let output = twill(&["schedule", "toy-attention", "--certificate", path, "--quiet"]);
     assert!(stderr(&output).contains("a certificate needs a new or an empty folder"));
     assert!(check(&folder).expect_err("no certificate").contains("there is no certificate.json"));
+}
+
+/// Two operations, a streaming load and what reads it: I = 2.
+const RING: &str = r#"{"format": "twill-graph", "version": 1, "name": "ring",
+  "machine": {"name": "small", "units": [{"name": "u"}], "shared_memory": 100,
+    "registers": {"words": 65536, "minimum_per_thread": 24, "maximum_per_thread": 255, "granularity": 8, "reserve_per_thread": 32},
+    "compute_groups": {"warps": 4, "maximum": 1}},
+  "operations": [
+    {"name": "load", "units": [{"unit": "u", "cycles": 1}], "execution": "asynchronous", "issue_width": 1,
+     "result": {"shared_memory": 10}, "variable_latency": true, "streaming": true, "transfer_latency": 1},
+    {"name": "read", "units": [{"unit": "u", "cycles": 1}]}],
+  "dependences": [{"from": "load", "to": "read"}]}"#;
+
+/// Forged proofs that nothing exists at an interval, for a problem that has schedules: numbers so large that products
+/// of them would wrap, conjunctions so many or so deep that following them would not end.
+#[test]
+fn forgeries_with_large_numbers_are_rejected() {
+    let directory = tempfile::tempdir().unwrap();
+    let graph = directory.path().join("ring.json");
+    fs::write(&graph, RING).unwrap();
+    let folder = directory.path().join("certificate");
+    let paths = [graph.to_str().unwrap(), folder.to_str().unwrap()];
+    let output = twill(&["schedule", paths[0], "--max-interval", "1", "--certificate", paths[1], "--quiet"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(check(&folder).unwrap().contains("below 2 cycles (of larger ones nothing is said)"));
+    let claim = |interval: i64| {
+        let json = serde_json::json!({
+            "format": "twill-certificate", "version": 1, "rejected_below": interval.saturating_add(1), "infeasible": true,
+            "bound": {"interval": 1, "witness": {"kind": "trivial"}}, "proofs": [interval],
+        });
+        fs::write(folder.join("certificate.json"), json.to_string()).unwrap();
+    };
+    let doubled: String = (1..60).map(|n| format!("atom all {n} {n}\n")).collect();
+    let chained: String = (1..100_000).map(|n| format!("atom all {n}\n")).collect();
+    let forgeries: [(i64, String, &str, &str); 7] = [
+        (1 << 24, "atom ring 0 1099511627775\n".into(), "clause definition 1\nclause overfull-rings\n", "1 0\n-1 0\n"),
+        (1 << 24, "atom ring 0 1048575\n".into(), "clause definition 1\nclause overfull-rings\n", "1 0\n-1 0\n"),
+        (
+            1 << 44,
+            "atom alive 0 0 3 0 0 1048575 3 0 0\natom alive 0 0 3 0 0 1048574 3 0 0\n".into(),
+            "clause definition 1\nclause definition 2\nclause overfull 0 0 3 0 0\n",
+            "1 0\n2 0\n-1 -2 0\n",
+        ),
+        (1 << 62, "atom later 0 1 0 1 0\n".into(), "clause definition 1\n", "-1 0\n"),
+        (i64::MAX, "atom used 0\n".into(), "clause some-group 0\n", "1 0\n"),
+        (2, format!("atom used 0\n{doubled}"), "clause some-group 0\n", "60 0\n"),
+        (2, format!("atom used 0\n{chained}"), "clause some-group 0\n", "100000 0\n"),
+    ];
+    for (interval, atoms, reasons, clauses) in forgeries {
+        claim(interval);
+        let stem = folder.join(format!("interval-{interval}"));
+        fs::write(stem.with_extension("why"), format!("twill-proof 1\ninterval {interval}\n{atoms}{reasons}")).unwrap();
+        let (variables, count) = (atoms.lines().count(), reasons.lines().count());
+        fs::write(stem.with_extension("cnf"), format!("p cnf {variables} {count}\n{clauses}")).unwrap();
+        fs::write(stem.with_extension("drat"), "0\n").unwrap();
+        let said = check(&folder).expect_err(&format!("I = {interval}, {reasons}"));
+        let reasons = ["certificates are for intervals", "means nothing", "does not follow", "do not agree"];
+        assert!(reasons.iter().any(|r| said.contains(r)), "{said}");
+    }
+    // Nothing at all is no proof that nothing exists.
+    claim(0);
+    let text = fs::read_to_string(folder.join("certificate.json")).unwrap();
+    fs::write(folder.join("certificate.json"), text.replace("\"proofs\":[0]", "\"proofs\":[]")).unwrap();
+    assert!(check(&folder).expect_err("nothing").contains("less is proved"));
 }

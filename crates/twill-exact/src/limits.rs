@@ -31,6 +31,8 @@ pub(crate) struct Meter {
     limit: Rc<Cell<u64>>,
     total: u64,
     interrupt: Option<Arc<AtomicBool>>,
+    /// Set while something small must be finished whatever the budget says.
+    unhindered: Rc<Cell<bool>>,
 }
 
 impl Meter {
@@ -43,6 +45,7 @@ impl Meter {
             limit: Rc::new(Cell::new(total)),
             total,
             interrupt: budget.interrupt.clone(),
+            unhindered: Rc::new(Cell::new(false)),
         }
     }
 
@@ -56,6 +59,7 @@ impl Meter {
             limit: Rc::new(Cell::new(total)),
             total,
             interrupt: self.interrupt.clone(),
+            unhindered: Rc::clone(&self.unhindered),
         }
     }
 
@@ -82,7 +86,15 @@ impl Meter {
 
     /// Whether the current part of the search should end.
     pub(crate) fn pause(&self) -> bool {
-        self.work.get() >= self.limit.get() || self.stopped().is_some()
+        !self.unhindered.get() && (self.work.get() >= self.limit.get() || self.stopped().is_some())
+    }
+
+    /// Runs `part`, which decides nothing and takes little, to its end.
+    pub(crate) fn unhindered<T>(&self, part: impl FnOnce() -> T) -> T {
+        self.unhindered.set(true);
+        let result = part();
+        self.unhindered.set(false);
+        result
     }
 
     /// Runs `part` with at most `work` units of what is allowed now.

@@ -6,7 +6,7 @@ use crate::limits::Meter;
 use crate::modulo;
 use crate::proof_log::Log;
 use twill_graph::proof::Proof;
-use twill_graph::{Cycles, Families, Liveness, Placement, Problem, RejectionReason, StageWindow};
+use twill_graph::{Cycles, Families, GroupId, Liveness, Placement, Problem, RejectionReason, StageWindow};
 
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
@@ -79,16 +79,30 @@ pub(crate) fn at<'p>(
     placements: &[Placement],
     meter: &Meter,
 ) -> Option<Found<'p>> {
-    let operations = || problem.graph().op_ids().zip(placements);
-    let length = operations().map(|(op, p)| p.cycle + problem.graph().operation(op).span()).max()?;
+    let operations = problem.graph().op_ids().zip(placements);
+    let length = operations.map(|(op, p)| p.cycle + problem.graph().operation(op).span()).max()?;
     let stages = Stages::AtMost(u32::try_from(length.div_ceil(Cycles(interval))).ok()?);
-    let mut encoding = Encoding::new(problem, Question { interval, stages, families: Families::ALL }, meter)?;
-    let mut placed = Vec::new();
-    for (op, p) in operations() {
-        placed.extend(encoding.issued_at(op, p.cycle.0));
-        placed.push(*encoding.assigned[op.index()].get(p.group.index())?);
+    let question = Question { interval, stages, families: Families::ALL };
+    let place = |p: &Placement| (p.cycle.0, p.group);
+    placed(problem, question, placements.iter().map(place), meter)
+}
+
+/// The answer to a question that has these issue cycles and groups, if there is one.
+fn placed<'p>(
+    problem: &'p Problem,
+    question: Question,
+    places: impl Iterator<Item = (i64, GroupId)>,
+    meter: &Meter,
+) -> Option<Found<'p>> {
+    let mut encoding = Encoding::new(problem, question, meter)?;
+    let mut fixed = Vec::new();
+    for (op, (cycle, group)) in problem.graph().op_ids().zip(places) {
+        fixed.extend(encoding.issued_at(op, cycle));
+        if question.joint() {
+            fixed.push(*encoding.assigned[op.index()].get(group.index())?);
+        }
     }
-    match encoding.solve(&placed) {
+    match encoding.solve(&fixed) {
         Reply::Found(candidate) => Some(Found { encoding, candidate, fewest_stages: false }),
         Reply::None | Reply::Stopped => None,
     }
@@ -135,9 +149,11 @@ fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> O
             // Asked again with more work, unless this was all there is.
             Reply::Stopped if meter.stopped().is_none() => return None,
             Reply::Stopped => {
+                // What was found answers another encoding, whose literals mean nothing in this one.
                 let question = Question { stages: Stages::AtMost(used), ..question };
-                let encoding = Encoding::new(problem, question, meter)?;
-                return Some(Found { encoding, candidate: found.candidate, fewest_stages: false });
+                let Candidate { times, groups, .. } = found.candidate;
+                let places = times.into_iter().zip(groups);
+                return meter.unhindered(|| placed(problem, question, places, meter));
             }
         }
     }

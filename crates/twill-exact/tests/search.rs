@@ -34,6 +34,29 @@ fn search(problem: &Problem) -> Report {
     schedule(problem, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {})
 }
 
+/// A schedule that needs hundreds of stages, found with the last of the budget.
+#[test]
+fn what_a_budget_leaves_is_a_schedule() {
+    let ops = json!([
+        {"name": "load", "units": [{"unit": "tma", "cycles": 2}], "execution": "asynchronous", "issue_width": 1},
+        {"name": "wait", "issue_width": 1},
+        {"name": "make", "issue_width": 1, "result": {"registers": 64}},
+        {"name": "work", "cycles": 1, "issue_width": 1}
+    ]);
+    let far = problem(4096, ops, json!([{"from": "make", "to": "wait", "distance": 237, "blocking": true}]));
+    let mut found = 0;
+    for work in (10_000..100_000).step_by(10_000) {
+        let budget = Budget { work: Some(work), ..Budget::default() };
+        let options = SearchOptions { budget, largest_interval: Some(Cycles(400)), ..SearchOptions::default() };
+        let report = schedule(&far, &options, &mut |_| {});
+        if let Some(schedule) = report.outcome.schedule() {
+            twill_check::verify(&far, schedule.clone()).unwrap_or_else(|e| panic!("{work} units: {e}"));
+            found += 1;
+        }
+    }
+    assert!(found > 0);
+}
+
 fn load(transfer: i64) -> Value {
     json!({
         "name": "load", "units": [{"unit": "tma", "cycles": 1}], "execution": "asynchronous", "issue_width": 1,

@@ -12,10 +12,12 @@ pub(super) struct Atoms<'p> {
     pub(super) interval: i64,
     atoms: &'p [Atom],
     numbers: HashMap<Atom, Literal>,
+    /// Of each atom whether it is settled for every schedule.
+    truths: Vec<Option<bool>>,
     /// Groups that may run each operation.
     candidates: Vec<Vec<GroupId>>,
     /// `paths[u][v]`: longest path of dependences, where there is one.
-    pub(super) paths: Vec<Vec<Option<i64>>>,
+    pub(super) paths: Vec<Vec<Option<i128>>>,
     extents: HashMap<(Pool, Item), Extent>,
 }
 
@@ -25,7 +27,9 @@ pub(super) type Claim = (Atom, bool);
 /// One spelling for each meaning.
 fn spelled(atom: Atom, holds: bool) -> Claim {
     match atom {
-        Atom::Bound { from, to, least } if from > to => (Atom::Bound { from: to, to: from, least: 1 - least }, !holds),
+        Atom::Bound { from, to, least } if from > to => {
+            (Atom::Bound { from: to, to: from, least: 1_i64.saturating_sub(least) }, !holds)
+        }
         Atom::Same { a, b } if a > b => (Atom::Same { a: b, b: a }, holds),
         other => (other, holds),
     }
@@ -64,13 +68,14 @@ impl<'p> Atoms<'p> {
             interval: proof.interval,
             atoms: &proof.atoms,
             numbers: HashMap::new(),
+            truths: Vec::with_capacity(proof.atoms.len()),
             candidates: problem.graph().op_ids().map(|op| candidates(problem, op)).collect(),
             paths: longest_paths(problem, proof.interval),
             extents: HashMap::new(),
         };
         for (i, atom) in proof.atoms.iter().enumerate() {
             let unknown = CertificateError::Atom { interval: proof.interval, atom: i + 1 };
-            if proof.interval < 1 || !atoms.is_meaningful(atom, i) {
+            if !atoms.is_meaningful(atom, i) {
                 return Err(unknown);
             }
             if let Atom::Alive { pool, item, event, .. } = *atom {
@@ -79,6 +84,9 @@ impl<'p> Atoms<'p> {
                     atoms.extents.insert((pool, part), extent);
                 }
             }
+            // Conjunctions are of earlier atoms, whose truth is known by now.
+            let truth = atoms.settled_atom(atom);
+            atoms.truths.push(truth);
             let number = i as Literal + 1;
             let (spelling, holds) = spelled(atom.clone(), true);
             atoms.numbers.entry(spelling).or_insert(if holds { number } else { -number });
@@ -107,7 +115,7 @@ impl<'p> Atoms<'p> {
             Atom::Later { stages: (a, b), slots: (c, d), least } => [a, b, c, d].into_iter().all(op) && modest(least),
             Atom::Waits { op: v } => op(v),
             Atom::Alive { copies, .. } => (1..1 << 20).contains(copies),
-            Atom::Ring { load, slots } => op(load) && (2..1 << 40).contains(slots),
+            Atom::Ring { load, slots } => op(load) && (2..1 << 20).contains(slots),
             Atom::All(literals) => literals.iter().all(|l| *l != 0 && (l.unsigned_abs() as usize) <= position),
         }
     }
@@ -115,6 +123,12 @@ impl<'p> Atoms<'p> {
     /// What a literal claims.
     pub(super) fn claim(&self, literal: Literal) -> (&Atom, bool) {
         (&self.atoms[literal.unsigned_abs() as usize - 1], literal > 0)
+    }
+
+    /// Whether a literal is true, or false, of every schedule.
+    pub(super) fn truth(&self, literal: Literal) -> Option<bool> {
+        let truth = self.truths.get(literal.unsigned_abs() as usize - 1).copied().flatten();
+        truth.map(|t| t == (literal > 0))
     }
 
     /// The literal for a claim, if the proof has one.
@@ -175,13 +189,8 @@ impl<'p> Atoms<'p> {
                 deep.iter().any(|way| self.settled(way) == Some(true)).then_some(true)
             }
             Atom::All(literals) => {
-                let parts: Vec<Option<bool>> = literals
-                    .iter()
-                    .map(|&l| {
-                        let (atom, holds) = self.claim(l);
-                        self.settled_atom(atom).map(|truth| truth == holds)
-                    })
-                    .collect();
+                let truth = |l: &Literal| self.truth(*l);
+                let parts: Vec<Option<bool>> = literals.iter().map(truth).collect();
                 if parts.contains(&Some(false)) {
                     Some(false)
                 } else {
@@ -290,16 +299,16 @@ pub(super) fn ring_reaches(problem: &Problem, load: OpId, slots: i64, interval: 
     ways
 }
 
-/// Longest paths of `d − δI` between operations (Floyd–Warshall). Sums saturate: on a positive cycle only
-/// the sign matters.
-fn longest_paths(problem: &Problem, interval: i64) -> Vec<Vec<Option<i64>>> {
+/// Longest paths of `d − δI` between operations (Floyd–Warshall). On a positive cycle lengths would grow
+/// without end; they are cut off, which only weakens what follows from them.
+fn longest_paths(problem: &Problem, interval: i64) -> Vec<Vec<Option<i128>>> {
     let graph = problem.graph();
     let count = graph.operations().len();
-    let far = i64::MAX / 8;
-    let mut paths = vec![vec![None; count]; count];
+    let longest = 1_i128 << 80;
+    let mut paths: Vec<Vec<Option<i128>>> = vec![vec![None; count]; count];
     for d in graph.dependences() {
-        let delay = d.delay.0.saturating_sub(i64::from(d.distance).saturating_mul(interval)).clamp(-far, far);
-        let path: &mut Option<i64> = &mut paths[d.from.index()][d.to.index()];
+        let delay = i128::from(d.delay.0) - i128::from(d.distance) * i128::from(interval);
+        let path = &mut paths[d.from.index()][d.to.index()];
         *path = Some(path.map_or(delay, |p| p.max(delay)));
     }
     for k in 0..count {
@@ -308,7 +317,7 @@ fn longest_paths(problem: &Problem, interval: i64) -> Vec<Vec<Option<i64>>> {
             let Some(first) = row[k] else { continue };
             for (path, second) in row.iter_mut().zip(&through) {
                 let Some(second) = second else { continue };
-                let sum = (first + second).clamp(-far, far);
+                let sum = (first + second).min(longest);
                 *path = Some(path.map_or(sum, |p| p.max(sum)));
             }
         }

@@ -8,11 +8,7 @@ use twill_graph::{ConcurrencyWindow, GroupId, GroupRole, OpId, WarpAssignment};
 
 /// Whether a clause of a proof holds for the reason given.
 pub(super) fn is_instance(atoms: &Atoms, clause: &[Literal], reason: Reason) -> bool {
-    let plain = |l: &Literal| {
-        let (atom, holds) = atoms.claim(*l);
-        atoms.settled(&(atom.clone(), holds)) == Some(true)
-    };
-    if clause.iter().any(plain) {
+    if clause.iter().any(|&l| atoms.truth(l) == Some(true)) {
         return true;
     }
     match reason {
@@ -115,9 +111,11 @@ fn compute_group_before(atoms: &Atoms, group: GroupId) -> Option<GroupId> {
 }
 
 /// `t_to − t_from ≥ least`: if at most `c` stages lie between them, the slots make up for `least − cI`.
-fn at_most_stages(atoms: &Atoms, from: OpId, to: OpId, least: i64, c: i64) -> Vec<Claim> {
-    let rest = least.saturating_sub(c.saturating_mul(atoms.interval));
-    vec![stages(from, to, c.saturating_add(1)), slots(from, to, rest)]
+fn at_most_stages(atoms: &Atoms, from: OpId, to: OpId, least: i128, c: i64) -> Vec<Claim> {
+    // Slots differ by less than an interval, so what is beyond two of them may as well be two.
+    let far = 2 * i128::from(atoms.interval);
+    let rest = (least - i128::from(c) * i128::from(atoms.interval)).clamp(-far, far);
+    vec![stages(from, to, c.saturating_add(1)), slots(from, to, rest as i64)]
 }
 
 /// If all conditions hold, `(t_to − t_from) mod I` is not in `[first, end)`: the difference of slots lies
@@ -153,11 +151,8 @@ fn defines(atoms: &Atoms, clause: &[Literal], number: Literal) -> bool {
     let on = |op: OpId, group: GroupId| (Atom::OnGroup { op, group }, true);
     match atom {
         Atom::All(parts) => {
-            let part_is_false_or_denied = |l: &Literal| {
-                let (atom, holds) = atoms.claim(*l);
-                clause.contains(&-l) || atoms.settled(&(atom.clone(), holds)) == Some(true)
-            };
-            clause.contains(&number) && parts.iter().all(part_is_false_or_denied)
+            let given = |l: &Literal| clause.contains(&-l) || atoms.truth(*l) == Some(true);
+            clause.contains(&number) && parts.iter().all(given)
         }
         Atom::Used { group } => any(graph.op_ids().map(|v| vec![not(on(v, *group)), it.clone()]).collect()),
         Atom::Same { a, b } => any(problem

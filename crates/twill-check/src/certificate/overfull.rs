@@ -59,7 +59,6 @@ fn alive(atoms: &Atoms, assumed: &Assumed, pool: Pool, event: Item) -> u128 {
 /// Reserved bytes and those of all rings, as deep as assumed.
 fn rings(atoms: &Atoms, assumed: &Assumed) -> u128 {
     let graph = atoms.problem.graph();
-    let capacity = atoms.problem.resources().shared_memory.0;
     let mut sum = u128::from(graph.reserved().shared.0);
     let mut deeper: BTreeMap<OpId, i64> = BTreeMap::new();
     for (atom, holds) in assumed.claims() {
@@ -74,15 +73,26 @@ fn rings(atoms: &Atoms, assumed: &Assumed) -> u128 {
         if !operation.streaming || bytes.0 == 0 {
             continue;
         }
-        // A ring that always has so many slots needs no literal; deeper than there is room for is enough.
-        let mut slots = deeper.get(&load).copied().unwrap_or(1);
-        let enough = i64::try_from(capacity / bytes.0).unwrap_or(i64::MAX).saturating_add(2);
-        while slots < enough && assumed.holds(&(Atom::Ring { load, slots: slots + 1 }, true)) {
-            slots += 1;
-        }
+        let slots = deeper.get(&load).copied().unwrap_or(1).max(always(atoms, load));
         sum += u128::from(bytes.0) * u128::from(slots.unsigned_abs());
     }
     sum
+}
+
+/// Slots that a ring has in every schedule: where first and last use are one operation, their distance is known,
+/// `transfer + completion + (δ_last − δ_first) I > (slots − 1) I`.
+fn always(atoms: &Atoms, load: OpId) -> i64 {
+    let graph = atoms.problem.graph();
+    let transfer = graph.operation(load).transfer_latency.0;
+    let mut slots = 1;
+    for first in graph.uses(load) {
+        for last in graph.uses(load).filter(|last| last.to == first.to) {
+            let busy = transfer + graph.operation(last.to).completion().0;
+            let iterations = i64::from(last.distance) - i64::from(first.distance);
+            slots = slots.max(1 + iterations + (busy - 1).div_euclid(atoms.interval));
+        }
+    }
+    slots
 }
 
 fn overfull_registers(atoms: &Atoms, assumed: &Assumed, event: Item, limit: RegisterLimit) -> bool {

@@ -6,14 +6,14 @@ use crate::{SearchOptions, bounds, extract, query};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use twill_graph::format::{GraphFile, MachineReference};
-use twill_graph::{Cycles, ModelOptions, Placement, Problem, Status, builtin};
+use twill_graph::{Cycles, Families, ModelOptions, Placement, Problem, Status, builtin};
 
 fn meter(work: u64) -> Meter {
     Meter::start(&Budget { work: Some(work), ..Budget::default() })
 }
 
 fn build(problem: &Problem, work: u64) -> Option<(Cycles, Vec<Placement>)> {
-    let bottom = bounds::lower_bound(problem).interval.0;
+    let bottom = bounds::lower_bound(problem, Families::ALL).interval.0;
     schedule(problem, bottom, bounds::largest_interval(problem), &meter(work))
 }
 
@@ -49,7 +49,7 @@ fn hopper() -> Value {
 #[test]
 fn a_large_loop_gets_a_schedule_at_once_and_always_the_same() {
     let problem = unrolled("attention-backward-hopper", 4);
-    let bound = bounds::lower_bound(&problem).interval;
+    let bound = bounds::lower_bound(&problem, Families::ALL).interval;
     let first = build(&problem, 10_000_000).expect("a schedule within the work that the search allows");
     let interval = replayed(&problem, &first);
     assert!(interval >= bound && interval.0 <= bound.0 + bound.0 / 4, "{interval} over {bound}");

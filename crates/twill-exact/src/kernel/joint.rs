@@ -275,17 +275,23 @@ fn around_one(
 ) -> Option<Candidates> {
     for (k, (own, interval)) in own.iter().zip(intervals).enumerate() {
         let Some((_, candidate)) = own.as_ref().filter(|(i, _)| i == interval) else { continue };
-        let part = joint.part(k);
-        let mut placed = Vec::new();
-        for (op, (&time, group)) in part.problem.graph().op_ids().zip(candidate.times.iter().zip(&candidate.groups)) {
-            placed.extend(part.issued_at(op, time));
-            placed.push(part.assigned[op.index()][group.index()]);
-        }
+        let placed = placed(joint, k, candidate);
         if let JointReply::Found(candidates) = meter.within(AROUND_WORK, || joint.solve(&placed)) {
             return Some(candidates);
         }
     }
     None
+}
+
+/// Literals for everything that a loop's candidate says of issue cycles and groups.
+fn placed(joint: &mut Joint, k: usize, candidate: &Candidate) -> Vec<Lit> {
+    let part = joint.part(k);
+    let mut placed = Vec::new();
+    for (op, (&time, group)) in part.problem.graph().op_ids().zip(candidate.times.iter().zip(&candidate.groups)) {
+        placed.extend(part.issued_at(op, time));
+        placed.push(part.assigned[op.index()][group.index()]);
+    }
+    placed
 }
 
 fn with_few_groups(joint: &mut Joint, meter: &Meter) -> JointReply {
@@ -318,8 +324,12 @@ fn fewest_stages<'p>(
             // Asked again with more work, unless this was all there is.
             JointReply::Stopped if meter.stopped().is_none() => return None,
             JointReply::Stopped => {
-                let joint = Joint::new(kernel, classes, intervals, Stages::AtMost(used), meter)?;
-                return Some(JointFound { joint, candidates: found.candidates, fewest_stages: false });
+                // What was found answers another encoding, whose literals mean nothing in this one.
+                let mut joint = Joint::new(kernel, classes, intervals, Stages::AtMost(used), meter)?;
+                let placed: Vec<Lit> =
+                    (0..).zip(&found.candidates).flat_map(|(k, candidate)| placed(&mut joint, k, candidate)).collect();
+                let JointReply::Found(candidates) = meter.unhindered(|| joint.solve(&placed)) else { return None };
+                return Some(JointFound { joint, candidates, fewest_stages: false });
             }
         }
     }

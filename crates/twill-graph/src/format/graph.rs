@@ -229,6 +229,11 @@ impl GraphFile {
         Ok(graph)
     }
 
+    /// Refuses another format or version; `file` is named in errors.
+    pub(super) fn check_version(&self, file: &str) -> Result<(), FormatError> {
+        check_version(file, FORMAT, &self.format, self.version)
+    }
+
     /// The file's text.
     pub fn to_json(&self) -> String {
         // Serialising plain data to a string cannot fail.

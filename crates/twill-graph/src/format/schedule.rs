@@ -180,6 +180,7 @@ pub(super) fn problem_entry(problem: &Problem) -> ProblemEntry {
 impl ProblemEntry {
     /// The problem; `file` is named in errors.
     pub(super) fn posed(&self, file: &str) -> Result<Problem, FormatError> {
+        self.graph.check_version(file)?;
         Problem::new(self.graph.graph()?, self.resources.clone(), self.options)
             .map_err(|error| FormatError::Problem { file: file.to_owned(), error })
     }
