@@ -104,9 +104,13 @@ impl Engine {
         self.log.is_on()
     }
 
-    /// What holds unconditionally: greatest `c` with `x_to − x_from ≥ c`.
+    /// What holds unconditionally: greatest `c` with `x_to − x_from ≥ c`. A proof may not count on what the
+    /// solver has found out meanwhile.
     pub(crate) fn least(&self, from: Node, to: Node) -> i64 {
-        self.theory.system.unconditional(from, to)
+        match self.log.is_on() {
+            true => self.theory.system.unconditional(from, to),
+            false => self.theory.system.least(from, to),
+        }
     }
 
     /// The literal for `x_to − x_from ≥ least`.
