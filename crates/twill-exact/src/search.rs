@@ -240,7 +240,6 @@ impl<'p, 'a> Search<'p, 'a> {
             Modulo::Exhausted => return Settled::Not(self.exhausted(limit)),
         }
         let started = Instant::now();
-        self.take_seed(limit);
         self.take_first(limit);
         let settled = self.least_interval(limit);
         self.phase("joint schedule", started);
@@ -251,18 +250,12 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    /// Starts from the schedule that was given, if it is one.
-    fn take_seed(&mut self, limit: i64) {
-        let Some((interval, placements)) = self.options.seed.as_ref().filter(|(i, _)| i.0 <= limit) else { return };
-        self.meter.allow(None);
-        self.take(*interval, placements);
-    }
-
-    /// Starts from a schedule of the body that a large graph repeats, or from one that is built without search.
+    /// Starts from a schedule that need not be searched for, where one is given or the graph is large: the one that
+    /// was given, that of the body which the graph repeats, or one that is built.
     fn take_first(&mut self, limit: i64) {
-        let large = self.problem.graph().operations().len() >= LARGE;
+        let wanted = self.options.seed.is_some() || self.problem.graph().operations().len() >= LARGE;
         let out_of_reach = self.lower.interval.0 > limit;
-        if !large || out_of_reach || self.best.is_some() || !bounds::is_monotone(self.problem) {
+        if !wanted || out_of_reach || !bounds::is_monotone(self.problem) {
             return;
         }
         // What the search finds at the bound by itself has the fewest stages, and is better to go on from.
@@ -273,10 +266,20 @@ impl<'p, 'a> Search<'p, 'a> {
             Some(false) => self.raise_bound(bottom + 1),
             None => {}
         }
-        self.take_repeated(limit);
-        if self.best.is_some() {
-            return;
+        self.meter.allow(None);
+        if let Some((interval, placements)) = self.options.seed.as_ref().filter(|(i, _)| i.0 <= limit) {
+            self.take(*interval, placements);
         }
+        if self.best.is_none() {
+            self.take_repeated(limit);
+        }
+        if self.best.is_none() {
+            self.take_built(limit);
+        }
+    }
+
+    /// Starts from a schedule that is built without search.
+    fn take_built(&mut self, limit: i64) {
         self.meter.allow(Some(GREEDY_WORK));
         let built = greedy::schedule(self.problem, self.lower.interval.0, limit, &self.meter);
         self.meter.allow(None);
