@@ -59,11 +59,16 @@ def main() -> int:
     text = report(options, rows, load)
     print(text)
     if options.keep:
-        path = ROOT / "bench" / "results" / f"{datetime.date.today()}-schedule.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n", encoding="utf-8")
-        print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
+        keep("schedule", text)
     return 0
+
+
+def keep(name: str, text: str) -> None:
+    """Writes bench/results/<date>-<name>.md."""
+    path = ROOT / "bench" / "results" / f"{datetime.date.today()}-{name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")
+    print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
 
 
 def arguments() -> argparse.Namespace:

@@ -25,7 +25,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedule import ROOT, processor, revision, run
+from schedule import ROOT, keep, processor, revision, run
 
 # In the paper's model shared memory does not bind attention backward on Blackwell, and tiles are not counted where
 # another group reads them; docs/model.md says what we do by default.
@@ -73,10 +73,7 @@ def main() -> int:
     text = report(options, searches, scales, load)
     print(text)
     if options.keep:
-        path = ROOT / "bench" / "results" / f"{datetime.date.today()}-searches.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n", encoding="utf-8")
-        print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
+        keep("searches", text)
     return 0
 
 

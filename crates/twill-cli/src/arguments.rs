@@ -163,15 +163,8 @@ pub(crate) struct ModuloArguments {
     /// Output format.
     #[arg(long, value_enum, default_value_t = ModuloFormat::Text)]
     pub(crate) format: ModuloFormat,
-    /// Write to a file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Columns of text output [default: the terminal's, or 100].
-    #[arg(long)]
-    pub(crate) width: Option<usize>,
-    /// Colour in text output.
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) page: PageArguments,
     /// Stop after so many seconds with the best known.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time_limit: Option<f64>,

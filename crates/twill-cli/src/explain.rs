@@ -42,15 +42,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<Exit, Error> {
 fn render(arguments: &ExplainArguments, posed: &[Posed], explanations: &[Explanation]) -> String {
     let each = posed.iter().zip(explanations);
     match arguments.format {
-        ExplainFormat::Json => {
-            let mut files: Vec<_> = each.map(|(p, e)| ExplanationFile::new(&p.problem, e)).collect();
-            let json = match files.len() {
-                1 => files.remove(0).to_json(),
-                // Plain data always serialises.
-                _ => serde_json::to_string_pretty(&files).unwrap_or_default(),
-            };
-            json + "\n"
-        }
+        ExplainFormat::Json => files::json(each.map(|(p, e)| ExplanationFile::new(&p.problem, e))),
         ExplainFormat::Text => {
             let options = schedule::text_options(&arguments.page);
             let one =

@@ -5,12 +5,12 @@ use crate::arguments::{ModuloArguments, ModuloFormat};
 use crate::error::Error;
 use crate::files;
 use crate::progress::{self, Ticker};
-use crate::schedule::{color, width};
+use crate::schedule::{exit, text_options};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use twill_exact::Budget;
+use twill_graph::Phase;
 use twill_graph::format::{ModuloFile, NamedText, read_graphml};
-use twill_graph::{Phase, Status};
 
 pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
     let started = Instant::now();
@@ -35,21 +35,10 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
     report.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
     let text = match arguments.format {
         ModuloFormat::Json => ModuloFile::new(&problem, &report).to_json() + "\n",
-        ModuloFormat::Text => {
-            let output = arguments.output.as_deref();
-            let options = twill_report::TextOptions {
-                width: width(arguments.width, output),
-                color: color(arguments.color, output),
-            };
-            twill_report::modulo_text(&problem, &report, options)
-        }
+        ModuloFormat::Text => twill_report::modulo_text(&problem, &report, text_options(&arguments.page)),
     };
-    files::write(arguments.output.as_deref(), &text)?;
-    Ok(match report.outcome.status() {
-        Status::Optimal => Exit::Done,
-        Status::Infeasible => Exit::Infeasible,
-        Status::Feasible | Status::Unknown => Exit::Stopped,
-    })
+    files::write(arguments.page.output.as_deref(), &text)?;
+    Ok(exit(report.outcome.status()))
 }
 
 /// `graph1.graphml` → `graph1_RM.xml`, as HatScheT names them.

@@ -23,15 +23,7 @@ pub(crate) fn run(
     let reports = reports?;
     let each = posed.iter().zip(&reports);
     let text = match arguments.format {
-        Format::Json => {
-            let mut files: Vec<PipelineFile> = each.map(|(p, r)| file(p, r)).collect();
-            let json = match files.len() {
-                1 => files.remove(0).to_json(),
-                // Plain data always serialises.
-                _ => serde_json::to_string_pretty(&files).unwrap_or_default(),
-            };
-            json + "\n"
-        }
+        Format::Json => files::json(each.map(|(p, r)| file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
             let one = |(p, r): (&Posed, _)| normalised(p) + &twill_report::pipeline_text(&p.problem, r, options);

@@ -124,15 +124,7 @@ fn schedule_file(posed: &Posed, report: &Report<Verified<Schedule>>) -> Schedule
 fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> String {
     let each = posed.iter().zip(reports);
     match arguments.format {
-        Format::Json => {
-            let mut files: Vec<ScheduleFile> = each.map(|(p, r)| schedule_file(p, r)).collect();
-            let json = match files.len() {
-                1 => files.remove(0).to_json(),
-                // Plain data always serialises.
-                _ => serde_json::to_string_pretty(&files).unwrap_or_default(),
-            };
-            json + "\n"
-        }
+        Format::Json => files::json(each.map(|(p, r)| schedule_file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
             let one = |(p, r): (&Posed, _)| normalised(p) + &twill_report::text(&p.problem, r, options);
