@@ -73,6 +73,7 @@ mod lives;
 mod modulo;
 mod pipeline;
 mod placed;
+pub mod protocol;
 mod registers;
 mod rejected;
 mod resource;
