@@ -64,12 +64,17 @@ def tile(rows, columns, element="fp16"):
     return f"tensordesc<{element}[{rows}, {columns}]>"
 
 
-def gemm_tma():
+def gemm_tma(name="gemm_tma", rows=128, columns=128):
     return Variant(
-        name="gemm_tma",
+        name=name,
         kernel="gemm_tma.gemm_tma",
-        arguments={"a_desc": tile(128, 64), "b_desc": tile(128, 64), "c_desc": tile(128, 128), "K": "i32"},
-        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+        arguments={
+            "a_desc": tile(rows, 64),
+            "b_desc": tile(columns, 64),
+            "c_desc": tile(rows, columns),
+            "K": "i32",
+        },
+        constants={"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64},
         divisible=("K",),
     )
 
@@ -199,12 +204,16 @@ def accumulators():
 
 VARIANTS = [
     gemm_tma(),
+    gemm_tma("gemm_tma_n256", columns=256),
+    gemm_tma("gemm_tma_m256", rows=256),
     gemm_pointers(),
     attention_forward("attention_forward", 128, False),
     attention_forward("attention_forward_d64", 64, False),
+    attention_forward("attention_forward_d64_m64", 64, False, queries=64),
     attention_forward("attention_forward_m256", 128, False, queries=256),
     attention_forward("attention_forward_causal", 128, True),
     attention_forward("attention_forward_causal_d64", 64, True),
+    attention_forward("attention_forward_causal_d64_m64", 64, True, queries=64),
     attention_backward("attention_backward", 128),
     attention_backward("attention_backward_d64", 64),
     attention_backward("attention_backward_m128", 128, rows=128),
