@@ -132,9 +132,8 @@ fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Loops<Lowered>
     };
     let options = twill_triton::Options { sub_tiles: arguments.sub_tiles, contract: !arguments.no_contract };
     let lower = |l: &TileLoop| {
-        let tiles = options.prepare(l, &machine)?;
-        let graph = twill_triton::lower(l, &machine, &options)?;
-        Ok((graph, tiles))
+        let lowered = twill_triton::lower_parts(l, &machine, &options)?;
+        Ok((lowered.graph, lowered.tiles))
     };
     let lowered: Result<Vec<(LoopGraph, TileLoop)>, Error> = chosen.iter().map(lower).collect();
     let (graphs, tiles): (Vec<LoopGraph>, Vec<TileLoop>) = lowered?.into_iter().unzip();

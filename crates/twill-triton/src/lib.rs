@@ -35,7 +35,7 @@ pub mod tile;
 pub use contract::contract;
 pub use error::{Error, Place};
 pub use kernel::Kernel;
-pub use lower::{Options, lower};
+pub use lower::{Lowered, Options, Stands, lower, lower_parts};
 pub use sub_tile::sub_tile;
 
 /// Reads the only kernel of a text of TTIR; `file` is named in errors.

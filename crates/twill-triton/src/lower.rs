@@ -31,6 +31,8 @@ use crate::error::Error;
 use crate::sub_tile::sub_tile;
 use crate::tile::{Kind, TileLoop};
 
+pub use staging::Stands;
+
 /// How a loop is lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -79,19 +81,39 @@ fn check_size(l: &TileLoop, machine: &Machine, count: u32) -> Result<(), Error> 
     Ok(())
 }
 
+/// A loop graph together with what it was made from.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The graph.
+    pub graph: LoopGraph,
+    /// The loop as it was lowered: contracted and cut.
+    pub tiles: TileLoop,
+    /// For every operation of the graph, in order, what it stands for in `tiles`.
+    pub stands_for: Vec<Stands>,
+}
+
 /// The loop graph of a loop on a machine.
 ///
 /// # Errors
 /// When the loop cannot be cut as asked for, or the machine cannot do one of its operations.
 pub fn lower(tile_loop: &TileLoop, machine: &Machine, options: &Options) -> Result<LoopGraph, Error> {
+    lower_parts(tile_loop, machine, options).map(|lowered| lowered.graph)
+}
+
+/// The loop graph of a loop on a machine, and what its operations stand for.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_parts(tile_loop: &TileLoop, machine: &Machine, options: &Options) -> Result<Lowered, Error> {
     let prepared = options.prepare(tile_loop, machine)?;
     let lowering = Lowering { tile_loop: &prepared, machine, whole_vectors: !prepared.has_planes() };
     let staged = staging::stage(&lowering);
     let operations = staged.operations(&lowering)?;
     let dependences = dependences::all(&lowering, &staged, &operations);
     let reserved = Reserved { shared: lowering.reserved(), ..Reserved::default() };
-    LoopGraph::new(prepared.name(), operations, dependences, reserved)
-        .map_err(|error| Error::Graph { name: prepared.name().to_owned(), error: Box::new(error) })
+    let graph = LoopGraph::new(prepared.name(), operations, dependences, reserved)
+        .map_err(|error| Error::Graph { name: prepared.name().to_owned(), error: Box::new(error) })?;
+    Ok(Lowered { graph, stands_for: staged.steps, tiles: prepared })
 }
 
 /// What every step of lowering looks at.

@@ -8,7 +8,7 @@ use std::path::Path;
 use twill_exact::SearchOptions;
 use twill_graph::{Bytes, Cycles, GroupRole, LoopGraph, ModelOptions, Operation, Problem, Storage, Words, builtin};
 use twill_machine::Machine;
-use twill_triton::{Kernel, Options, lower, read};
+use twill_triton::{Kernel, Options, Stands, lower, lower_parts, read};
 
 fn example(name: &str) -> Kernel {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
@@ -138,7 +138,42 @@ fn every_example_is_lowered_for_every_machine() {
             }
         }
     }
-    assert!(count >= 12, "{count} loops");
+    assert!(count >= 18, "{count} loops");
+}
+
+#[test]
+fn every_operation_of_a_graph_says_what_it_stands_for() {
+    let parts = |name: &str, machine: &str| {
+        let machine = Machine::load(machine).unwrap();
+        lower_parts(&example(name).loops()[0], &machine, &Options::default()).unwrap()
+    };
+    for (name, machine) in [
+        ("attention_forward.ttir", "h100"),
+        ("attention_backward.ttir", "h100"),
+        ("attention_forward_m256.ttir", "b200"),
+        ("attention_backward_m128.ttir", "b200"),
+    ] {
+        let lowered = parts(name, machine);
+        let names = lowered.tiles.operation_names();
+        assert_eq!(lowered.graph.operations().len(), lowered.stands_for.len(), "{name}");
+        let mut tiles = Vec::new();
+        for (op, stands) in lowered.graph.operations().iter().zip(&lowered.stands_for) {
+            let kind = match stands {
+                Stands::Tile(id) => {
+                    tiles.push(id.index());
+                    assert_eq!(op.name, names[id.index()]);
+                    lowered.tiles.operation(*id).label()
+                }
+                Stands::ToShared(_) => "store_shared",
+                Stands::ToTensor(_) | Stands::Accumulator(_) => "store_tensor",
+                Stands::FromTensor(..) => "load_tensor",
+            };
+            assert_eq!(op.kind, kind, "{name}: {}", op.name);
+        }
+        assert_eq!(tiles, Vec::from_iter(0..names.len()), "{name}: every operation of the loop, in order");
+    }
+    let backward = parts("attention_backward.ttir", "h100");
+    assert!(backward.stands_for.iter().any(|stands| matches!(stands, Stands::ToShared(_))));
 }
 
 /// What the operations of one kind and one sub-tile cost together.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use twill_graph::{Cycles, Dependence, Execution, OpId, Operation, Storage};
 
 use super::Lowering;
-use super::staging::{Staged, Step};
+use super::staging::{Staged, Stands};
 use crate::tile::{Kind, Role, TileOperation};
 
 /// A read of a result.
@@ -83,10 +83,10 @@ fn is_in_tensor_memory(op: &Operation) -> bool {
     matches!(op.storage, Storage::Tensor(_))
 }
 
-fn tile_operation<'a>(lowering: &Lowering<'a>, step: Step) -> Option<&'a TileOperation> {
+fn tile_operation<'a>(lowering: &Lowering<'a>, step: Stands) -> Option<&'a TileOperation> {
     match step {
-        Step::Tile(id) => Some(lowering.tile_loop.operation(id)),
-        Step::ToShared(_) | Step::ToTensor(_) | Step::Accumulator(_) | Step::FromTensor(..) => None,
+        Stands::Tile(id) => Some(lowering.tile_loop.operation(id)),
+        Stands::ToShared(_) | Stands::ToTensor(_) | Stands::Accumulator(_) | Stands::FromTensor(..) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use twill_graph::{Bytes, Cycles, Operation, Storage, Words};
 use twill_machine::{Cost, CostError, TileOperation as Priced};
 
 use super::Lowering;
-use super::staging::{Staged, Step};
+use super::staging::{Staged, Stands};
 use crate::error::Error;
 use crate::tile::{Kind, Origin, Role, Tile, TileId, TileOperation, ValueId};
 
@@ -32,9 +32,9 @@ impl Staged {
         let mut operations = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             operations.push(match *step {
-                Step::Tile(id) => lowering.operation(lowering.tile_loop.operation(id), names[id.index()].clone())?,
+                Stands::Tile(id) => lowering.operation(lowering.tile_loop.operation(id), names[id.index()].clone())?,
                 // A tile is moved from one operation or to one.
-                Step::ToShared(_) | Step::ToTensor(_) | Step::Accumulator(_) | Step::FromTensor(..) => {
+                Stands::ToShared(_) | Stands::ToTensor(_) | Stands::Accumulator(_) | Stands::FromTensor(..) => {
                     let Some(moved) = lowering.movement(*step)? else { continue };
                     let name = lowering.name(&moved, &names, &taken);
                     taken.insert(name.clone());
@@ -83,18 +83,18 @@ impl Lowering<'_> {
     }
 
     /// What an operation that only moves a tile does; `None` for operations of the loop.
-    fn movement(&self, step: Step) -> Result<Option<Move>, Error> {
+    fn movement(&self, step: Stands) -> Result<Option<Move>, Error> {
         let l = self.tile_loop;
         let tile = |value: ValueId| l.tile(value);
         let place =
             |of: TileId| move |error| Error::Cost { place: l.operation(of).place.clone(), error: Box::new(error) };
         let (value, of) = match step {
-            Step::Tile(_) => return Ok(None),
-            Step::ToShared(value) | Step::ToTensor(value) | Step::FromTensor(value, _) => {
+            Stands::Tile(_) => return Ok(None),
+            Stands::ToShared(value) | Stands::ToTensor(value) | Stands::FromTensor(value, _) => {
                 let Some(of) = l.producer(value) else { return Ok(None) };
                 (value, of)
             }
-            Step::Accumulator(dot) => {
+            Stands::Accumulator(dot) => {
                 let accumulator = l.operation(dot).operand(Role::Accumulator);
                 let Some(value) = accumulator.and_then(|operand| operand.tiles.first().copied()) else {
                     return Ok(None);
@@ -106,23 +106,23 @@ impl Lowering<'_> {
             Ok(Some(Move { value, kind, suffix, cost, storage, handoff: Cycles::ZERO, of }))
         };
         match step {
-            Step::Tile(_) => Ok(None),
-            Step::ToShared(_) => {
+            Stands::Tile(_) => Ok(None),
+            Stands::ToShared(_) => {
                 let bytes = self.bytes(tile(value));
                 let cost = self.machine.cost(&Priced::ToShared { bytes }).map_err(place(of))?;
                 moved("store_shared", "shared", cost, Storage::Shared(bytes))
             }
-            Step::ToTensor(_) => {
+            Stands::ToTensor(_) => {
                 let words = self.machine.register_words(Self::elements(tile(value)), tile(value).element.bits());
                 let cost = self.machine.cost(&Priced::TensorStore { words }).map_err(place(of))?;
                 moved("store_tensor", "tensor", cost, Storage::Tensor(self.operand_columns(tile(value))))
             }
-            Step::Accumulator(dot) => {
+            Stands::Accumulator(dot) => {
                 let Some(result) = l.operation(dot).result.map(tile) else { return Ok(None) };
                 let cost = self.accumulator_store(dot, result).map_err(place(of))?;
                 moved("store_tensor", "tensor", cost, Storage::Tensor(self.accumulator_columns(result)))
             }
-            Step::FromTensor(..) => {
+            Stands::FromTensor(..) => {
                 let words = accumulator_words(tile(value));
                 let cost = self.machine.cost(&Priced::TensorLoad { words }).map_err(place(of))?;
                 let storage = Storage::Registers(self.words(tile(value)));

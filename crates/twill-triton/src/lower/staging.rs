@@ -6,25 +6,25 @@ use super::Lowering;
 use super::routes::Route;
 use crate::tile::{Role, TileId, TileOperation, ValueId};
 
-/// An operation of the graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
+/// What an operation of the graph stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stands {
     /// An operation of the loop.
     Tile(TileId),
     /// The store of a tile from registers to shared memory, for all multiplies that read it there.
     ToShared(ValueId),
     /// The store of a tile from registers to tensor memory, for all multiplies that read it there.
     ToTensor(ValueId),
-    /// The store to tensor memory of what a multiply adds to.
+    /// The store to tensor memory of what this multiply adds to.
     Accumulator(TileId),
-    /// The load of a tile of some iterations ago from tensor memory to registers, for all that read it there.
+    /// The load of a tile of so many iterations ago from tensor memory to registers, for all that read it there.
     FromTensor(ValueId, u32),
 }
 
 /// A read of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Read {
-    pub from: Step,
+    pub from: Stands,
     pub distance: u32,
     pub role: Role,
 }
@@ -32,9 +32,9 @@ pub(super) struct Read {
 /// The operations of the graph in order.
 #[derive(Debug)]
 pub(super) struct Staged {
-    pub steps: Vec<Step>,
+    pub steps: Vec<Stands>,
     /// Where in `steps` a step stands.
-    pub places: BTreeMap<Step, usize>,
+    pub places: BTreeMap<Stands, usize>,
 }
 
 /// Puts stores behind the operation whose result they store and loads before the first operation that needs them.
@@ -43,7 +43,7 @@ pub(super) fn stage(lowering: &Lowering<'_>) -> Staged {
     let stores = stores(lowering);
     let mut staged = Staged { steps: Vec::new(), places: BTreeMap::new() };
     for (index, op) in l.operations().iter().enumerate() {
-        staged.push(lowering, Step::Tile(TileId::new(index)));
+        staged.push(lowering, Stands::Tile(TileId::new(index)));
         for (_, store) in stores.iter().filter(|(value, _)| Some(*value) == op.result) {
             staged.push(lowering, *store);
         }
@@ -52,16 +52,16 @@ pub(super) fn stage(lowering: &Lowering<'_>) -> Staged {
 }
 
 /// The stores of tiles that the loop computes.
-fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Step)> {
+fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Stands)> {
     let l = lowering.tile_loop;
     let mut stores = BTreeSet::new();
     for (index, op) in l.operations().iter().enumerate() {
         for operand in &op.operands {
             for value in operand.tiles.iter().filter(|value| l.producer(**value).is_some()) {
                 stores.extend(match lowering.route(op, operand, *value) {
-                    Route::Shared => Some((*value, Step::ToShared(*value))),
-                    Route::Tensor => Some((*value, Step::ToTensor(*value))),
-                    Route::Accumulator => Some((*value, Step::Accumulator(TileId::new(index)))),
+                    Route::Shared => Some((*value, Stands::ToShared(*value))),
+                    Route::Tensor => Some((*value, Stands::ToTensor(*value))),
+                    Route::Accumulator => Some((*value, Stands::Accumulator(TileId::new(index)))),
                     Route::Direct | Route::Registers => None,
                 });
             }
@@ -72,16 +72,18 @@ fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Step)> {
 
 impl Staged {
     /// Adds a step and before it what has to come first.
-    fn push(&mut self, lowering: &Lowering<'_>, step: Step) {
+    fn push(&mut self, lowering: &Lowering<'_>, step: Stands) {
         if self.places.contains_key(&step) {
             return;
         }
         for read in lowering.reads(step) {
             let l = lowering.tile_loop;
             let first = match read.from {
-                Step::FromTensor(..) => true,
-                Step::Accumulator(dot) => accumulator_tiles(l.operation(dot)).all(|value| l.producer(value).is_none()),
-                Step::Tile(_) | Step::ToShared(_) | Step::ToTensor(_) => false,
+                Stands::FromTensor(..) => true,
+                Stands::Accumulator(dot) => {
+                    accumulator_tiles(l.operation(dot)).all(|value| l.producer(value).is_none())
+                }
+                Stands::Tile(_) | Stands::ToShared(_) | Stands::ToTensor(_) => false,
             };
             if first {
                 self.push(lowering, read.from);
@@ -99,36 +101,36 @@ fn accumulator_tiles(dot: &TileOperation) -> impl Iterator<Item = ValueId> + '_ 
 
 impl Lowering<'_> {
     /// What a step reads.
-    pub(super) fn reads(&self, step: Step) -> Vec<Read> {
+    pub(super) fn reads(&self, step: Stands) -> Vec<Read> {
         let l = self.tile_loop;
-        let produced = |value: ValueId| l.producer(value).map(Step::Tile);
+        let produced = |value: ValueId| l.producer(value).map(Stands::Tile);
         let in_registers = |value: ValueId| {
-            if self.is_in_tensor_memory(value) { Some(Step::FromTensor(value, 0)) } else { produced(value) }
+            if self.is_in_tensor_memory(value) { Some(Stands::FromTensor(value, 0)) } else { produced(value) }
         };
-        let input = |from: Step| Read { from, distance: 0, role: Role::Input };
+        let input = |from: Stands| Read { from, distance: 0, role: Role::Input };
         match step {
-            Step::Tile(id) => {
+            Stands::Tile(id) => {
                 let op = l.operation(id);
                 let reads = op.operands.iter().flat_map(|operand| {
                     operand.tiles.iter().filter_map(move |value| {
                         let (from, distance) = match self.route(op, operand, *value) {
                             Route::Direct => (produced(*value)?, operand.distance),
-                            Route::Shared => (Step::ToShared(*value), operand.distance),
-                            Route::Tensor => (Step::ToTensor(*value), operand.distance),
-                            Route::Registers => (Step::FromTensor(*value, operand.distance), 0),
-                            Route::Accumulator => (Step::Accumulator(id), operand.distance),
+                            Route::Shared => (Stands::ToShared(*value), operand.distance),
+                            Route::Tensor => (Stands::ToTensor(*value), operand.distance),
+                            Route::Registers => (Stands::FromTensor(*value, operand.distance), 0),
+                            Route::Accumulator => (Stands::Accumulator(id), operand.distance),
                         };
                         Some(Read { from, distance, role: operand.role })
                     })
                 });
                 reads.collect()
             }
-            Step::ToShared(value) | Step::ToTensor(value) => in_registers(value).map(input).into_iter().collect(),
-            Step::Accumulator(dot) => {
+            Stands::ToShared(value) | Stands::ToTensor(value) => in_registers(value).map(input).into_iter().collect(),
+            Stands::Accumulator(dot) => {
                 let values = accumulator_tiles(l.operation(dot));
                 values.filter_map(in_registers).map(input).collect()
             }
-            Step::FromTensor(value, distance) => {
+            Stands::FromTensor(value, distance) => {
                 produced(value).map(|from| Read { from, distance, role: Role::Input }).into_iter().collect()
             }
         }
