@@ -23,7 +23,16 @@ impl Program {
 
     /// [`Program::new`] of any schedule.
     pub(crate) fn from_claim(problem: &Problem, schedule: &Schedule) -> Program {
-        let context = Context::new(problem, schedule);
+        Program::of(Context::new(problem, schedule), schedule)
+    }
+
+    /// The warp programs that code is generated from: registers are left to the compiler, and rings may
+    /// have been used before.
+    pub(crate) fn for_code(problem: &Problem, schedule: &Schedule) -> Program {
+        Program::of(Context::new(problem, schedule).for_code(), schedule)
+    }
+
+    fn of(context: Context<'_>, schedule: &Schedule) -> Program {
         let mut spare = HashSet::new();
         let (all, ranks) = loop {
             let all = Events::new(&context, &spare);
@@ -145,7 +154,8 @@ impl<'a> Lowering<'a> {
                         Barrier::Full { .. } => 0,
                         Barrier::Empty { buffer } => i64::from(self.all.planned[buffer.index()].buffer.depth),
                     };
-                    if nothing(at, depth) {
+                    let continued = self.context.for_code && matches!(barrier, Barrier::Empty { .. });
+                    if !continued && nothing(at, depth) {
                         return None;
                     }
                     Step::WaitChannel { barrier, iteration: iteration(at) }

@@ -136,7 +136,9 @@ impl Maker<'_> {
                 actions.push(Action::WaitAsync { op: d.from, at, purpose: Purpose::Operand });
             }
         }
-        for storing in self.storings.iter().filter(|s| s.renewed && s.members.first().is_some_and(|m| m.0 == op)) {
+        let waits_for = |s: &&Storing| s.addressed || !context.for_code;
+        let taken = self.storings.iter().filter(|s| s.renewed && s.members.first().is_some_and(|m| m.0 == op));
+        for storing in taken.filter(waits_for) {
             // Not the operation itself, if it writes over what it reads.
             let depth = i64::from(storing.depth);
             let own = |r: &&LastRead| context.group(r.op) == context.group(op) && (r.op, r.lag) != (op, depth);

@@ -6,7 +6,10 @@
 //! prints a `Program`; [`pseudocode`] prints it for people.
 
 mod build;
+mod error;
 mod events;
+mod gluon;
+pub mod kernel;
 mod order;
 pub mod program;
 mod pseudocode;
@@ -20,5 +23,6 @@ mod interpreter;
 #[cfg(test)]
 mod tests;
 
+pub use error::Error;
 pub use program::Program;
 pub use pseudocode::pseudocode;

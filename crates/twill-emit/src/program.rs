@@ -146,7 +146,7 @@ pub struct Block {
 }
 
 /// An iteration of the original loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Iteration {
     /// This one, from 0.
     Absolute(i64),

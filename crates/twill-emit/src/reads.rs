@@ -7,11 +7,19 @@ use twill_graph::{Cycles, Dependence, Execution, GroupId, LoopGraph, OpId, Opera
 pub(crate) struct Context<'a> {
     pub graph: &'a LoopGraph,
     pub schedule: &'a Schedule,
+    /// A compiler gives every register value a register of its own, so nobody waits for one to be
+    /// free, and rings go on where an earlier loop left them, so nothing is known to be free.
+    pub for_code: bool,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(problem: &'a Problem, schedule: &'a Schedule) -> Context<'a> {
-        Context { graph: problem.graph(), schedule }
+        Context { graph: problem.graph(), schedule, for_code: false }
+    }
+
+    /// The same, to generate code.
+    pub(crate) fn for_code(self) -> Context<'a> {
+        Context { for_code: true, ..self }
     }
 
     pub(crate) fn interval(&self) -> i64 {

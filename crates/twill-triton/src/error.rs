@@ -33,7 +33,7 @@ impl fmt::Display for Place {
 
 impl Place {
     /// The place of an operation.
-    pub(crate) fn of(module: &Module, id: OperationId) -> Box<Place> {
+    pub fn of(module: &Module, id: OperationId) -> Box<Place> {
         let operation = module.operation(id);
         Box::new(Place {
             file: module.file().to_owned(),

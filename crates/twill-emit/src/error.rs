@@ -1,0 +1,42 @@
+//! Why no code can be generated, where, and the way out.
+
+use thiserror::Error;
+use twill_triton::Place;
+
+/// What stands in the way of generating code.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// An operation that no back end can print.
+    #[error("{place}: code generation does not know {what}; {way_out}")]
+    Unsupported {
+        /// Where.
+        place: Box<Place>,
+        /// What is not known.
+        what: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// What the schedule says does not fit the kernel: a defect of Twill.
+    #[error("{place}: the schedule does not say {what}; this is a defect of twill")]
+    Defect {
+        /// Where.
+        place: Box<Place>,
+        /// What is missing.
+        what: String,
+    },
+    /// Buffers take more than there is.
+    #[error("the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles or fewer stages")]
+    SharedMemory {
+        /// With all buffers.
+        needed: u64,
+        /// A block can have.
+        available: u64,
+    },
+    /// The warp programs fail their check: a defect of Twill.
+    #[error("the generated warp programs are not safe; this is a defect of twill\n{counterexample}")]
+    Protocol {
+        /// A timeline.
+        counterexample: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! Warp programs as Gluon source.

@@ -1,0 +1,193 @@
+//! A warp group's program in the making: its names, what it holds, and where code goes.
+
+use super::expression::{Expression, ExpressionKind, IterationNumber};
+use super::program::{Action, Cursor, Form, Node, Note, Variable, VariableId};
+use super::region::Region;
+use crate::program::Iteration;
+use std::collections::HashMap;
+use twill_check::protocol::{BufferId, CursorId};
+use twill_graph::{GroupId, OpId};
+use twill_triton::mlir::{Type, ValueId};
+
+/// A value outside loops, and the part of it that is wanted.
+pub(crate) type OuterKey = (ValueId, Region, Option<u32>);
+
+/// What is known about the variables that an operation's results go through.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    /// The newest value, then older ones.
+    pub variables: Vec<VariableId>,
+    /// Of which iteration the newest is.
+    pub latest: Option<Iteration>,
+}
+
+/// The slots of a ring that a group stands at.
+#[derive(Clone, Debug)]
+pub(crate) struct SlotTrack {
+    /// The next slot.
+    pub next: CursorId,
+    /// The newest slot in use, then older ones.
+    pub at: Vec<CursorId>,
+    /// Of which iteration the newest is.
+    pub latest: Option<Iteration>,
+}
+
+/// A multiply under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flight {
+    pub op: OpId,
+    pub iteration: Iteration,
+    pub result: VariableId,
+    /// Operands in registers.
+    pub operands: Vec<VariableId>,
+    /// Commit groups.
+    pub weight: u32,
+}
+
+/// A group's program in the making.
+#[derive(Clone)]
+pub(crate) struct GroupBuilder {
+    pub id: GroupId,
+    pub variables: Vec<Variable>,
+    pub cursors: Vec<Cursor>,
+    taken: HashMap<String, u32>,
+    /// Code before the first loop, between loops and after the last.
+    pub sections: Vec<Vec<Node>>,
+    /// The section in which a variable is defined.
+    defined: HashMap<VariableId, usize>,
+    pub outer: HashMap<OuterKey, VariableId>,
+    /// Per loop.
+    pub tracks: Vec<HashMap<OpId, Track>>,
+    pub slots: HashMap<BufferId, SlotTrack>,
+    pub flights: Vec<Flight>,
+    /// Stores under way.
+    pub stores: Vec<(OpId, Iteration)>,
+    pub out: Vec<Node>,
+    /// Outer pieces that the group reads: cursor, in the order of the first read.
+    pub pieces: Vec<(usize, CursorId)>,
+    pub note: Note,
+    /// By loop, its trip count.
+    pub trips: Vec<Option<VariableId>>,
+    /// How many older values of an operation are read, by loop.
+    pub ages: HashMap<(usize, OpId), usize>,
+    /// How many older slots of a buffer are used.
+    pub slot_ages: HashMap<BufferId, usize>,
+}
+
+impl GroupBuilder {
+    pub fn new(id: GroupId, loops: usize) -> GroupBuilder {
+        GroupBuilder {
+            id,
+            variables: Vec::new(),
+            cursors: Vec::new(),
+            taken: HashMap::new(),
+            sections: vec![Vec::new(); loops + 1],
+            defined: HashMap::new(),
+            outer: HashMap::new(),
+            tracks: vec![HashMap::new(); loops],
+            slots: HashMap::new(),
+            flights: Vec::new(),
+            stores: Vec::new(),
+            out: Vec::new(),
+            pieces: Vec::new(),
+            note: Note::default(),
+            trips: vec![None; loops],
+            ages: HashMap::new(),
+            slot_ages: HashMap::new(),
+        }
+    }
+
+    /// A name that nothing else in the group has.
+    fn name(&mut self, wish: &str) -> String {
+        let mut name: String = wish.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || RESERVED.contains(&name.as_str()) {
+            name = format!("v_{name}");
+        }
+        let count = self.taken.entry(name.clone()).or_insert(0);
+        *count += 1;
+        if *count == 1 { name } else { let n = *count; self.name(&format!("{name}_v{n}")) }
+    }
+
+    pub fn variable(&mut self, wish: &str, shape: &[u64], element: Type, form: Form) -> VariableId {
+        let name = self.name(wish);
+        let id = VariableId(u32::try_from(self.variables.len()).unwrap_or(u32::MAX));
+        self.variables.push(Variable { name, shape: shape.to_vec(), element, form });
+        id
+    }
+
+    pub fn cursor(&mut self, wish: &str, slots: u32) -> CursorId {
+        let name = self.name(wish);
+        let id = CursorId(u32::try_from(self.cursors.len()).unwrap_or(u32::MAX));
+        self.cursors.push(Cursor { name, slots, phase: false });
+        id
+    }
+
+    pub fn read(&self, id: VariableId) -> Expression {
+        let variable = &self.variables[id.index()];
+        Expression {
+            kind: ExpressionKind::Variable(id),
+            shape: variable.shape.clone(),
+            element: variable.element.clone(),
+        }
+    }
+
+    /// Adds an action where code goes now.
+    pub fn act(&mut self, action: Action) {
+        if let Action::Wait { at, .. } = &action {
+            self.cursors[at.index()].phase = true;
+        }
+        let note = std::mem::take(&mut self.note);
+        self.out.push(Node::Do(action, note));
+    }
+
+    /// The first section in which an expression can be computed.
+    pub fn section_of(&self, expression: &Expression) -> usize {
+        let mut section = 0;
+        expression.walk(&mut |e| match e.kind {
+            ExpressionKind::Variable(id) => section = section.max(self.defined.get(&id).copied().unwrap_or(0)),
+            ExpressionKind::Iteration(IterationNumber { index, .. }) => section = section.max(index + 1),
+            _ => {}
+        });
+        section
+    }
+
+    pub fn define(&mut self, variable: VariableId, section: usize) {
+        self.defined.insert(variable, section);
+    }
+
+    /// Gives an expression outside loops a name.
+    pub fn bind(&mut self, key: OuterKey, wish: &str, value: Expression, line: Option<u32>) -> VariableId {
+        let section = self.section_of(&value);
+        let to = self.variable(wish, &value.shape, value.element.clone(), Form::Any);
+        self.define(to, section);
+        let note = Note { line, ..Note::default() };
+        self.sections[section].push(Node::Do(Action::Let { to, value }, note));
+        self.outer.insert(key, to);
+        to
+    }
+}
+
+/// Names that generated code uses for itself.
+const RESERVED: &[&str] = &[
+    "gl", "tma", "mbarrier", "bars", "base", "i", "tile", "tiles", "acquire", "release", "if", "for", "in", "is", "or",
+    "and", "not", "def", "del", "from", "as", "lambda", "None", "True", "False", "range", "min", "max", "sum", "abs",
+    "return", "class", "while", "with", "yield", "pass", "break", "continue", "else", "elif", "import", "global", "try",
+];
+
+/// How many iterations an iteration is before another, if both are counted from the same.
+pub(crate) fn iterations_before(earlier: Iteration, later: Iteration) -> Option<i64> {
+    match (earlier, later) {
+        (Iteration::Absolute(a), Iteration::Absolute(b))
+        | (Iteration::Current(a), Iteration::Current(b))
+        | (Iteration::End(a), Iteration::End(b)) => Some(b - a),
+        _ => None,
+    }
+}
+
+pub(crate) fn shifted(iteration: Iteration, by: i64) -> Iteration {
+    match iteration {
+        Iteration::Absolute(n) => Iteration::Absolute(n + by),
+        Iteration::Current(n) => Iteration::Current(n + by),
+        Iteration::End(n) => Iteration::End(n + by),
+    }
+}

@@ -1,0 +1,390 @@
+//! An operation of a loop as code of its group.
+
+use super::expression::{Expression, ExpressionKind};
+use super::group::{Flight, shifted};
+use super::loops::Adder;
+use super::program::{Action, Form, Operand, Slot, VariableId};
+use super::reader::slice_of;
+use super::region::Region;
+use crate::error::Error;
+use crate::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
+use twill_graph::OpId;
+use twill_triton::Stands;
+use twill_triton::mlir::{OperationId, ValueId};
+use twill_triton::tile::{Kind, TileOperation, Transfer};
+
+/// An operand of a multiply and which part of the depth it covers.
+struct Segment {
+    start: u64,
+    extent: u64,
+    operand: Operand,
+}
+
+impl Adder<'_, '_> {
+    /// Code of an operation.
+    pub(super) fn issue(
+        &mut self,
+        op: OpId,
+        iteration: Iteration,
+        signals: &[(Barrier, Iteration)],
+    ) -> Result<(), Error> {
+        let index = self.index;
+        let note = std::mem::take(&mut self.reader.group.note);
+        let taken: Vec<LoopBufferId> = {
+            let buffers = &self.reader.lowering.loops[index].program.buffers;
+            let first = |k: &usize| {
+                buffers[*k].values.first().is_some_and(|v| v.op == op)
+                    && !matches!(buffers[*k].kind, BufferKind::Handoff(_))
+            };
+            (0..buffers.len()).filter(first).map(LoopBufferId).collect()
+        };
+        for buffer in taken {
+            self.take_slot(buffer, iteration);
+        }
+        self.reader.group.note = note;
+        let facts = &self.reader.lowering.loops[index];
+        let Some(tile) = facts.tile_operation(op).cloned() else { return self.movement(op, iteration) };
+        let region = facts.region(self.reader.lowering.module, &tile);
+        let program = self.reader.lowering.programs.and(tile.sub_tile);
+        let Some(id) = tile.statements.last().copied() else { return Ok(()) };
+        match tile.kind {
+            Kind::Dot { .. } => self.multiply(op, id, &region, program, iteration),
+            Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
+            Kind::Store(_) | Kind::AtomicReduce(_) => self.store(op, &tile, id, &region, program, iteration),
+            Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. } => {
+                let value = self.reader.apply(id, &region, program, Some((index, iteration)))?;
+                let to = self.produce(op, iteration);
+                self.reader.group.act(Action::Let { to, value });
+                Ok(())
+            }
+        }
+    }
+
+    /// A tile goes to shared memory for multiplies.
+    fn movement(&mut self, op: OpId, iteration: Iteration) -> Result<(), Error> {
+        let index = self.index;
+        let facts = &self.reader.lowering.loops[index];
+        let id = facts.parts.operation;
+        let Some(Stands::ToShared(tile)) = facts.stands_for.get(op.index()).copied() else {
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "tensor memory",
+                "generate code for Hopper (--machine h100 or h200)",
+            ));
+        };
+        let producer = facts.tiles.producer(tile).and_then(|p| facts.ops.get(&p)).copied();
+        let Some(producer) = producer else { return Err(self.reader.lowering.defect(id, "who makes a stored tile")) };
+        let from = self.reader.newest(index, producer, iteration)?;
+        let to = self.reader.slot(index, op, iteration)?;
+        let value = self.reader.group.read(from);
+        self.reader.group.act(Action::Write { value, to });
+        self.reader.group.act(Action::Fence);
+        let facts = &self.reader.lowering.loops[index];
+        let own = self.reader.group.id;
+        if facts.problem.graph().uses(op).any(|d| facts.group(d.to) == own) {
+            // All warps' rows must be there before one of them starts a multiply.
+            self.reader.group.act(Action::Meet);
+        }
+        Ok(())
+    }
+
+    /// A result goes to another group through shared memory.
+    pub(super) fn hand_over(&mut self, op: OpId, iteration: Iteration, buffer: LoopBufferId) -> Result<(), Error> {
+        self.take_slot(buffer, iteration);
+        let from = self.reader.newest(self.index, op, iteration)?;
+        let to = self.reader.slot(self.index, op, iteration)?;
+        let value = self.reader.group.read(from);
+        let plain = self.reader.lowering.buffers[to.buffer.index()].plain;
+        self.reader.group.act(Action::Write { value, to });
+        if !plain {
+            self.reader.group.act(Action::Fence);
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what a load is made of")]
+    fn load(
+        &mut self,
+        op: OpId,
+        id: OperationId,
+        transfer: Transfer,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+        signals: &[(Barrier, Iteration)],
+    ) -> Result<(), Error> {
+        let index = self.index;
+        let module = self.reader.lowering.module;
+        let operation = module.operation(id);
+        let at = Some((index, iteration));
+        let full = signals.iter().find_map(|(b, _)| match b {
+            Barrier::Full { .. } => self.reader.barrier(index, *b),
+            Barrier::Empty { .. } => None,
+        });
+        let to = self.reader.slot(index, op, iteration)?;
+        let Some(full) = full else {
+            return Err(self.reader.lowering.defect(id, "a barrier for a load"));
+        };
+        match transfer {
+            Transfer::Tma => {
+                let coordinates = self.coordinates(&operation.operands[1..], region, program, at)?;
+                let descriptor = self.reader.lowering.descriptor(operation.operands[0], &region.extents, id)?;
+                self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
+            }
+            Transfer::Pointer => {
+                let pointers = self.reader.value(operation.operands[0], region, program, at)?;
+                let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
+                if let Some(other) = operation.operands.get(2) {
+                    let zero = module.float_constant(*other).or(module.integer_constant(*other).map(|_| 0.0));
+                    if zero != Some(0.0) {
+                        return Err(self.reader.lowering.unsupported(
+                            id,
+                            "a load in the loop whose masked elements are not zero",
+                            "use other=0.0",
+                        ));
+                    }
+                }
+                self.reader.group.act(Action::Copy { pointers, mask, to, full });
+            }
+        }
+        Ok(())
+    }
+
+    /// Coordinates of a block, moved to the part that is wanted.
+    fn coordinates(
+        &mut self,
+        values: &[ValueId],
+        region: &Region,
+        program: Option<u32>,
+        at: super::reader::Place,
+    ) -> Result<Vec<Expression>, Error> {
+        self.reader.coordinates(values, region, program, at)
+    }
+
+    fn store(
+        &mut self,
+        op: OpId,
+        tile: &TileOperation,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<(), Error> {
+        let at = Some((self.index, iteration));
+        let is_tma = matches!(tile.kind, Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma));
+        self.reader.store(id, region, program, at)?;
+        if is_tma {
+            self.reader.group.stores.push((op, iteration));
+        }
+        Ok(())
+    }
+
+    fn multiply(
+        &mut self,
+        op: OpId,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<(), Error> {
+        let note = std::mem::take(&mut self.reader.group.note);
+        let index = self.index;
+        let at = Some((index, iteration));
+        let operands = self.reader.lowering.module.operation(id).operands.clone();
+        let [left, right, accumulator, ..] = operands.as_slice() else {
+            return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
+        };
+        let depth = self.reader.lowering.shape(*left).get(1).copied().unwrap_or(0);
+        let (rows, columns) = (0, 1);
+        let region_of = |d: usize, start: u64, extent: u64| {
+            let mut r = region.clone();
+            r.starts[d] = start;
+            r.extents[d] = extent;
+            r
+        };
+        let lefts = self.segments(id, *left, &region_of(columns, 0, depth), program, iteration, 1, region.extents[1])?;
+        let rights = self.segments(id, *right, &region_of(rows, 0, depth), program, iteration, 0, 0)?;
+        let is_zero = {
+            let module = self.reader.lowering.module;
+            module.float_constant(*accumulator) == Some(0.0) || module.integer_constant(*accumulator) == Some(0)
+        };
+        let mut adds_to = if is_zero {
+            None
+        } else {
+            let value = self.reader.value(*accumulator, region, program, at)?;
+            Some(match value.kind {
+                ExpressionKind::Variable(v) => v,
+                _ => {
+                    let form = Form::Accumulator { columns: region.extents[1] };
+                    let to = self.reader.group.variable("sum", &value.shape, value.element.clone(), form);
+                    self.reader.group.act(Action::Let { to, value });
+                    to
+                }
+            })
+        };
+        let pairs = self.pair(id, lefts, rights)?;
+        let to = self.produce(op, iteration);
+        let mut flight =
+            Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
+        for (left, right) in pairs {
+            if let Operand::Registers(v) = left {
+                flight.operands.push(v);
+            }
+            self.reader.group.note = note.clone();
+            self.reader.group.act(Action::Multiply { to, left, right, accumulator: adds_to });
+            adds_to = Some(to);
+        }
+        self.reader.group.flights.push(flight);
+        Ok(())
+    }
+
+    /// Operands of equal depth next to each other.
+    fn pair(
+        &mut self,
+        id: OperationId,
+        lefts: Vec<Segment>,
+        rights: Vec<Segment>,
+    ) -> Result<Vec<(Operand, Operand)>, Error> {
+        let mut bounds: Vec<u64> = lefts.iter().chain(&rights).flat_map(|s| [s.start, s.start + s.extent]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let mut pairs = Vec::new();
+        for pair in bounds.windows(2) {
+            let part = |segments: &[Segment], dimension: usize| {
+                let s = segments.iter().find(|s| s.start <= pair[0] && pair[1] <= s.start + s.extent)?;
+                cut(s, dimension, pair[0], pair[1] - pair[0])
+            };
+            let both = part(&lefts, 1).zip(part(&rights, 0));
+            pairs.push(both.ok_or_else(|| {
+                self.reader.lowering.unsupported(id, "operands that are cut differently", "use one sub-tile (--sub-tiles 1)")
+            })?);
+        }
+        Ok(pairs)
+    }
+
+    /// Where the parts of an operand are, along the depth, which is its dimension `along`.
+    #[allow(clippy::too_many_arguments, reason = "what an operand is made of")]
+    fn segments(
+        &mut self,
+        id: OperationId,
+        value: ValueId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+        along: usize,
+        left_columns: u64,
+    ) -> Result<Vec<Segment>, Error> {
+        let index = self.index;
+        let module = self.reader.lowering.module;
+        let facts = &self.reader.lowering.loops[index];
+        if let Some(k) = facts.carried(value) {
+            let yielded = facts.parts.yielded[k];
+            return self.segments(id, yielded, region, program, shifted(iteration, -1), along, left_columns);
+        }
+        if let Some(view) = module.defining_operation(value)
+            && module.operation(view).name == "tt.trans"
+        {
+            let inner = module.operation(view).operands[0];
+            let turned = region.before_transposition(&[1, 0]);
+            let mut segments = self.segments(id, inner, &turned, program, iteration, 1 - along, 0)?;
+            for segment in &mut segments {
+                match &mut segment.operand {
+                    Operand::Shared(slot) => slot.transposed = !slot.transposed,
+                    Operand::Registers(_) => {
+                        return Err(self.reader.lowering.defect(id, "a transposed operand in shared memory"));
+                    }
+                }
+            }
+            return Ok(segments);
+        }
+        let pieces = facts.makers.get(&value).cloned();
+        if let Some(pieces) = pieces {
+            let fits = |p: &super::input::Piece| p.program.is_none() || p.program == program;
+            let mut segments = Vec::new();
+            for piece in pieces.iter().filter(|p| fits(p)) {
+                let Some(part) = piece.region.overlap(region) else { continue };
+                let is_load = self.reader.lowering.loops[index].is_load(piece.op);
+                let stored = self.reader.stored(index, piece.op);
+                let plain_left = along == 1 && left_columns > 0 && part == *region;
+                let operand = if !is_load && (stored == piece.op || plain_left) {
+                    let from = self.reader.newest(index, piece.op, iteration)?;
+                    Operand::Registers(self.left_operand(from, left_columns))
+                } else {
+                    let slot = self.reader.slot(index, if is_load { piece.op } else { stored }, iteration)?;
+                    Operand::Shared(self.sliced(id, slot, &piece.region, &part)?)
+                };
+                segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
+            }
+            return Ok(segments);
+        }
+        let Some(source) = module.defining_operation(value) else {
+            return Err(self.reader.lowering.defect(id, "where an operand comes from"));
+        };
+        if module.operation(source).name == "tt.descriptor_load" && self.reader.lowering.loop_of(value).is_none() {
+            let pieces = self.reader.lowering.outer_piece(source, region, program)?;
+            let mut segments = Vec::new();
+            for piece in pieces {
+                let Some(part) = self.reader.lowering.pieces[piece].region.overlap(region) else { continue };
+                let slot = self.reader.outer_slot(piece, &part)?;
+                let operand = Operand::Shared(slot);
+                segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
+            }
+            return Ok(segments);
+        }
+        if along == 1 && left_columns > 0 {
+            let value = self.reader.value(value, region, program, Some((index, iteration)))?;
+            let form = Form::LeftOperand { columns: left_columns };
+            let to = self.reader.group.variable("left", &value.shape, value.element.clone(), form);
+            self.reader.group.act(Action::Let { to, value });
+            let operand = Operand::Registers(to);
+            return Ok(vec![Segment { start: 0, extent: region.extents[1], operand }]);
+        }
+        Err(self.reader.lowering.unsupported(
+            id,
+            "a right operand that is computed before the loop",
+            "load it through a tensor descriptor",
+        ))
+    }
+
+    fn sliced(&mut self, id: OperationId, slot: Slot, tile: &Region, part: &Region) -> Result<Slot, Error> {
+        let slice = slice_of(tile, part).ok_or_else(|| {
+            self.reader.lowering.unsupported(id, "an operand that is cut along two dimensions", "use one sub-tile (--sub-tiles 1)")
+        })?;
+        Ok(Slot { slice, ..slot })
+    }
+
+    /// A tile in registers as a multiply reads its left operand.
+    fn left_operand(&mut self, from: VariableId, columns: u64) -> VariableId {
+        let variable = self.reader.group.variables[from.index()].clone();
+        let name = format!("{}_operand", variable.name);
+        let form = Form::LeftOperand { columns };
+        let known = self.reader.group.variables.iter().position(|v| v.name == name && v.form == form);
+        let to = match known {
+            Some(k) => VariableId(u32::try_from(k).unwrap_or(0)),
+            None => self.reader.group.variable(&name, &variable.shape, variable.element, form),
+        };
+        self.release_name(to);
+        let value = self.reader.group.read(from);
+        self.reader.group.act(Action::Let { to, value });
+        to
+    }
+}
+
+/// Part of a segment along the depth.
+fn cut(segment: &Segment, dimension: usize, start: u64, extent: u64) -> Option<Operand> {
+    if segment.start == start && segment.extent == extent {
+        return Some(segment.operand.clone());
+    }
+    match &segment.operand {
+        Operand::Registers(_) => None,
+        Operand::Shared(slot) => {
+            let dimension = if slot.transposed { 1 - dimension } else { dimension };
+            let slice = match slot.slice {
+                None => Some((dimension, start - segment.start, extent)),
+                Some((d, from, _)) if d == dimension => Some((d, from + start - segment.start, extent)),
+                Some(_) => return None,
+            };
+            Some(Operand::Shared(Slot { slice, ..slot.clone() }))
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! A loop's steps as code of a group: names for values and slots of several iterations, multiplies in
+//! flight, and what is there before the loop and after it.
+//!
+//! A variable is renamed when its operation makes the next value, so which iteration a name stands
+//! for is known everywhere: in the prologue counted from the first iteration, in the loop from its
+//! variable, in the epilogue from the trip count. The state at the loop's end is that at its
+//! beginning, one iteration on; so the body is made twice, the second time from the state that the
+//! first left.
+
+use super::expression::Expression;
+use super::group::{Flight, GroupBuilder, SlotTrack, Track, iterations_before, shifted};
+use super::lowering::Lowering;
+use super::program::{Action, Form, Node, Note, VariableId};
+use super::reader::Reader;
+use crate::error::Error;
+use crate::program::{Barrier, Block, BufferId as LoopBufferId, BufferKind, Iteration, Step, WarpProgram};
+use std::collections::HashMap;
+use twill_check::protocol::{BufferId, CursorId};
+use twill_graph::OpId;
+
+/// Values and slots that are kept while it is not known how many are needed.
+const MOST_AGES: usize = 6;
+
+/// Adds a loop to a group's program.
+pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, index: usize) -> Result<(), Error> {
+    let warp = lowering.loops[index].program.warps.iter().find(|w| w.group == group.id).cloned();
+    if let Some(warp) = warp {
+        // Once to see how many older values and slots are read, once with just those.
+        let mut trial = group.clone();
+        let mut adder = Adder { reader: Reader { lowering, group: &mut trial }, index, trips: None, trial: true };
+        adder.initial_values()?;
+        adder.nodes(&warp)?;
+        (group.ages, group.slot_ages) = (trial.ages, trial.slot_ages);
+        let mut adder = Adder { reader: Reader { lowering, group }, index, trips: None, trial: false };
+        adder.trip_count()?;
+        adder.initial_values()?;
+        let nodes = adder.nodes(&warp)?;
+        group.sections[index + 1].splice(0..0, nodes);
+    }
+    // After the loop the newest values are those of its last iteration.
+    for track in group.tracks[index].values_mut() {
+        track.latest = Some(Iteration::End(-1));
+    }
+    for slot in group.slots.values_mut() {
+        slot.latest = None;
+    }
+    group.flights.clear();
+    group.stores.clear();
+    Ok(())
+}
+
+/// Makes code of one loop for one group.
+pub(super) struct Adder<'r, 'a> {
+    pub reader: Reader<'r, 'a>,
+    pub index: usize,
+    /// The trip count, where it is known.
+    trips: Option<i64>,
+    trial: bool,
+}
+
+/// What the rest of the code depends on.
+#[derive(Clone)]
+struct State {
+    tracks: HashMap<OpId, Track>,
+    slots: HashMap<BufferId, SlotTrack>,
+    flights: Vec<Flight>,
+    stores: Vec<(OpId, Iteration)>,
+}
+
+impl Adder<'_, '_> {
+    fn state(&self) -> State {
+        let group = &self.reader.group;
+        State {
+            tracks: group.tracks[self.index].clone(),
+            slots: group.slots.clone(),
+            flights: group.flights.clone(),
+            stores: group.stores.clone(),
+        }
+    }
+
+    fn restore(&mut self, state: State) {
+        let group = &mut self.reader.group;
+        group.tracks[self.index] = state.tracks;
+        group.slots = state.slots;
+        group.flights = state.flights;
+        group.stores = state.stores;
+    }
+
+    /// Sees all iterations from elsewhere.
+    fn renumber(&mut self, new: impl Fn(Iteration) -> Iteration) {
+        let group = &mut self.reader.group;
+        for track in group.tracks[self.index].values_mut() {
+            track.latest = track.latest.map(&new);
+        }
+        for slot in group.slots.values_mut() {
+            slot.latest = slot.latest.map(&new);
+        }
+        for flight in &mut group.flights {
+            flight.iteration = new(flight.iteration);
+        }
+        for store in &mut group.stores {
+            store.1 = new(store.1);
+        }
+    }
+
+    /// `⌈(upper − lower) / step⌉`, under a name.
+    fn trip_count(&mut self) -> Result<(), Error> {
+        let parts = self.reader.lowering.loops[self.index].parts;
+        let lower = self.reader.scalar(parts.lower, None, None)?;
+        let upper = self.reader.scalar(parts.upper, None, None)?;
+        let step = self.reader.scalar(parts.step, None, None)?;
+        let span = Expression::scalar("arith.subi", upper, lower);
+        let below = Expression::scalar("arith.subi", step.clone(), Expression::integer(1));
+        let count = Expression::scalar("arith.divsi", Expression::scalar("arith.addi", span, below), step);
+        let section = self.reader.group.section_of(&count);
+        let name = if self.reader.lowering.loops.len() > 1 { format!("trips_{}", self.index) } else { "trips".into() };
+        let to = self.reader.group.variable(&name, &[], twill_triton::mlir::Type::Integer(32), Form::Any);
+        self.reader.group.define(to, section);
+        self.reader.group.sections[section].push(Node::Do(Action::Let { to, value: count }, Note::default()));
+        self.reader.group.trips[self.index] = Some(to);
+        Ok(())
+    }
+
+    /// The values that the loop's first iteration finds, under the names that its own will have.
+    fn initial_values(&mut self) -> Result<(), Error> {
+        let (index, id) = (self.index, self.reader.group.id);
+        let facts = &self.reader.lowering.loops[index];
+        let parts = facts.parts;
+        for k in 0..parts.carried.len() {
+            let facts = &self.reader.lowering.loops[index];
+            let module = self.reader.lowering.module;
+            let used = !module.uses(parts.carried[k]).is_empty() || !module.uses(parts.results[k]).is_empty();
+            let pieces = facts.makers.get(&parts.yielded[k]).cloned().unwrap_or_default();
+            let own = |op: OpId| facts.group(op) == id && !facts.is_load(op);
+            let own: Vec<_> = pieces.into_iter().filter(|p| used && own(p.op)).collect();
+            for piece in own {
+                if self.reader.group.tracks[index].contains_key(&piece.op) {
+                    continue;
+                }
+                let value = self.reader.value(parts.initial[k], &piece.region, piece.program, None)?;
+                let to = self.new_track(piece.op);
+                self.reader.group.define(to, index + 1);
+                if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
+                    track.latest = Some(Iteration::Absolute(-1));
+                }
+                self.reader.group.sections[index].push(Node::Do(Action::Let { to, value }, Note::default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Variables for an operation's results: the newest and as many older ones as are read.
+    fn new_track(&mut self, op: OpId) -> VariableId {
+        let index = self.index;
+        let facts = &self.reader.lowering.loops[index];
+        let name = facts.problem.graph().operation(op).name.clone();
+        let piece = facts.makers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
+        let (shape, element, form) = match piece {
+            Some((value, piece)) => {
+                let is_dot = facts
+                    .tile_operation(op)
+                    .is_some_and(|o| matches!(o.kind, twill_triton::tile::Kind::Dot { .. }));
+                let columns = piece.region.extents.last().copied().unwrap_or(8);
+                let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
+                (piece.region.extents, self.reader.lowering.element(value), form)
+            }
+            None => (Vec::new(), twill_triton::mlir::Type::Integer(32), Form::Any),
+        };
+        let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
+        let count = if self.trial { MOST_AGES } else { ages + 1 };
+        let variables: Vec<VariableId> = (0..count)
+            .map(|age| {
+                let wish = if age == 0 { name.clone() } else { format!("{name}_before_{age}") };
+                self.reader.group.variable(&wish, &shape, element.clone(), form)
+            })
+            .collect();
+        let newest = variables[0];
+        for variable in &variables {
+            self.reader.group.define(*variable, index + 1);
+        }
+        self.reader.group.tracks[index].insert(op, Track { variables, latest: None });
+        newest
+    }
+
+    /// The variable for a new result of an operation; what it held is renamed first.
+    pub fn produce(&mut self, op: OpId, iteration: Iteration) -> VariableId {
+        let index = self.index;
+        if !self.reader.group.tracks[index].contains_key(&op) {
+            self.new_track(op);
+        }
+        let (variables, had) = match self.reader.group.tracks[index].get_mut(&op) {
+            Some(track) => {
+                let had = track.latest.is_some();
+                track.latest = Some(iteration);
+                (track.variables.clone(), had)
+            }
+            None => return VariableId(0),
+        };
+        let note = std::mem::take(&mut self.reader.group.note);
+        if had {
+            for age in (1..variables.len()).rev() {
+                self.reader.group.act(Action::Rename { to: variables[age], from: variables[age - 1] });
+            }
+        }
+        self.release_name(variables[0]);
+        self.reader.group.note = note;
+        variables[0]
+    }
+
+    /// Before a variable changes that a multiply still reads, the multiply's operand gets another name.
+    pub fn release_name(&mut self, variable: VariableId) {
+        if !self.reader.group.flights.iter().any(|f| f.operands.contains(&variable)) {
+            return;
+        }
+        let old = self.reader.group.variables[variable.index()].clone();
+        let form = old.form;
+        let to = self.reader.group.variable(&format!("{}_in_use", old.name), &old.shape, old.element, form);
+        self.reader.group.act(Action::Rename { to, from: variable });
+        for operand in self.reader.group.flights.iter_mut().flat_map(|f| &mut f.operands) {
+            if *operand == variable {
+                *operand = to;
+            }
+        }
+    }
+
+    fn nodes(&mut self, warp: &WarpProgram) -> Result<Vec<Node>, Error> {
+        let out = std::mem::take(&mut self.reader.group.out);
+        let first = i64::from(warp.first);
+        let before = self.state();
+        self.blocks(&warp.prologue)?;
+        self.renumber(|it| match it {
+            Iteration::Absolute(n) => Iteration::Current(n - first),
+            other => other,
+        });
+        let mut nodes = std::mem::take(&mut self.reader.group.out);
+        let mut flying = Vec::new();
+        for _ in 0..2 {
+            flying = self.reader.group.flights.iter().map(|f| f.result).collect();
+            self.reader.group.out.clear();
+            self.steps(&warp.steady)?;
+            let end = self.state();
+            self.renumber(|it| shifted(it, -1));
+            debug_assert_eq!(end.flights.len(), self.reader.group.flights.len());
+        }
+        let body = std::mem::take(&mut self.reader.group.out);
+        if warp.first == 0 {
+            flying.dedup();
+            nodes.extend(flying.into_iter().map(|v| Node::Do(Action::Fly(v), Note::default())));
+        }
+        nodes.push(Node::Loop { index: self.index, first: warp.first, body });
+        self.renumber(|it| match it {
+            Iteration::Current(n) => Iteration::End(n),
+            other => other,
+        });
+        self.blocks(&warp.epilogue)?;
+        self.land();
+        nodes.append(&mut self.reader.group.out);
+        if warp.first > 0 {
+            let mut exactly = Vec::new();
+            for trips in 1..warp.first {
+                self.restore(before.clone());
+                self.trips = Some(i64::from(trips));
+                self.blocks(&warp.prologue)?;
+                self.blocks(&warp.epilogue)?;
+                self.land();
+                exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
+            }
+            self.trips = None;
+            nodes = vec![Node::When { index: self.index, at_least: warp.first, then: nodes, exactly }];
+        }
+        self.reader.group.out = out;
+        Ok(nodes)
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) -> Result<(), Error> {
+        for block in blocks {
+            if self.trips.is_none_or(|t| t > i64::from(block.trip_count_above)) {
+                self.steps(&block.steps)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// With a known trip count, iterations are counted from the first.
+    fn iteration(&self, iteration: Iteration) -> Iteration {
+        match (iteration, self.trips) {
+            (Iteration::End(n), Some(trips)) => Iteration::Absolute(trips + n),
+            (other, _) => other,
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Error> {
+        for step in steps {
+            match step {
+                Step::Issue { op, iteration, signals } => {
+                    let iteration = self.iteration(*iteration);
+                    self.describe(*op);
+                    self.issue(*op, iteration, signals)?;
+                }
+                Step::Store { op, iteration, buffer } => {
+                    let iteration = self.iteration(*iteration);
+                    self.hand_over(*op, iteration, *buffer)?;
+                }
+                Step::WaitChannel { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
+                Step::ArriveChannel { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
+                Step::WaitAsync { op, iteration, .. } => self.wait_for(*op, self.iteration(*iteration)),
+            }
+            self.reader.group.note = Note::default();
+        }
+        Ok(())
+    }
+
+    /// The note on an operation.
+    fn describe(&mut self, op: OpId) {
+        let facts = &self.reader.lowering.loops[self.index];
+        let cycle = facts.schedule.placement(op).cycle.0;
+        let interval = facts.schedule.interval.0.max(1);
+        let graph = facts.problem.graph().operation(op);
+        self.reader.group.note = Note {
+            scheduled: Some((cycle, u32::try_from(cycle / interval).unwrap_or(0))),
+            line: graph.source.as_ref().map(|s| s.line),
+            text: String::new(),
+        };
+    }
+
+    fn wait(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
+        let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(()) };
+        let (buffer, previous) = match barrier {
+            Barrier::Full { buffer, .. } => (buffer, false),
+            Barrier::Empty { buffer } => (buffer, true),
+        };
+        let at = self.begin_ring(buffer);
+        let known = self.reader.group.slots.get(&at).and_then(|t| t.latest);
+        if previous {
+            let next = self.reader.group.slots[&at].next;
+            self.reader.group.act(Action::Wait { barrier: id, at: next, previous });
+            return Ok(());
+        }
+        match known.and_then(|latest| iterations_before(iteration, latest)) {
+            // Another value of the same slot.
+            Some(age) if age >= 0 => {
+                let age = usize::try_from(age).unwrap_or(0);
+                let at = self.reader.group.slots[&at].at[age];
+                self.reader.group.act(Action::Wait { barrier: id, at, previous });
+            }
+            _ => {
+                let next = self.reader.group.slots[&at].next;
+                self.reader.group.act(Action::Wait { barrier: id, at: next, previous });
+                self.take_slot(buffer, iteration);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
+        let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(()) };
+        let (Barrier::Full { buffer, .. } | Barrier::Empty { buffer }) = barrier;
+        let op = self.reader.lowering.loops[self.index].program.buffer(buffer).values[0].op;
+        let value = match barrier {
+            Barrier::Full { value, .. } => value,
+            Barrier::Empty { .. } => op,
+        };
+        let kind = self.reader.lowering.loops[self.index].program.buffer(buffer).kind;
+        let cursor = self.cursor_of(buffer, value, iteration, kind)?;
+        self.reader.group.act(Action::Arrive { barrier: id, at: cursor });
+        Ok(())
+    }
+
+    /// The cursor that stands at the slot of an iteration.
+    fn cursor_of(
+        &mut self,
+        buffer: LoopBufferId,
+        op: OpId,
+        iteration: Iteration,
+        kind: BufferKind,
+    ) -> Result<CursorId, Error> {
+        if let BufferKind::Order(_) = kind {
+            let at = self.reader.lowering.of_loop[&(self.index, buffer)];
+            let track = self.reader.group.slots.get(&at);
+            let age = track.and_then(|t| iterations_before(iteration, t.latest?)).and_then(|a| usize::try_from(a).ok());
+            if let Some(cursor) = track.zip(age).and_then(|(t, a)| t.at.get(a)) {
+                return Ok(*cursor);
+            }
+        }
+        let slot = self.reader.slot(self.index, op, iteration)?;
+        let id = self.reader.lowering.loops[self.index].parts.operation;
+        slot.at.ok_or_else(|| self.reader.lowering.defect(id, "a slot to arrive at"))
+    }
+
+    /// The cursors of a ring.
+    fn begin_ring(&mut self, buffer: LoopBufferId) -> BufferId {
+        let at = self.reader.lowering.of_loop[&(self.index, buffer)];
+        if !self.reader.group.slots.contains_key(&at) {
+            let slots = self.reader.lowering.buffers[at.index()].slots;
+            let stem = self.reader.lowering.buffers[at.index()].name.trim_end_matches("_buffer").to_owned();
+            let next = self.reader.group.cursor(&format!("{stem}_next"), slots);
+            let ages = self.reader.group.slot_ages.get(&at).copied().unwrap_or(0);
+            let count = if self.trial { MOST_AGES } else { ages + 1 };
+            let name = |age: usize| if age == 0 { format!("{stem}_at") } else { format!("{stem}_at_before_{age}") };
+            let cursors = (0..count).map(|age| self.reader.group.cursor(&name(age), slots)).collect();
+            self.reader.group.slots.insert(at, SlotTrack { next, at: cursors, latest: None });
+        }
+        at
+    }
+
+    /// Goes on to the next slot of a ring, which is that of an iteration.
+    pub fn take_slot(&mut self, buffer: LoopBufferId, iteration: Iteration) {
+        let at = self.begin_ring(buffer);
+        let Some(track) = self.reader.group.slots.get_mut(&at) else { return };
+        let had = track.latest.is_some();
+        track.latest = Some(iteration);
+        let (next, cursors) = (track.next, track.at.clone());
+        let note = std::mem::take(&mut self.reader.group.note);
+        if had {
+            for age in (1..cursors.len()).rev() {
+                self.reader.group.act(Action::Keep { to: cursors[age], from: cursors[age - 1] });
+            }
+        }
+        self.reader.group.act(Action::Keep { to: cursors[0], from: next });
+        self.reader.group.act(Action::Advance(next));
+        self.reader.group.note = note;
+    }
+
+    /// Waits for an asynchronous operation of the group, if it may still run.
+    fn wait_for(&mut self, op: OpId, iteration: Iteration) {
+        let same = |at: Iteration| iterations_before(at, iteration) == Some(0);
+        if let Some(position) = self.reader.group.stores.iter().position(|(o, it)| *o == op && same(*it)) {
+            self.reader.group.stores.drain(..=position);
+            let left = u32::try_from(self.reader.group.stores.len()).unwrap_or(0);
+            self.reader.group.act(Action::WaitStores(left));
+            return;
+        }
+        if let Some(position) = self.reader.group.flights.iter().position(|f| f.op == op && same(f.iteration)) {
+            self.land_up_to(position);
+        }
+    }
+
+    fn land_up_to(&mut self, position: usize) {
+        let done: Vec<Flight> = self.reader.group.flights.drain(..=position).collect();
+        let left = &self.reader.group.flights;
+        let outstanding = left.iter().map(|f| f.weight).sum();
+        let (mut landed, mut flying): (Vec<VariableId>, Vec<VariableId>) = (Vec::new(), Vec::new());
+        for flight in &done {
+            let goes_on = left.iter().any(|f| f.result == flight.result);
+            let list = if goes_on { &mut flying } else { &mut landed };
+            if !list.contains(&flight.result) {
+                list.push(flight.result);
+            }
+        }
+        for operand in done.iter().flat_map(|f| &f.operands) {
+            let in_use = left.iter().any(|f| f.operands.contains(operand));
+            if !in_use && !landed.contains(operand) {
+                landed.push(*operand);
+            }
+        }
+        self.reader.group.act(Action::WaitMultiplies { outstanding, landed, flying });
+    }
+
+    fn land(&mut self) {
+        if let Some(last) = self.reader.group.flights.len().checked_sub(1) {
+            self.land_up_to(last);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! From a kernel and the schedules of its loops to the warp programs of the whole kernel.
+//!
+//! | file | what |
+//! |---|---|
+//! | `program` | the result: groups, buffers, barriers, actions |
+//! | `expression`, `region` | what is computed, on which part of a tile |
+//! | `input` | the loops with their schedules, and who makes what |
+//! | `reader` | from a value of the source to an expression |
+//! | `loops`, `issue` | a loop's steps |
+//! | `stores` | writes to global memory |
+//! | `protocol` | what the protocol checker sees |
+
+pub mod expression;
+mod group;
+mod input;
+mod issue;
+mod loops;
+mod lowering;
+mod names;
+pub mod program;
+mod protocol;
+mod reader;
+pub mod region;
+mod stores;
+mod views;
+
+use crate::error::Error;
+use group::GroupBuilder;
+pub use input::ScheduledLoop;
+use input::LoopFacts;
+use lowering::Lowering;
+use program::{Action, Arrival, Group, KernelProgram, Loop, Node, Note, Parameter, TileOrder, Tiling};
+use reader::Reader;
+use std::collections::HashMap;
+use twill_graph::{GroupId, GroupRole};
+use twill_triton::Kernel;
+use twill_triton::mlir::Type;
+
+/// How code is generated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// A CTA works on one tile after another.
+    pub persistent: bool,
+    /// In which order tiles are worked on.
+    pub order: TileOrder,
+    /// Least number of slots of the rings of loads, as far as shared memory goes.
+    pub ring_depth: u32,
+    /// Shared memory that a CTA can have, in bytes.
+    pub shared_bytes: u64,
+    /// Programs that share a CTA: how many, along which axis of the grid.
+    pub programs: Option<(u32, u32)>,
+}
+
+/// The warp programs of a kernel.
+///
+/// # Errors
+/// When an operation of the kernel is not known, or the buffers do not fit shared memory.
+pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
+    let module = kernel.module();
+    let Some(block) = module.body(kernel.function()) else {
+        return Err(Error::Defect { place: twill_triton::Place::of(module, kernel.function()), what: "a body".into() });
+    };
+    let facts: Option<Vec<LoopFacts<'_>>> =
+        loops.iter().map(|l| LoopFacts::new(module, *l, options.programs.is_some())).collect();
+    let mut lowering = Lowering {
+        kernel,
+        module,
+        block,
+        loops: facts.unwrap_or_default(),
+        options: options.clone(),
+        programs: options.programs,
+        buffers: Vec::new(),
+        barriers: Vec::new(),
+        descriptors: Vec::new(),
+        pieces: Vec::new(),
+        of_loop: HashMap::new(),
+        fulls: HashMap::new(),
+        empties: HashMap::new(),
+        named_barriers: Vec::new(),
+    };
+    check_top_level(&lowering)?;
+    lowering.plan_loops()?;
+    deepen(&mut lowering);
+    let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
+    ids.sort();
+    ids.dedup();
+    // Groups that compute come first: what they read decides about what others load.
+    ids.sort_by_key(|g| lowering.role(*g) != GroupRole::Compute);
+    let mut groups = Vec::new();
+    for id in ids {
+        groups.push(group(&mut lowering, id)?);
+    }
+    let used = lowering.buffers.iter().map(program::Buffer::bytes).sum::<u64>();
+    let barrier_bytes = lowering.barriers.iter().map(|b| 8 * u64::from(b.slots)).sum::<u64>();
+    if used + barrier_bytes > options.shared_bytes {
+        return Err(Error::SharedMemory { needed: used + barrier_bytes, available: options.shared_bytes });
+    }
+    for piece in &lowering.pieces {
+        let arrivals = piece.readers.iter().map(|g| Arrival::Threads { warps: lowering.warps(*g) }).collect();
+        lowering.barriers[piece.empty.index()].arrivals = arrivals;
+    }
+    let mut programs_per_cta = [1; 3];
+    if let Some((count, axis)) = options.programs
+        && let Some(slot) = programs_per_cta.get_mut(axis as usize)
+    {
+        *slot = count;
+    }
+    let loops = lowering.loops.iter().map(|l| Loop {
+        name: l.tiles.name().to_owned(),
+        interval: l.schedule.interval.0,
+        stages: l.schedule.stages(),
+    });
+    Ok(KernelProgram {
+        name: kernel.name().to_owned(),
+        parameters: parameters(kernel),
+        loops: loops.collect(),
+        descriptors: lowering.descriptors,
+        buffers: lowering.buffers,
+        barriers: lowering.barriers,
+        named_barriers: lowering.named_barriers,
+        groups,
+        tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
+    })
+}
+
+/// The parameters of the source; a descriptor's extents and strides belong to it.
+fn parameters(kernel: &Kernel) -> Vec<Parameter> {
+    let module = kernel.module();
+    let mut parameters: Vec<Parameter> = Vec::new();
+    let mut skip = 0;
+    for (index, value) in module.arguments(kernel.function()).iter().enumerate() {
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        let kind = module.type_of(*value).clone();
+        if let Type::TensorDescriptor(block) = &kind {
+            skip = 2 * block.shape().map_or(0, <[_]>::len);
+        }
+        let attributes = module.argument_attributes(kernel.function(), index);
+        let divisible_by_16 = attributes.and_then(|a| a.integer("tt.divisibility")).is_some_and(|d| d % 16 == 0);
+        parameters.push(Parameter { name: module.value(*value).name.clone(), kind, divisible_by_16 });
+    }
+    parameters
+}
+
+/// Nothing at the kernel's top level may be left out silently.
+fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
+    for id in &lowering.module.block(lowering.block).operations {
+        let operation = lowering.module.operation(*id);
+        let scheduled = lowering.loops.iter().any(|l| l.parts.operation == *id);
+        let name = operation.name.as_str();
+        if !operation.regions.is_empty() && !scheduled && name != "tt.reduce" {
+            return Err(lowering.unsupported(
+                *id,
+                "branches and other loops beside the pipelined ones",
+                "make the pipelined loops loops of the kernel's top level",
+            ));
+        }
+        let known = scheduled
+            || stores::is_store(name)
+            || views::is_view(name)
+            || reader::is_elementwise(name)
+            || matches!(
+                name,
+                "tt.get_program_id" | "tt.get_num_programs" | "tt.descriptor_load" | "tt.load" | "tt.reduce"
+                    | "tt.return" | "llvm.intr.assume"
+            );
+        if !known {
+            return Err(lowering.unsupported(
+                *id,
+                format!("`{name}`"),
+                "move it out of the kernel, or schedule without generating code",
+            ));
+        }
+    }
+    for l in &lowering.loops {
+        let of = lowering.module.operation(l.parts.operation).block;
+        if of != Some(lowering.block) {
+            return Err(lowering.unsupported(
+                l.parts.operation,
+                "a pipelined loop inside another loop or branch",
+                "let the grid, or a persistent launch (--persistent), walk over the tiles",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Gives the rings of loads more slots as far as shared memory goes; the schedule needs only as many as it says, but
+/// memory is not always on time.
+fn deepen(lowering: &mut Lowering<'_>) {
+    let wanted = lowering.options.ring_depth;
+    let rings: Vec<_> = lowering
+        .of_loop
+        .iter()
+        .filter(|((index, id), _)| {
+            let buffer = lowering.loops[*index].program.buffer(*id);
+            matches!(buffer.kind, crate::program::BufferKind::Ring(_))
+        })
+        .map(|(_, at)| *at)
+        .collect();
+    for at in rings {
+        if lowering.buffers[at.index()].slots < wanted {
+            lowering.set_slots(at, wanted);
+        }
+    }
+}
+
+fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
+    let warps = lowering.warps(id);
+    let loops = lowering.loops.len();
+    let mut builder = GroupBuilder::new(id, loops);
+    let is_loader = lowering.role(id) != GroupRole::Compute;
+    if is_loader {
+        load_outer_tiles(lowering, &mut builder)?;
+    }
+    for index in 0..loops {
+        loops::add_loop(lowering, &mut builder, index)?;
+    }
+    if !is_loader {
+        stores_and_releases(lowering, &mut builder)?;
+    }
+    let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
+    let body: Vec<Node> = builder.sections.into_iter().flatten().collect();
+    let end = if stores(&body) {
+        vec![Node::Do(Action::WaitStores(0), Note { text: "shared memory must outlive its copies".into(), ..Note::default() })]
+    } else {
+        Vec::new()
+    };
+    let compute = lowering.loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
+    let mut compute: Vec<GroupId> = compute.map(|g| g.id).collect();
+    compute.sort();
+    compute.dedup();
+    let granted = |l: &LoopFacts<'_>| l.schedule.groups.iter().find(|g| g.id == id).map(|g| g.registers_per_thread);
+    let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
+    let registers = registers(granted, is_loader, u32::try_from(compute.len()).unwrap_or(1));
+    let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
+    let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
+    Ok(Group { id, name, warps, registers, variables, cursors, trips, body, end })
+}
+
+/// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
+/// evenly. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even share at the kernel's
+/// entry, so the shares must sum up to that.
+fn registers(granted: u32, is_loader: bool, compute: u32) -> u32 {
+    let groups = compute + 1;
+    let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
+    let loader = if compute > 2 { 32 } else { 24 };
+    if is_loader {
+        return granted.max(loader);
+    }
+    let share = (entry * groups - loader) / compute.max(1) / 8 * 8;
+    granted.max(share.min(240))
+}
+
+fn has_stores(node: &Node) -> bool {
+    match node {
+        Node::Do(action, _) => matches!(action, Action::Store { .. }),
+        Node::Loop { body, .. } => body.iter().any(has_stores),
+        Node::When { then, exactly, .. } => {
+            then.iter().any(has_stores) || exactly.iter().any(|(_, nodes)| nodes.iter().any(has_stores))
+        }
+    }
+}
+
+/// The loads that stand before the loops, for the groups that read them.
+fn load_outer_tiles(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
+    let mut order: Vec<usize> = (0..lowering.pieces.len()).collect();
+    order.sort_by_key(|k| (lowering.pieces[*k].load.index(), *k));
+    for k in order {
+        let piece = lowering.pieces[k].clone();
+        let operation = lowering.module.operation(piece.load);
+        let name = lowering.buffers[piece.buffer.index()].name.trim_end_matches("_buffer").to_owned();
+        let cursor = builder.cursor(&name, 1);
+        let mut reader = Reader { lowering, group: builder };
+        let coordinates = reader.coordinates(&operation.operands[1..], &piece.region, piece.program, None)?;
+        let descriptor = reader.lowering.descriptor(operation.operands[0], &piece.region.extents, piece.load)?;
+        let line = names::line(reader.lowering.module, piece.load);
+        if reader.lowering.options.persistent {
+            builder.act(Action::Wait { barrier: piece.empty, at: cursor, previous: true });
+        }
+        builder.note = Note { line, ..Note::default() };
+        let slot = program::Slot {
+            buffer: piece.buffer,
+            at: Some(cursor),
+            slice: None,
+            transposed: false,
+            value: Lowering::piece_tag(k),
+        };
+        builder.act(Action::Load { descriptor, coordinates, to: slot, full: piece.full });
+        builder.act(Action::Advance(cursor));
+    }
+    let mut nodes = std::mem::take(&mut builder.out);
+    builder.sections[0].append(&mut nodes);
+    Ok(())
+}
+
+/// What a computing group does after the loops.
+fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
+    let operations = lowering.module.block(lowering.block).operations.clone();
+    let mut stores = Vec::new();
+    for id in operations {
+        if !stores::is_store(&lowering.module.operation(id).name) {
+            continue;
+        }
+        let own = builder.id;
+        for part in lowering.parts(id).into_iter().filter(|p| p.group == own) {
+            let line = names::line(lowering.module, id);
+            let mut reader = Reader { lowering, group: builder };
+            reader.store(id, &part.region, part.program, None)?;
+            for node in &mut builder.out {
+                if let Node::Do(_, note) = node
+                    && note.line.is_none()
+                {
+                    note.line = line;
+                }
+            }
+            stores.append(&mut builder.out);
+        }
+    }
+    // After the last loop every multiply has read what it reads.
+    for (piece, cursor) in builder.pieces.clone() {
+        let empty = lowering.pieces[piece].empty;
+        if lowering.options.persistent {
+            builder.act(Action::Arrive { barrier: empty, at: cursor });
+        }
+        builder.act(Action::Advance(cursor));
+    }
+    let releases = std::mem::take(&mut builder.out);
+    let last = builder.sections.len() - 1;
+    // Behind the loop, before what is computed from its results.
+    let at = builder.sections[last].iter().rposition(|n| !matches!(n, Node::Do(..))).map_or(0, |k| k + 1);
+    let reads_late = builder.sections[last][at..].iter().any(reads_shared);
+    let section = &mut builder.sections[last];
+    if reads_late {
+        section.extend(releases);
+    } else {
+        section.splice(at..at, releases);
+    }
+    section.extend(stores);
+    Ok(())
+}
+
+fn reads_shared(node: &Node) -> bool {
+    let Node::Do(Action::Let { value, .. }, _) = node else { return false };
+    let mut found = false;
+    value.walk(&mut |e| found |= matches!(e.kind, expression::ExpressionKind::FromShared(_)));
+    found
+}

@@ -1,0 +1,425 @@
+//! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
+//! last, as plain data that the printers and the protocol checker read alike.
+
+use super::expression::Expression;
+use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
+use twill_graph::GroupId;
+use twill_triton::mlir::Type;
+
+macro_rules! index_type {
+    ($(#[$documentation:meta])* $name:ident) => {
+        $(#[$documentation])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in its list.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+index_type! {
+    /// Names a [`Variable`] of one [`Group`].
+    VariableId
+}
+index_type! {
+    /// Names a [`Descriptor`] of a [`KernelProgram`].
+    DescriptorId
+}
+
+/// The warp programs of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelProgram {
+    /// The kernel's name.
+    pub name: String,
+    /// Its parameters in the order of the source.
+    pub parameters: Vec<Parameter>,
+    /// The tensor descriptors that the groups use.
+    pub descriptors: Vec<Descriptor>,
+    /// Storage in shared memory.
+    pub buffers: Vec<Buffer>,
+    /// `mbarrier` arrays.
+    pub barriers: Vec<Barriers>,
+    /// `bar.sync` barriers: name and participating groups.
+    pub named_barriers: Vec<(String, u32)>,
+    /// The loops, in the order of the text.
+    pub loops: Vec<Loop>,
+    /// The warp groups; compute groups first.
+    pub groups: Vec<Group>,
+    /// How programs of the grid are dealt out to CTAs.
+    pub tiling: Tiling,
+}
+
+/// How programs of the grid are dealt out to CTAs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// A CTA works on one tile after another.
+    pub persistent: bool,
+    /// Programs along each axis that share a CTA.
+    pub programs_per_cta: [u32; 3],
+    /// In which order tiles are worked on.
+    pub order: TileOrder,
+}
+
+/// In which order the programs of a grid are worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileOrder {
+    /// As a grid is: the first axis fastest.
+    Linear,
+    /// The first axis from its end, so that tiles with long loops come first.
+    LongestFirst {
+        /// Programs of the second axis that go together, so that what they share stays in the L2 cache.
+        heads: u32,
+    },
+    /// Groups of this many along the first axis, the first axis fastest, then the second.
+    Grouped(u32),
+}
+
+/// A parameter of the kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its type in the TTIR.
+    pub kind: Type,
+    /// The caller promises a multiple of 16.
+    pub divisible_by_16: bool,
+}
+
+/// A tensor descriptor for blocks of one shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Its name in the code.
+    pub name: String,
+    /// The parameter whose tensor it describes.
+    pub parameter: String,
+    /// Extents of a block.
+    pub block: Vec<u64>,
+    /// Type of an element.
+    pub element: Type,
+}
+
+/// Slots for tiles of one shape in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its name in the code.
+    pub name: String,
+    /// Extents of a tile.
+    pub shape: Vec<u64>,
+    /// Type of an element.
+    pub element: Type,
+    /// Number of tiles.
+    pub slots: u32,
+    /// It is only read and written by threads, so it needs no layout that the tensor core or TMA knows.
+    pub plain: bool,
+}
+
+impl Buffer {
+    /// Bytes of all slots.
+    pub fn bytes(&self) -> u64 {
+        let bits = u64::from(self.element.scalar_bits().unwrap_or(32));
+        self.shape.iter().product::<u64>() * bits / 8 * u64::from(self.slots)
+    }
+}
+
+/// One `mbarrier` for every slot of something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Barriers {
+    /// Its name in the code.
+    pub name: String,
+    /// How many.
+    pub slots: u32,
+    /// Who arrives to complete a phase.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// One arrival at an `mbarrier`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// By a unit: TMA, tensor core.
+    Unit,
+    /// By the threads of a group of so many warps.
+    Threads {
+        /// Warps.
+        warps: u32,
+    },
+    /// By each thread of a group of so many warps, when its asynchronous copies are there.
+    EachThread {
+        /// Warps.
+        warps: u32,
+    },
+}
+
+/// A loop of the kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// Its name.
+    pub name: String,
+    /// Its initiation interval in cycles.
+    pub interval: i64,
+    /// Number of stages.
+    pub stages: u32,
+}
+
+/// What one warp group does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Its number in the schedule.
+    pub id: GroupId,
+    /// Its name in the code.
+    pub name: String,
+    /// Warps.
+    pub warps: u32,
+    /// Registers a thread that the schedule grants.
+    pub registers: u32,
+    /// Tiles and scalars that it holds.
+    pub variables: Vec<Variable>,
+    /// Slots and phases that it carries.
+    pub cursors: Vec<Cursor>,
+    /// By loop, the scalar that holds its trip count.
+    pub trips: Vec<Option<VariableId>>,
+    /// For every tile that the CTA works on.
+    pub body: Vec<Node>,
+    /// After the last tile.
+    pub end: Vec<Node>,
+}
+
+/// A value that a group holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name in the code.
+    pub name: String,
+    /// Extents; none for a scalar.
+    pub shape: Vec<u64>,
+    /// Type of an element.
+    pub element: Type,
+    /// What its layout must be.
+    pub form: Form,
+}
+
+/// How threads hold a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it comes.
+    Any,
+    /// As a multiply leaves a result with so many columns.
+    Accumulator {
+        /// Columns of the result.
+        columns: u64,
+    },
+    /// As a multiply whose result has so many columns reads its left operand.
+    LeftOperand {
+        /// Columns of the result.
+        columns: u64,
+    },
+}
+
+/// A slot and a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// Its name in the code.
+    pub name: String,
+    /// Slots of the ring.
+    pub slots: u32,
+    /// Whether anything reads its phase.
+    pub phase: bool,
+}
+
+/// A part of a tile in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// The slot; the only one if there is none.
+    pub at: Option<CursorId>,
+    /// Dimension, first index and extent of a part.
+    pub slice: Option<(usize, u64, u64)>,
+    /// Rows and columns change places.
+    pub transposed: bool,
+    /// The value in it.
+    pub value: Tag,
+}
+
+/// An operand of a multiply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// In shared memory.
+    Shared(Slot),
+    /// In registers.
+    Registers(VariableId),
+}
+
+/// A piece of a group's program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// One thing.
+    Do(Action, Note),
+    /// `for i in first..trips`.
+    Loop {
+        /// Which loop.
+        index: usize,
+        /// Its first iteration.
+        first: u32,
+        /// The body.
+        body: Vec<Node>,
+    },
+    /// Branches on a trip count.
+    When {
+        /// Which loop's.
+        index: usize,
+        /// At least so many trips.
+        at_least: u32,
+        /// The body.
+        then: Vec<Node>,
+        /// For exactly so many trips, fewer than `at_least`.
+        exactly: Vec<(u32, Vec<Node>)>,
+    },
+}
+
+/// What is said about an action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Cycle in its iteration, and stage, of the operation.
+    pub scheduled: Option<(i64, u32)>,
+    /// The line of the source.
+    pub line: Option<u32>,
+    /// In words.
+    pub text: String,
+}
+
+/// One thing that a group does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Computes.
+    Let {
+        /// What it is called.
+        to: VariableId,
+        /// What it is.
+        value: Expression,
+    },
+    /// Gives a value another name.
+    Rename {
+        /// The new name.
+        to: VariableId,
+        /// The old one.
+        from: VariableId,
+    },
+    /// Starts a matrix multiply.
+    Multiply {
+        /// The result.
+        to: VariableId,
+        /// Rows × depth.
+        left: Operand,
+        /// Depth × columns.
+        right: Operand,
+        /// What it adds to; none for zero.
+        accumulator: Option<VariableId>,
+    },
+    /// Makes a value one that a multiply may be adding to.
+    Fly(VariableId),
+    /// Waits for multiplies.
+    WaitMultiplies {
+        /// So many may still run.
+        outstanding: u32,
+        /// Results that are there afterwards, and operands that are free.
+        landed: Vec<VariableId>,
+        /// Results that go on changing.
+        flying: Vec<VariableId>,
+    },
+    /// Starts a copy from global to shared memory through a descriptor.
+    Load {
+        /// The descriptor.
+        descriptor: DescriptorId,
+        /// Of the block's first element.
+        coordinates: Vec<Expression>,
+        /// Where to.
+        to: Slot,
+        /// Signalled when it is there.
+        full: BarrierId,
+    },
+    /// Starts a copy from global to shared memory through pointers.
+    Copy {
+        /// The pointers.
+        pointers: Expression,
+        /// Which to copy; elsewhere zeros are put.
+        mask: Option<Expression>,
+        /// Where to.
+        to: Slot,
+        /// Signalled when it is there.
+        full: BarrierId,
+    },
+    /// Writes a tile to shared memory.
+    Write {
+        /// The tile.
+        value: Expression,
+        /// Where to.
+        to: Slot,
+    },
+    /// Makes what threads wrote to shared memory visible to asynchronous units.
+    Fence,
+    /// All threads of the group meet.
+    Meet,
+    /// Starts a copy from shared to global memory through a descriptor.
+    Store {
+        /// The descriptor.
+        descriptor: DescriptorId,
+        /// Of the block's first element.
+        coordinates: Vec<Expression>,
+        /// Where from.
+        from: Slot,
+        /// Combine with what is there by this operation of the TTIR (`add`); none to overwrite.
+        reduce: Option<String>,
+    },
+    /// Waits until at most so many of the group's stores still read shared memory.
+    WaitStores(u32),
+    /// Writes through pointers.
+    Put {
+        /// The pointers.
+        pointers: Expression,
+        /// What.
+        value: Expression,
+        /// Where.
+        mask: Option<Expression>,
+    },
+    /// Adds to memory through pointers, atomically.
+    PutAdd {
+        /// The pointers.
+        pointers: Expression,
+        /// What.
+        value: Expression,
+        /// Where.
+        mask: Option<Expression>,
+    },
+    /// Waits for a phase.
+    Wait {
+        /// The barriers.
+        barrier: BarrierId,
+        /// Slot and phase.
+        at: CursorId,
+        /// For the phase before.
+        previous: bool,
+    },
+    /// Arrives.
+    Arrive {
+        /// The barriers.
+        barrier: BarrierId,
+        /// The slot.
+        at: CursorId,
+    },
+    /// The next slot.
+    Advance(CursorId),
+    /// One cursor stands where another does.
+    Keep {
+        /// The one that moves.
+        to: CursorId,
+        /// Where it moves to.
+        from: CursorId,
+    },
+    /// Comes to a named barrier and waits.
+    Sync(u32),
+    /// Comes to a named barrier and goes on.
+    Signal(u32),
+}

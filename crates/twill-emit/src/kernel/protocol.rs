@@ -1,0 +1,147 @@
+//! What the protocol checker sees of a kernel's warp programs.
+
+use super::expression::{Expression, ExpressionKind};
+use super::program::{Action, Arrival, KernelProgram, Node, Operand, Slot};
+use twill_check::protocol as checked;
+use twill_check::protocol::{Access, Event, LoopId, NamedBarrierId};
+
+impl KernelProgram {
+    /// The groups as processes that share storage and barriers.
+    pub fn system(&self) -> checked::System {
+        let arrivals = |a: &Arrival| match a {
+            Arrival::Unit | Arrival::Threads { .. } | Arrival::EachThread { .. } => 1,
+        };
+        checked::System {
+            buffers: self
+                .buffers
+                .iter()
+                .map(|b| checked::Buffer { name: b.name.clone(), slots: b.slots })
+                .collect(),
+            barriers: self
+                .barriers
+                .iter()
+                .map(|b| checked::BarrierArray {
+                    name: b.name.clone(),
+                    slots: b.slots,
+                    arrivals: b.arrivals.iter().map(arrivals).sum(),
+                })
+                .collect(),
+            named_barriers: self
+                .named_barriers
+                .iter()
+                .map(|(name, participants)| checked::NamedBarrier { name: name.clone(), participants: *participants })
+                .collect(),
+            loops: self.loops.iter().map(|l| l.name.clone()).collect(),
+            processes: self
+                .groups
+                .iter()
+                .map(|g| checked::Process {
+                    name: g.name.clone(),
+                    cursors: g
+                        .cursors
+                        .iter()
+                        .map(|c| checked::Cursor { name: c.name.clone(), slots: c.slots })
+                        .collect(),
+                    body: {
+                        let tile = nodes(&g.body);
+                        let mut body = if self.tiling.persistent { vec![checked::Node::Tiles(tile)] } else { tile };
+                        body.extend(nodes(&g.end));
+                        body
+                    },
+                })
+                .collect(),
+        }
+    }
+}
+
+fn nodes(list: &[Node]) -> Vec<checked::Node> {
+    list.iter().flat_map(node).collect()
+}
+
+fn node(node: &Node) -> Vec<checked::Node> {
+    let id = |index: usize| LoopId(u32::try_from(index).unwrap_or(0));
+    match node {
+        Node::Do(action, _) => events(action).into_iter().map(checked::Node::Do).collect(),
+        Node::Loop { index, first, body } => {
+            vec![checked::Node::Loop { trips: id(*index), first: *first, body: nodes(body) }]
+        }
+        Node::When { index, at_least, then, exactly } => {
+            let trips = id(*index);
+            let mut all =
+                vec![checked::Node::When { trips, at_least: *at_least, at_most: None, body: nodes(then) }];
+            all.extend(exactly.iter().map(|(trip, body)| checked::Node::When {
+                trips,
+                at_least: *trip,
+                at_most: Some(*trip),
+                body: nodes(body),
+            }));
+            all
+        }
+    }
+}
+
+fn access(slot: &Slot) -> Access {
+    Access { buffer: slot.buffer, at: slot.at, value: slot.value }
+}
+
+/// Reads of shared memory in an expression.
+fn reads(expression: &Expression, events: &mut Vec<Event>) {
+    expression.walk(&mut |e| {
+        if let ExpressionKind::FromShared(slot) = &e.kind {
+            events.push(Event::Read(access(slot)));
+        }
+    });
+}
+
+fn events(action: &Action) -> Vec<Event> {
+    let mut events = Vec::new();
+    match action {
+        Action::Let { value, .. } => reads(value, &mut events),
+        Action::Rename { .. } | Action::Fly(_) | Action::Meet => {}
+        Action::Multiply { left, right, .. } => {
+            let shared = [left, right].into_iter().filter_map(|o| match o {
+                Operand::Shared(slot) => Some(access(slot)),
+                Operand::Registers(_) => None,
+            });
+            events.push(Event::Multiply { reads: shared.collect(), writes: Vec::new(), signals: Vec::new() });
+        }
+        Action::WaitMultiplies { outstanding, .. } => events.push(Event::WaitMultiplies(*outstanding)),
+        Action::Load { coordinates, to, full, .. } => {
+            coordinates.iter().for_each(|c| reads(c, &mut events));
+            if let Some(at) = to.at {
+                events.push(Event::Load { writes: access(to), barrier: *full, at });
+            }
+        }
+        Action::Copy { pointers, mask, to, full } => {
+            reads(pointers, &mut events);
+            mask.iter().for_each(|m| reads(m, &mut events));
+            if let Some(at) = to.at {
+                events.push(Event::Load { writes: access(to), barrier: *full, at });
+            }
+        }
+        Action::Write { value, to } => {
+            reads(value, &mut events);
+            events.push(Event::Write(access(to)));
+        }
+        Action::Fence => events.push(Event::Fence),
+        Action::Store { coordinates, from, .. } => {
+            coordinates.iter().for_each(|c| reads(c, &mut events));
+            events.push(Event::Store(access(from)));
+        }
+        Action::WaitStores(left) => events.push(Event::WaitStores(*left)),
+        Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+            reads(pointers, &mut events);
+            reads(value, &mut events);
+            mask.iter().for_each(|m| reads(m, &mut events));
+        }
+        Action::Wait { barrier, at, previous } => {
+            events.push(Event::Wait { barrier: *barrier, at: *at, previous: *previous });
+        }
+        Action::Arrive { barrier, at } => events.push(Event::Arrive { barrier: *barrier, at: *at }),
+        Action::Advance(cursor) => events.push(Event::Advance(*cursor)),
+        Action::Keep { to, from } => events.push(Event::Keep { to: *to, from: *from }),
+        Action::Sync(id) => events.push(Event::Sync(NamedBarrierId(*id))),
+        Action::Signal(id) => events.push(Event::Signal(NamedBarrierId(*id))),
+    }
+    events
+}

@@ -1,0 +1,561 @@
+//! From a value of the TTIR and the part of it that is wanted to an expression over what the group holds.
+
+use super::expression::{Expression, ExpressionKind, IterationNumber};
+use super::group::{GroupBuilder, iterations_before, shifted};
+use super::lowering::Lowering;
+use super::names;
+use super::program::{Slot, VariableId};
+use super::region::Region;
+use crate::error::Error;
+use crate::program::{Barrier, Iteration};
+use twill_check::protocol::Tag;
+use twill_graph::OpId;
+use twill_triton::Stands;
+use twill_triton::mlir::{Attribute, Definition, Operation, OperationId, Type, ValueId};
+
+/// From where a value is seen: within an iteration of a loop, or outside.
+pub(crate) type Place = Option<(usize, Iteration)>;
+
+/// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
+pub(crate) fn program_axis(operation: &Operation) -> u32 {
+    let axis = operation.attributes.get("axis");
+    match axis {
+        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => match name.as_str() {
+            "y" | "1" => 1,
+            "z" | "2" => 2,
+            _ => 0,
+        },
+        Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Operations on elements that the printers know.
+pub(crate) fn is_elementwise(name: &str) -> bool {
+    matches!(
+        name,
+        "arith.addf" | "arith.subf" | "arith.mulf" | "arith.divf" | "arith.negf" | "arith.maxnumf" | "arith.minnumf"
+            | "arith.maximumf" | "arith.minimumf" | "arith.addi" | "arith.subi" | "arith.muli" | "arith.divsi"
+            | "arith.remsi" | "arith.divui" | "arith.remui" | "arith.maxsi" | "arith.minsi" | "arith.andi" | "arith.ori" | "arith.xori" | "arith.shli"
+            | "arith.shrsi" | "arith.shrui" | "arith.cmpf" | "arith.cmpi" | "arith.select" | "arith.truncf" | "arith.extf"
+            | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.trunci" | "arith.extsi" | "arith.extui"
+            | "arith.index_cast" | "tt.fp_to_fp" | "tt.addptr" | "math.exp" | "math.exp2" | "math.log" | "math.log2"
+            | "math.sqrt" | "math.rsqrt" | "math.sin" | "math.cos" | "math.erf" | "math.absf" | "math.absi"
+            | "math.floor" | "math.ceil" | "math.fma" | "tt.clampf" | "tt.precise_sqrt" | "tt.precise_divf" | "tt.mulhiui"
+    )
+}
+
+/// Reads for one group.
+pub(crate) struct Reader<'r, 'a> {
+    pub lowering: &'r mut Lowering<'a>,
+    pub group: &'r mut GroupBuilder,
+}
+
+impl Reader<'_, '_> {
+    /// A scalar, seen from a place.
+    pub fn scalar(&mut self, value: ValueId, program: Option<u32>, at: Place) -> Result<Expression, Error> {
+        self.value(value, &Region::whole(&[]), program, at)
+    }
+
+    /// Part of a value, seen from a place.
+    pub fn value(
+        &mut self,
+        value: ValueId,
+        region: &Region,
+        program: Option<u32>,
+        at: Place,
+    ) -> Result<Expression, Error> {
+        let module = self.lowering.module;
+        let element = self.lowering.element(value);
+        let shape = region.extents.clone();
+        let of = |kind| Ok(Expression { kind, shape: shape.clone(), element: element.clone() });
+        if let Some(constant) = module.integer_constant(value) {
+            return of(ExpressionKind::Integer(constant));
+        }
+        if let Some(constant) = module.float_constant(value) {
+            return of(ExpressionKind::Float(constant));
+        }
+        if let (Some((index, iteration)), Some(of_value)) = (at, self.lowering.loop_of(value))
+            && index == of_value
+        {
+            return self.in_loop(index, iteration, value, region, program);
+        }
+        match module.definition(value) {
+            Definition::Argument { block, .. } if block == self.lowering.block => {
+                of(ExpressionKind::Parameter(module.value(value).name.clone()))
+            }
+            Definition::Argument { .. } => Err(self.elsewhere(value)),
+            Definition::Result { operation, .. } => self.outside(operation, value, region, program),
+        }
+    }
+
+    fn elsewhere(&self, value: ValueId) -> Error {
+        let module = self.lowering.module;
+        let id = module.defining_operation(value).unwrap_or_else(|| self.lowering.kernel.function());
+        self.lowering.unsupported(
+            id,
+            "values of loops around the pipelined one, or of branches",
+            "make the pipelined loop a loop of the kernel's top level",
+        )
+    }
+
+    fn in_loop(
+        &mut self,
+        index: usize,
+        iteration: Iteration,
+        value: ValueId,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let facts = &self.lowering.loops[index];
+        let parts = facts.parts;
+        if value == parts.induction {
+            let lower = self.scalar(parts.lower, program, None)?;
+            let step = self.scalar(parts.step, program, None)?;
+            let number = Expression {
+                kind: ExpressionKind::Iteration(IterationNumber { index, iteration }),
+                shape: Vec::new(),
+                element: Type::Integer(32),
+            };
+            let ahead = Expression::scalar("arith.muli", number, step);
+            return Ok(Expression::scalar("arith.addi", lower, ahead));
+        }
+        if let Some(k) = facts.carried(value) {
+            return self.carried(index, k, iteration, region, program);
+        }
+        if facts.makers.contains_key(&value) {
+            return self.made(index, value, region, program, iteration);
+        }
+        let Some(id) = self.lowering.module.defining_operation(value) else { return Err(self.elsewhere(value)) };
+        self.apply(id, region, program, Some((index, iteration)))
+    }
+
+    /// What a carried value is in an iteration.
+    fn carried(
+        &mut self,
+        index: usize,
+        k: usize,
+        iteration: Iteration,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let module = self.lowering.module;
+        let parts = self.lowering.loops[index].parts;
+        let (argument, yielded) = (parts.carried[k], parts.yielded[k]);
+        if self.lowering.loops[index].makers.contains_key(&yielded) {
+            return self.made(index, yielded, region, program, shifted(iteration, -1));
+        }
+        if yielded == argument || self.lowering.loop_of(yielded) != Some(index) {
+            return self.value(parts.initial[k], region, program, None);
+        }
+        // A pointer or an index that goes on by the same amount: counted from the first iteration.
+        let id = module.defining_operation(yielded).unwrap_or(parts.terminator);
+        let operation = module.operation(id);
+        let [from, amount] = operation.operands.as_slice() else {
+            return Err(self.lowering.unsupported(id, "this carried value", "compute it from the loop's index"));
+        };
+        let steady = self.lowering.loop_of(*amount) != Some(index) || self.is_invariant(index, *amount);
+        if *from != argument || !steady || !matches!(operation.name.as_str(), "tt.addptr" | "arith.addi") {
+            return Err(self.lowering.unsupported(
+                id,
+                "a carried value that is neither a tile nor goes on by the same amount",
+                "compute it from the loop's index",
+            ));
+        }
+        let first = self.value(parts.initial[k], region, program, None)?;
+        let amount = self.value(*amount, region, program, Some((index, iteration)))?;
+        let number = Expression {
+            kind: ExpressionKind::Iteration(IterationNumber { index, iteration }),
+            shape: Vec::new(),
+            element: Type::Integer(32),
+        };
+        let times = |amount: Expression, number: Expression| match amount.kind {
+            ExpressionKind::Integer(_) | ExpressionKind::Broadcast(_) => {
+                let (scalar, shape, element) = (unspread(amount.clone()), amount.shape.clone(), amount.element);
+                let product = Expression::scalar("arith.muli", number, scalar);
+                if shape.is_empty() {
+                    product
+                } else {
+                    Expression { kind: ExpressionKind::Broadcast(Box::new(product)), shape, element }
+                }
+            }
+            _ => Expression {
+                shape: amount.shape.clone(),
+                element: amount.element.clone(),
+                kind: ExpressionKind::Apply {
+                    operation: "arith.muli".into(),
+                    predicate: None,
+                    operands: vec![amount, number],
+                },
+            },
+        };
+        let ahead = times(amount, number);
+        let (shape, element) = (first.shape.clone(), first.element.clone());
+        let kind = ExpressionKind::Apply {
+            operation: operation.name.clone(),
+            predicate: None,
+            operands: vec![first, ahead],
+        };
+        Ok(Expression { kind, shape, element })
+    }
+
+    /// Whether a value of a loop's body is the same in all iterations.
+    fn is_invariant(&self, index: usize, value: ValueId) -> bool {
+        if self.lowering.loop_of(value) != Some(index) {
+            return true;
+        }
+        match self.lowering.module.defining_operation(value) {
+            None => false,
+            Some(id) => {
+                let operation = self.lowering.module.operation(id);
+                let pure = super::views::is_view(&operation.name) || is_elementwise(&operation.name);
+                pure && operation.operands.iter().all(|v| self.is_invariant(index, *v))
+            }
+        }
+    }
+
+    /// What an operation of a loop made.
+    fn made(
+        &mut self,
+        index: usize,
+        value: ValueId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<Expression, Error> {
+        let facts = &self.lowering.loops[index];
+        let pieces = facts.makers.get(&value).map(Vec::as_slice).unwrap_or_default();
+        let fits = |p: &&super::input::Piece| p.region == *region && (p.program.is_none() || p.program == program);
+        let Some(piece) = pieces.iter().find(fits) else {
+            let id = self.lowering.module.defining_operation(value).unwrap_or(facts.parts.operation);
+            return Err(self.lowering.unsupported(
+                id,
+                "a read of rows that different warp groups hold",
+                "let every row be worked on by itself, or use one sub-tile (--sub-tiles 1)",
+            ));
+        };
+        let op = piece.op;
+        let in_registers = facts.group(op) == self.group.id && !facts.is_load(op);
+        if in_registers {
+            let id = self.newest(index, op, iteration)?;
+            return Ok(self.group.read(id));
+        }
+        let slot = self.slot(index, op, iteration)?;
+        let element = self.lowering.element(value);
+        Ok(Expression { kind: ExpressionKind::FromShared(slot), shape: region.extents.clone(), element })
+    }
+
+    /// The variable that holds an operation's result of an iteration.
+    pub fn newest(&mut self, index: usize, op: OpId, iteration: Iteration) -> Result<VariableId, Error> {
+        let track = self.group.tracks[index].get(&op);
+        let age = track.and_then(|t| iterations_before(iteration, t.latest?));
+        let age = age.and_then(|a| usize::try_from(a).ok());
+        let found = track.zip(age).and_then(|(t, age)| t.variables.get(age)).copied();
+        if let Some(age) = age {
+            let most = self.group.ages.entry((index, op)).or_insert(0);
+            *most = age.max(*most);
+        }
+        let track = self.group.tracks[index].get(&op);
+        found.ok_or_else(|| {
+            let facts = &self.lowering.loops[index];
+            let name = &facts.problem.graph().operation(op).name;
+            let latest = track.map(|t| (t.latest, t.variables.len()));
+            self.lowering.defect(facts.parts.operation, format!("where {name} of {iteration:?} is held ({latest:?})"))
+        })
+    }
+
+    /// The slot in which an operation's result of an iteration stands.
+    pub fn slot(&mut self, index: usize, op: OpId, iteration: Iteration) -> Result<Slot, Error> {
+        let facts = &self.lowering.loops[index];
+        let name = facts.problem.graph().operation(op).name.clone();
+        let id = facts.parts.operation;
+        let Some(buffer) = facts.buffer(op) else {
+            return Err(self.lowering.defect(id, format!("where {name} is stored")));
+        };
+        let at = self.lowering.of_loop[&(index, buffer)];
+        let track = self.group.slots.get(&at);
+        let age = track.and_then(|t| iterations_before(iteration, t.latest?));
+        let cursor = track.zip(age.and_then(|a| usize::try_from(a).ok())).and_then(|(t, age)| t.at.get(age)).copied();
+        if let Some(age) = age.and_then(|a| usize::try_from(a).ok()) {
+            let most = self.group.slot_ages.entry(at).or_insert(0);
+            *most = age.max(*most);
+        }
+        let Some(cursor) = cursor else {
+            let track = self.group.slots.get(&at);
+            let latest = track.map(|t| t.latest);
+            return Err(self.lowering.defect(id, format!("the slot of {name} of {iteration:?} (latest {latest:?})")));
+        };
+        let value = Tag { value: Lowering::value_number(index, op), iteration: tag_iteration(index, iteration) };
+        Ok(Slot { buffer: at, at: Some(cursor), slice: None, transposed: false, value })
+    }
+
+    /// A value that is defined outside the loops.
+    fn outside(
+        &mut self,
+        id: OperationId,
+        value: ValueId,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let module = self.lowering.module;
+        if let Some((index, k)) = self.lowering.loop_result(value) {
+            return self.after_loop(index, k, region, program);
+        }
+        let operation = module.operation(id);
+        if operation.block != Some(self.lowering.block) {
+            return Err(self.elsewhere(value));
+        }
+        let name = operation.name.as_str();
+        if super::views::is_view(name) || name == "tt.get_program_id" || name == "tt.get_num_programs" {
+            return self.apply(id, region, program, None);
+        }
+        let program = program.filter(|_| self.lowering.depends_on_program(value));
+        let key = (value, region.clone(), program);
+        if let Some(variable) = self.group.outer.get(&key) {
+            return Ok(self.group.read(*variable));
+        }
+        let expression = if name == "tt.descriptor_load" {
+            self.from_outer_load(id, region, program)?
+        } else {
+            self.apply(id, region, program, None)?
+        };
+        let mut wish = names::of_value(module, value);
+        if region.starts.iter().any(|s| *s > 0) || region.extents != self.lowering.shape(value) {
+            let part = region.starts.iter().zip(&region.extents).map(|(s, e)| s / (*e).max(1)).max().unwrap_or(0);
+            wish = format!("{wish}_{part}");
+        } else if let Some(p) = program {
+            wish = format!("{wish}_{p}");
+        }
+        let line = names::line(module, id);
+        let variable = self.group.bind(key, &wish, expression, line);
+        Ok(self.group.read(variable))
+    }
+
+    /// A carried value after its loop.
+    fn after_loop(
+        &mut self,
+        index: usize,
+        k: usize,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let parts = self.lowering.loops[index].parts;
+        if self.lowering.loops[index].makers.contains_key(&parts.yielded[k]) {
+            return self.made(index, parts.yielded[k], region, program, Iteration::End(-1));
+        }
+        Err(self.lowering.unsupported(
+            parts.operation,
+            "a pointer or an index that is used after the loop that moves it",
+            "compute it anew after the loop",
+        ))
+    }
+
+    /// A tile that is loaded before the loops, in registers.
+    fn from_outer_load(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let pieces = self.lowering.outer_piece(id, region, program)?;
+        let [piece] = pieces.as_slice() else {
+            return Err(self.lowering.unsupported(id, "a tile whose rows are read by several groups at once", "read it row by row"));
+        };
+        let slot = self.outer_slot(*piece, region)?;
+        let value = self.lowering.module.operation(id).results[0];
+        let element = self.lowering.element(value);
+        Ok(Expression { kind: ExpressionKind::FromShared(slot), shape: region.extents.clone(), element })
+    }
+
+    /// Where an outer piece stands in shared memory, waited for.
+    pub fn outer_slot(&mut self, piece: usize, region: &Region) -> Result<Slot, Error> {
+        let known = self.lowering.pieces[piece].clone();
+        let cursor = match self.group.pieces.iter().find(|(p, _)| *p == piece) {
+            Some((_, cursor)) => *cursor,
+            None => {
+                let stem = self.lowering.barriers[known.full.index()].name.trim_end_matches("_full").to_owned();
+                let cursor = self.group.cursor(&stem, 1);
+                self.group.cursors[cursor.index()].phase = true;
+                self.group.pieces.push((piece, cursor));
+                let wait = super::program::Action::Wait { barrier: known.full, at: cursor, previous: false };
+                let section = &mut self.group.sections[0];
+                section.push(super::program::Node::Do(wait, super::program::Note::default()));
+                let readers = &mut self.lowering.pieces[piece].readers;
+                if !readers.contains(&self.group.id) {
+                    readers.push(self.group.id);
+                }
+                cursor
+            }
+        };
+        let slice = slice_of(&known.region, region).ok_or_else(|| {
+            self.lowering.unsupported(known.load, "a part of a tile that is cut along two dimensions", "use one sub-tile (--sub-tiles 1)")
+        })?;
+        let value = Lowering::piece_tag(piece);
+        Ok(Slot { buffer: known.buffer, at: Some(cursor), slice, transposed: false, value })
+    }
+
+    /// An operation whose result is not held by anybody, computed where it is used.
+    pub fn apply(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        at: Place,
+    ) -> Result<Expression, Error> {
+        let module = self.lowering.module;
+        let operation = module.operation(id);
+        let Some(value) = operation.results.first().copied() else {
+            return Err(self.lowering.defect(id, "what this operation makes"));
+        };
+        let element = self.lowering.element(value);
+        let shape = region.extents.clone();
+        let of = |kind| Ok(Expression { kind, shape: shape.clone(), element: element.clone() });
+        let operands = operation.operands.as_slice();
+        match (operation.name.as_str(), operands) {
+            ("tt.get_program_id", _) => {
+                let axis = program_axis(operation);
+                let instance = match self.lowering.programs {
+                    Some((_, shared)) if shared == axis => Some(program.ok_or_else(|| {
+                        self.lowering.defect(id, "for which of the programs of the CTA this is")
+                    })?),
+                    _ => None,
+                };
+                of(ExpressionKind::ProgramId { axis, instance })
+            }
+            ("tt.get_num_programs", _) => of(ExpressionKind::ProgramCount(program_axis(operation))),
+            ("tt.make_range", _) => {
+                let start = operation.attributes.integer("start").and_then(|s| u64::try_from(s).ok()).unwrap_or(0);
+                let first = start + region.starts.first().copied().unwrap_or(0);
+                of(ExpressionKind::Range(first, first + region.extents.first().copied().unwrap_or(1)))
+            }
+            ("tt.splat", [x]) => {
+                let x = self.scalar(*x, program, at)?;
+                of(ExpressionKind::Broadcast(Box::new(x)))
+            }
+            ("tt.broadcast", [x]) => {
+                let x = self.value(*x, &region.before_broadcast(&self.lowering.shape(*x)), program, at)?;
+                of(ExpressionKind::Broadcast(Box::new(x)))
+            }
+            ("tt.expand_dims", [x]) => {
+                let axis = self.axis(id);
+                let x = self.value(*x, &region.without(axis), program, at)?;
+                of(ExpressionKind::ExpandDims(axis, Box::new(x)))
+            }
+            ("tt.trans", [x]) => {
+                let order = super::views::order(operation);
+                let x = self.value(*x, &region.before_transposition(&order), program, at)?;
+                of(ExpressionKind::Transpose(order, Box::new(x)))
+            }
+            ("tt.reduce", [x]) => {
+                let axis = self.axis(id);
+                let extent = self.lowering.shape(*x).get(axis).copied().unwrap_or(1);
+                let combine = self.combine(id)?;
+                let operand = Box::new(self.value(*x, &region.with(axis, extent), program, at)?);
+                of(ExpressionKind::Reduce { axis, combine, operand })
+            }
+            ("tt.load", [pointers, rest @ ..]) => {
+                let pointers = Box::new(self.value(*pointers, region, program, at)?);
+                let mut rest = rest.iter();
+                let mask = rest.next().map(|m| self.value(*m, region, program, at)).transpose()?.map(Box::new);
+                let other = rest.next().map(|o| self.value(*o, region, program, at)).transpose()?.map(Box::new);
+                of(ExpressionKind::Load { pointers, mask, other })
+            }
+            (name, _) if is_elementwise(name) => {
+                let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
+                    match operation.attributes.get("predicate") {
+                        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => Some(name.clone()),
+                        _ => None,
+                    }
+                });
+                let mut made = Vec::new();
+                for operand in operands {
+                    // A select may have one condition for all elements.
+                    let is_scalar = !self.lowering.module.type_of(*operand).is_tensor();
+                    let whole = Region::whole(&[]);
+                    made.push(self.value(*operand, if is_scalar { &whole } else { region }, program, at)?);
+                }
+                of(ExpressionKind::Apply { operation: name.to_owned(), predicate, operands: made })
+            }
+            (name, _) => Err(self.lowering.unsupported(
+                id,
+                format!("`{name}`"),
+                "move it out of the kernel, or schedule without generating code",
+            )),
+        }
+    }
+
+    fn axis(&self, id: OperationId) -> usize {
+        let axis = self.lowering.module.operation(id).attributes.integer("axis");
+        axis.and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0)
+    }
+
+    /// The one operation with which a reduction combines two elements.
+    fn combine(&self, id: OperationId) -> Result<String, Error> {
+        let module = self.lowering.module;
+        let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
+        match body {
+            [one, _] if is_elementwise(&module.operation(*one).name) => Ok(module.operation(*one).name.clone()),
+            _ => Err(self.lowering.unsupported(
+                id,
+                "a reduction by more than one operation",
+                "use tl.sum, tl.max or tl.min",
+            )),
+        }
+    }
+
+    /// The barrier of a loop's step, and its name.
+    pub fn barrier(&self, index: usize, barrier: Barrier) -> Option<twill_check::protocol::BarrierId> {
+        match barrier {
+            Barrier::Full { buffer, value } => {
+                let at = self.lowering.of_loop.get(&(index, buffer))?;
+                self.lowering.fulls.get(&(*at, value)).copied()
+            }
+            Barrier::Empty { buffer } => {
+                let at = self.lowering.of_loop.get(&(index, buffer))?;
+                self.lowering.empties.get(at).copied()
+            }
+        }
+    }
+
+    /// The operation that stores a tile for others, if a tile is stored.
+    pub fn stored(&self, index: usize, op: OpId) -> OpId {
+        let facts = &self.lowering.loops[index];
+        let tile = match facts.stands_for.get(op.index()) {
+            Some(Stands::Tile(id)) => facts.tiles.operation(*id).result,
+            _ => None,
+        };
+        tile.and_then(|t| facts.to_shared.get(&t)).copied().unwrap_or(op)
+    }
+}
+
+/// The scalar that is the same in all elements.
+fn unspread(expression: Expression) -> Expression {
+    match expression.kind {
+        ExpressionKind::Broadcast(inner) => unspread(*inner),
+        kind => Expression { kind, shape: Vec::new(), element: expression.element },
+    }
+}
+
+/// Where a region lies in a tile: nowhere cut, or cut along one dimension.
+pub(crate) fn slice_of(tile: &Region, region: &Region) -> Option<Option<(usize, u64, u64)>> {
+    if !tile.holds(region) {
+        return None;
+    }
+    let inner = region.within(tile);
+    let cut: Vec<usize> = (0..tile.extents.len()).filter(|d| tile.extents[*d] != inner.extents[*d]).collect();
+    match cut.as_slice() {
+        [] => Some(None),
+        [d] => Some(Some((*d, inner.starts[*d], inner.extents[*d]))),
+        _ => None,
+    }
+}
+
+/// An iteration as the protocol names it.
+pub(crate) fn tag_iteration(index: usize, iteration: Iteration) -> twill_check::protocol::Iteration {
+    use twill_check::protocol::{Iteration as Named, LoopId};
+    match iteration {
+        Iteration::Absolute(n) => Named::Absolute(n),
+        Iteration::Current(n) => Named::Current(n),
+        Iteration::End(n) => Named::End(LoopId(u32::try_from(index).unwrap_or(0)), n),
+    }
+}
