@@ -79,6 +79,14 @@ fn a_program_costs_what_it_costs_alone() {
 }
 
 #[test]
+fn two_programs_of_64_rows_are_two_sub_tiles_of_128() {
+    let graph = |name: &str, options: &Options| lower(&example(name).loops()[0], &h100(), options).unwrap();
+    let programs = graph("attention_forward_d64_m64", &along(Axis::X, 2));
+    assert_eq!(programs, graph("attention_forward_d64", &Options::default()));
+    assert_ne!(programs, graph("attention_forward_d64_m64", &along(Axis::Y, 2)), "another head has other keys");
+}
+
+#[test]
 fn each_operand_of_a_multiplication_is_shared_along_one_axis() {
     let kernel = example("gemm_tma");
     let of = |axis| listing(&along(axis, 2).prepare(&kernel.loops()[0], &h100()).unwrap())[1..].to_vec();
