@@ -1,8 +1,8 @@
 //! From an input and a machine to scheduling problems.
 
 use crate::arguments::{
-    LivenessArgument, Model, ModelArguments, SearchArguments, SourceArguments, StageWindowArgument, Switch,
-    WarpAssignmentArgument, Window,
+    AxisArgument, LivenessArgument, Model, ModelArguments, SearchArguments, SourceArguments, StageWindowArgument,
+    Switch, WarpAssignmentArgument, Window,
 };
 use crate::error::Error;
 use crate::files;
@@ -13,7 +13,8 @@ use twill_graph::{
     ConcurrencyWindow, Liveness, LoopGraph, ModelOptions, Problem, Resources, StageWindow, Tie, WarpAssignment, builtin,
 };
 use twill_machine::Machine;
-use twill_triton::tile::TileLoop;
+use twill_triton::Gang;
+use twill_triton::tile::{Axis, Split, TileLoop};
 
 /// The machine for kernels when none is asked for.
 const DEFAULT_MACHINE: &str = "h100";
@@ -25,7 +26,7 @@ pub(crate) struct Posed {
     pub(crate) normalisation: Option<NormalisationEntry>,
     /// The loop before it was unrolled, if it was: its schedule is one of the unrolled loop.
     pub(crate) rolled: Option<Problem>,
-    /// Into how many sub-tiles it was cut, if it comes from a kernel.
+    /// Into how many sub-tiles it was cut, if it comes from a kernel and no programs share a CTA.
     pub(crate) sub_tiles: Option<u32>,
 }
 
@@ -96,6 +97,7 @@ fn from_graph(
 ) -> Result<Lowered, Error> {
     let given = [
         ("sub-tiles", arguments.sub_tiles.is_some()),
+        ("programs-per-cta", arguments.programs_per_cta.is_some()),
         ("no-contract", arguments.no_contract),
         ("kernel", arguments.kernel.is_some()),
         ("loop", arguments.loop_index.is_some()),
@@ -130,7 +132,16 @@ fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Loops<Lowered>
             std::slice::from_ref(one)
         }
     };
-    let options = twill_triton::Options { sub_tiles: arguments.sub_tiles, contract: !arguments.no_contract };
+    let axis = match arguments.programs_axis {
+        AxisArgument::X => Axis::X,
+        AxisArgument::Y => Axis::Y,
+        AxisArgument::Z => Axis::Z,
+    };
+    let options = twill_triton::Options {
+        sub_tiles: arguments.sub_tiles,
+        programs: arguments.programs_per_cta.map(|count| Gang { count, axis }),
+        contract: !arguments.no_contract,
+    };
     let lower = |l: &TileLoop| {
         let lowered = twill_triton::lower_parts(l, &machine, &options)?;
         Ok((lowered.graph, lowered.tiles))
@@ -151,7 +162,8 @@ fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Loops<Lowered>
 fn pose(arguments: &SearchArguments, lowered: Lowered) -> Result<Posed, Error> {
     let Lowered { graph, mut resources, tiles } = lowered;
     let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
-    let sub_tiles = tiles.map(|_| u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1));
+    let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
+    let sub_tiles = one_program.map(|_| u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1));
     let input = || arguments.source.input.clone();
     if let Some(groups) = arguments.compute_groups {
         resources.compute_groups.maximum = groups;

@@ -10,7 +10,7 @@ use answers::{compute_groups, optimal, schedule, shape};
 use common::{root, stderr, stdout, twill};
 use std::collections::BTreeSet;
 use twill_graph::format::{PlacedOperation, ScheduleFile};
-use twill_graph::{Cycles, GroupRole, LowerBoundKind, RejectionReason, Status};
+use twill_graph::{Bytes, Cycles, GroupRole, LowerBoundKind, RejectionReason, Status};
 
 fn cycle(file: &ScheduleFile, name: &str) -> i64 {
     file.operations.iter().find(|op| op.name == name).unwrap().cycle.0
@@ -106,6 +106,30 @@ fn hopper_attention_forward_from_triton_is_as_published() {
         let text = std::fs::read_to_string(root().join(&source.file)).unwrap();
         assert!(text.lines().count() >= source.line as usize);
     }
+}
+
+#[test]
+fn three_programs_of_attention_that_share_keys_are_bound_by_the_special_functions() {
+    let file = optimal(&["examples/attention_forward_d64_m64.ttir", "--programs-per-cta", "3"]);
+    // 64 x 128 exponentials and those of the row statistics, on 16 a cycle, for each of the three.
+    assert_eq!(shape(&file), (3 * (512 + 16), 2608, 2));
+    assert!(
+        matches!(&file.lower_bound.kind, LowerBoundKind::Resource { unit, .. } if unit == "xu"),
+        "{:?}",
+        file.lower_bound
+    );
+    assert_eq!(compute_groups(&file), 3);
+    let programs = ['0', '1', '2'].map(|program| groups_of_sub_tile(&file, program));
+    assert!(programs.iter().all(|groups| groups.len() == 1), "a group each: {programs:?}");
+    assert_eq!(BTreeSet::from_iter(programs.iter().flatten()).len(), 3, "{programs:?}");
+    // Keys and values are loaded once, and every program reads them.
+    let loads: Vec<&str> = file.operations.iter().filter(|op| op.kind == "load").map(|op| op.name.as_str()).collect();
+    assert_eq!(loads, ["k", "v"]);
+    for load in loads {
+        assert_eq!(file.channels.iter().filter(|channel| channel.buffer == load).count(), 3, "{load}");
+    }
+    // What waits in shared memory for the loop: 64 x 64 queries of two bytes, three times.
+    assert_eq!(file.problem().unwrap().graph().reserved().shared, Bytes(3 * 64 * 64 * 2));
 }
 
 /// The groups that a sub-tile's operations run on; dQ is summed over all sub-tiles.

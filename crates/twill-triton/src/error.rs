@@ -7,6 +7,7 @@ use twill_graph::{GraphError, Source};
 use twill_machine::CostError;
 
 use crate::mlir::{Attribute, Module, OperationId, ParseError};
+use crate::tile::{Axis, Split};
 
 /// An operation of a kernel: its place in the TTIR and in the Python source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,6 +226,56 @@ pub enum Error {
         name: String,
         /// What speaks against it.
         why: String,
+    },
+    /// No CTA for so many programs.
+    #[error("loop `{name}`: {count} programs cannot share a CTA; ask for 1 to {most}")]
+    ProgramsNumber {
+        /// The loop.
+        name: String,
+        /// Programs asked for.
+        count: u32,
+        /// Programs that there may be.
+        most: u32,
+    },
+    /// Programs that share a CTA, and sub-tiles.
+    #[error(
+        "loop `{name}`: programs that share a CTA are not cut into sub-tiles as well; ask for one or the other, and choose the rows of a program as those of a sub-tile"
+    )]
+    ProgramsAndSubTiles {
+        /// The loop.
+        name: String,
+    },
+    /// A loop of one program was expected.
+    #[error("loop `{name}` is {split} already; let programs share a CTA before anything else splits the loop")]
+    ProgramsOfParts {
+        /// The loop.
+        name: String,
+        /// What it is.
+        split: Split,
+    },
+    /// Programs do not run the same iterations.
+    #[error(
+        "{place}: loop `{name}` cannot be shared by programs along {axis}: whether or how often it runs depends on tl.program_id({number}); use programs along another axis, bounds that do not depend on it (mask what is too much), or sub-tiles of a larger tile",
+        number = axis.number()
+    )]
+    ProgramsPartWays {
+        /// The loop.
+        place: Box<Place>,
+        /// Its name.
+        name: String,
+        /// The axis asked for.
+        axis: Axis,
+    },
+    /// Programs do the same.
+    #[error(
+        "loop `{name}`: programs along {axis} would all compute the same, no tile of it depends on tl.program_id({number}); use programs along another axis",
+        number = axis.number()
+    )]
+    ProgramsAlike {
+        /// The loop.
+        name: String,
+        /// The axis asked for.
+        axis: Axis,
     },
     /// The machine cannot do an operation.
     #[error("{place}: {error}")]

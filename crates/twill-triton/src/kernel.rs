@@ -2,6 +2,7 @@
 
 mod dimensions;
 mod extract;
+mod grid;
 mod names;
 mod needs;
 mod operations;
@@ -11,7 +12,8 @@ mod views;
 
 use crate::error::{Error, Place};
 use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
-use crate::tile::TileLoop;
+use crate::tile::{Axes, TileLoop};
+use grid::Differences;
 
 /// A kernel and its innermost loops.
 #[derive(Clone, Debug)]
@@ -20,6 +22,7 @@ pub struct Kernel {
     function: OperationId,
     name: String,
     loops: Vec<TileLoop>,
+    differences: Differences,
 }
 
 impl Kernel {
@@ -31,10 +34,11 @@ impl Kernel {
         let function = find(&module, name)?;
         let name = module.function_name(function).unwrap_or_default().to_owned();
         let needed = needs::values(&module, function);
+        let differences = Differences::new(&module, function);
         let mut loops = Vec::new();
         for parts in innermost(&module, function) {
             check_trips(&module, &parts)?;
-            loops.extend(extract::tile_loop(&module, parts, &needed, &name)?);
+            loops.extend(extract::tile_loop(&module, parts, &needed, &differences, &name)?);
         }
         match loops.as_mut_slice() {
             [] => return Err(Error::NoLoop { file: module.file().to_owned(), kernel: name }),
@@ -45,7 +49,7 @@ impl Kernel {
                 }
             }
         }
-        Ok(Kernel { module, function, name, loops })
+        Ok(Kernel { module, function, name, loops, differences })
     }
 
     /// The kernel's name.
@@ -61,6 +65,11 @@ impl Kernel {
     /// The module it was read from.
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    /// The axes of the grid along which programs differ in a value of the TTIR, in the loops, before or after them.
+    pub fn differs(&self, value: ValueId) -> Axes {
+        self.differences.of(value)
     }
 
     /// The kernel's `tt.func`.

@@ -6,6 +6,7 @@
 //! | [`kernel`] | a module | the kernel's innermost loops, as tile operations ([`tile::TileLoop`]) |
 //! | [`contract`](fn@contract) | multiply and add | one multiply-add |
 //! | [`sub_tile`](fn@sub_tile) | a tile loop | the same loop cut along its rows |
+//! | [`gang`](fn@gang) | a tile loop | the same loop for several programs that share a CTA |
 //! | [`lower`](fn@lower) | a tile loop and a machine | a [`twill_graph::LoopGraph`] |
 //!
 //! ```
@@ -25,6 +26,7 @@
 
 mod contract;
 mod error;
+mod gang;
 pub mod kernel;
 mod lower;
 pub mod mlir;
@@ -34,6 +36,7 @@ pub mod tile;
 
 pub use contract::contract;
 pub use error::{Error, Place};
+pub use gang::{Gang, gang};
 pub use kernel::Kernel;
 pub use lower::{Lowered, Options, Stands, lower, lower_parts};
 pub use sub_tile::sub_tile;

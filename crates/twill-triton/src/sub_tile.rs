@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::Error;
-use crate::tile::{Kind, Operand, Origin, Role, Tile, TileId, TileLoop, TileOperation, ValueId};
+use crate::tile::{Kind, Operand, Origin, Role, Split, Tile, TileId, TileLoop, TileOperation, ValueId};
 
 /// The loop cut into `count` sub-tiles; the loop itself if `count` is 1.
 ///
@@ -21,8 +21,8 @@ pub fn sub_tile(tile_loop: &TileLoop, count: u32) -> Result<TileLoop, Error> {
         return Ok(tile_loop.clone());
     }
     let no_rows = |why: String| Error::NoRows { name: tile_loop.name.clone(), why };
-    if tile_loop.sub_tiles > 1 {
-        return Err(no_rows(format!("it is cut into {} sub-tiles already", tile_loop.sub_tiles)));
+    if tile_loop.split != Split::Whole {
+        return Err(no_rows(format!("it is {} already", tile_loop.split)));
     }
     let rows = tile_loop.rows.ok_or_else(|| no_rows("it has no tile of two dimensions".into()))?;
     if count == 0 || rows % u64::from(count) != 0 {
@@ -115,8 +115,8 @@ impl<'l> Cutter<'l> {
         };
         let cut = origins.len() > 1;
         let first = self.tiles.len();
-        for origin in origins {
-            let mut part = Tile { origin, ..tile.clone() };
+        for (index, origin) in (0_u32..).zip(origins) {
+            let mut part = Tile { origin, part: cut.then_some(index), ..tile.clone() };
             // What has no rows was cut along its columns.
             let dimension = part.row_dimension.or(part.shape.len().checked_sub(1));
             if let (true, Some(dimension)) = (cut, dimension) {
@@ -146,7 +146,7 @@ impl<'l> Cutter<'l> {
                 });
             }
         }
-        TileLoop { operations, tiles: self.tiles, sub_tiles: self.count, ..self.whole.clone() }
+        TileLoop { operations, tiles: self.tiles, split: Split::Rows(self.count), ..self.whole.clone() }
     }
 
     /// What a sub-tile of an operation that is shared out reads: its columns, and all of a multiply's left operand.

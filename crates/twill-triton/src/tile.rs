@@ -6,6 +6,7 @@
 
 mod display;
 mod element;
+mod grid;
 mod names;
 mod recipe;
 
@@ -15,6 +16,7 @@ use crate::error::Place;
 use crate::mlir;
 
 pub use element::Element;
+pub use grid::{Axes, Axis, Split};
 pub use recipe::Recipe;
 pub(crate) use recipe::{FUSED, elementwise};
 
@@ -58,6 +60,10 @@ pub struct Tile {
     pub origin: Origin,
     /// The dimension along the rows of the loop's tile, if it has it.
     pub row_dimension: Option<usize>,
+    /// The axes of the grid along which programs differ in it.
+    pub differs: Axes,
+    /// The sub-tile or the program that it belongs to; `None` while the loop is whole, or if all share it.
+    pub part: Option<u32>,
 }
 
 /// Where a tile comes from.
@@ -191,7 +197,8 @@ pub struct TileOperation {
     pub operands: Vec<Operand>,
     /// The tile that it computes.
     pub result: Option<ValueId>,
-    /// The sub-tile that it belongs to; `None` while the loop is whole, or if all sub-tiles share it.
+    /// The sub-tile (or, where programs share a CTA, the program) that it belongs to; `None` while the loop is whole, or if
+    /// all share it.
     pub sub_tile: Option<u32>,
     /// Where it stands.
     pub place: Box<Place>,
@@ -235,7 +242,9 @@ pub struct TileLoop {
     pub(crate) tiles: Vec<Tile>,
     pub(crate) rows: Option<u64>,
     pub(crate) ambiguous: Option<String>,
-    pub(crate) sub_tiles: u32,
+    /// The axes of the grid along which programs differ in whether and how often it runs.
+    pub(crate) trips: Axes,
+    pub(crate) split: Split,
 }
 
 impl TileLoop {
@@ -292,9 +301,14 @@ impl TileLoop {
         self.rows
     }
 
-    /// How many sub-tiles it is cut into; 1 if it is whole.
+    /// How it is split into parts.
+    pub fn split(&self) -> Split {
+        self.split
+    }
+
+    /// How many sub-tiles it is cut into, or how many programs share a CTA; 1 if it is whole.
     pub fn sub_tiles(&self) -> u32 {
-        self.sub_tiles
+        self.split.parts()
     }
 
     /// A name for every operation: its Python variable, with what it does where several operations share the variable,

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{LoopGraph, TieReason};
 use twill_machine::Machine;
-use twill_triton::{Kernel, Options, lower, read};
+use twill_triton::tile::Axis;
+use twill_triton::{Gang, Kernel, Options, lower, read};
 
 fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -59,6 +60,20 @@ fn causal_attention_ties_accumulators_and_all_but_the_mask() {
         let free = |name: &str| !corresponding.iter().flatten().any(|o| o == name);
         assert!(free("1:qk.compare.0") && free("1:qk.select.1"), "the mask is free");
     }
+}
+
+#[test]
+fn programs_that_share_a_cta_are_tied_each_to_itself() {
+    let kernel = read(&text("attention_forward_causal_d64_m64.ttir"), "causal").unwrap();
+    // Along y, as bounds depend on the block of queries.
+    let heads = Options { programs: Some(Gang { count: 3, axis: Axis::Y }), ..Options::default() };
+    let found = ties(&kernel, &[heads.clone(), heads]);
+    let carried = ["acc.dot", "row_sum.fma", "new_max.max"];
+    let pairs = carried.iter().flat_map(|name| (0..3).map(move |p| [format!("0:{name}.{p}"), format!("1:{name}.{p}")]));
+    assert_eq!(found[&TieKey::Carried], pairs.map(Vec::from).collect());
+    let corresponding = &found[&TieKey::Corresponding];
+    assert_eq!(corresponding.len(), 3 * 15, "every operation of the unmasked loop, keys and values too");
+    assert!(corresponding.contains(&vec!["0:k.2".to_owned(), "1:k.2".to_owned()]));
 }
 
 #[test]

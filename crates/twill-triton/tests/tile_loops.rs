@@ -283,7 +283,7 @@ fn a_dot_that_sums_over_the_rows_reads_all_sub_tiles_and_is_shared_out() {
         "loop `k` has no dimension that it can be cut along: it is cut into 2 sub-tiles already; ask for 1 sub-tile"
     );
     let h100 = Machine::load("h100").unwrap();
-    let four = lower(&whole, &h100, &Options { sub_tiles: Some(4), contract: true });
+    let four = lower(&whole, &h100, &Options { sub_tiles: Some(4), ..Options::default() });
     assert_eq!(
         four.unwrap_err().to_string(),
         "loop `k`: 4 sub-tiles of 128 rows leave 32 rows each, but one warp group of machine `h100` works on at least 64; use at most 2 sub-tiles or a larger tile"

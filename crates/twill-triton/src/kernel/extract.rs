@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Place};
 use crate::mlir::{FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
-use crate::tile::{self, Element, Kind, Operand, Origin, Role, TileId, TileLoop, TileOperation, elementwise};
+use crate::tile::{self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, elementwise};
 
+use super::grid::Differences;
 use super::operations::{self, Memory, memory};
 use super::resolve::{Resolved, Resolver, View};
 use super::varies::Facts;
@@ -14,10 +15,11 @@ pub(super) fn tile_loop(
     module: &Module,
     parts: ForLoop<'_>,
     needed: &[bool],
+    differences: &Differences,
     kernel: &str,
 ) -> Result<Option<TileLoop>, Error> {
     let facts = Facts::new(module, &parts);
-    let mut resolver = Resolver::new(module, parts, facts);
+    let mut resolver = Resolver::new(module, parts, facts, differences);
     let mut chosen = Vec::new();
     for id in &module.block(parts.body).operations {
         if is_tile_operation(module, &resolver.facts, needed, *id)? {
@@ -59,7 +61,8 @@ pub(super) fn tile_loop(
         tiles: resolver.tiles,
         rows: None,
         ambiguous: None,
-        sub_tiles: 1,
+        trips: differences.of_trips(module, &parts),
+        split: Split::Whole,
     };
     dimensions::find_rows(&mut tile_loop);
     Ok(Some(tile_loop))

@@ -6,6 +6,7 @@ use crate::error::{Error, Place};
 use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 use crate::tile::{self, Element, Origin, Tile, TileId};
 
+use super::grid::Differences;
 use super::varies::{Facts, is_in_body};
 use super::views::{self, Mapping};
 use super::{constant, names};
@@ -39,14 +40,23 @@ pub(super) struct Resolver<'m> {
     pub module: &'m Module,
     pub parts: ForLoop<'m>,
     pub facts: Facts,
+    differences: &'m Differences,
     pub tiles: Vec<Tile>,
     computed: HashMap<ValueId, tile::ValueId>,
     invariant: HashMap<ValueId, tile::ValueId>,
 }
 
 impl<'m> Resolver<'m> {
-    pub fn new(module: &'m Module, parts: ForLoop<'m>, facts: Facts) -> Self {
-        Resolver { module, parts, facts, tiles: Vec::new(), computed: HashMap::new(), invariant: HashMap::new() }
+    pub fn new(module: &'m Module, parts: ForLoop<'m>, facts: Facts, differences: &'m Differences) -> Self {
+        Resolver {
+            module,
+            parts,
+            facts,
+            differences,
+            tiles: Vec::new(),
+            computed: HashMap::new(),
+            invariant: HashMap::new(),
+        }
     }
 
     /// Adds the tile that an operation of the loop computes.
@@ -64,7 +74,8 @@ impl<'m> Resolver<'m> {
     fn add(&mut self, value: ValueId, origin: Origin, user: OperationId) -> Result<tile::ValueId, Error> {
         let kind = self.module.type_of(value);
         let (shape, element) = (self.shape(kind, user)?, self.element(kind, user)?);
-        self.tiles.push(Tile { shape, element, origin, row_dimension: None });
+        let differs = self.differences.of(value);
+        self.tiles.push(Tile { shape, element, origin, row_dimension: None, differs, part: None });
         Ok(tile::ValueId::new(self.tiles.len() - 1))
     }
 

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use super::{Kind, Operand, Origin, Role, TileLoop, TileOperation, Transfer};
+use super::{Kind, Operand, Origin, Role, Split, TileLoop, TileOperation, Transfer};
 
 impl fmt::Display for TileLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,8 +18,10 @@ impl fmt::Display for TileLoop {
         if let Some(rows) = self.rows {
             write!(f, ", {rows} rows")?;
         }
-        if self.sub_tiles > 1 {
-            write!(f, " in {} sub-tiles", self.sub_tiles)?;
+        match self.split {
+            Split::Whole => {}
+            Split::Rows(count) => write!(f, " in {count} sub-tiles")?,
+            Split::Programs { count, axis } => write!(f, ", {count} programs along {axis}")?,
         }
         match self.source() {
             Some(source) => writeln!(f, " (line {} of {})", source.line, source.file)?,
@@ -69,9 +71,10 @@ impl TileLoop {
         let tiles: Vec<String> = operand
             .tiles
             .iter()
-            .map(|id| match &self.tile(*id).origin {
-                Origin::Operation(producer) => names[producer.index()].clone(),
-                Origin::Invariant { name, .. } => format!("{name}'"),
+            .map(|id| match (&self.tile(*id).origin, self.tile(*id).part) {
+                (Origin::Operation(producer), _) => names[producer.index()].clone(),
+                (Origin::Invariant { name, .. }, None) => format!("{name}'"),
+                (Origin::Invariant { name, .. }, Some(part)) => format!("{name}.{part}'"),
             })
             .collect();
         let mut text = if tiles.len() == 1 { tiles.concat() } else { format!("{{{}}}", tiles.join(", ")) };
