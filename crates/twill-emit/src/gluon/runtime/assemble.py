@@ -187,7 +187,7 @@ class Code:
                 labels[m[1]] = len(text)
             elif here and (m := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*)", line)):
                 text.append(m[1].strip())
-        ends = [i + 1 for i, line in enumerate(text) if re.search(r"\b(BRA|BRX|EXIT|RET)\b", line)]
+        ends = [i + 1 for i, line in enumerate(text) if re.search(r"\b(BRA|BRX|EXIT|RET|BPT)\b", line)]
         starts = sorted({0, *ends, *labels.values()} - {len(text)})
         self.blocks = [text[a:b] for a, b in zip(starts, starts[1:] + [len(text)])]
         block_of = {label: starts.index(i) for label, i in labels.items() if i < len(text)}
@@ -197,7 +197,7 @@ class Code:
             to = [block_of[label] for label in re.findall(r"\.L_\w+", last) if label in block_of] if re.search(r"\bBR[AX]\b", last) else []
             if re.search(r"\bBRX\b", last):
                 self.table = to
-            if not re.match(r"(BRA(\.\w+)* `|BRX|EXIT|RET)", last) and number + 1 < len(self.blocks):
+            if not re.match(r"(BRA(\.\w+)* `|BRX|EXIT|RET|BPT)", last) and number + 1 < len(self.blocks):
                 to = to + [number + 1]
             self.successors.append(to)
         self.all = self.reached()
@@ -306,7 +306,7 @@ def set_registers(lines):
 
 def describe_groups(code, kernel):
     """Warp groups in the order of the partitions of warp_specialize, without those that only fill up warps."""
-    names = kernel.get("groups") or list(kernel.get("registers", {}))
+    names = kernel.get("groups", [])
     groups, loops = [], list(main_loops(code))
     for number, blocks in enumerate(code.groups()):
         lines = [line for block in sorted(blocks) for line in code.blocks[block]]
@@ -318,8 +318,7 @@ def describe_groups(code, kernel):
             # Entry, then what this group keeps, then all that the workers gave back.
             registers = registers[-2:-1]
         groups.append({
-            "partition": number,
-            "name": names[number] if number < len(names) else ("default" if number == 0 else f"worker_{number}"),
+            "name": names[number] if number < len(names) else f"partition_{number}",
             "registers": registers[0] if registers else None,
             "local_loads": sum("LDL" in line for line in lines),
             "local_stores": sum("STL" in line for line in lines),
@@ -329,8 +328,14 @@ def describe_groups(code, kernel):
 
 
 # ------------------------------------------------------------------------------------------------- findings
-# What ptxas gives as the reason of serialised wgmma, and what to do about it.
+SHARED_MEMORY = 232448
+"""Most bytes of a thread block on sm_90 and sm_100."""
+
+# What ptxas says; the numbers of its notes differ between versions, the words do not.
+NOTES = [("serialized", "serialised"), ("setmaxnreg", "registers_refused"), ("warpgroup.wait is injected", "added_wait")]
 REMEDIES = [
+    ("setmaxnreg", "no group has the registers it asked for; a group needs more than it asked for, so give it more or keep fewer values"),
+    ("warpgroup.wait is injected", "a value in flight is used, or a branch joins, before the wait that the kernel has for it"),
     ("insufficient register resources", "smaller tiles, or fewer values alive across the loop, or more registers for the group"),
     ("defining accumulator registers", "an accumulator is written between issue and wait; write it before the issue or after the wait"),
     ("reading accumulator registers", "an accumulator is read between issue and wait; read it after the wait"),
@@ -350,8 +355,11 @@ def judge(report, expectation):
     """Where the machine code is not what the schedule was made for."""
     findings = []
     for note in report["notes"]:
-        if "serialized" in note["message"]:
-            findings.append({"kind": "serialised", "message": f"{note['code']}: {note['message']} ({remedy(note['message'])})"})
+        kind = next((kind for words, kind in NOTES if words in note["message"]), None)
+        if kind:
+            findings.append({"kind": kind, "message": f"{note['code']}: {note['message']} ({remedy(note['message'])})"})
+    if report["shared_memory"] > SHARED_MEMORY:
+        findings.append({"kind": "too_large", "message": f"{report['shared_memory']} bytes of shared memory, the GPU has {SHARED_MEMORY}: it cannot run"})
     stores, loads = report["spill_stores"], report["spill_loads"]
     if stores or loads:
         where = [f"{g['name']} {g['local_stores']} STL, {g['local_loads']} LDL" for g in report["groups"] if g["local_stores"] or g["local_loads"]]
@@ -425,8 +433,10 @@ def main():
         report = assemble(arguments.folder, arguments.bare)
     except KernelError as error:
         sys.exit(f"{error}")
-    except triton.CompilationError as error:
-        sys.exit(f"{Path(arguments.folder) / 'kernel.py'} does not compile:\n{error}")
+    except Exception as error:
+        while error.__cause__ is not None and isinstance(error.__cause__, triton.CompilationError):
+            error = error.__cause__      # the place inside the functions that are called
+        sys.exit(f"{Path(arguments.folder) / 'kernel.py'} does not compile: {type(error).__name__}: {error}")
     if arguments.json:
         print(json.dumps(report, indent=1))
     else:
