@@ -187,6 +187,8 @@ class Code:
                 labels[m[1]] = len(text)
             elif here and (m := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*)", line)):
                 text.append(m[1].strip())
+        if not text:
+            raise KernelError(f"nvdisasm shows no code of {name}")
         ends = [i + 1 for i, line in enumerate(text) if re.search(r"\b(BRA|BRX|EXIT|RET|BPT)\b", line)]
         starts = sorted({0, *ends, *labels.values()} - {len(text)})
         self.blocks = [text[a:b] for a, b in zip(starts, starts[1:] + [len(text)])]
@@ -277,14 +279,15 @@ def main_loops(code):
 def describe(lines):
     """One iteration: the order of what matters, and how many exponentials run while a wgmma is in flight."""
     words = [(token(line), line) for line in lines]
-    waits, flying, overlapped = [], 0, 0
-    for turn in range(2):      # the second one begins with what the first left in flight
+    waits, open_group, flying, overlapped = [], False, 0, 0
+    for _ in range(2):      # the second turn begins with what the first left in flight
         waits, overlapped, since = [], 0, 0
         for word, line in words:
             if word in WGMMA:
-                flying, since = flying + ("gsb0" in line), 0
+                open_group, since = "gsb0" not in line, 0
+                flying += not open_group
             elif word == "EX2":
-                overlapped, since = overlapped + (flying > 0), since + 1
+                overlapped, since = overlapped + (flying > 0 or open_group), since + 1
             elif word == "DEPBAR":
                 pending = int(re.search(r"gsb0, (0x[0-9a-f]+)", line)[1], 16)
                 waits.append({"pending": pending, "exp2_since_issue": since})

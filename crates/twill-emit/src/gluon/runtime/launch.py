@@ -238,8 +238,8 @@ class Kernel:
             major, minor = torch.cuda.get_device_capability(index)
             if 10 * major + minor != target.arch:
                 name = torch.cuda.get_device_name(index)
-                raise RuntimeError(f"{self._kernel['name']} was made for {self._kernel['architecture']}; cuda:{index} is an {name} "
-                                   f"of sm_{10 * major + minor}: compile it for a machine description of that")
+                raise RuntimeError(f"{self._kernel['name']} was made for {self._kernel['architecture']}, but cuda:{index} ({name}) is "
+                                   f"sm_{10 * major + minor}: compile the kernel for a machine like that")
 
             def build(barriers_at):
                 text = assemble.source(self._kernel, self._function, barriers_at)
