@@ -142,6 +142,14 @@ class MachineCode(Folder):
         self.assertEqual(assemble.describe([exp2, wait(0), mma, last])["exp2_overlapped"], 1)
 
 
+class Blackwell(unittest.TestCase):
+    def test_gemm(self):
+        report = assemble.assemble(HERE / "gemm_blackwell")
+        self.assertEqual((report["findings"], report["tensor_memory"], report["barriers"]), ([], 128, 9))
+        self.assertGreater(report["barriers_at"], 0)
+        self.assertEqual([[loop["order"] for loop in group["loops"]] for group in report["groups"]], [[], ["SYNCS UTCHMMA*4 UTCBAR"], ["SYNCS*2 UTMALDG*3"]])
+
+
 class Command(Folder):
     def run_it(self, *arguments):
         return subprocess.run([sys.executable, RUNTIME / "assemble.py", *arguments], capture_output=True, text=True)

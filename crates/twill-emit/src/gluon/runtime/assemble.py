@@ -407,6 +407,7 @@ def assemble(folder, bare=False):
         "barriers": ptx.count("mbarrier.init"),
         "barriers_at": at,
         "setmaxnreg": [int(value) for value in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32\s+(\d+)", ptx)],
+        "warnings": [line for line in log.splitlines() if " warning " in line],
         "notes": [{"code": code, "message": text.strip()} for code, text in re.findall(r"\((C7\d+)\) (.*)", log)],
         "groups": describe_groups(Code(sass, metadata["name"]), kernel),
     }
@@ -420,8 +421,8 @@ def print_report(report):
     for group in report["groups"]:
         print(f"{group['name']}: {group['registers']} registers, {group['local_loads']} LDL, {group['local_stores']} STL")
         for loop in group["loops"]:
-            print(f"  loop of {loop['instructions']} instructions, {loop['exp2_overlapped']} of {loop['exp2']} exponentials under a wgmma")
-            print(f"    {loop['order']}")
+            under = f", {loop['exp2_overlapped']} of {loop['exp2']} exponentials under a wgmma" if loop["exp2"] else ""
+            print(f"  loop of {loop['instructions']} instructions{under}: {loop['order']}")
     for finding in report["findings"]:
         print(f"{finding['kind']}: {finding['message']}")
 
