@@ -167,6 +167,8 @@ class Command(Folder):
         self.assertIn("acc = acc * 0.5", done.stderr)
 
     def test_files_that_disagree(self):
+        (variant(self.folder) / "kernel.json").write_text('{"format": "twill-kernel", "version": 1, "name": "gemm"}')
+        self.assertIn("lacks function, architecture", self.run_it(self.folder).stderr)
         for fields, said in [({"arguments": ["length"]}, "disagree"), ({"version": 2}, "version 1"), ({"function": "gem"}, "gem"),
                              ({"parameters": []}, "no parameter stands for")]:
             done = self.run_it(variant(self.folder, **fields))

@@ -1,4 +1,4 @@
-"""Compiles the kernel of this folder to machine code and says what became of its schedule. Needs Triton, but no GPU and no torch.
+"""Compiles the kernel of this folder to machine code and says what became of its schedule. Needs Triton 3.6, but no GPU and no torch.
 
     python assemble.py [--json] [--bare]
 
@@ -24,6 +24,7 @@ from triton.experimental.gluon._runtime import GluonASTSource
 
 GLUON_BARRIERS = -1
 PROGRAMS = ("programs_x", "programs_y", "programs_z")
+REQUIRED = ("name", "function", "architecture", "num_warps", "parameters", "arguments", "barriers_at", "grid")
 
 
 class KernelError(Exception):
@@ -40,6 +41,9 @@ def read_kernel(folder):
         raise KernelError(f"{folder / 'kernel.json'}: {error}") from None
     if (kernel.get("format"), kernel.get("version")) != ("twill-kernel", 1):
         raise KernelError(f"{folder / 'kernel.json'} is no twill-kernel of version 1: write the folder again with this twill")
+    absent = [field for field in REQUIRED if field not in kernel]
+    if absent:
+        raise KernelError(f"{folder / 'kernel.json'} lacks {', '.join(absent)}")
     # A name of its own for each folder: kernels live side by side in one process.
     name = "twill_kernel_" + re.sub(r"\W", "_", str(folder))
     spec = importlib.util.spec_from_file_location(name, folder / "kernel.py")

@@ -5,7 +5,7 @@
     run = kernel.prepare(q, k, v, o, lse, scale, length, grid=(blocks, heads))
     run()                                                             # the same launch again, with nothing left to check
 
-A tensor stands for each descriptor. Arguments are checked against what the kernel was compiled for; errors name the parameter.
+Needs Triton 3.6 and torch. A tensor stands for each descriptor. Arguments are checked against what the kernel was compiled for; errors name the parameter.
 """
 
 import importlib.util
@@ -165,7 +165,7 @@ class Kernel:
         if element.startswith(("fp", "bf")):
             try:
                 return float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, RuntimeError):
                 self._fail(TypeError, parameter, f"must be a number, not {type(value).__name__}")
         try:
             number = operator.index(value)
