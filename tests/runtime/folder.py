@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RUNTIME = HERE.parents[1] / "crates/twill-emit/src/gluon/runtime"
-WAIT = "        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc, ))\n"
+WAIT = "        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\n"
 
 
 def runtime(name):

@@ -10,10 +10,18 @@ from folder import HERE, RUNTIME, WAIT, runtime, variant
 
 assemble = runtime("assemble")
 
-WIDE = [("BLOCK_N = gl.constexpr(128)", "BLOCK_N = gl.constexpr(256)"), ("STAGES = gl.constexpr(4)", "STAGES = gl.constexpr(2)"),
-        ("[2, BLOCK_M, BLOCK_N]", "[1, BLOCK_M, BLOCK_N]"), ("c_buf.index(which)", "c_buf.index(0)"), ("64x128", "64x256"),
-        ("    stage = 0\n    phase = 0\n", "    stage = 0\n    phase = 0\n    total = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, layout)\n"),
-        ("out.store(acc", "out.store((acc + total)")]
+WIDE = [
+    ("BLOCK_N = gl.constexpr(128)", "BLOCK_N = gl.constexpr(256)"),
+    ("STAGES = gl.constexpr(4)", "STAGES = gl.constexpr(2)"),
+    ("[2, BLOCK_M, BLOCK_N]", "[1, BLOCK_M, BLOCK_N]"),
+    ("c_buf.index(which)", "c_buf.index(0)"),
+    ("64x128", "64x256"),
+    (
+        "    stage = 0\n    phase = 0\n",
+        "    stage = 0\n    phase = 0\n    total = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, layout)\n",
+    ),
+    ("out.store(acc", "out.store((acc + total)"),
+]
 """Two accumulators of 128 registers each."""
 
 
@@ -46,7 +54,10 @@ class Barriers(Folder):
         self.assertEqual(self.offset(first), first)
 
     def test_scattered_barriers_are_left_to_gluon(self):
-        unused = ("for i in gl.static_range(STAGES):\n        mbarrier.init(bars.index(i), count=1)", "for i in gl.static_range(2):\n        mbarrier.init(bars.index(2 * i), count=1)")
+        unused = (
+            "for i in gl.static_range(STAGES):\n        mbarrier.init(bars.index(i), count=1)",
+            "for i in gl.static_range(2):\n        mbarrier.init(bars.index(2 * i), count=1)",
+        )
         self.assertEqual(self.offset(-1, unused), -1)
 
     def place(self, real, hint=-1):
@@ -56,7 +67,9 @@ class Barriers(Folder):
         def build(at):
             tried.append(at)
             offset = real(at)
-            text = "" if offset < 0 else f"mov.b32 %r1, global_smem;\nmbarrier.init.shared::cta.b64 [%r1+{offset}], 1;\n"
+            text = (
+                "" if offset < 0 else f"mov.b32 %r1, global_smem;\nmbarrier.init.shared::cta.b64 [%r1+{offset}], 1;\n"
+            )
             return f"built with {at}", text
 
         return assemble.place_barriers(build, hint), tried
@@ -106,8 +119,10 @@ class MachineCode(Folder):
         self.assertEqual(report["groups"][2]["local_stores"], 0)
 
     def test_serialised_wgmma_is_found(self):
-        both = ("        total = warpgroup_mma(a_buf.index(2 * stage + which), b_buf.index(stage), total, is_async=True)\n"
-                "        acc, total = warpgroup_mma_wait(num_outstanding=0, deps=(acc, total))\n")
+        both = (
+            "        total = warpgroup_mma(a_buf.index(2 * stage + which), b_buf.index(stage), total, is_async=True)\n"
+            "        acc, total = warpgroup_mma_wait(num_outstanding=0, deps=(acc, total))\n"
+        )
         report = self.report(*WIDE, (WAIT, both), **wide(self.kernel))
         self.assertIn("serialised", self.kinds(report))
         self.assertTrue(report["notes"][0]["code"].startswith("C75"))
@@ -121,10 +136,14 @@ class MachineCode(Folder):
 
     def test_exponentials_under_a_wgmma_are_counted(self):
         # Of the last product, so that nothing but the order in the text says on which side of the wait they stand.
-        softmax = [("    acc = gl.zeros(", "    last = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, layout)\n    acc = gl.zeros("),
-                   ("is_async=True)\n        acc = ", "is_async=True)\n        last = gl.exp2(last)\n        acc = "),
-                   ("out.store(acc", "out.store((acc + last)")]
-        report = self.report(*softmax, sass_expectation={"group_1": {"exp2_overlapped": 40}, "group_2": {"exp2_overlapped": 80}})
+        softmax = [
+            ("    acc = gl.zeros(", "    last = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, layout)\n    acc = gl.zeros("),
+            ("is_async=True)\n        acc = ", "is_async=True)\n        last = gl.exp2(last)\n        acc = "),
+            ("out.store(acc", "out.store((acc + last)"),
+        ]
+        report = self.report(
+            *softmax, sass_expectation={"group_1": {"exp2_overlapped": 40}, "group_2": {"exp2_overlapped": 80}}
+        )
         (loop,) = report["groups"][0]["loops"]
         self.assertEqual(loop["exp2"], 64)
         self.assertGreaterEqual(loop["exp2_overlapped"], 40)
@@ -132,12 +151,18 @@ class MachineCode(Folder):
         self.assertEqual((finding["kind"], finding["message"][:8]), ("hoisted_wait", "group_2:"))
 
     def test_steady_state_of_a_loop(self):
-        mma, last, exp2 = "HGMMA.64x128x16.F32 R24, gdesc[UR4], R24 ;", "HGMMA.64x128x16.F32 R24, gdesc[UR4], R24, gsb0 ;", "MUFU.EX2 R1, R2 ;"
+        mma, last, exp2 = (
+            "HGMMA.64x128x16.F32 R24, gdesc[UR4], R24 ;",
+            "HGMMA.64x128x16.F32 R24, gdesc[UR4], R24, gsb0 ;",
+            "MUFU.EX2 R1, R2 ;",
+        )
         wait = "WARPGROUP.DEPBAR.LE gsb0, 0x{} ;".format
         described = assemble.describe([exp2, mma, exp2, last, mma, last, wait(1), exp2, exp2, wait(0), exp2])
         self.assertEqual(described["order"], "EX2 HGMMA EX2 HGMMA*3 DEPBAR EX2*2 DEPBAR EX2")
         self.assertEqual((described["exp2"], described["exp2_overlapped"]), (5, 3))
-        self.assertEqual(described["waits"], [{"pending": 1, "exp2_since_issue": 0}, {"pending": 0, "exp2_since_issue": 2}])
+        self.assertEqual(
+            described["waits"], [{"pending": 1, "exp2_since_issue": 0}, {"pending": 0, "exp2_since_issue": 2}]
+        )
         # In flight across the back edge.
         self.assertEqual(assemble.describe([exp2, wait(0), mma, last])["exp2_overlapped"], 1)
 
@@ -147,7 +172,10 @@ class Blackwell(unittest.TestCase):
         report = assemble.assemble(HERE / "gemm_blackwell")
         self.assertEqual((report["findings"], report["tensor_memory"], report["barriers"]), ([], 128, 9))
         self.assertGreater(report["barriers_at"], 0)
-        self.assertEqual([[loop["order"] for loop in group["loops"]] for group in report["groups"]], [[], ["SYNCS UTCHMMA*4 UTCBAR"], ["SYNCS*2 UTMALDG*3"]])
+        self.assertEqual(
+            [[loop["order"] for loop in group["loops"]] for group in report["groups"]],
+            [[], ["SYNCS UTCHMMA*4 UTCBAR"], ["SYNCS*2 UTMALDG*3"]],
+        )
 
 
 class Command(Folder):
@@ -169,10 +197,16 @@ class Command(Folder):
     def test_files_that_disagree(self):
         (variant(self.folder) / "kernel.json").write_text('{"format": "twill-kernel", "version": 1, "name": "gemm"}')
         self.assertIn("lacks function, architecture", self.run_it(self.folder).stderr)
-        for fields, said in [({"arguments": ["length"]}, "disagree"), ({"version": 2}, "version 1"), ({"function": "gem"}, "gem"),
-                             ({"parameters": []}, "no parameter stands for")]:
+        for fields, said in [
+            ({"arguments": ["length"]}, "disagree"),
+            ({"version": 2}, "version 1"),
+            ({"function": "gem"}, "gem"),
+            ({"parameters": []}, "no parameter stands for"),
+        ]:
             done = self.run_it(variant(self.folder, **fields))
-            self.assertEqual((done.returncode, said in done.stderr, "Traceback" in done.stderr), (1, True, False), done.stderr)
+            self.assertEqual(
+                (done.returncode, said in done.stderr, "Traceback" in done.stderr), (1, True, False), done.stderr
+            )
 
 
 if __name__ == "__main__":

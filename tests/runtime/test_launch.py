@@ -1,4 +1,4 @@
-"""Tests of launch.py without a GPU: a torch of a few lines, and a compiled kernel that only records what it is launched with."""
+"""Tests of launch.py without a GPU: a torch of a few lines, and a compiled kernel that only records its launches."""
 
 import sys
 import tempfile
@@ -75,7 +75,11 @@ class Launches(unittest.TestCase):
         patch = mock.patch.dict(sys.modules, torch=self.torch)
         patch.start()
         self.addCleanup(patch.stop)
-        self.a, self.b, self.c = Tensor([512, 256], address=1 << 20), Tensor([256, 384], address=2 << 20), Tensor([512, 384], address=3 << 20)
+        self.a, self.b, self.c = (
+            Tensor([512, 256], address=1 << 20),
+            Tensor([256, 384], address=2 << 20),
+            Tensor([512, 384], address=3 << 20),
+        )
 
     def kernel(self, **fields):
         """The GEMM, whose launches go to self.launched as grid, arguments and device."""
@@ -114,7 +118,10 @@ class Calls(Launches):
         ((grid, (a, b, c, *rest), _),) = self.launched
         self.assertEqual((grid, rest), ((12, 1, 1), [256, 4, 3, 1, 4096]))
         for descriptor, tensor, block in (a, self.a, [64, 64]), (b, self.b, [64, 128]), (c, self.c, [64, 128]):
-            self.assertEqual((descriptor.base.data_ptr(), tuple(descriptor.shape), tuple(descriptor.strides)), (tensor.address, tensor.shape, tensor.strides))
+            self.assertEqual(
+                (descriptor.base.data_ptr(), tuple(descriptor.shape), tuple(descriptor.strides)),
+                (tensor.address, tensor.shape, tensor.strides),
+            )
             self.assertEqual((descriptor.block_shape, descriptor.layout.swizzle_byte_width), (block, 128))
 
     def test_the_same_call_is_prepared_once(self):
@@ -142,7 +149,12 @@ class Calls(Launches):
         self.assertIs(self.launched[0][1][0], self.launched[1][1][0])
 
     def test_grids(self):
-        for grid, programs in [(5, (5, 1, 1)), ((5,), (5, 1, 1)), ([4, 3, 2], (4, 3, 2)), (lambda meta: (meta["length"] // meta["BLOCK_K"],), (4, 1, 1))]:
+        for grid, programs in [
+            (5, (5, 1, 1)),
+            ((5,), (5, 1, 1)),
+            ([4, 3, 2], (4, 3, 2)),
+            (lambda meta: (meta["length"] // meta["BLOCK_K"],), (4, 1, 1)),
+        ]:
             self.kernel()(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][1][4:7], programs)
         shared = {"grid": {"kind": "one_per_program", "programs_per_cta": [2, 1, 1], "ctas_per_sm": 1}}
@@ -177,7 +189,9 @@ class Calls(Launches):
 class Errors(Launches):
     def test_numbers_of_arguments(self):
         self.refused(TypeError, r"missing: length", self.a, self.b, self.c)
-        self.refused(TypeError, r"takes 4 arguments \(a_desc, b_desc, c_desc, length\), but 5", self.a, self.b, self.c, 256, 1)
+        self.refused(
+            TypeError, r"takes 4 arguments \(a_desc, b_desc, c_desc, length\), but 5", self.a, self.b, self.c, 256, 1
+        )
         self.refused(TypeError, "length was given twice", length=256)
         self.refused(TypeError, "no parameter scale", scale=1)
 
@@ -187,11 +201,23 @@ class Errors(Launches):
             ("b_desc: must be of torch.float16, not torch.float32", TypeError, Tensor([256, 384], "float32")),
             ("b_desc: must have 2 dimensions, not 1", ValueError, Tensor([384], strides=[1])),
             ("b_desc: must not be empty", ValueError, Tensor([0, 384])),
-            ("b_desc: must be contiguous in its last dimension, but the stride there is 256", ValueError, Tensor([256, 384], strides=[1, 256])),
+            (
+                "b_desc: must be contiguous in its last dimension, but the stride there is 256",
+                ValueError,
+                Tensor([256, 384], strides=[1, 256]),
+            ),
             ("b_desc: must begin at a multiple of 16 bytes", ValueError, Tensor([256, 384], address=8)),
-            ("b_desc: strides must be multiples of 16 bytes, but one is 388 elements", ValueError, Tensor([256, 384], strides=[388, 1])),
+            (
+                "b_desc: strides must be multiples of 16 bytes, but one is 388 elements",
+                ValueError,
+                Tensor([256, 384], strides=[388, 1]),
+            ),
             ("b_desc: must be on a GPU, not on cpu", ValueError, Tensor([256, 384], device=Device("cpu", None))),
-            ("b_desc: is on cuda:1, an argument before it on cuda:0", ValueError, Tensor([256, 384], device=Device("cuda", 1))),
+            (
+                "b_desc: is on cuda:1, an argument before it on cuda:0",
+                ValueError,
+                Tensor([256, 384], device=Device("cuda", 1)),
+            ),
         ]:
             with self.subTest(said):
                 self.refused(kind, said, self.a, tensor, self.c, 256)
@@ -232,7 +258,11 @@ class Errors(Launches):
 
 class Compiling(unittest.TestCase):
     def test_launcher_and_report_agree(self):
-        with tempfile.TemporaryDirectory() as cache, mock.patch.dict(sys.modules, torch=Torch()), mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache):
+        with (
+            tempfile.TemporaryDirectory() as cache,
+            mock.patch.dict(sys.modules, torch=Torch()),
+            mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache),
+        ):
             kernel, other = launch.load(HERE / "gemm"), launch.load(HERE / "gemm", inline_barriers=False)
             compiled, bare = kernel._load(0), other._load(0)
             report = launch.assemble.assemble(HERE / "gemm")
@@ -243,7 +273,10 @@ class Compiling(unittest.TestCase):
 
     def test_kernels_side_by_side(self):
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-            first, second = launch.load(variant(one)), launch.load(variant(two, ("STAGES = gl.constexpr(4)", "STAGES = gl.constexpr(3)"), name="other"))
+            first, second = (
+                launch.load(variant(one)),
+                launch.load(variant(two, ("STAGES = gl.constexpr(4)", "STAGES = gl.constexpr(3)"), name="other")),
+            )
             self.assertNotEqual(first._function.fn.__module__, second._function.fn.__module__)
             self.assertEqual(second.info["name"], "other")
 

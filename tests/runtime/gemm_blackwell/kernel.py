@@ -1,9 +1,17 @@
-"""A warp-specialised GEMM for Blackwell: a TMA producer, a warp that issues tcgen05.mma, a group that stores; one array of barriers."""
+"""A warp-specialised GEMM for Blackwell: a TMA producer, a warp that multiplies, a group that stores; one array of barriers."""
 
 from triton.experimental import gluon
 import triton.experimental.gluon.language as gl
 from triton.experimental.gluon.language.nvidia.blackwell import (
-    TensorMemoryLayout, allocate_tensor_memory, fence_async_shared, get_tmem_reg_layout, mbarrier, tcgen05_commit, tcgen05_mma, tma)
+    TensorMemoryLayout,
+    allocate_tensor_memory,
+    fence_async_shared,
+    get_tmem_reg_layout,
+    mbarrier,
+    tcgen05_commit,
+    tcgen05_mma,
+    tma,
+)
 
 STAGES = gl.constexpr(4)
 BLOCK_M = gl.constexpr(128)
@@ -48,7 +56,9 @@ def store(c_desc, c_buf, acc, bars, row, column, layout: gl.constexpr, BARRIERS_
 
 
 @gluon.jit
-def gemm(a_desc_128x64, b_desc_64x128, c_desc_128x128, length, programs_x, programs_y, programs_z, BARRIERS_AT: gl.constexpr):
+def gemm(
+    a_desc_128x64, b_desc_64x128, c_desc_128x128, length, programs_x, programs_y, programs_z, BARRIERS_AT: gl.constexpr
+):
     a_buf = gl.allocate_shared_memory(gl.float16, [STAGES, BLOCK_M, BLOCK_K], a_desc_128x64.layout)
     b_buf = gl.allocate_shared_memory(gl.float16, [STAGES, BLOCK_K, BLOCK_N], b_desc_64x128.layout)
     c_buf = gl.allocate_shared_memory(gl.float16, [BLOCK_M, BLOCK_N], c_desc_128x128.layout)
@@ -60,8 +70,12 @@ def gemm(a_desc_128x64, b_desc_64x128, c_desc_128x128, length, programs_x, progr
         mbarrier.init(bars.index(i), count=1)
     row = gl.program_id(0) % programs_x * BLOCK_M
     column = gl.program_id(0) // programs_x * BLOCK_N
-    gl.warp_specialize([
-        (store, (c_desc_128x128, c_buf, acc, bars, row, column, layout, BARRIERS_AT)),
-        (multiply, (a_buf, b_buf, acc, bars, length, BARRIERS_AT)),
-        (load, (a_desc_128x64, b_desc_64x128, a_buf, b_buf, bars, row, column, length, BARRIERS_AT)),
-    ], [1, 1], [40, 40])
+    gl.warp_specialize(
+        [
+            (store, (c_desc_128x128, c_buf, acc, bars, row, column, layout, BARRIERS_AT)),
+            (multiply, (a_buf, b_buf, acc, bars, length, BARRIERS_AT)),
+            (load, (a_desc_128x64, b_desc_64x128, a_buf, b_buf, bars, row, column, length, BARRIERS_AT)),
+        ],
+        [1, 1],
+        [40, 40],
+    )

@@ -1,8 +1,11 @@
-"""Compiles the kernel of this folder to machine code and says what became of its schedule. Needs Triton 3.6, but no GPU and no torch.
+"""Compiles the kernel of this folder to machine code and says what became of its schedule.
+
+Needs Triton 3.6, but no GPU and no torch.
 
     python assemble.py [--json] [--bare]
 
-`--json` prints the report as JSON, `--bare` leaves the barriers to Gluon. Exit status 0 if it compiled, whatever was found; 1 if not.
+`--json` prints the report as JSON, `--bare` leaves the barriers to Gluon. Exit status 0 if it
+compiled, whatever was found; 1 if not.
 """
 
 import argparse
@@ -40,7 +43,9 @@ def read_kernel(folder):
     except (OSError, ValueError) as error:
         raise KernelError(f"{folder / 'kernel.json'}: {error}") from None
     if (kernel.get("format"), kernel.get("version")) != ("twill-kernel", 1):
-        raise KernelError(f"{folder / 'kernel.json'} is no twill-kernel of version 1: write the folder again with this twill")
+        raise KernelError(
+            f"{folder / 'kernel.json'} is no twill-kernel of version 1: write the folder again with this twill"
+        )
     absent = [field for field in REQUIRED if field not in kernel]
     if absent:
         raise KernelError(f"{folder / 'kernel.json'} lacks {', '.join(absent)}")
@@ -57,7 +62,9 @@ def read_kernel(folder):
         raise KernelError(f"{folder / 'kernel.py'}: {type(error).__name__}: {error}") from error
     expected = kernel["arguments"] + ["BARRIERS_AT"]
     if list(function.arg_names) != expected:
-        raise KernelError(f"kernel.py and kernel.json disagree: the function takes {function.arg_names}, the arguments are {expected}")
+        raise KernelError(
+            f"kernel.py and kernel.json disagree: the function takes {function.arg_names}, the arguments are {expected}"
+        )
     return kernel, function
 
 
@@ -103,7 +110,7 @@ def source(kernel, function, barriers_at):
 
 # ------------------------------------------------------------------------------------------------- barriers
 def barriers_in(ptx):
-    """Offset in shared memory of the array of all mbarriers, from the code that initialises them; -1 if they do not form one."""
+    """Offset in shared memory of the array of all mbarriers, from where they are initialised; -1 if they form none."""
     base, found = {"global_smem": 0}, []
     for line in ptx.splitlines():
         if m := re.search(r"mov\.[bu]32\s+(%r\d+), global_smem;", line):
@@ -122,10 +129,10 @@ def barriers_in(ptx):
 
 
 def place_barriers(build, hint=GLUON_BARRIERS):
-    """A compiled kernel, and the BARRIERS_AT it was compiled with. `build` compiles with one and returns the result with its PTX.
+    """A compiled kernel, and the BARRIERS_AT it was compiled with; `build` compiles with one: the result and its PTX.
 
-    Gluon does not tell where it puts a barrier, so the offset is read from the code and compiled in. Code that does not have its
-    barriers where it looks for them would wait for ever: only an offset that its own code confirms is used, else Gluon's barriers.
+    Gluon does not tell where it puts a barrier, so the offset is read from the code and compiled in. Code that looks for
+    its barriers elsewhere would wait for ever: only an offset that its own code confirms is used, else Gluon's barriers.
     """
     bare, at = None, hint
     for _ in range(3):
@@ -154,7 +161,9 @@ def to_ptx(kernel, function, barriers_at):
     ir.load_dialects(context)
     backend.load_dialects(context)
     backend.add_stages(stages, options, text.language)
-    module = text.make_ir(target(kernel), options, backend.get_codegen_implementation(options), backend.get_module_map(), context)
+    module = text.make_ir(
+        target(kernel), options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
     for name in ("ttgir", "llir", "ptx"):
         module = stages[name](module, metadata)
     return module, metadata
@@ -199,14 +208,19 @@ class Code:
         block_of = {label: starts.index(i) for label, i in labels.items() if i < len(text)}
         self.successors, self.table = [], []
         for number, block in enumerate(self.blocks):
-            last = block[-1] if block else ""
-            to = [block_of[label] for label in re.findall(r"\.L_\w+", last) if label in block_of] if re.search(r"\bBR[AX]\b", last) else []
+            last, to = block[-1], []
+            if re.search(r"\bBR[AX]\b", last):
+                to = [block_of[label] for label in re.findall(r"\.L_\w+", last) if label in block_of]
             if re.search(r"\bBRX\b", last):
-                self.table = to
+                self.table = list(to)
             if not re.match(r"(BRA(\.\w+)* `|BRX|EXIT|RET|BPT)", last) and number + 1 < len(self.blocks):
-                to = to + [number + 1]
+                to.append(number + 1)
             self.successors.append(to)
         self.all = self.reached()
+
+    def lines(self, blocks):
+        """Instructions of blocks, in the order of the text."""
+        return [line for block in sorted(blocks) for line in self.blocks[block]]
 
     def reached(self, without=None):
         """Blocks that control reaches from the start without passing one of them."""
@@ -238,12 +252,14 @@ class Code:
         return bodies
 
     def groups(self):
-        """Blocks of each partition of warp_specialize: the workers are the targets of a jump table, the first is what is left."""
+        """Blocks of each partition of warp_specialize: workers are targets of a jump table, the first is what is left."""
         workers = [self.dominated(block) for block in self.table]
         return [set(range(len(self.blocks))) - set().union(*workers)] + workers
 
 
-TOKENS = re.compile(r"\b(HGMMA|QGMMA|IGMMA|UTC\w*MMA|UTCBAR|LDTM|STTM|WARPGROUP\.DEPBAR|MUFU\.EX2|SYNCS|UTMALDG|UTMASTG|BAR)\b")
+TOKENS = re.compile(
+    r"\b(HGMMA|QGMMA|IGMMA|UTC\w*MMA|UTCBAR|LDTM|STTM|WARPGROUP\.DEPBAR|MUFU\.EX2|SYNCS|UTMALDG|UTMASTG|BAR)\b"
+)
 WORDS = {"WARPGROUP.DEPBAR": "DEPBAR", "MUFU.EX2": "EX2"}
 WORK = {"HGMMA", "QGMMA", "IGMMA", "EX2", "UTMALDG", "LDTM", "STTM"}
 WGMMA = {"HGMMA", "QGMMA", "IGMMA"}
@@ -264,27 +280,27 @@ def run_length(words):
     return " ".join(word if count == 1 else f"{word}*{count}" for word, count in runs)
 
 
-def works(code, body):
-    return any((word := token(line)) in WORK or (word or "").endswith("MMA") for block in body for line in code.blocks[block])
+def works(lines):
+    return any(word in WORK or word.endswith("MMA") for line in lines if (word := token(line)))
 
 
 def main_loops(code):
-    """Innermost loops that load, multiply or exponentiate. Loops that only spin on a barrier are part of what stands around them."""
+    """Innermost loops that load, multiply or exponentiate; those that only spin on a barrier belong to what is around."""
     loops = code.loops()
-    working = {header: body for header, body in loops.items() if works(code, body)}
+    working = {header: body for header, body in loops.items() if works(code.lines(body))}
     innermost = {h: body for h, body in working.items() if not any(other < body for other in working.values())}
     for header, body in sorted(innermost.items()):
         spins = set().union(*(other for other in loops.values() if other < body))
         # From the header on, also where the text of the loop begins before it.
-        order = sorted(body - spins, key=lambda block: (block < header, block))
-        yield header, [line for block in order for line in code.blocks[block]]
+        order = body - spins
+        yield header, code.lines(b for b in order if b >= header) + code.lines(b for b in order if b < header)
 
 
 def describe(lines):
     """One iteration: the order of what matters, and how many exponentials run while a wgmma is in flight."""
     words = [(token(line), line) for line in lines]
     waits, open_group, flying, overlapped = [], False, 0, 0
-    for _ in range(2):      # the second turn begins with what the first left in flight
+    for _ in range(2):  # the second turn begins with what the first left in flight
         waits, overlapped, since = [], 0, 0
         for word, line in words:
             if word in WGMMA:
@@ -316,21 +332,23 @@ def describe_groups(code, kernel):
     names = kernel.get("groups", [])
     groups, loops = [], list(main_loops(code))
     for number, blocks in enumerate(code.groups()):
-        lines = [line for block in sorted(blocks) for line in code.blocks[block]]
-        own = [(header, describe(body)) for header, body in loops if header in blocks]
-        if number > 0 and (number >= len(names) if names else not any(token(line) not in (None, "BAR") for line in lines)):
+        lines = code.lines(blocks)
+        used = number < len(names) if names else number == 0 or any(token(line) not in (None, "BAR") for line in lines)
+        if not used:
             continue
         registers = set_registers(lines)
         if number == 0:
             # Entry, then what this group keeps, then all that the workers gave back.
             registers = registers[-2:-1]
-        groups.append({
-            "name": names[number] if number < len(names) else f"partition_{number}",
-            "registers": registers[0] if registers else None,
-            "local_loads": sum("LDL" in line for line in lines),
-            "local_stores": sum("STL" in line for line in lines),
-            "loops": [loop for _, loop in own],
-        })
+        groups.append(
+            {
+                "name": names[number] if number < len(names) else f"partition_{number}",
+                "registers": registers[0] if registers else None,
+                "local_loads": sum("LDL" in line for line in lines),
+                "local_stores": sum("STL" in line for line in lines),
+                "loops": [describe(body) for header, body in loops if header in blocks],
+            }
+        )
     return groups
 
 
@@ -338,53 +356,54 @@ def describe_groups(code, kernel):
 SHARED_MEMORY = 232448
 """Most bytes of a thread block on sm_90 and sm_100."""
 
-# What ptxas says; the numbers of its notes differ between versions, the words do not.
-NOTES = [("serialized", "serialised"), ("setmaxnreg", "registers_refused"), ("warpgroup.wait is injected", "added_wait")]
-REMEDIES = [
-    ("setmaxnreg", "no group has the registers it asked for; a group needs more than it asked for, so give it more or keep fewer values"),
-    ("warpgroup.wait is injected", "a value in flight is used, or a branch joins, before the wait that the kernel has for it"),
-    ("insufficient register resources", "smaller tiles, or fewer values alive across the loop, or more registers for the group"),
-    ("defining accumulator registers", "an accumulator is written between issue and wait; write it before the issue or after the wait"),
-    ("reading accumulator registers", "an accumulator is read between issue and wait; read it after the wait"),
-    ("defining input registers", "an operand in registers is overwritten before the wait that frees it; name it in that wait's deps"),
-    ("crossing function boundary", "something in the loop is called instead of inlined"),
-    ("Extern calls", "something in the loop is an external call, such as an assertion or a print"),
-    ("divergent path", "issue or wait stands in a branch that ptxas does not know to be uniform"),
-    ("ill formed pipeline stage", "issue, commit and wait do not pair up on every path, for instance around a branch or a trap"),
-]
-
-
-def remedy(message):
-    return next((text for reason, text in REMEDIES if reason in message), "every wgmma now waits for the one before")
+# What ptxas remarks, and what to do about it. The numbers of its notes differ between versions, the words do not.
+NOTES = {"serialized": "serialised", "setmaxnreg": "registers_refused", "warpgroup.wait is injected": "added_wait"}
+REMEDIES = {
+    "setmaxnreg": "a group needs more registers than it asks for: give it more, or keep fewer values",
+    "warpgroup.wait is injected": "a value in flight is used, or a branch joins, before the wait that is there for it",
+    "insufficient register resources": "smaller tiles, fewer values alive in the loop, or more registers for the group",
+    "defining accumulator registers": "an accumulator is written between issue and wait: write it before or after",
+    "reading accumulator registers": "an accumulator is read between issue and wait: read it after the wait",
+    "defining input registers": "an operand in registers is overwritten before its wait: name it in the deps of that",
+    "crossing function boundary": "something in the loop is called instead of inlined",
+    "Extern calls": "something in the loop is an external call, such as an assertion or a print",
+    "divergent path": "issue or wait stands in a branch that ptxas does not know to be uniform",
+    "ill formed pipeline stage": "issue, commit and wait do not pair up on every path, for instance around a branch",
+}
 
 
 def judge(report, expectation):
     """Where the machine code is not what the schedule was made for."""
     findings = []
+
+    def found(kind, message):
+        findings.append({"kind": kind, "message": message})
+
     for note in report["notes"]:
-        kind = next((kind for words, kind in NOTES if words in note["message"]), None)
+        kind = next((kind for words, kind in NOTES.items() if words in note["message"]), None)
         if kind:
-            findings.append({"kind": kind, "message": f"{note['code']}: {note['message']} ({remedy(note['message'])})"})
+            remedy = next((f": {text}" for words, text in REMEDIES.items() if words in note["message"]), "")
+            found(kind, f"{note['code']}: {note['message']}{remedy}")
     if report["shared_memory"] > SHARED_MEMORY:
-        findings.append({"kind": "too_large", "message": f"{report['shared_memory']} bytes of shared memory, the GPU has {SHARED_MEMORY}: it cannot run"})
-    stores, loads = report["spill_stores"], report["spill_loads"]
-    if stores or loads:
-        where = [f"{g['name']} {g['local_stores']} STL, {g['local_loads']} LDL" for g in report["groups"] if g["local_stores"] or g["local_loads"]]
-        findings.append({"kind": "spilled", "message": f"{stores} bytes of spill stores, {loads} bytes of spill loads: {'; '.join(where)}"})
+        found("too_large", f"{report['shared_memory']} bytes of shared memory, where a GPU has {SHARED_MEMORY}")
+    if report["spill_stores"] or report["spill_loads"]:
+        where = (
+            f"{group['name']} {group['local_stores']} STL, {group['local_loads']} LDL" for group in report["groups"]
+        )
+        spilled = f"{report['spill_stores']} bytes of spill stores, {report['spill_loads']} bytes of spill loads"
+        found("spilled", f"{spilled}: {'; '.join(where)}")
     if report["barriers_at"] < 0 and report["barriers"]:
-        findings.append({"kind": "slow_barriers", "message": "barriers are Gluon's own: 2 to 3 % slower than addressed by the kernel itself"})
+        found("slow_barriers", "barriers are Gluon's own: 2 to 3 % slower than those that the kernel addresses itself")
     for group in report["groups"]:
         wanted = expectation.get(group["name"], {}).get("exp2_overlapped", 0)
         got = max((loop["exp2_overlapped"] for loop in group["loops"]), default=0)
         if got < 0.9 * wanted:
-            findings.append({
-                "kind": "hoisted_wait",
-                "message": f"{group['name']}: {got} exponentials of an iteration run under a wgmma, scheduled were {wanted}: "
-                "ptxas moved a wait in front of them",
-            })
+            under = f"{got} exponentials of an iteration run under a wgmma where {wanted} were scheduled"
+            found("hoisted_wait", f"{group['name']}: {under}: ptxas moved a wait in front of them")
     return findings
 
 
+# ------------------------------------------------------------------------------------------------- the report
 def assemble(folder, bare=False):
     """Compiles the kernel of a folder and reports on it."""
     kernel, function = read_kernel(folder)
@@ -393,18 +412,24 @@ def assemble(folder, bare=False):
         ptx, metadata = to_ptx(kernel, function, barriers_at)
         return (ptx, metadata), ptx
 
-    (ptx, metadata), at = (build(GLUON_BARRIERS)[0], GLUON_BARRIERS) if bare else place_barriers(build, kernel["barriers_at"])
+    if bare:
+        (ptx, metadata), at = build(GLUON_BARRIERS)[0], GLUON_BARRIERS
+    else:
+        (ptx, metadata), at = place_barriers(build, kernel["barriers_at"])
     sass, log = to_cubin(ptx, kernel["architecture"])
-    number = lambda pattern: int(m[1]) if (m := re.search(pattern, log)) else 0
+
+    def total(words):
+        return sum(int(count) for count in re.findall(rf"(\d+) {words}", log))
+
     report = {
         "format": "twill-assembly",
         "version": 1,
         "name": kernel["name"],
         "architecture": kernel["architecture"],
-        "registers": number(r"Used (\d+) registers"),
-        "stack": number(r"(\d+) bytes stack frame"),
-        "spill_stores": number(r"(\d+) bytes spill stores"),
-        "spill_loads": number(r"(\d+) bytes spill loads"),
+        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "stack": total("bytes stack frame"),
+        "spill_stores": total("bytes spill stores"),
+        "spill_loads": total("bytes spill loads"),
         "shared_memory": metadata["shared"],
         "tensor_memory": metadata.get("tmem_size") or 0,
         "warps": metadata.get("num_warps", kernel["num_warps"]),
@@ -420,10 +445,12 @@ def assemble(folder, bare=False):
 
 
 def print_report(report):
-    print(f"{report['name']} for {report['architecture']}: {report['warps']} warps, {report['registers']} registers at entry, "
-          f"{report['shared_memory']} bytes of shared memory, barriers at {report['barriers_at']}")
+    size = f"{report['warps']} warps, {report['registers']} registers at entry"
+    memory = f"{report['shared_memory']} bytes of shared memory, barriers at {report['barriers_at']}"
+    print(f"{report['name']} for {report['architecture']}: {size}, {memory}")
     for group in report["groups"]:
-        print(f"{group['name']}: {group['registers']} registers, {group['local_loads']} LDL, {group['local_stores']} STL")
+        spills = f"{group['local_loads']} LDL, {group['local_stores']} STL"
+        print(f"{group['name']}: {group['registers']} registers, {spills}")
         for loop in group["loops"]:
             under = f", {loop['exp2_overlapped']} of {loop['exp2']} exponentials under a wgmma" if loop["exp2"] else ""
             print(f"  loop of {loop['instructions']} instructions{under}: {loop['order']}")
@@ -443,7 +470,7 @@ def main():
         sys.exit(f"{error}")
     except Exception as error:
         while error.__cause__ is not None and isinstance(error.__cause__, triton.CompilationError):
-            error = error.__cause__      # the place inside the functions that are called
+            error = error.__cause__  # the place inside the functions that are called
         sys.exit(f"{Path(arguments.folder) / 'kernel.py'} does not compile: {type(error).__name__}: {error}")
     if arguments.json:
         print(json.dumps(report, indent=1))

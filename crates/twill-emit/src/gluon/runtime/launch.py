@@ -1,11 +1,12 @@
 """Runs the kernel of this folder on tensors of torch, in the place of the Triton kernel that it was made from.
 
     kernel = load()
-    kernel(q, k, v, o, lse, scale, length, grid=(blocks, heads))      # arguments and grid of the Triton kernel, without constexprs
+    kernel(q, k, v, o, lse, scale, length, grid=(blocks, heads))
     run = kernel.prepare(q, k, v, o, lse, scale, length, grid=(blocks, heads))
-    run()                                                             # the same launch again, with nothing left to check
+    run()      # the same launch, with nothing left to check
 
-Needs Triton 3.6 and torch. A tensor stands for each descriptor. Arguments are checked against what the kernel was compiled for; errors name the parameter.
+Arguments and grid are those of the Triton kernel, without constexprs; a tensor stands for each descriptor. They are checked
+against what the kernel was compiled for, and errors name the parameter. Needs Triton 3.6 and torch.
 """
 
 import importlib.util
@@ -22,15 +23,28 @@ assemble = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(assemble)
 
 TORCH = {
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2",
-    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "fp8e4nv": "float8_e4m3fn",
+    "fp8e5": "float8_e5m2",
+    "i1": "bool",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
 }
 REMEMBERED = 256
 """Launches that a kernel remembers, so that the same tensors are not checked again."""
 
 
 def load(folder=None, inline_barriers=True):
-    """The kernel of a folder, by default of this file's. `inline_barriers=False` leaves the barriers to Gluon: slower."""
+    """The kernel of a folder, by default this file's. `inline_barriers=False` leaves the barriers to Gluon: slower."""
     return Kernel(HERE if folder is None else folder, inline_barriers)
 
 
@@ -38,7 +52,12 @@ class Address:
     """What a descriptor needs of a tensor. It does not keep the memory, so that a remembered launch does not either."""
 
     def __init__(self, tensor):
-        self.address, self.dtype, self.shape, self.strides = tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
+        self.address, self.dtype, self.shape, self.strides = (
+            tensor.data_ptr(),
+            tensor.dtype,
+            tensor.shape,
+            tensor.stride(),
+        )
 
     def data_ptr(self):
         return self.address
@@ -55,8 +74,12 @@ class Kernel:
         self._inline_barriers = inline_barriers
         self._parameters = self._kernel["parameters"]
         self._layouts = {
-            block["argument"]: assemble.descriptor_layout(self._kernel, block["argument"], parameter["element"], block["shape"])
-            for parameter in self._parameters if parameter["kind"] == "descriptor" for block in parameter["blocks"]
+            block["argument"]: assemble.descriptor_layout(
+                self._kernel, block["argument"], parameter["element"], block["shape"]
+            )
+            for parameter in self._parameters
+            if parameter["kind"] == "descriptor"
+            for block in parameter["blocks"]
         }
         self._compiled, self._launches, self._barriers_at = {}, {}, None
 
@@ -81,7 +104,7 @@ class Kernel:
 
     @property
     def info(self):
-        """What the kernel is; `registers` (at entry), `spills` and `barriers_at` are None until it was compiled for a device."""
+        """What the kernel is; `registers` (at entry), `spills` and `barriers_at` are None until it was first used."""
         schedule, compiled = self._kernel.get("schedule", {}), next(iter(self._compiled.values()), None)
         return {
             "name": self._kernel["name"],
@@ -112,7 +135,9 @@ class Kernel:
             elif key not in self._kernel.get("constants", {}):
                 raise TypeError(f"{name} has no parameter {key}; it has {', '.join(names)}")
             elif value != self._kernel["constants"][key]:
-                raise ValueError(f"{name} was compiled for {key} = {self._kernel['constants'][key]}, not {value}: compile it again for that")
+                raise ValueError(
+                    f"{name} was compiled for {key} = {self._kernel['constants'][key]}, not {value}: compile it again"
+                )
         missing = [key for key in names if key not in values]
         if missing:
             raise TypeError(f"{name} takes {len(names)} arguments; missing: {', '.join(missing)}")
@@ -127,7 +152,9 @@ class Kernel:
         except TypeError:
             raise TypeError(f"{self._kernel['name']}: grid must be one to three whole numbers, not {grid!r}") from None
         if not 1 <= len(sizes) <= 3 or min(sizes) < 0:
-            raise ValueError(f"{self._kernel['name']}: grid must be one to three whole numbers that are not negative, not {grid!r}")
+            raise ValueError(
+                f"{self._kernel['name']}: grid must be one to three whole numbers that are not negative, not {grid!r}"
+            )
         return sizes + (1,) * (3 - len(sizes))
 
     def _tensor(self, parameter, value, device):
@@ -147,13 +174,21 @@ class Kernel:
             self._fail(ValueError, parameter, "must begin at a multiple of 16 bytes: the kernel was compiled for that")
 
     def _descriptor(self, parameter, value):
-        rank, shape, strides = len(parameter["blocks"][0]["shape"]) if parameter["blocks"] else len(value.shape), value.shape, value.stride()
+        rank, shape, strides = (
+            len(parameter["blocks"][0]["shape"]) if parameter["blocks"] else len(value.shape),
+            value.shape,
+            value.stride(),
+        )
         if len(shape) != rank:
             self._fail(ValueError, parameter, f"must have {rank} dimensions, not {len(shape)} (shape {tuple(shape)})")
         if min(shape, default=1) < 1:
             self._fail(ValueError, parameter, f"must not be empty (shape {tuple(shape)})")
         if strides[-1] != 1:
-            self._fail(ValueError, parameter, f"must be contiguous in its last dimension, but the stride there is {strides[-1]}")
+            self._fail(
+                ValueError,
+                parameter,
+                f"must be contiguous in its last dimension, but the stride there is {strides[-1]}",
+            )
         if value.data_ptr() % 16:
             self._fail(ValueError, parameter, "must begin at a multiple of 16 bytes")
         uneven = [stride for stride in strides[:-1] if stride * value.element_size() % 16]
@@ -176,7 +211,9 @@ class Kernel:
         if not least <= number <= most:
             self._fail(ValueError, parameter, f"{number} does not fit {element}")
         if parameter.get("divisible_by_16") and number % 16:
-            self._fail(ValueError, parameter, f"must be a multiple of 16, but is {number}: the kernel was compiled for that")
+            self._fail(
+                ValueError, parameter, f"must be a multiple of 16, but is {number}: the kernel was compiled for that"
+            )
         return number
 
     # --------------------------------------------------------------------------------------------- launching
@@ -199,7 +236,9 @@ class Kernel:
                 continue
             for block in parameter["blocks"]:
                 argument = block["argument"]
-                given[argument] = TensorDescriptor.from_tensor(Address(value), list(block["shape"]), self._layouts[argument])
+                given[argument] = TensorDescriptor.from_tensor(
+                    Address(value), list(block["shape"]), self._layouts[argument]
+                )
         index = device.index
         with torch.cuda.device(index):
             ctas = self._ctas(programs, index)
@@ -226,7 +265,9 @@ class Kernel:
         if grid["kind"] == "persistent":
             ctas = min(ctas, torch.cuda.get_device_properties(index).multi_processor_count * grid["ctas_per_sm"])
         if ctas >= 1 << 31:
-            raise ValueError(f"{self._kernel['name']}: grid {programs} takes {ctas} thread blocks, more than a launch can have")
+            raise ValueError(
+                f"{self._kernel['name']}: grid {programs} takes {ctas} thread blocks, more than a launch can have"
+            )
         return ctas
 
     def _load(self, index):
@@ -238,8 +279,10 @@ class Kernel:
             major, minor = torch.cuda.get_device_capability(index)
             if 10 * major + minor != target.arch:
                 name = torch.cuda.get_device_name(index)
-                raise RuntimeError(f"{self._kernel['name']} was made for {self._kernel['architecture']}, but cuda:{index} ({name}) is "
-                                   f"sm_{10 * major + minor}: compile the kernel for a machine like that")
+                raise RuntimeError(
+                    f"{self._kernel['name']} was made for {self._kernel['architecture']}, but cuda:{index} ({name}) is "
+                    f"sm_{10 * major + minor}: compile the kernel for a machine like that"
+                )
 
             def build(barriers_at):
                 text = assemble.source(self._kernel, self._function, barriers_at)
