@@ -1,0 +1,482 @@
+"""Compiles the kernel of this folder to machine code and says what became of its schedule.
+
+Needs Triton 3.6, but no GPU and no torch.
+
+    python assemble.py [--json] [--bare]
+
+`--json` prints the report as JSON, `--bare` leaves the barriers to Gluon. Exit status 0 if it
+compiled, whatever was found; 1 if not.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import get_ptxas
+from triton.compiler.compiler import make_backend
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
+
+GLUON_BARRIERS = -1
+PROGRAMS = ("programs_x", "programs_y", "programs_z")
+REQUIRED = ("name", "function", "architecture", "num_warps", "parameters", "arguments", "barriers_at", "grid")
+
+
+class KernelError(Exception):
+    """The kernel of the folder cannot be used; the message says why."""
+
+
+# ------------------------------------------------------------------------------------------------- the kernel of a folder
+def read_kernel(folder):
+    """kernel.json and the Gluon function of kernel.py, checked against each other."""
+    folder = Path(folder).resolve()
+    try:
+        kernel = json.loads((folder / "kernel.json").read_text())
+    except (OSError, ValueError) as error:
+        raise KernelError(f"{folder / 'kernel.json'}: {error}") from None
+    if (kernel.get("format"), kernel.get("version")) != ("twill-kernel", 1):
+        raise KernelError(
+            f"{folder / 'kernel.json'} is no twill-kernel of version 1: write the folder again with this twill"
+        )
+    absent = [field for field in REQUIRED if field not in kernel]
+    if absent:
+        raise KernelError(f"{folder / 'kernel.json'} lacks {', '.join(absent)}")
+    # A name of its own for each folder: kernels live side by side in one process.
+    name = "twill_kernel_" + re.sub(r"\W", "_", str(folder))
+    spec = importlib.util.spec_from_file_location(name, folder / "kernel.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        function = getattr(module, kernel["function"])
+    except Exception as error:
+        del sys.modules[name]
+        raise KernelError(f"{folder / 'kernel.py'}: {type(error).__name__}: {error}") from error
+    expected = kernel["arguments"] + ["BARRIERS_AT"]
+    if list(function.arg_names) != expected:
+        raise KernelError(
+            f"kernel.py and kernel.json disagree: the function takes {function.arg_names}, the arguments are {expected}"
+        )
+    return kernel, function
+
+
+def target(kernel):
+    """What to compile for; compute capability 9.0 is 90."""
+    return GPUTarget("cuda", int(re.search(r"\d+", kernel["architecture"])[0]), 32)
+
+
+def descriptor_layout(kernel, argument, element, shape):
+    """Layout in shared memory of the tiles of a descriptor argument."""
+    given = kernel.get("descriptor_layouts", {}).get(argument)
+    if given is None:
+        return gl.NVMMASharedLayout.get_default_for(list(shape), gl.dtype(element))
+    return gl.NVMMASharedLayout(**given)
+
+
+def argument_types(kernel):
+    """Triton's type of each run-time argument, and which are divisible by 16."""
+    types, divisible = {name: "i32" for name in PROGRAMS}, set()
+    for parameter in kernel["parameters"]:
+        name, element = parameter["name"], parameter["element"]
+        if parameter["kind"] == "descriptor":
+            for block in parameter["blocks"]:
+                layout = descriptor_layout(kernel, block["argument"], element, block["shape"])
+                types[block["argument"]] = f"tensordesc<{element}{list(block['shape'])},{layout!r}>"
+        else:
+            types[name] = f"*{element}" if parameter["kind"] == "pointer" else element
+            if parameter.get("divisible_by_16"):
+                divisible.add(name)
+    return types, divisible
+
+
+def source(kernel, function, barriers_at):
+    """What Triton compiles, with the barriers at this offset of shared memory."""
+    types, divisible = argument_types(kernel)
+    missing = [name for name in kernel["arguments"] if name not in types]
+    if missing:
+        raise KernelError(f"kernel.json: no parameter stands for the arguments {missing}")
+    signature = {**{name: types[name] for name in kernel["arguments"]}, "BARRIERS_AT": "constexpr"}
+    attributes = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(kernel["arguments"]) if name in divisible}
+    return GluonASTSource(function, signature, {"BARRIERS_AT": barriers_at}, attributes)
+
+
+# ------------------------------------------------------------------------------------------------- barriers
+def barriers_in(ptx):
+    """Offset in shared memory of the array of all mbarriers, from where they are initialised; -1 if they form none."""
+    base, found = {"global_smem": 0}, []
+    for line in ptx.splitlines():
+        if m := re.search(r"mov\.[bu]32\s+(%r\d+), global_smem;", line):
+            base[m[1]] = 0
+        elif m := re.search(r"add\.s32\s+(%r\d+), (%r\d+), (-?\d+);", line):
+            if m[2] in base:
+                base[m[1]] = base[m[2]] + int(m[3])
+        elif "mbarrier.init" in line:
+            m = re.search(r"\[(%r\d+|global_smem)(?:\+(\d+))?\]", line)
+            if not m or m[1] not in base:
+                return GLUON_BARRIERS
+            found.append(base[m[1]] + int(m[2] or 0))
+    if not found or sorted(found) != [found[0] + 8 * i for i in range(len(found))]:
+        return GLUON_BARRIERS
+    return found[0]
+
+
+def place_barriers(build, hint=GLUON_BARRIERS):
+    """A compiled kernel, and the BARRIERS_AT it was compiled with; `build` compiles with one: the result and its PTX.
+
+    Gluon does not tell where it puts a barrier, so the offset is read from the code and compiled in. Code that looks for
+    its barriers elsewhere would wait for ever: only an offset that its own code confirms is used, else Gluon's barriers.
+    """
+    bare, at = None, hint
+    for _ in range(3):
+        if at < 0:
+            bare = build(GLUON_BARRIERS)
+            at = barriers_in(bare[1])
+            if at < 0:
+                return bare[0], GLUON_BARRIERS
+        built, ptx = build(at)
+        found = barriers_in(ptx)
+        if found == at:
+            return built, at
+        at = found
+    return (bare or build(GLUON_BARRIERS))[0], GLUON_BARRIERS
+
+
+# ------------------------------------------------------------------------------------------------- compiling
+def to_ptx(kernel, function, barriers_at):
+    """PTX and Triton's metadata: the stages of `triton.compile` up to there, without its cache."""
+    from triton._C.libtriton import ir
+
+    text = source(kernel, function, barriers_at)
+    backend = make_backend(target(kernel))
+    options = backend.parse_options({"num_warps": kernel["num_warps"], **text.parse_options()})
+    context, stages, metadata = ir.context(), {}, {}
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    backend.add_stages(stages, options, text.language)
+    module = text.make_ir(
+        target(kernel), options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
+    for name in ("ttgir", "llir", "ptx"):
+        module = stages[name](module, metadata)
+    return module, metadata
+
+
+def to_cubin(ptx, architecture):
+    """Machine code as text, and what ptxas said; with the flags that Triton gives it."""
+    ptxas = get_ptxas(int(re.search(r"\d+", architecture)[0])).path
+    with tempfile.TemporaryDirectory() as folder:
+        text, cubin = os.path.join(folder, "kernel.ptx"), os.path.join(folder, "kernel.cubin")
+        Path(text).write_text(ptx)
+        command = [ptxas, "-lineinfo", "-v", f"--gpu-name={architecture}", text, "-o", cubin]
+        assembled = subprocess.run(command, capture_output=True, text=True)
+        log = assembled.stdout + assembled.stderr
+        if assembled.returncode != 0:
+            raise KernelError(f"ptxas refused the kernel ({assembled.returncode}):\n{log}")
+        nvdisasm = triton.knobs.nvidia.nvdisasm.path
+        sass = subprocess.run([nvdisasm, "-c", cubin], capture_output=True, text=True)
+        if sass.returncode != 0:
+            raise KernelError(f"nvdisasm failed ({sass.returncode}):\n{sass.stderr}")
+    return sass.stdout, log
+
+
+# ------------------------------------------------------------------------------------------------- machine code
+class Code:
+    """Instructions of the kernel and its flow of control, in basic blocks numbered in the order of the text."""
+
+    def __init__(self, sass, name):
+        text, labels, here = [], {}, False
+        for line in sass.splitlines():
+            if m := re.match(r"\s*\.section\s+(\S+?),", line):
+                here = m[1] == f".text.{name}"
+            elif here and (m := re.match(r"(\.L_\w+):", line)):
+                labels[m[1]] = len(text)
+            elif here and (m := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*)", line)):
+                text.append(m[1].strip())
+        if not text:
+            raise KernelError(f"nvdisasm shows no code of {name}")
+        ends = [i + 1 for i, line in enumerate(text) if re.search(r"\b(BRA|BRX|EXIT|RET|BPT)\b", line)]
+        starts = sorted({0, *ends, *labels.values()} - {len(text)})
+        self.blocks = [text[a:b] for a, b in zip(starts, starts[1:] + [len(text)])]
+        block_of = {label: starts.index(i) for label, i in labels.items() if i < len(text)}
+        self.successors, self.table = [], []
+        for number, block in enumerate(self.blocks):
+            last, to = block[-1], []
+            if re.search(r"\bBR[AX]\b", last):
+                to = [block_of[label] for label in re.findall(r"\.L_\w+", last) if label in block_of]
+            if re.search(r"\bBRX\b", last):
+                self.table = list(to)
+            if not re.match(r"(BRA(\.\w+)* `|BRX|EXIT|RET|BPT)", last) and number + 1 < len(self.blocks):
+                to.append(number + 1)
+            self.successors.append(to)
+        self.all = self.reached()
+
+    def lines(self, blocks):
+        """Instructions of blocks, in the order of the text."""
+        return [line for block in sorted(blocks) for line in self.blocks[block]]
+
+    def reached(self, without=None):
+        """Blocks that control reaches from the start without passing one of them."""
+        seen, todo = set(), [0] if without != 0 else []
+        while todo:
+            block = todo.pop()
+            if block not in seen and block != without:
+                seen.add(block)
+                todo += self.successors[block]
+        return seen
+
+    def dominated(self, block):
+        return self.all - self.reached(without=block)
+
+    def loops(self):
+        """Natural loops: header and blocks."""
+        bodies = {}
+        for header in {to for block in self.all for to in self.successors[block]}:
+            inside = self.dominated(header)
+            tails = [block for block in inside if header in self.successors[block]]
+            if tails:
+                body, todo = {header}, tails
+                while todo:
+                    block = todo.pop()
+                    if block not in body:
+                        body.add(block)
+                        todo += [other for other in inside if block in self.successors[other]]
+                bodies[header] = body
+        return bodies
+
+    def groups(self):
+        """Blocks of each partition of warp_specialize: workers are targets of a jump table, the first is what is left."""
+        workers = [self.dominated(block) for block in self.table]
+        return [set(range(len(self.blocks))) - set().union(*workers)] + workers
+
+
+TOKENS = re.compile(
+    r"\b(HGMMA|QGMMA|IGMMA|UTC\w*MMA|UTCBAR|LDTM|STTM|WARPGROUP\.DEPBAR|MUFU\.EX2|SYNCS|UTMALDG|UTMASTG|BAR)\b"
+)
+WORDS = {"WARPGROUP.DEPBAR": "DEPBAR", "MUFU.EX2": "EX2"}
+WORK = {"HGMMA", "QGMMA", "IGMMA", "EX2", "UTMALDG", "LDTM", "STTM"}
+WGMMA = {"HGMMA", "QGMMA", "IGMMA"}
+
+
+def token(instruction):
+    m = TOKENS.search(instruction.split(";")[0])
+    return WORDS.get(m[1], m[1]) if m else None
+
+
+def run_length(words):
+    runs = []
+    for word in words:
+        if runs and runs[-1][0] == word:
+            runs[-1][1] += 1
+        else:
+            runs.append([word, 1])
+    return " ".join(word if count == 1 else f"{word}*{count}" for word, count in runs)
+
+
+def works(lines):
+    return any(word in WORK or word.endswith("MMA") for line in lines if (word := token(line)))
+
+
+def main_loops(code):
+    """Innermost loops that load, multiply or exponentiate; those that only spin on a barrier belong to what is around."""
+    loops = code.loops()
+    working = {header: body for header, body in loops.items() if works(code.lines(body))}
+    innermost = {h: body for h, body in working.items() if not any(other < body for other in working.values())}
+    for header, body in sorted(innermost.items()):
+        spins = set().union(*(other for other in loops.values() if other < body))
+        # From the header on, also where the text of the loop begins before it.
+        order = body - spins
+        yield header, code.lines(b for b in order if b >= header) + code.lines(b for b in order if b < header)
+
+
+def describe(lines):
+    """One iteration: the order of what matters, and how many exponentials run while a wgmma is in flight."""
+    words = [(token(line), line) for line in lines]
+    waits, open_group, flying, overlapped = [], False, 0, 0
+    for _ in range(2):  # the second turn begins with what the first left in flight
+        waits, overlapped, since = [], 0, 0
+        for word, line in words:
+            if word in WGMMA:
+                open_group, since = "gsb0" not in line, 0
+                flying += not open_group
+            elif word == "EX2":
+                overlapped, since = overlapped + (flying > 0 or open_group), since + 1
+            elif word == "DEPBAR":
+                pending = int(re.search(r"gsb0, (0x[0-9a-f]+)", line)[1], 16)
+                waits.append({"pending": pending, "exp2_since_issue": since})
+                flying = min(flying, pending)
+    known = [word for word, _ in words if word]
+    return {
+        "order": run_length(known),
+        "instructions": len(lines),
+        "mma": sum(word in WGMMA or word.endswith("MMA") for word in known),
+        "exp2": known.count("EX2"),
+        "exp2_overlapped": overlapped,
+        "waits": waits,
+    }
+
+
+def set_registers(lines):
+    return [int(m[1], 16) for line in lines if (m := re.search(r"USETMAXREG.*?(0x[0-9a-f]+)", line))]
+
+
+def describe_groups(code, kernel):
+    """Warp groups in the order of the partitions of warp_specialize, without those that only fill up warps."""
+    names = kernel.get("groups", [])
+    groups, loops = [], list(main_loops(code))
+    for number, blocks in enumerate(code.groups()):
+        lines = code.lines(blocks)
+        used = number < len(names) if names else number == 0 or any(token(line) not in (None, "BAR") for line in lines)
+        if not used:
+            continue
+        registers = set_registers(lines)
+        if number == 0:
+            # Entry, then what this group keeps, then all that the workers gave back.
+            registers = registers[-2:-1]
+        groups.append(
+            {
+                "name": names[number] if number < len(names) else f"partition_{number}",
+                "registers": registers[0] if registers else None,
+                "local_loads": sum("LDL" in line for line in lines),
+                "local_stores": sum("STL" in line for line in lines),
+                "loops": [describe(body) for header, body in loops if header in blocks],
+            }
+        )
+    return groups
+
+
+# ------------------------------------------------------------------------------------------------- findings
+SHARED_MEMORY = 232448
+"""Most bytes of a thread block on sm_90 and sm_100."""
+
+# What ptxas remarks, and what to do about it. The numbers of its notes differ between versions, the words do not.
+NOTES = {"serialized": "serialised", "setmaxnreg": "registers_refused", "warpgroup.wait is injected": "added_wait"}
+REMEDIES = {
+    "setmaxnreg": "a group needs more registers than it asks for: give it more, or keep fewer values",
+    "warpgroup.wait is injected": "a value in flight is used, or a branch joins, before the wait that is there for it",
+    "insufficient register resources": "smaller tiles, fewer values alive in the loop, or more registers for the group",
+    "defining accumulator registers": "an accumulator is written between issue and wait: write it before or after",
+    "reading accumulator registers": "an accumulator is read between issue and wait: read it after the wait",
+    "defining input registers": "an operand in registers is overwritten before its wait: name it in the deps of that",
+    "crossing function boundary": "something in the loop is called instead of inlined",
+    "Extern calls": "something in the loop is an external call, such as an assertion or a print",
+    "divergent path": "issue or wait stands in a branch that ptxas does not know to be uniform",
+    "ill formed pipeline stage": "issue, commit and wait do not pair up on every path, for instance around a branch",
+}
+
+
+def judge(report, expectation):
+    """Where the machine code is not what the schedule was made for."""
+    findings = []
+
+    def found(kind, message):
+        findings.append({"kind": kind, "message": message})
+
+    for note in report["notes"]:
+        kind = next((kind for words, kind in NOTES.items() if words in note["message"]), None)
+        if kind:
+            remedy = next((f": {text}" for words, text in REMEDIES.items() if words in note["message"]), "")
+            found(kind, f"{note['code']}: {note['message']}{remedy}")
+    if report["shared_memory"] > SHARED_MEMORY:
+        found("too_large", f"{report['shared_memory']} bytes of shared memory, where a GPU has {SHARED_MEMORY}")
+    if report["spill_stores"] or report["spill_loads"]:
+        where = (
+            f"{group['name']} {group['local_stores']} STL, {group['local_loads']} LDL" for group in report["groups"]
+        )
+        spilled = f"{report['spill_stores']} bytes of spill stores, {report['spill_loads']} bytes of spill loads"
+        found("spilled", f"{spilled}: {'; '.join(where)}")
+    if report["barriers_at"] < 0 and report["barriers"]:
+        found("slow_barriers", "barriers are Gluon's own: 2 to 3 % slower than those that the kernel addresses itself")
+    for group in report["groups"]:
+        wanted = expectation.get(group["name"], {}).get("exp2_overlapped", 0)
+        got = max((loop["exp2_overlapped"] for loop in group["loops"]), default=0)
+        if got < 0.9 * wanted:
+            under = f"{got} exponentials of an iteration run under a wgmma where {wanted} were scheduled"
+            found("hoisted_wait", f"{group['name']}: {under}: ptxas moved a wait in front of them")
+    return findings
+
+
+# ------------------------------------------------------------------------------------------------- the report
+def assemble(folder, bare=False):
+    """Compiles the kernel of a folder and reports on it."""
+    kernel, function = read_kernel(folder)
+
+    def build(barriers_at):
+        ptx, metadata = to_ptx(kernel, function, barriers_at)
+        return (ptx, metadata), ptx
+
+    if bare:
+        (ptx, metadata), at = build(GLUON_BARRIERS)[0], GLUON_BARRIERS
+    else:
+        (ptx, metadata), at = place_barriers(build, kernel["barriers_at"])
+    sass, log = to_cubin(ptx, kernel["architecture"])
+
+    def total(words):
+        return sum(int(count) for count in re.findall(rf"(\d+) {words}", log))
+
+    report = {
+        "format": "twill-assembly",
+        "version": 1,
+        "name": kernel["name"],
+        "architecture": kernel["architecture"],
+        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "stack": total("bytes stack frame"),
+        "spill_stores": total("bytes spill stores"),
+        "spill_loads": total("bytes spill loads"),
+        "shared_memory": metadata["shared"],
+        "tensor_memory": metadata.get("tmem_size") or 0,
+        "warps": metadata.get("num_warps", kernel["num_warps"]),
+        "barriers": ptx.count("mbarrier.init"),
+        "barriers_at": at,
+        "setmaxnreg": [int(value) for value in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32\s+(\d+)", ptx)],
+        "warnings": [line for line in log.splitlines() if " warning " in line],
+        "notes": [{"code": code, "message": text.strip()} for code, text in re.findall(r"\((C7\d+)\) (.*)", log)],
+        "groups": describe_groups(Code(sass, metadata["name"]), kernel),
+    }
+    report["findings"] = judge(report, kernel.get("sass_expectation", {}))
+    return report
+
+
+def print_report(report):
+    size = f"{report['warps']} warps, {report['registers']} registers at entry"
+    memory = f"{report['shared_memory']} bytes of shared memory, barriers at {report['barriers_at']}"
+    print(f"{report['name']} for {report['architecture']}: {size}, {memory}")
+    for group in report["groups"]:
+        spills = f"{group['local_loads']} LDL, {group['local_stores']} STL"
+        print(f"{group['name']}: {group['registers']} registers, {spills}")
+        for loop in group["loops"]:
+            under = f", {loop['exp2_overlapped']} of {loop['exp2']} exponentials under a wgmma" if loop["exp2"] else ""
+            print(f"  loop of {loop['instructions']} instructions{under}: {loop['order']}")
+    for finding in report["findings"]:
+        print(f"{finding['kind']}: {finding['message']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compiles the kernel of this folder and reports on its machine code.")
+    parser.add_argument("folder", nargs="?", default=Path(__file__).parent, help="another folder")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--bare", action="store_true", help="leave the barriers to Gluon")
+    arguments = parser.parse_args()
+    try:
+        report = assemble(arguments.folder, arguments.bare)
+    except KernelError as error:
+        sys.exit(f"{error}")
+    except Exception as error:
+        while error.__cause__ is not None and isinstance(error.__cause__, triton.CompilationError):
+            error = error.__cause__  # the place inside the functions that are called
+        sys.exit(f"{Path(arguments.folder) / 'kernel.py'} does not compile: {type(error).__name__}: {error}")
+    if arguments.json:
+        print(json.dumps(report, indent=1))
+    else:
+        print_report(report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""Tests of launch.py without a GPU: a torch of a few lines, and a compiled kernel that only records its launches."""
+
+import sys
+import tempfile
+import types
+import unittest
+from contextlib import contextmanager
+from unittest import mock
+
+from folder import HERE, runtime, variant
+
+launch = runtime("launch")
+
+
+class Device:
+    def __init__(self, kind="cuda", index=0):
+        self.type, self.index = kind, index
+
+    def __eq__(self, other):
+        return (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class Dtype(str):
+    is_floating_point = True
+
+
+class Tensor:
+    """What launch.py uses of a tensor."""
+
+    def __init__(self, shape, dtype="float16", strides=None, address=1 << 20, device=Device()):
+        self.shape, self.dtype, self.device, self.address = tuple(shape), Dtype("torch." + dtype), device, address
+        self.strides = tuple(strides) if strides else (*shape[1:], 1)
+
+    def data_ptr(self):
+        return self.address
+
+    def stride(self):
+        return self.strides
+
+    def element_size(self):
+        return {"torch.float16": 2, "torch.float32": 4}[self.dtype]
+
+
+class Torch(types.ModuleType):
+    """cuda:0 is an H100 with 132 multiprocessors, cuda:1 something newer."""
+
+    def __init__(self):
+        super().__init__("torch")
+        self.current = 0
+        self.device = Device
+        self.cuda = types.SimpleNamespace(
+            current_device=lambda: self.current,
+            get_device_capability=lambda index: [(9, 0), (10, 0)][index],
+            get_device_name=lambda index: ["H100", "B200"][index],
+            get_device_properties=lambda index: types.SimpleNamespace(multi_processor_count=132),
+            device=self.on,
+        )
+
+    @contextmanager
+    def on(self, index):
+        before, self.current = self.current, index
+        yield
+        self.current = before
+
+
+class Launches(unittest.TestCase):
+    def setUp(self):
+        self.torch = Torch()
+        patch = mock.patch.dict(sys.modules, torch=self.torch)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.a, self.b, self.c = (
+            Tensor([512, 256], address=1 << 20),
+            Tensor([256, 384], address=2 << 20),
+            Tensor([512, 384], address=3 << 20),
+        )
+
+    def kernel(self, **fields):
+        """The GEMM, whose launches go to self.launched as grid, arguments and device."""
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.launched, self.loaded = [], 0
+        kernel = launch.load(variant(scratch.name, **fields))
+
+        class Compiled:
+            n_regs, n_spills = 168, 0
+
+            def __getitem__(compiled, grid):
+                return lambda *arguments: self.launched.append((grid, arguments, self.torch.current))
+
+        def place(build, hint):
+            self.loaded += 1
+            return Compiled(), 4096
+
+        patch = mock.patch.object(launch.assemble, "place_barriers", place)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return kernel
+
+    def refused(self, kind, said, *arguments, grid=(4, 3), fields=None, **named):
+        kernel = self.kernel(**(fields or {}))
+        with self.assertRaisesRegex(kind, said):
+            kernel(*(arguments or (self.a, self.b, self.c, 256)), grid=grid, **named)
+        with self.assertRaisesRegex(kind, said):
+            kernel.prepare(*(arguments or (self.a, self.b, self.c, 256)), grid=grid, **named)
+        self.assertEqual(self.launched, [])
+
+
+class Calls(Launches):
+    def test_arguments_arrive_in_the_order_of_the_function(self):
+        self.kernel()(self.a, self.b, length=256, c_desc=self.c, grid=(4, 3))
+        ((grid, (a, b, c, *rest), _),) = self.launched
+        self.assertEqual((grid, rest), ((12, 1, 1), [256, 4, 3, 1, 4096]))
+        for descriptor, tensor, block in (a, self.a, [64, 64]), (b, self.b, [64, 128]), (c, self.c, [64, 128]):
+            self.assertEqual(
+                (descriptor.base.data_ptr(), tuple(descriptor.shape), tuple(descriptor.strides)),
+                (tensor.address, tensor.shape, tensor.strides),
+            )
+            self.assertEqual((descriptor.block_shape, descriptor.layout.swizzle_byte_width), (block, 128))
+
+    def test_the_same_call_is_prepared_once(self):
+        kernel = self.kernel()
+        for _ in range(3):
+            kernel(self.a, self.b, self.c, 256, grid=(4, 3))
+        first = self.launched[0][1][0]
+        self.assertTrue(all(arguments[0] is first for _, arguments, _ in self.launched))
+        kernel(Tensor([512, 256], address=1 << 19), self.b, self.c, 256, grid=(4, 3))
+        kernel(Tensor([256, 256], address=1 << 20), self.b, self.c, 256, grid=(4, 3))
+        kernel(self.a, self.b, self.c, 128, grid=(4, 3))
+        kernel(self.a, self.b, self.c, 256, grid=(4, 2))
+        self.assertEqual([arguments[0].base.data_ptr() for _, arguments, _ in self.launched[3:5]], [1 << 19, 1 << 20])
+        self.assertEqual([arguments[0].shape for _, arguments, _ in self.launched[4:6]], [(256, 256), (512, 256)])
+        self.assertEqual([arguments[3] for _, arguments, _ in self.launched[5:]], [128, 256])
+        self.assertEqual(self.launched[6][0], (8, 1, 1))
+        self.assertEqual(self.loaded, 1)
+
+    def test_prepare(self):
+        run = self.kernel().prepare(self.a, self.b, self.c, 256, grid=12)
+        self.assertEqual(self.launched, [])
+        run()
+        run()
+        self.assertEqual(len(self.launched), 2)
+        self.assertIs(self.launched[0][1][0], self.launched[1][1][0])
+
+    def test_grids(self):
+        for grid, programs in [
+            (5, (5, 1, 1)),
+            ((5,), (5, 1, 1)),
+            ([4, 3, 2], (4, 3, 2)),
+            (lambda meta: (meta["length"] // meta["BLOCK_K"],), (4, 1, 1)),
+        ]:
+            self.kernel()(self.a, self.b, self.c, 256, grid=grid)
+            self.assertEqual(self.launched[-1][1][4:7], programs)
+        shared = {"grid": {"kind": "one_per_program", "programs_per_cta": [2, 1, 1], "ctas_per_sm": 1}}
+        self.kernel(**shared)(self.a, self.b, self.c, 256, grid=(5, 3))
+        self.assertEqual(self.launched[-1][0], (9, 1, 1))
+        persistent = {"grid": {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 2}}
+        for grid, ctas in [((5, 3), 15), ((100, 100), 264)]:
+            self.kernel(**persistent)(self.a, self.b, self.c, 256, grid=grid)
+            self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
+
+    def test_nothing_to_do(self):
+        self.kernel()(self.a, self.b, self.c, 256, grid=(0, 3))
+        self.assertEqual(self.launched, [])
+
+    def test_constants_may_be_repeated(self):
+        self.kernel()(self.a, self.b, self.c, 256, BLOCK_M=128, grid=1)
+        self.assertEqual(len(self.launched), 1)
+        self.refused(ValueError, "BLOCK_M = 128, not 64", BLOCK_M=64)
+
+    def test_the_tensors_device_is_launched_on(self):
+        self.torch.current = 1
+        self.kernel()(self.a, self.b, self.c, 256, grid=1)
+        self.assertEqual((self.launched[0][2], self.torch.current), (0, 1))
+
+    def test_info(self):
+        kernel = self.kernel()
+        self.assertEqual((kernel.info["ii"], kernel.info["stages"], kernel.info["registers"]), (512, 4, None))
+        kernel(self.a, self.b, self.c, 256, grid=1)
+        self.assertEqual((kernel.info["registers"], kernel.info["spills"], kernel.info["barriers_at"]), (168, 0, 4096))
+
+
+class Errors(Launches):
+    def test_numbers_of_arguments(self):
+        self.refused(TypeError, r"missing: length", self.a, self.b, self.c)
+        self.refused(
+            TypeError, r"takes 4 arguments \(a_desc, b_desc, c_desc, length\), but 5", self.a, self.b, self.c, 256, 1
+        )
+        self.refused(TypeError, "length was given twice", length=256)
+        self.refused(TypeError, "no parameter scale", scale=1)
+
+    def test_tensors(self):
+        for said, kind, tensor in [
+            ("b_desc: must be a torch tensor, not int", TypeError, 7),
+            ("b_desc: must be of torch.float16, not torch.float32", TypeError, Tensor([256, 384], "float32")),
+            ("b_desc: must have 2 dimensions, not 1", ValueError, Tensor([384], strides=[1])),
+            ("b_desc: must not be empty", ValueError, Tensor([0, 384])),
+            (
+                "b_desc: must be contiguous in its last dimension, but the stride there is 256",
+                ValueError,
+                Tensor([256, 384], strides=[1, 256]),
+            ),
+            ("b_desc: must begin at a multiple of 16 bytes", ValueError, Tensor([256, 384], address=8)),
+            (
+                "b_desc: strides must be multiples of 16 bytes, but one is 388 elements",
+                ValueError,
+                Tensor([256, 384], strides=[388, 1]),
+            ),
+            ("b_desc: must be on a GPU, not on cpu", ValueError, Tensor([256, 384], device=Device("cpu", None))),
+            (
+                "b_desc: is on cuda:1, an argument before it on cuda:0",
+                ValueError,
+                Tensor([256, 384], device=Device("cuda", 1)),
+            ),
+        ]:
+            with self.subTest(said):
+                self.refused(kind, said, self.a, tensor, self.c, 256)
+
+    def test_a_descriptor_instead_of_its_tensor(self):
+        descriptor = types.SimpleNamespace(block_shape=[64, 64])
+        self.refused(TypeError, "a_desc: .*give the tensor itself", descriptor, self.b, self.c, 256)
+
+    def test_numbers(self):
+        for said, kind, number in [
+            ("length: must be a multiple of 16, but is 200", ValueError, 200),
+            ("length: must be a whole number, not float", TypeError, 256.0),
+            ("length: must be a whole number, not list", TypeError, [256]),
+            ("length: 4294967296 does not fit i32", ValueError, 1 << 32),
+        ]:
+            with self.subTest(said):
+                self.refused(kind, said, self.a, self.b, self.c, number)
+
+    def test_a_pointer_that_is_not_aligned(self):
+        parameters = [{"name": "p", "kind": "pointer", "element": "fp16", "divisible_by_16": True}]
+        kernel = self.kernel()
+        kernel._parameters = parameters
+        with self.assertRaisesRegex(ValueError, "p: must begin at a multiple of 16 bytes"):
+            kernel(Tensor([8], strides=[1], address=24), grid=1)
+
+    def test_grids(self):
+        self.refused(ValueError, "one to three whole numbers", grid=(1, 1, 1, 1))
+        self.refused(ValueError, "one to three whole numbers", grid=())
+        self.refused(ValueError, "not negative", grid=(-1,))
+        self.refused(TypeError, "one to three whole numbers", grid=(1.5,))
+        self.refused(ValueError, "more than a launch can have", grid=(1 << 20, 1 << 20))
+
+    def test_another_gpu(self):
+        on = Device("cuda", 1)
+        tensors = [Tensor(t.shape, device=on) for t in (self.a, self.b, self.c)]
+        self.refused(RuntimeError, r"made for sm_90a, but cuda:1 \(B200\) is sm_100", *tensors, 256)
+
+
+class Compiling(unittest.TestCase):
+    def test_launcher_and_report_agree(self):
+        with (
+            tempfile.TemporaryDirectory() as cache,
+            mock.patch.dict(sys.modules, torch=Torch()),
+            mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache),
+        ):
+            kernel, other = launch.load(HERE / "gemm"), launch.load(HERE / "gemm", inline_barriers=False)
+            compiled, bare = kernel._load(0), other._load(0)
+            report = launch.assemble.assemble(HERE / "gemm")
+            self.assertEqual((kernel.info["barriers_at"], other.info["barriers_at"]), (report["barriers_at"], -1))
+            self.assertEqual(compiled.metadata.shared, report["shared_memory"])
+            self.assertNotEqual(compiled.asm["ptx"], bare.asm["ptx"])
+            self.assertIs(kernel._load(0), compiled)
+
+    def test_kernels_side_by_side(self):
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+            first, second = (
+                launch.load(variant(one)),
+                launch.load(variant(two, ("STAGES = gl.constexpr(4)", "STAGES = gl.constexpr(3)"), name="other")),
+            )
+            self.assertNotEqual(first._function.fn.__module__, second._function.fn.__module__)
+            self.assertEqual(second.info["name"], "other")
+
+
+if __name__ == "__main__":
+    unittest.main()
