@@ -16,6 +16,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Find the optimal schedule of a kernel's loop, with its proof.
     Schedule(ScheduleArguments),
+    /// Generate the kernel that runs a schedule: Gluon source, launcher, test.
+    Compile(CompileArguments),
     /// Find the least initiation interval of a large loop without warps, with its proof.
     Modulo(ModuloArguments),
     /// Explain what bounds a kernel's loop, why smaller intervals are impossible, and what would change it.
@@ -30,6 +32,53 @@ pub(crate) enum Command {
     Machine(MachineArguments),
     /// Print the JSON Schema of a text format.
     Schema(SchemaArguments),
+}
+
+/// How the loops of a kernel are scheduled together.
+#[derive(Debug, Args)]
+pub(crate) struct SiblingArguments {
+    /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) trip_counts: Vec<u64>,
+    /// Schedule each loop of a kernel by itself instead of all with common warp groups.
+    #[arg(long)]
+    pub(crate) no_siblings: bool,
+}
+
+/// Generate the kernel that runs a schedule.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time.")]
+pub(crate) struct CompileArguments {
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
+    #[command(flatten)]
+    pub(crate) siblings: SiblingArguments,
+    /// The folder to write the kernel, its launcher, its schedule and its test to.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Let as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end.
+    #[arg(long)]
+    pub(crate) persistent: bool,
+    /// The order of tiles: as the grid says, the first axis from its end (loops that grow with it), or in bands along the
+    /// first axis [default: longest for loops whose length depends on the program, otherwise linear].
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) order: Option<OrderArgument>,
+    /// Programs along the first axis that form a band, or along the second that go together.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) band: u32,
+    /// Least slots of every ring of loads; the schedule may ask for more.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) ring_depth: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderArgument {
+    /// As a grid is: the first axis fastest.
+    Linear,
+    /// The first axis from its end.
+    Longest,
+    /// In bands along the first axis.
+    Grouped,
 }
 
 #[derive(Debug, Args)]
@@ -51,12 +100,8 @@ pub(crate) struct ScheduleArguments {
     /// Of --emit: most stages [default: as many as the schedule has, one more at another interval]. With both, nothing is searched.
     #[arg(long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stages: Option<u32>,
-    /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub(crate) trip_counts: Vec<u64>,
-    /// Schedule each loop of a kernel by itself instead of all with common warp groups.
-    #[arg(long)]
-    pub(crate) no_siblings: bool,
+    #[command(flatten)]
+    pub(crate) siblings: SiblingArguments,
     /// Write the schedule with a proof for every rejected interval into a new folder, for `twill check`.
     #[arg(long, value_name = "DIR", conflicts_with = "emit")]
     pub(crate) certificate: Option<PathBuf>,

@@ -26,6 +26,10 @@ pub(crate) enum Error {
     OnlyForKernels { input: String, option: &'static str },
     #[error("{input}: there is no loop {index}; the kernel has {count}, counted from 0")]
     NoSuchLoop { input: String, index: usize, count: usize },
+    #[error("{input}: it is a loop graph; code is generated from a kernel in TTIR (.ttir)")]
+    NoSource { input: String },
+    #[error("{input}: {error}")]
+    Emit { input: String, error: twill_emit::Error },
     #[error(transparent)]
     Machine(#[from] twill_machine::MachineError),
     #[error("{}", lines(.0))]

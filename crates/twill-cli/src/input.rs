@@ -37,6 +37,42 @@ pub(crate) struct Lowered {
     pub(crate) tiles: Option<TileLoop>,
 }
 
+/// A kernel that is read, and how its loops are lowered.
+pub(crate) struct Source {
+    pub(crate) kernel: twill_triton::Kernel,
+    pub(crate) machine: Machine,
+    pub(crate) options: twill_triton::Options,
+}
+
+/// The kernel that the arguments name; `None` if the input is a loop graph.
+pub(crate) fn source(arguments: &SourceArguments) -> Result<Option<Source>, Error> {
+    let path = Path::new(&arguments.input);
+    if !path.exists() && builtin::find(&arguments.input).is_some() {
+        return Ok(None);
+    }
+    let text = files::read(path)?;
+    if is_graph(path, &text) { Ok(None) } else { read_kernel(arguments, &text).map(Some) }
+}
+
+fn read_kernel(arguments: &SourceArguments, text: &str) -> Result<Source, Error> {
+    let machine = Machine::load(arguments.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
+    let kernel = match &arguments.kernel {
+        Some(name) => twill_triton::read_kernel(text, &arguments.input, name)?,
+        None => twill_triton::read(text, &arguments.input)?,
+    };
+    let axis = match arguments.programs_axis {
+        AxisArgument::X => Axis::X,
+        AxisArgument::Y => Axis::Y,
+        AxisArgument::Z => Axis::Z,
+    };
+    let options = twill_triton::Options {
+        sub_tiles: arguments.sub_tiles,
+        programs: arguments.programs_per_cta.map(|count| Gang { count, axis }),
+        contract: !arguments.no_contract,
+    };
+    Ok(Source { kernel, machine, options })
+}
+
 /// All loops of the input that are asked for, and what they have to do with each other.
 pub(crate) struct Loops<L> {
     pub(crate) loops: Vec<L>,
@@ -115,11 +151,7 @@ fn from_graph(
 }
 
 fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Loops<Lowered>, Error> {
-    let machine = Machine::load(arguments.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
-    let kernel = match &arguments.kernel {
-        Some(name) => twill_triton::read_kernel(text, &arguments.input, name)?,
-        None => twill_triton::read(text, &arguments.input)?,
-    };
+    let Source { kernel, machine, options } = read_kernel(arguments, text)?;
     let loops = kernel.loops();
     let chosen = match arguments.loop_index {
         None => loops,
@@ -131,16 +163,6 @@ fn from_kernel(arguments: &SourceArguments, text: &str) -> Result<Loops<Lowered>
             })?;
             std::slice::from_ref(one)
         }
-    };
-    let axis = match arguments.programs_axis {
-        AxisArgument::X => Axis::X,
-        AxisArgument::Y => Axis::Y,
-        AxisArgument::Z => Axis::Z,
-    };
-    let options = twill_triton::Options {
-        sub_tiles: arguments.sub_tiles,
-        programs: arguments.programs_per_cta.map(|count| Gang { count, axis }),
-        contract: !arguments.no_contract,
     };
     let lower = |l: &TileLoop| {
         let lowered = twill_triton::lower_parts(l, &machine, &options)?;

@@ -3,6 +3,7 @@
 mod arguments;
 mod certificate;
 mod check;
+mod compile;
 mod error;
 mod explain;
 mod files;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     };
     let result = match &arguments.command {
         Command::Schedule(a) => schedule::run(a),
+        Command::Compile(a) => compile::run(a),
         Command::Modulo(a) => modulo::run(a),
         Command::Explain(a) => explain::run(a),
         Command::Lower(a) => lower::run(a),

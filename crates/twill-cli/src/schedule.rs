@@ -19,7 +19,7 @@ use twill_graph::{Cycles, Phase, Problem, Report, Schedule, Status};
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let started = Instant::now();
     let posed = input::problems(&arguments.search)?;
-    let siblings = siblings::pose(arguments, &posed)?;
+    let siblings = siblings::pose(&arguments.search, &arguments.siblings, &posed)?;
     let posed = posed.loops;
     let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
     let options = options(&arguments.search);
@@ -115,7 +115,7 @@ pub(crate) fn solve(
     Ok(verified)
 }
 
-fn schedule_file(posed: &Posed, report: &Report<Verified<Schedule>>) -> ScheduleFile {
+pub(crate) fn schedule_file(posed: &Posed, report: &Report<Verified<Schedule>>) -> ScheduleFile {
     let mut file = ScheduleFile::new(&posed.problem, report);
     file.normalisation = posed.normalisation;
     file

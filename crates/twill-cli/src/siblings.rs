@@ -1,7 +1,7 @@
 //! Loops of one kernel that are scheduled together (docs/model.md, "Sibling loops").
 
 use crate::Exit;
-use crate::arguments::{Format, ScheduleArguments};
+use crate::arguments::{Format, ScheduleArguments, SearchArguments, SiblingArguments};
 use crate::error::Error;
 use crate::input::{Loops, Posed, Siblings};
 use crate::progress::Ticker;
@@ -13,17 +13,22 @@ use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{KernelProblem, KernelReport, Liveness, Phase, Schedule, StageWindow};
 
 /// The loops as one problem; `None` where each is scheduled by itself.
-pub(crate) fn pose(arguments: &ScheduleArguments, posed: &Loops<Posed>) -> Result<Option<KernelProblem>, Error> {
-    let input = || arguments.search.source.input.clone();
+pub(crate) fn pose(
+    arguments: &SearchArguments,
+    siblings: &SiblingArguments,
+    posed: &Loops<Posed>,
+) -> Result<Option<KernelProblem>, Error> {
+    let input = || arguments.source.input.clone();
+    let asked = siblings;
     let refused = |why| Err(Error::TripCounts { input: input(), why });
-    let given = !arguments.trip_counts.is_empty();
+    let given = !asked.trip_counts.is_empty();
     let Some(siblings) = &posed.siblings else {
         return if given { refused("there is one loop") } else { Ok(None) };
     };
-    if let Some(why) = apart(arguments, posed) {
+    if let Some(why) = apart(asked, posed) {
         return if given { refused(why) } else { Ok(None) };
     }
-    let weights = if given { arguments.trip_counts.clone() } else { weights(siblings) };
+    let weights = if given { asked.trip_counts.clone() } else { weights(siblings) };
     let problems = posed.loops.iter().map(|p| p.problem.clone()).collect();
     KernelProblem::new(siblings.kernel.clone(), problems, weights, siblings.ties.clone())
         .map(Some)
@@ -31,7 +36,7 @@ pub(crate) fn pose(arguments: &ScheduleArguments, posed: &Loops<Posed>) -> Resul
 }
 
 /// Why loops are scheduled each by itself.
-fn apart(arguments: &ScheduleArguments, posed: &Loops<Posed>) -> Option<&'static str> {
+fn apart(arguments: &SiblingArguments, posed: &Loops<Posed>) -> Option<&'static str> {
     let options = posed.loops.first().map(|p| p.problem.options());
     let paper = |o: &twill_graph::ModelOptions| o.liveness == Liveness::Paper || o.stage_window == StageWindow::Paper;
     if arguments.no_siblings {
@@ -52,20 +57,14 @@ fn weights(siblings: &Siblings) -> Vec<u64> {
     known.filter(in_range).unwrap_or_else(|| vec![1; siblings.trip_counts.len()])
 }
 
-/// Searches, and lets nothing out that does not survive its replay.
+/// Searches, and writes what was found.
 pub(crate) fn run(
     arguments: &ScheduleArguments,
     kernel: &KernelProblem,
     options: &SearchOptions,
     reading: f64,
 ) -> Result<Exit, Error> {
-    let mut ticker = Ticker::new(arguments.search.quiet);
-    let report = twill_exact::schedule_kernel(kernel, options, &mut |p| ticker.tell(&p));
-    drop(ticker);
-    let started = Instant::now();
-    let mut report = verified(arguments, kernel, report)?;
-    report.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
-    report.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    let report = solve(&arguments.search, kernel, options, reading)?;
     if let Some(folder) = &arguments.certificate {
         let loops = kernel.loops().iter().zip(&report.loops).map(|(p, r)| (p, r, ScheduleFile::new(p, r)));
         let together = KernelScheduleFile::new(kernel, &report).to_json() + "\n";
@@ -75,12 +74,29 @@ pub(crate) fn run(
     Ok(schedule::exit(report.outcome.status()))
 }
 
+/// Searches, and lets nothing out that does not survive its replay.
+pub(crate) fn solve(
+    arguments: &SearchArguments,
+    kernel: &KernelProblem,
+    options: &SearchOptions,
+    reading: f64,
+) -> Result<KernelReport<Verified<Schedule>>, Error> {
+    let mut ticker = Ticker::new(arguments.quiet);
+    let report = twill_exact::schedule_kernel(kernel, options, &mut |p| ticker.tell(&p));
+    drop(ticker);
+    let started = Instant::now();
+    let mut report = verified(arguments, kernel, report)?;
+    report.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
+    report.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    Ok(report)
+}
+
 fn verified(
-    arguments: &ScheduleArguments,
+    arguments: &SearchArguments,
     kernel: &KernelProblem,
     report: KernelReport,
 ) -> Result<KernelReport<Verified<Schedule>>, Error> {
-    let defect = |error| Error::KernelDefect { input: arguments.search.source.input.clone(), error: Box::new(error) };
+    let defect = |error| Error::KernelDefect { input: arguments.source.input.clone(), error: Box::new(error) };
     let verified = match report.outcome.schedule() {
         Some(common) => {
             let schedules = report.loops.iter().filter_map(|r| r.outcome.schedule().cloned()).collect();

@@ -8,7 +8,7 @@
 mod build;
 mod error;
 mod events;
-mod gluon;
+pub mod gluon;
 pub mod kernel;
 mod order;
 pub mod program;

@@ -1,0 +1,342 @@
+//! Expressions as Gluon source.
+
+use super::layout::{Layout, infer};
+use crate::kernel::expression::{Expression, ExpressionKind};
+use crate::kernel::program::{KernelProgram, Slot, VariableId};
+use crate::kernel::program::Group;
+use crate::program::Iteration;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use twill_triton::mlir::{FloatKind, Type};
+
+/// What is needed to print a group's expressions.
+pub(super) struct Names<'a> {
+    pub kernel: &'a KernelProgram,
+    pub group: &'a Group,
+    pub layouts: Vec<Option<Layout>>,
+    /// Tiles that are computed anew where they are used.
+    pub inlined: HashMap<VariableId, Expression>,
+    /// Layouts that were named.
+    pub used: RefCell<BTreeSet<Layout>>,
+}
+
+/// Gluon's name of an element type.
+pub(super) fn dtype(element: &Type) -> String {
+    match element {
+        Type::Integer(1) => "gl.int1".into(),
+        Type::Integer(bits) => format!("gl.int{bits}"),
+        Type::Index => "gl.int64".into(),
+        Type::Float(FloatKind::BF16) => "gl.bfloat16".into(),
+        Type::Float(FloatKind::F8E4M3FN) => "gl.float8e4nv".into(),
+        Type::Float(FloatKind::F8E5M2) => "gl.float8e5".into(),
+        Type::Float(kind) => format!("gl.float{}", kind.bits()),
+        other => format!("{other:?}"),
+    }
+}
+
+impl Names<'_> {
+    fn layout(&self, layout: &Layout) -> String {
+        layout.roots(&mut self.used.borrow_mut());
+        layout.name()
+    }
+
+    pub fn variable(&self, id: VariableId) -> &str {
+        &self.group.variables[id.index()].name
+    }
+
+    /// The iteration's number.
+    pub fn iteration(&self, index: usize, iteration: Iteration) -> String {
+        let trips = self.group.trips.get(index).copied().flatten().map_or("trips", |v| self.variable(v));
+        let with = |base: &str, n: i64| match n {
+            0 => base.to_owned(),
+            n if n < 0 => format!("({base} - {})", -n),
+            n => format!("({base} + {n})"),
+        };
+        match iteration {
+            Iteration::Absolute(n) => n.to_string(),
+            Iteration::Current(n) => with("i", n),
+            Iteration::End(n) => with(trips, n),
+        }
+    }
+
+    /// A tile in shared memory.
+    pub fn slot(&self, slot: &Slot) -> String {
+        let buffer = &self.kernel.buffers[slot.buffer.index()];
+        let mut text = format!("{}.index({})", buffer.name, self.slot_index(slot));
+        if let Some((dimension, start, extent)) = slot.slice {
+            text = format!("{text}.slice({start}, {extent}, dim={dimension})");
+        }
+        if slot.transposed {
+            text.push_str(".permute((1, 0))");
+        }
+        text
+    }
+
+    /// The number of a slot.
+    pub fn slot_index(&self, slot: &Slot) -> String {
+        match slot.at {
+            Some(at) if self.group.cursors[at.index()].slots > 1 => self.group.cursors[at.index()].name.clone(),
+            _ => "0".into(),
+        }
+    }
+
+    /// A scalar.
+    pub fn scalar(&self, value: &Expression) -> String {
+        match &value.kind {
+            ExpressionKind::Variable(id) => self.variable(*id).to_owned(),
+            ExpressionKind::Parameter(name) => name.clone(),
+            ExpressionKind::ProgramId { axis, instance } => {
+                let name = ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x");
+                match instance {
+                    Some(p) => format!("program_{name}_{p}"),
+                    None => format!("program_{name}"),
+                }
+            }
+            ExpressionKind::ProgramCount(axis) => {
+                format!("programs_{}", ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x"))
+            }
+            ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
+            ExpressionKind::TripCount(index) => {
+                self.group.trips.get(*index).copied().flatten().map_or("trips".into(), |v| self.variable(v).to_owned())
+            }
+            ExpressionKind::Integer(n) => integer(*n, &value.element),
+            ExpressionKind::Float(x) => float(*x),
+            ExpressionKind::Apply { operation, predicate, operands } => {
+                let operands: Vec<String> = operands.iter().map(|o| self.scalar(o)).collect();
+                apply(operation, predicate.as_deref(), &operands, &value.element)
+            }
+            ExpressionKind::Load { pointers, mask, other } => {
+                let mut text = format!("gl.load({}", self.scalar(pointers));
+                for (name, extra) in [("mask", mask), ("other", other)] {
+                    if let Some(extra) = extra {
+                        text.push_str(&format!(", {name}={}", self.scalar(extra)));
+                    }
+                }
+                text + ")"
+            }
+            ExpressionKind::Broadcast(x) => self.scalar(x),
+            ExpressionKind::Reduce { axis, combine, operand } => {
+                let layout = infer(operand, &self.layouts)
+                    .unwrap_or_else(|| Layout::spread(operand.shape.len(), self.group.warps));
+                format!("{}({}, {axis})", reduction(combine), self.tile(operand, &layout))
+            }
+            _ => "0".into(),
+        }
+    }
+
+    /// A tile in a layout.
+    pub fn tile(&self, value: &Expression, want: &Layout) -> String {
+        self.part(value, want, false)
+    }
+
+    /// A tile in a layout; `spreads`: where a smaller one does, for the operation around it spreads it.
+    fn part(&self, value: &Expression, want: &Layout, spreads: bool) -> String {
+        if value.shape.is_empty() {
+            return self.scalar(value);
+        }
+        let shape = || {
+            let extents: Vec<String> = value.shape.iter().map(u64::to_string).collect();
+            format!("[{}]", extents.join(", "))
+        };
+        let full = |scalar: String| {
+            format!("gl.full({}, {scalar}, {}, {})", shape(), dtype(&value.element), self.layout(want))
+        };
+        match &value.kind {
+            ExpressionKind::Variable(id) => {
+                if let Some(expression) = self.inlined.get(id) {
+                    return self.part(expression, want, spreads);
+                }
+                match &self.layouts[id.index()] {
+                    Some(have) if have == want => self.variable(*id).to_owned(),
+                    _ => format!("gl.convert_layout({}, {})", self.variable(*id), self.layout(want)),
+                }
+            }
+            ExpressionKind::Integer(n) if spreads => integer(*n, &value.element),
+            ExpressionKind::Float(x) if spreads => float(*x),
+            ExpressionKind::Integer(n) => full(integer(*n, &value.element)),
+            ExpressionKind::Float(x) => full(float(*x)),
+            ExpressionKind::Range(start, end) => format!("gl.arange({start}, {end}, layout={})", self.layout(want)),
+            ExpressionKind::Broadcast(x) if spreads => self.part(x, want, true),
+            ExpressionKind::Broadcast(x) if x.shape.is_empty() => full(self.scalar(x)),
+            ExpressionKind::Broadcast(x) if x.shape == value.shape => self.part(x, want, spreads),
+            ExpressionKind::Broadcast(x) => {
+                let zero = if matches!(value.element, Type::Float(_)) { "0.0" } else { "0" };
+                format!("({} + {})", full(zero.into()), self.part(x, want, false))
+            }
+            ExpressionKind::ExpandDims(axis, x) => {
+                let inner = Layout::Slice(*axis, Box::new(want.clone()));
+                format!("gl.expand_dims({}, {axis})", self.part(x, &inner, false))
+            }
+            ExpressionKind::Transpose(order, x) => {
+                let inner = infer(x, &self.layouts).unwrap_or_else(|| Layout::spread(x.shape.len(), self.group.warps));
+                format!("gl.convert_layout(gl.permute({}, {order:?}), {})", self.part(x, &inner, false), self.layout(want))
+            }
+            ExpressionKind::Apply { operation, predicate, operands } => {
+                let covered = covers(operands, &value.shape);
+                if !covered && operands.iter().all(|o| is_single(o)) {
+                    let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
+                    return full(apply(operation, predicate.as_deref(), &operands, &value.element));
+                }
+                let operands: Vec<String> = operands.iter().map(|o| self.part(o, want, covered)).collect();
+                apply(operation, predicate.as_deref(), &operands, &value.element)
+            }
+            ExpressionKind::Reduce { axis, combine, operand } => {
+                let inner = infer(operand, &self.layouts)
+                    .unwrap_or_else(|| Layout::spread(operand.shape.len(), self.group.warps));
+                let reduced = format!("{}({}, {axis})", reduction(combine), self.part(operand, &inner, false));
+                if Layout::Slice(*axis, Box::new(inner)) == *want {
+                    reduced
+                } else {
+                    format!("gl.convert_layout({reduced}, {})", self.layout(want))
+                }
+            }
+            ExpressionKind::Load { pointers, mask, other } => {
+                let mut text = format!("gl.load({}", self.part(pointers, want, false));
+                for (name, extra) in [("mask", mask), ("other", other)] {
+                    if let Some(extra) = extra {
+                        text.push_str(&format!(", {name}={}", self.part(extra, want, name == "other")));
+                    }
+                }
+                text + ")"
+            }
+            ExpressionKind::FromShared(slot) => format!("{}.load({})", self.slot(slot), self.layout(want)),
+            _ => full(self.scalar(value)),
+        }
+    }
+
+    /// A tile with the same value everywhere, as a scalar.
+    fn single(&self, value: &Expression) -> String {
+        match &value.kind {
+            ExpressionKind::Broadcast(x) => self.single(x),
+            ExpressionKind::Apply { operation, predicate, operands } if !value.shape.is_empty() => {
+                let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
+                apply(operation, predicate.as_deref(), &operands, &value.element)
+            }
+            ExpressionKind::Integer(n) => integer(*n, &value.element),
+            ExpressionKind::Float(x) => float(*x),
+            _ => self.scalar(value),
+        }
+    }
+}
+
+/// Whether all elements of a tile are the same.
+fn is_single(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Broadcast(x) => is_single(x),
+        ExpressionKind::Integer(_) | ExpressionKind::Float(_) => true,
+        ExpressionKind::Apply { operands, .. } => operands.iter().all(is_single),
+        _ => value.shape.is_empty(),
+    }
+}
+
+/// Whether operands make the whole shape when each is spread by the operation itself.
+fn covers(operands: &[Expression], shape: &[u64]) -> bool {
+    fn own(value: &Expression) -> Vec<u64> {
+        match &value.kind {
+            ExpressionKind::Broadcast(x) => own(x),
+            ExpressionKind::Integer(_) | ExpressionKind::Float(_) => Vec::new(),
+            _ => value.shape.clone(),
+        }
+    }
+    let shapes: Vec<Vec<u64>> = operands.iter().map(own).filter(|s| s.len() == shape.len()).collect();
+    (0..shape.len()).all(|d| shapes.iter().any(|s| s[d] == shape[d]))
+}
+
+fn integer(value: i128, element: &Type) -> String {
+    if matches!(element, Type::Integer(1)) {
+        return if value == 0 { "False" } else { "True" }.into();
+    }
+    value.to_string()
+}
+
+fn float(value: f64) -> String {
+    if value.is_nan() {
+        "float(\"nan\")".into()
+    } else if value.is_infinite() {
+        format!("float(\"{}inf\")", if value < 0.0 { "-" } else { "" })
+    } else {
+        format!("{value:?}")
+    }
+}
+
+fn reduction(combine: &str) -> &'static str {
+    match combine {
+        "arith.addf" | "arith.addi" => "gl.sum",
+        "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "gl.min",
+        _ => "gl.max",
+    }
+}
+
+/// An operation on elements.
+fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element: &Type) -> String {
+    let call = |name: &str| format!("{name}({})", operands.join(", "));
+    let two = |symbol: &str| match operands {
+        [a, b] => format!("{} {symbol} {}", nested(a), nested(b)),
+        _ => call("unknown"),
+    };
+    let first = || operands.first().map_or("0", String::as_str);
+    match operation {
+        "arith.addf" | "arith.addi" | "tt.addptr" => two("+"),
+        "arith.subf" | "arith.subi" => two("-"),
+        "arith.mulf" | "arith.muli" => two("*"),
+        "arith.divf" => two("/"),
+        "arith.divsi" | "arith.divui" => two("//"),
+        "arith.remsi" | "arith.remui" => two("%"),
+        "arith.andi" => two("&"),
+        "arith.ori" => two("|"),
+        "arith.xori" => two("^"),
+        "arith.shli" => two("<<"),
+        "arith.shrsi" | "arith.shrui" => two(">>"),
+        "arith.negf" => format!("-{}", nested(first())),
+        "arith.cmpi" | "arith.cmpf" => two(comparison(predicate.unwrap_or("eq"))),
+        "arith.select" => call("gl.where"),
+        "arith.maxnumf" | "arith.maxsi" => call("gl.maximum"),
+        "arith.minnumf" | "arith.minsi" => call("gl.minimum"),
+        "arith.maximumf" => format!("gl.maximum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
+        "arith.minimumf" => format!("gl.minimum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
+        "arith.truncf" | "arith.extf" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.trunci"
+        | "arith.extsi" | "tt.fp_to_fp" | "arith.index_cast" => format!("{}.to({})", nested(first()), dtype(element)),
+        "arith.extui" => format!("{}.to({})", nested(first()), dtype(element)),
+        "tt.precise_divf" => call("gl.div_rn"),
+        "tt.precise_sqrt" => call("gl.sqrt_rn"),
+        "tt.mulhiui" => call("gl.umulhi"),
+        "math.absf" | "math.absi" => call("gl.abs"),
+        "tt.clampf" => match operands {
+            [x, low, high, ..] => format!("gl.minimum(gl.maximum({x}, {low}), {high})"),
+            _ => call("unknown"),
+        },
+        name => call(&format!("gl.{}", name.rsplit('.').next().unwrap_or(name))),
+    }
+}
+
+/// With parentheses where it is more than a name, a number or a call.
+fn nested(text: &str) -> String {
+    let mut depth = 0_i32;
+    let is_open = text.chars().any(|c| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && c == ' '
+    });
+    if is_open || text.starts_with('-') { format!("({text})") } else { text.to_owned() }
+}
+
+fn comparison(predicate: &str) -> &'static str {
+    match predicate.trim_start_matches(['s', 'u', 'o']) {
+        "lt" => "<",
+        "le" => "<=",
+        "gt" => ">",
+        "ge" => ">=",
+        "ne" => "!=",
+        _ => match predicate {
+            "une" | "one" | "ne" => "!=",
+            "ult" | "slt" | "olt" => "<",
+            "ule" | "sle" | "ole" => "<=",
+            "ugt" | "sgt" | "ogt" => ">",
+            "uge" | "sge" | "oge" => ">=",
+            _ => "==",
+        },
+    }
+}

@@ -1,0 +1,161 @@
+//! How the threads of a group hold a tile, and which layout every variable of a group has.
+
+use crate::kernel::expression::{Expression, ExpressionKind};
+use crate::kernel::program::{Action, Form, Group, Node, VariableId};
+use std::collections::BTreeSet;
+
+/// A layout, as Gluon names them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Layout {
+    /// Of a multiply's result with so many columns.
+    Accumulator(u64),
+    /// Of a left operand in elements of so many bits, for a result with so many columns.
+    LeftOperand { columns: u64, bits: u32 },
+    /// Of what is left when a dimension is taken out.
+    Slice(usize, Box<Layout>),
+    /// Rows over warps, columns over lanes.
+    Blocked { rank: usize, warps: u32 },
+}
+
+impl Layout {
+    /// Its name in the code.
+    pub fn name(&self) -> String {
+        match self {
+            Layout::Accumulator(columns) => format!("ACC_{columns}"),
+            Layout::LeftOperand { columns, bits: 16 } => format!("LEFT_{columns}"),
+            Layout::LeftOperand { columns, bits } => format!("LEFT_{columns}_{bits}BIT"),
+            Layout::Slice(dimension, parent) => format!("gl.SliceLayout({dimension}, {})", parent.name()),
+            Layout::Blocked { rank, warps } => format!("SPREAD_{rank}D_{warps}"),
+        }
+    }
+
+    /// The layouts that must be defined so that it can be named.
+    pub fn roots(&self, roots: &mut BTreeSet<Layout>) {
+        match self {
+            Layout::Slice(_, parent) => parent.roots(roots),
+            Layout::LeftOperand { columns, .. } => {
+                roots.insert(Layout::Accumulator(*columns));
+                roots.insert(self.clone());
+            }
+            _ => {
+                roots.insert(self.clone());
+            }
+        }
+    }
+
+    /// Its definition.
+    pub fn definition(&self) -> String {
+        match self {
+            Layout::Accumulator(columns) => format!(
+                "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, {}, 16])",
+                columns.min(&256)
+            ),
+            Layout::LeftOperand { columns, bits } => {
+                let width = 32 / bits.max(&1);
+                format!("gl.DotOperandLayout(operand_index=0, parent=ACC_{columns}.value, k_width={width})")
+            }
+            Layout::Slice(..) => self.name(),
+            Layout::Blocked { rank: 1, warps } => format!("gl.BlockedLayout([1], [32], [{warps}], [0])"),
+            Layout::Blocked { warps, .. } => format!("gl.BlockedLayout([1, 8], [4, 8], [{warps}, 1], [1, 0])"),
+        }
+    }
+
+    /// For a tile of so many dimensions that nothing else decides about.
+    pub fn spread(rank: usize, warps: u32) -> Layout {
+        Layout::Blocked { rank, warps }
+    }
+}
+
+/// The layouts of a group's variables; none for scalars and for tiles that are computed anew where they are used.
+pub(super) fn of_variables(group: &Group) -> Vec<Option<Layout>> {
+    let fixed = |v: &crate::kernel::program::Variable| match v.form {
+        Form::Any => None,
+        Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
+        Form::LeftOperand { columns } => {
+            Some(Layout::LeftOperand { columns, bits: v.element.scalar_bits().unwrap_or(16) })
+        }
+    };
+    let mut layouts: Vec<Option<Layout>> = group.variables.iter().map(fixed).collect();
+    loop {
+        let before = layouts.clone();
+        visit(&group.body, &mut |action| match action {
+            Action::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
+                layouts[to.index()] = infer(value, &layouts);
+            }
+            Action::Rename { to, from } if layouts[to.index()].is_none() => {
+                layouts[to.index()] = layouts[from.index()].clone();
+            }
+            _ => {}
+        });
+        if layouts == before {
+            return spread_loads(group, layouts);
+        }
+    }
+}
+
+/// Tiles that are loaded through pointers and have no other layout are spread over the threads.
+fn spread_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
+    let mut changed = false;
+    visit(&group.body, &mut |action| {
+        if let Action::Let { to, value } = action
+            && layouts[to.index()].is_none()
+            && !value.shape.is_empty()
+            && has_load(value)
+        {
+            layouts[to.index()] = Some(Layout::spread(value.shape.len(), group.warps));
+            changed = true;
+        }
+    });
+    layouts
+}
+
+fn has_load(value: &Expression) -> bool {
+    let mut found = false;
+    value.walk(&mut |e| {
+        found |= matches!(e.kind, ExpressionKind::Load { .. } | ExpressionKind::FromShared(_) | ExpressionKind::Reduce { .. });
+    });
+    found
+}
+
+/// Visits all actions of a program.
+pub(super) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Action)) {
+    for node in nodes {
+        match node {
+            Node::Do(action, _) => visitor(action),
+            Node::Loop { body, .. } => visit(body, visitor),
+            Node::When { then, exactly, .. } => {
+                visit(then, visitor);
+                exactly.iter().for_each(|(_, nodes)| visit(nodes, visitor));
+            }
+        }
+    }
+}
+
+/// The layout that an expression has of itself.
+pub(super) fn infer(value: &Expression, layouts: &[Option<Layout>]) -> Option<Layout> {
+    if value.shape.is_empty() {
+        return None;
+    }
+    match &value.kind {
+        ExpressionKind::Variable(VariableId(k)) => layouts[*k as usize].clone(),
+        ExpressionKind::Apply { operands, .. } => {
+            let whole = operands.iter().filter(|o| o.shape == value.shape && !is_view(o));
+            let views = operands.iter().filter(|o| o.shape == value.shape && is_view(o));
+            whole.chain(views).find_map(|o| infer(o, layouts))
+        }
+        ExpressionKind::Broadcast(x) => infer(x, layouts),
+        ExpressionKind::ExpandDims(axis, x) => match infer(x, layouts)? {
+            Layout::Slice(at, parent) if at == *axis => Some(*parent),
+            _ => None,
+        },
+        ExpressionKind::Reduce { axis, operand, .. } => {
+            infer(operand, layouts).map(|l| Layout::Slice(*axis, Box::new(l)))
+        }
+        ExpressionKind::Load { pointers, .. } => infer(pointers, layouts),
+        _ => None,
+    }
+}
+
+fn is_view(value: &Expression) -> bool {
+    matches!(value.kind, ExpressionKind::Broadcast(_) | ExpressionKind::ExpandDims(..))
+}

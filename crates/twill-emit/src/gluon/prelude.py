@@ -1,0 +1,64 @@
+@gluon.constexpr_function
+def _arrive_ptx():
+    return (
+        "{ .reg .pred p; bar.warp.sync 0xffffffff; elect.sync _|p, 0xffffffff; "
+        "@p mbarrier.arrive.shared::cta.b64 _, [$1]; mov.u32 $0, 0; }"
+    )
+
+
+@gluon.constexpr_function
+def _wait_ptx():
+    return (
+        "{ .reg .pred p; waitLoop: mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; "
+        "@!p bra.uni waitLoop; mov.u32 $0, 0; }"
+    )
+
+
+@gluon.jit
+def barrier_base(BARRIERS_AT: gl.constexpr):
+    """Address of the first barrier in shared memory, found once: in a loop it would stand before every wait."""
+    if BARRIERS_AT < 0:
+        return 0
+    else:
+        start = gl.inline_asm_elementwise(
+            "mov.u32 $0, global_smem;", "=r", [], dtype=gl.int32, is_pure=False, pack=1
+        )
+        return start + BARRIERS_AT
+
+
+@gluon.jit
+def acquire(bars, base, index, phase, BARRIERS_AT: gl.constexpr):
+    """Wait until a barrier has completed the phase of this parity."""
+    if BARRIERS_AT < 0:
+        mbarrier.wait(bars.index(index), phase)
+    else:
+        gl.inline_asm_elementwise(
+            _wait_ptx(), "=r,r,r", [base + index * 8, phase], dtype=gl.int32, is_pure=False, pack=1
+        )
+
+
+@gluon.jit
+def release(bars, base, index, BARRIERS_AT: gl.constexpr):
+    """Arrive at a barrier: one thread of the group, or with inline PTX one of every warp, which needs no bar.sync."""
+    if BARRIERS_AT < 0:
+        mbarrier.arrive(bars.index(index), count=1)
+    else:
+        gl.inline_asm_elementwise(
+            _arrive_ptx(), "=r,r", [base + index * 8], dtype=gl.int32, is_pure=False, pack=1
+        )
+
+
+@gluon.jit
+def following(slot, SLOTS: gl.constexpr):
+    """The slot after this one."""
+    if SLOTS & (SLOTS - 1) == 0:
+        return (slot + 1) & (SLOTS - 1)
+    else:
+        return gl.where(slot == SLOTS - 1, 0, slot + 1)
+
+
+@gluon.jit
+def advance(slot, phase, SLOTS: gl.constexpr):
+    """The slot after this one, and its phase."""
+    after = following(slot, SLOTS)
+    return after, phase ^ (after == 0).to(gl.int32)

@@ -1,0 +1,133 @@
+//! How a generated kernel is called: `kernel.json`, format `twill-kernel` (docs/formats.md).
+
+use super::Header;
+use super::source::arguments;
+use crate::kernel::program::{KernelProgram, Parameter};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use twill_triton::mlir::{FloatKind, Type};
+
+/// The signature of a kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Signature {
+    format: &'static str,
+    version: u32,
+    name: String,
+    function: String,
+    architecture: String,
+    num_warps: u32,
+    parameters: Vec<ParameterEntry>,
+    arguments: Vec<String>,
+    constants: BTreeMap<String, i64>,
+    barriers_at: i64,
+    grid: Grid,
+    groups: Vec<String>,
+    schedule: Schedule,
+    registers: BTreeMap<String, u32>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ParameterEntry {
+    name: String,
+    kind: &'static str,
+    element: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocks: Option<Vec<Block>>,
+    #[serde(skip_serializing_if = "is_false")]
+    divisible_by_16: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Block {
+    argument: String,
+    shape: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Grid {
+    kind: &'static str,
+    programs_per_cta: [u32; 3],
+    ctas_per_sm: u32,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Schedule {
+    interval: i64,
+    stages: u32,
+    status: String,
+    loops: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Signature {
+    /// The signature of a kernel's Gluon function.
+    pub fn new(kernel: &KernelProgram, header: &Header) -> Signature {
+        let sum = |f: fn(&crate::kernel::program::Loop) -> i64| kernel.loops.iter().map(f).sum::<i64>();
+        Signature {
+            format: "twill-kernel",
+            version: 1,
+            name: kernel.name.clone(),
+            function: kernel.name.clone(),
+            architecture: header.architecture.clone(),
+            num_warps: kernel.groups.first().map_or(4, |g| g.warps),
+            parameters: kernel.parameters.iter().map(|p| parameter(kernel, p)).collect(),
+            arguments: arguments(kernel),
+            constants: BTreeMap::new(),
+            barriers_at: -1,
+            grid: Grid {
+                kind: if kernel.tiling.persistent { "persistent" } else { "one_per_program" },
+                programs_per_cta: kernel.tiling.programs_per_cta,
+                ctas_per_sm: 1,
+            },
+            groups: kernel.groups.iter().map(|g| g.name.clone()).collect(),
+            schedule: Schedule {
+                interval: sum(|l| l.interval),
+                stages: kernel.loops.iter().map(|l| l.stages).max().unwrap_or(1),
+                status: header.statuses.join("; "),
+                loops: kernel.loops.len(),
+            },
+            registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
+        }
+    }
+
+    /// As JSON, with a line's end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+fn parameter(kernel: &KernelProgram, parameter: &Parameter) -> ParameterEntry {
+    let (kind, element, blocks) = match &parameter.kind {
+        Type::TensorDescriptor(block) => {
+            let own = kernel.descriptors.iter().filter(|d| d.parameter == parameter.name);
+            let blocks = own.map(|d| Block { argument: d.name.clone(), shape: d.block.clone() }).collect();
+            ("descriptor", element(block.element()), Some(blocks))
+        }
+        Type::Pointer { pointee, .. } => ("pointer", element(pointee), None),
+        other => ("scalar", element(other), None),
+    };
+    ParameterEntry {
+        name: parameter.name.clone(),
+        kind,
+        element,
+        blocks,
+        divisible_by_16: parameter.divisible_by_16,
+    }
+}
+
+/// Triton's name of a type.
+fn element(kind: &Type) -> String {
+    match kind {
+        Type::Integer(bits) => format!("i{bits}"),
+        Type::Float(FloatKind::BF16) => "bf16".into(),
+        Type::Float(FloatKind::F8E4M3FN) => "fp8e4nv".into(),
+        Type::Float(FloatKind::F8E5M2) => "fp8e5".into(),
+        Type::Float(float) => format!("fp{}", float.bits()),
+        Type::Pointer { pointee, .. } => element(pointee),
+        other => format!("{other:?}"),
+    }
+}
