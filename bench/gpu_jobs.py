@@ -1,0 +1,145 @@
+"""Worker processes: started with a task, read line by line, ended when they are silent for too long. No torch."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+MARK = "@@gpu "
+WORKER = Path(__file__).resolve().parent / "gpu_worker.py"
+
+
+class Job:
+    """A worker and what it has said."""
+
+    def __init__(self, task: dict, environment: dict, command: list[str] | None = None):
+        self.task = task
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [*(command or []), sys.executable, str(WORKER), json.dumps(task)],
+            env=environment, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
+        )  # fmt: skip
+        self.lines: queue.Queue = queue.Queue()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self) -> None:
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def events(self, silence: float, until: float) -> Iterator[dict]:
+        """What the worker says; the last is "hung" where it had to be ended, "ended" with its exit code where it stopped by itself."""
+        while True:
+            wait = min(silence, until - time.time())
+            try:
+                line = self.lines.get(timeout=max(wait, 0.01))
+            except queue.Empty:
+                self.end()
+                reason = f"silent for {silence:.0f} s" if wait == silence else "no time was left for it"
+                yield {"event": "hung", "reason": reason}
+                return
+            if line is None:
+                code = self.process.wait()
+                yield {"event": "ended", "code": code, "reason": self.trouble() if code else ""}
+                return
+            if line.startswith(MARK):
+                yield json.loads(line.removeprefix(MARK))
+
+    def output(self, timeout: float) -> str:
+        """Everything it prints, for a command that reports by itself."""
+        lines, until = [], time.time() + timeout
+        while True:
+            try:
+                line = self.lines.get(timeout=max(until - time.time(), 0.01))
+            except queue.Empty:
+                self.end()
+                return "".join(lines)
+            if line is None:
+                return "".join(lines)
+            lines.append(line)
+
+    def end(self) -> None:
+        """Kill the worker and what it started; a launch that hangs goes with its process."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        try:
+            self.process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            pass
+
+    def trouble(self) -> str:
+        """The end of what it wrote to stderr."""
+        self.log.seek(0)
+        return f"exit code {self.process.returncode}: " + " | ".join(self.log.read().strip().splitlines()[-3:])[-600:]
+
+
+def side_by_side(tasks: list[dict], environment: dict, at_once: int, limit: float, until: float) -> list[list[dict]]:
+    """The events of every task, in the tasks' order; `limit` is each one's seconds in all."""
+    found: list[list[dict]] = [[] for _ in tasks]
+    turns = iter(range(len(tasks)))
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                index = next(turns, None)
+            if index is None:
+                return
+            end = min(until, time.time() + limit)
+            if end - time.time() < 1:
+                found[index].append({"event": "hung", "reason": "no time was left for it"})
+                continue
+            found[index].extend(Job(tasks[index], environment).events(limit, end))
+
+    threads = [threading.Thread(target=work) for _ in range(min(at_once, len(tasks)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+class Sensors:
+    """SM clock and power of the GPU, read twice a second by nvidia-smi."""
+
+    def __init__(self):
+        self.readings: list[tuple[float, float, float]] = []
+        try:
+            self.process = subprocess.Popen(
+                ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "500"],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )  # fmt: skip
+        except OSError:
+            self.process = None
+            return
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self) -> None:
+        for line in self.process.stdout:
+            try:
+                clock, power = (float(value) for value in line.split(","))
+            except ValueError:
+                continue
+            self.readings.append((time.time(), clock, power))
+
+    def since(self, started: float) -> dict:
+        """Medians in MHz and W of the readings since then, of the busier half."""
+        some = sorted((reading for reading in list(self.readings) if reading[0] >= started), key=lambda reading: reading[2])
+        if not some:
+            return {}
+        busy = some[len(some) // 2 :]
+        middle = lambda index: sorted(reading[index] for reading in busy)[len(busy) // 2]
+        return {"sm_mhz": middle(1), "watts": middle(2)}
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.terminate()

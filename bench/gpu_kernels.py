@@ -1,0 +1,142 @@
+"""Folders that hold generated kernels, and which row of the benchmark each serves. No torch."""
+
+import importlib.util
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_rows import Row
+
+# Suffixes of folders whose kernels come of the same generator with a poorer schedule: shown, but never "ours".
+NAIVE = ("swp-only", "no-swp")
+ATTENTION = ("attention_forward", "attention_backward")
+EXAMPLES = (*ATTENTION, "gemm_tma", "gemm_pointers", "swiglu")
+
+# Where each constant stands in a descriptor's tile: parameter, dimension.
+TILES = {
+    "attention_forward": {"BLOCK_M": ("q_desc", 0), "BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
+    "attention_backward": {"BLOCK_M": ("q_desc", 0), "BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
+    "gemm_tma": {"BLOCK_M": ("a_desc", 0), "BLOCK_N": ("b_desc", 0), "BLOCK_K": ("a_desc", 1)},
+    "gemm_pointers": {},
+    "swiglu": {"BLOCK_M": ("x_desc", 0), "BLOCK_N": ("gate_desc", 0), "BLOCK_K": ("x_desc", 1)},
+}
+DEFAULTS = {
+    "attention_forward": dict(BLOCK_M=128, BLOCK_N=128, HEAD_DIM=128),
+    "attention_backward": dict(BLOCK_M=64, BLOCK_N=128, HEAD_DIM=128),
+    "gemm_tma": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
+    "gemm_pointers": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
+    "swiglu": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
+}
+IN_NAMES = {"BLOCK_M": r"_m(\d+)(?=[_.]|$)", "BLOCK_N": r"_n(\d+)(?=[_.]|$)", "BLOCK_K": r"_k(\d+)(?=[_.]|$)", "HEAD_DIM": r"_d(\d+)(?=[_.]|$)"}
+
+
+class Unreadable(Exception):
+    """A folder that holds no kernel of a known example; says which and why."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A generated kernel, named by its folder."""
+
+    name: str
+    folder: Path
+    example: str
+    constants: dict
+    info: dict
+    """What kernel.json says."""
+
+    @property
+    def naive(self) -> bool:
+        return self.name.endswith(tuple(f".{suffix}" for suffix in NAIVE))
+
+    def serves(self, row: Row) -> bool:
+        """Whether the kernel computes the row: the same example, mask and head dim, and tiles that divide the sizes."""
+        c, s = self.constants, row.shape
+        if self.example != row.example:
+            return False
+        if self.example not in ATTENTION:
+            return self.example == "gemm_pointers" or all(s[d] % c[f"BLOCK_{d}"] == 0 for d in "MNK")
+        same = c["HEAD_DIM"] == s["head_dim"] and c.get("CAUSAL", False) == s["causal"]
+        return same and s["length"] % c["BLOCK_M"] == 0 and s["length"] % c["BLOCK_N"] == 0
+
+
+def find(folders: list[Path]) -> list[Generated]:
+    """The kernels of these folders: a folder is a kernel's own, or holds one folder for each kernel."""
+    found = []
+    for folder in folders:
+        if not folder.is_dir():
+            raise Unreadable(f"{folder}: no such folder; `twill compile … --output {folder}/NAME` writes one")
+        own = [folder] if (folder / "launch.py").is_file() else sorted(path.parent for path in folder.glob("*/launch.py"))
+        if not own:
+            raise Unreadable(f"{folder}: neither a kernel's folder nor a folder of such: there is no launch.py in it or one below")
+        found += [read(path) for path in own]
+    names = [kernel.name for kernel in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise Unreadable(f"two folders of kernels have the name {', '.join(twice)}; results go by that name, so rename one")
+    return found
+
+
+def read(folder: Path) -> Generated:
+    """The kernel of a folder, from its kernel.json; what that leaves out, from tile shapes and the folder's name."""
+    path = folder / "kernel.json"
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: {error}") from error
+    if not isinstance(info, dict):
+        raise Unreadable(f"{path}: an object is wanted")
+    example = next((e for e in EXAMPLES for name in (str(info.get("name", "")), folder.name) if name.startswith(e)), None)
+    if example is None:
+        raise Unreadable(f"{path}: \"name\" is {info.get('name')!r}, which is none of {', '.join(EXAMPLES)}")
+    return Generated(folder.resolve().name, folder.resolve(), example, constants(example, info, folder.resolve().name), info)
+
+
+def constants(example: str, info: dict, name: str) -> dict:
+    """Tile sizes and switches by the names that the example gives them."""
+    found = dict(DEFAULTS[example])
+    for constant, pattern in IN_NAMES.items():
+        if constant in found and (match := re.search(pattern, name)):
+            found[constant] = int(match[1])
+    for constant, (parameter, dimension) in TILES[example].items():
+        if shape := tile_of(info, parameter):
+            found[constant] = shape[dimension]
+    if example == "attention_forward":
+        loops = info.get("loops")
+        count = len(loops) if isinstance(loops, list) else loops
+        found["CAUSAL"] = "causal" in name or count == 2
+    given = info.get("constants") or {}
+    found.update({key: value for key, value in given.items() if key in found})
+    if "CAUSAL" in found:
+        found["CAUSAL"] = bool(found["CAUSAL"])
+    return found
+
+
+def tile_of(node: object, parameter: str) -> list[int] | None:
+    """The tile shape that stands beside "name": parameter, anywhere in the answer: a list of two numbers, or a type of 128x64."""
+    if isinstance(node, list):
+        return next((shape for one in node if (shape := tile_of(one, parameter))), None)
+    if not isinstance(node, dict):
+        return None
+    if node.get("name") == parameter:
+        for value in node.values():
+            if isinstance(value, list) and len(value) == 2 and all(isinstance(x, int) for x in value):
+                return value
+            if isinstance(value, str) and (match := re.search(r"(\d+)(?:x|, ?)(\d+)", value)):
+                return [int(match[1]), int(match[2])]
+    entry = node.get(parameter)
+    if isinstance(entry, list) and len(entry) == 2 and all(isinstance(x, int) for x in entry):
+        return entry
+    if isinstance(entry, dict) and (shape := tile_of(dict(entry, name=parameter), parameter)):
+        return shape
+    return next((shape for one in node.values() if (shape := tile_of(one, parameter))), None)
+
+
+def load(kernel: Generated) -> object:
+    """The kernel itself, by the folder's launch.py; needs torch and a GPU."""
+    spec = importlib.util.spec_from_file_location(f"launch_{re.sub(r'[^0-9a-zA-Z]', '_', kernel.name)}", kernel.folder / "launch.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module.load(kernel.folder)
