@@ -10,6 +10,7 @@ timed. Then all contenders of a row are timed in turn. Needs torch, triton 3.6.0
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,12 +20,14 @@ from pathlib import Path
 import gpu_cycles
 import gpu_kernels
 import gpu_report
-from gpu_jobs import Job, Sensors, side_by_side
+from gpu_jobs import Job, Sensors, side_by_side, stop_all
 from gpu_kernels import Generated, Unreadable
-from gpu_rows import ROWS, Row
+from gpu_rows import HAND, ROWS, Row
 
 ROOT = Path(__file__).resolve().parent.parent
-CHECKS_AT_ONCE = 6
+AT_ONCE = 12
+"""Checks and compiles at a time."""
+COMPILE_SECONDS = 120.0
 SILENCE_SECONDS = 60.0
 """A worker that says nothing for so long hangs; the longest silence is a compile by FlashAttention."""
 ROW_SECONDS = 25.0
@@ -40,13 +43,17 @@ def main() -> int:
     except Unreadable as error:
         sys.exit(f"gpu.py: {error}")
     rows, notes = choose(options, kernels)
+    if options.rows:
+        kernels = [kernel for kernel in kernels if any(kernel.serves(row) for row in rows)]
     if options.list:
         return listing(rows, kernels, notes)
     with tempfile.TemporaryDirectory(prefix="gpu-bench-") as scratch:
         run = Run(options, kernels, rows, notes, Path(scratch))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         try:
             run.everything()
         finally:
+            stop_all()
             run.sensors.stop()
     print(gpu_report.markdown(run.answer))
     return 0
@@ -92,7 +99,7 @@ def choose(options: argparse.Namespace, kernels: list[Generated]) -> tuple[list[
         for kernel in kernels if not any(kernel.serves(row) for row in ROWS)
     ]  # fmt: skip
     if options.rows:
-        return [row for row in ROWS if any(part in row.name for part in options.rows)], notes
+        return [row for row in ROWS if any(part in row.name for part in options.rows)], []
     if not kernels:
         return ROWS, notes
     served = [row for row in ROWS if any(kernel.serves(row) for kernel in kernels)]
@@ -172,12 +179,12 @@ class Run:
     def check(self) -> list[Generated]:
         """Check every kernel, and compile stock Triton's kernels meanwhile; returns those that are right."""
         checks = [self.task("check", kernels=[str(kernel.folder)]) for kernel in self.kernels]
-        compiles = [self.task("stock", rows=[row.name], kernels=self.folders(self.kernels)) for row in distinct(self.rows)]
-        tell(f"checking {len(checks)} kernels, compiling stock Triton's {len(compiles)}")
-        tasks = checks + ([] if self.options.rehearsal else compiles)
-        found = side_by_side(tasks, self.environment, CHECKS_AT_ONCE, self.options.check_seconds, self.deadline)
+        ahead = [] if self.options.rehearsal else self.compiles()
+        tell(f"checking {len(checks)} kernels, compiling {len(ahead)} groups of peers")
+        tasks = [(task, COMPILE_SECONDS) for task in ahead] + [(task, self.options.check_seconds) for task in checks]
+        found = side_by_side(tasks, self.environment, min(AT_ONCE, os.cpu_count() or 1), self.deadline)
         right = []
-        for kernel, events in zip(self.kernels, found):
+        for kernel, events in zip(self.kernels, found[len(ahead) :]):
             result = gpu_report.checked(kernel, events)
             self.answer["checks"].append(result)
             tell(f"{'right' if result['passed'] else 'WRONG':6} {kernel.name} {result['reason']}")
@@ -185,6 +192,17 @@ class Run:
                 right.append(kernel)
         self.save()
         return right
+
+    def compiles(self) -> list[dict]:
+        """Tasks that compile peers' kernels into Triton's cache, one for each kernel: sizes do not matter to it."""
+        kinds: dict[tuple, Row] = {}
+        for row in self.rows:
+            kinds.setdefault((row.example, row.shape.get("head_dim"), row.shape.get("causal")), row)
+        tasks = [self.task("stock", rows=[row.name], kernels=self.folders(self.kernels)) for row in kinds.values()]
+        if self.options.hand_written:
+            by_hand = [row for row in kinds.values() if any(target.peer == HAND for target in row.targets)]
+            tasks += [self.task("hand_written", rows=[row.name]) for row in by_hand]
+        return tasks
 
     def folders(self, kernels: list[Generated]) -> list[str]:
         return [str(kernel.folder) for kernel in kernels]
@@ -279,14 +297,6 @@ class Run:
         folder = self.options.output or (ROOT / "bench" / "results" if self.options.keep else None)
         if folder:
             gpu_report.save(self.answer, folder)
-
-
-def distinct(rows: list[Row]) -> list[Row]:
-    """One row for each kernel that stock Triton compiles: sizes do not matter to it."""
-    kinds = {}
-    for row in rows:
-        kinds.setdefault((row.example, row.shape.get("head_dim"), row.shape.get("causal")), row)
-    return list(kinds.values())
 
 
 def revision(options: argparse.Namespace) -> str | None:

@@ -11,7 +11,7 @@ import gpu_kernels
 import torch
 from gpu_kernels import ATTENTION, DEFAULTS, Generated
 from gpu_problems import Problem
-from gpu_rows import CUBLAS, CUDNN, FLASH, HAND, STOCK, Row
+from gpu_rows import CUBLAS, CUDNN, FLASH, HAND, NAIVE, STOCK, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 WARPS, STAGES = (8, 4), (3, 2, 4)
@@ -32,7 +32,7 @@ class Launch:
 class Contender:
     name: str
     kind: str
-    """"generated", "naive", "part" (a generated kernel without what surrounds it), or the peer as gpu_rows names it."""
+    """"generated", "part" (a generated kernel without what surrounds it), or the peer as gpu_rows names it."""
     prepare: Callable[[Problem], Launch]
 
 
@@ -40,7 +40,7 @@ def contenders(row: Row, kernels: list[Generated], hand_written: Path | None, li
     """All but the stock compile, whose options are tried first."""
     found = []
     for kernel in (kernel for kernel in kernels if kernel.serves(row)):
-        found.append(Contender(kernel.name, "naive" if kernel.naive else "generated", lambda p, k=kernel: generated(k, p)))
+        found.append(Contender(kernel.name, NAIVE if kernel.naive else "generated", lambda p, k=kernel: generated(k, p)))
         if row.example == "attention_backward":
             found.append(Contender(f"{kernel.name}, kernel alone", "part", lambda p, k=kernel: generated(k, p, whole=False)))
     if libraries:

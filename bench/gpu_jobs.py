@@ -16,6 +16,11 @@ MARK = "@@gpu "
 WORKER = Path(__file__).resolve().parent / "gpu_worker.py"
 
 
+STOPPING = threading.Event()
+"""Set at the end, or when the run is ended from outside; no worker starts any more."""
+ALIVE: set["Job"] = set()
+
+
 class Job:
     """A worker and what it has said."""
 
@@ -26,6 +31,7 @@ class Job:
             [*(command or []), sys.executable, str(WORKER), json.dumps(task)],
             env=environment, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
         )  # fmt: skip
+        ALIVE.add(self)
         self.lines: queue.Queue = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -47,6 +53,7 @@ class Job:
                 return
             if line is None:
                 code = self.process.wait()
+                ALIVE.discard(self)
                 yield {"event": "ended", "code": code, "reason": self.trouble() if code else ""}
                 return
             if line.startswith(MARK):
@@ -62,11 +69,13 @@ class Job:
                 self.end()
                 return "".join(lines)
             if line is None:
+                ALIVE.discard(self)
                 return "".join(lines)
             lines.append(line)
 
     def end(self) -> None:
         """Kill the worker and what it started; a launch that hangs goes with its process."""
+        ALIVE.discard(self)
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -82,8 +91,15 @@ class Job:
         return f"exit code {self.process.returncode}: " + " | ".join(self.log.read().strip().splitlines()[-3:])[-600:]
 
 
-def side_by_side(tasks: list[dict], environment: dict, at_once: int, limit: float, until: float) -> list[list[dict]]:
-    """The events of every task, in the tasks' order; `limit` is each one's seconds in all."""
+def stop_all() -> None:
+    """End every worker: they would outlive the run, being sessions of their own."""
+    STOPPING.set()
+    for job in list(ALIVE):
+        job.end()
+
+
+def side_by_side(tasks: list[tuple[dict, float]], environment: dict, at_once: int, until: float) -> list[list[dict]]:
+    """The events of every task, in the tasks' order; beside each task stands how many seconds it may take in all."""
     found: list[list[dict]] = [[] for _ in tasks]
     turns = iter(range(len(tasks)))
     lock = threading.Lock()
@@ -92,13 +108,14 @@ def side_by_side(tasks: list[dict], environment: dict, at_once: int, limit: floa
         while True:
             with lock:
                 index = next(turns, None)
-            if index is None:
+            if index is None or STOPPING.is_set():
                 return
+            task, limit = tasks[index]
             end = min(until, time.time() + limit)
             if end - time.time() < 1:
                 found[index].append({"event": "hung", "reason": "no time was left for it"})
                 continue
-            found[index].extend(Job(tasks[index], environment).events(limit, end))
+            found[index].extend(Job(task, environment).events(limit, end))
 
     threads = [threading.Thread(target=work) for _ in range(min(at_once, len(tasks)))]
     for thread in threads:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gpu_rows import Row
 
-# Suffixes of folders whose kernels come of the same generator with a poorer schedule: shown, but never "ours".
-NAIVE = ("swp-only", "no-swp")
+# Suffixes of folders whose kernels come of the same generator with a poorer schedule: a peer, never "ours".
+NAIVE_SUFFIXES = ("swp-only", "no-swp")
 ATTENTION = ("attention_forward", "attention_backward")
 EXAMPLES = (*ATTENTION, "gemm_tma", "gemm_pointers", "swiglu")
 
@@ -49,7 +49,7 @@ class Generated:
 
     @property
     def naive(self) -> bool:
-        return self.name.endswith(tuple(f".{suffix}" for suffix in NAIVE))
+        return self.name.endswith(tuple(f".{suffix}" for suffix in NAIVE_SUFFIXES))
 
     def serves(self, row: Row) -> bool:
         """Whether the kernel computes the row: the same example, mask and head dim, and tiles that divide the sizes."""
@@ -133,10 +133,16 @@ def tile_of(node: object, parameter: str) -> list[int] | None:
     return next((shape for one in node.values() if (shape := tile_of(one, parameter))), None)
 
 
+LOADED: dict[Path, object] = {}
+
+
 def load(kernel: Generated) -> object:
-    """The kernel itself, by the folder's launch.py; needs torch and a GPU."""
-    spec = importlib.util.spec_from_file_location(f"launch_{re.sub(r'[^0-9a-zA-Z]', '_', kernel.name)}", kernel.folder / "launch.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module.load(kernel.folder)
+    """The kernel itself, by the folder's launch.py, once a process; needs torch and a GPU."""
+    if kernel.folder not in LOADED:
+        name = f"launch_{len(LOADED)}_{re.sub(r'[^0-9a-zA-Z]', '_', kernel.name)}"
+        spec = importlib.util.spec_from_file_location(name, kernel.folder / "launch.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        LOADED[kernel.folder] = module.load(kernel.folder)
+    return LOADED[kernel.folder]

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from gpu_kernels import Generated
-from gpu_rows import PEERS, ROWS, Row
+from gpu_rows import NAIVE, PEERS, ROWS, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -207,7 +207,7 @@ def row_table(result: dict) -> list[str]:
     head = ["contender", "TFLOP/s", "quartiles", "burst", *(f"× {peer}" for peer in peers), "error"]
     lines += table_head(head + (["M cycles", "tensor"] if counted else []), "lrrr" + "r" * len(peers) + "l" + ("rr" if counted else ""))
     for one in sorted(result["contenders"], key=lambda one: -one["tflops"]):
-        name = f"**{one['name']}**" if one["kind"] in ("generated", "naive", "part") else one["name"]
+        name = f"**{one['name']}**" if one["kind"] in ("generated", "part", NAIVE) else one["name"]
         low, high = one["tflops_quartiles"]
         burst = f"{one['burst_tflops']:.1f}" if one["burst_tflops"] else ""
         error = ", ".join(f"{name} {error:.1e}" for name, error in one["errors"].items())

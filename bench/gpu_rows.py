@@ -8,7 +8,8 @@ FLASH = "FlashAttention CuTe"
 CUBLAS = "cuBLAS"
 STOCK = "stock Triton"
 HAND = "hand-written"
-PEERS = [CUDNN, FLASH, CUBLAS, STOCK, HAND]
+NAIVE = "naive schedule"
+PEERS = [CUDNN, FLASH, CUBLAS, STOCK, HAND, NAIVE]
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,16 @@ from pathlib import Path
 import gpu_kernels
 import gpu_timing
 import torch
-from gpu_contenders import Contender, Launch, contenders, generated, only_cudnn, stock, stock_options
+from gpu_contenders import Contender, Launch, by_hand, contenders, generated, only_cudnn, stock, stock_options
 from gpu_jobs import MARK
 from gpu_problems import LIMITS, Problem, problem, relative_error
-from gpu_rows import FLASH, HAND, ROWS, STOCK, Row, check_shapes, small
+from gpu_rows import FLASH, HAND, NAIVE, ROWS, STOCK, Row, check_shapes, small
 
 FAULT = 3
 """Exit code after a fault that leaves the GPU's context unusable."""
 REPEATS = 3
 """Runs of each check: a race does not show every time."""
-OURS = ("generated", "naive", "part", STOCK, HAND)
+OURS = ("generated", "part", NAIVE, STOCK, HAND)
 """Kinds whose errors must pass; a library's are only shown."""
 
 
@@ -100,7 +100,22 @@ class Worker:
                     found[contender.name] = describe(error)
         return found
 
-    # --------------------------------------------------------------------------------------------- stock Triton
+    # --------------------------------------------------------------------------------------------- compiling ahead
+    def hand_written(self) -> None:
+        """Compile the hand-written kernels of a row, for the same reason as stock Triton's."""
+        [row] = self.rows()
+        shape = row.shape | (dict(batch=1, heads=2, length=1024) if "length" in row.shape else {})
+        given = problem(row.example, shape, self.seed, self.device)
+        for contender in by_hand(row, Path(self.task["hand_written"])):
+            say("case", shape=contender.name)
+            try:
+                contender.prepare(given).run()
+                self.clock.finish()
+            except Exception as error:
+                say("failed", shape=contender.name, reason=describe(error))
+                self.leave_if_broken()
+        say("done")
+
     def stock(self) -> None:
         """Compile what stock Triton may choose from, so that the timing finds it in the cache."""
         [row] = self.rows()
@@ -236,7 +251,9 @@ def over_limit(errors: dict) -> bool:
 
 
 def describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip()[:400]}"
+    """The error on one line; compilers name the place first and the cause last."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: " + (text if len(text) < 400 else f"{text[:150]} … {text[-250:]}")
 
 
 def versions() -> dict:
@@ -253,7 +270,9 @@ def versions() -> dict:
 
 def main() -> None:
     task = json.loads(sys.argv[1])
-    getattr(Worker(task), {"check": "check", "stock": "stock", "time": "time", "once": "once"}[task["task"]])()
+    worker = Worker(task)
+    tasks = {"check": worker.check, "stock": worker.stock, "hand_written": worker.hand_written, "time": worker.time, "once": worker.once}
+    tasks[task["task"]]()
 
 
 if __name__ == "__main__":
