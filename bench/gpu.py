@@ -232,10 +232,10 @@ class Run:
                     case "dropped":
                         self.note(f"{event['row']}: {event['contender']} left out: {event['reason']}")
                         self.excluded.append([event["row"], event["contender"]])
+                    case "broken":
+                        self.exclude_everywhere(contender)
                     case "note":
                         self.note(f"{event['row']}: {event['text']}")
-                    case "measuring":
-                        contender = None
                     case "measured":
                         self.measured(event, time.time() - started, started)
                         left.remove(event["row"])
@@ -245,13 +245,13 @@ class Run:
                     case "hung" | "ended" if not alive:
                         self.note(f"nothing can be timed: {event['reason']}")
                         left = []
+                    case "hung" | "ended" if left and time.time() > self.deadline:
+                        self.note(f"left out, no time was left for them: {', '.join(left)}")
+                        left = []
                     case "hung" | "ended" if left:
                         self.lost(row, contender, event)
                         if contender is None:
-                            left = [name for name in left if name != row]
-                        if time.time() > self.deadline:
-                            self.note(f"left out, no time was left for them: {', '.join(left)}")
-                            left = []
+                            left.remove(row)
 
     def lost(self, row: str, contender: str | None, event: dict) -> None:
         """A worker is gone while it had rows left."""
@@ -260,7 +260,11 @@ class Run:
             self.note(f"{row}: given up: {reason}")
         elif [row, contender] not in self.excluded:
             self.note(f"{row}: {contender} left out, and of the rows after it: {reason}")
-            self.excluded += [[one.name, contender] for one in self.rows]
+            self.exclude_everywhere(contender)
+
+    def exclude_everywhere(self, contender: str) -> None:
+        """What faults or hangs once would cost a worker in every row."""
+        self.excluded += [[row.name, contender] for row in self.rows]
 
     def measured(self, event: dict, seconds: float, started: float) -> None:
         row = next(row for row in ROWS if row.name == event["row"])

@@ -54,7 +54,8 @@ def contenders(row: Row, kernels: list[Generated], hand_written: Path | None, li
 def generated(kernel: Generated, problem: Problem, whole: bool = True) -> Launch:
     """A generated kernel with its descriptors built."""
     out = problem.allocate()
-    run = gpu_kernels.load(kernel).prepare(*problem.arguments(out), grid=problem.grid(kernel.constants))
+    grid = problem.grid(gpu_kernels.exact(kernel).constants)
+    run = gpu_kernels.load(kernel).prepare(*problem.arguments(out), grid=grid)
     return surrounded(problem, run, out, whole)
 
 

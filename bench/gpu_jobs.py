@@ -1,5 +1,6 @@
 """Worker processes: started with a task, read line by line, ended when they are silent for too long. No torch."""
 
+import datetime
 import json
 import os
 import queue
@@ -132,7 +133,7 @@ class Sensors:
         self.readings: list[tuple[float, float, float]] = []
         try:
             self.process = subprocess.Popen(
-                ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "500"],
+                ["nvidia-smi", "--query-gpu=timestamp,clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "500"],
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             )  # fmt: skip
         except OSError:
@@ -143,10 +144,11 @@ class Sensors:
     def read(self) -> None:
         for line in self.process.stdout:
             try:
-                clock, power = (float(value) for value in line.split(","))
+                when, clock, power = (value.strip() for value in line.split(","))
+                stamp = datetime.datetime.strptime(when, "%Y/%m/%d %H:%M:%S.%f").timestamp()
+                self.readings.append((stamp, float(clock), float(power)))
             except ValueError:
                 continue
-            self.readings.append((time.time(), clock, power))
 
     def since(self, started: float) -> dict:
         """Medians in MHz and W of the readings since then, of the busier half."""

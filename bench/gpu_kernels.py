@@ -4,7 +4,7 @@ import importlib.util
 import json
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_rows import Row
@@ -14,13 +14,13 @@ NAIVE_SUFFIXES = ("swp-only", "no-swp")
 ATTENTION = ("attention_forward", "attention_backward")
 EXAMPLES = (*ATTENTION, "gemm_tma", "gemm_pointers", "swiglu")
 
-# Where each constant stands in a descriptor's tile: parameter, dimension.
+# Where a constant shows in the tiles that a descriptor loads. Rows that warp groups share out do not: their tiles are smaller.
 TILES = {
-    "attention_forward": {"BLOCK_M": ("q_desc", 0), "BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
-    "attention_backward": {"BLOCK_M": ("q_desc", 0), "BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
-    "gemm_tma": {"BLOCK_M": ("a_desc", 0), "BLOCK_N": ("b_desc", 0), "BLOCK_K": ("a_desc", 1)},
+    "attention_forward": {"BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
+    "attention_backward": {"HEAD_DIM": ("q_desc", 1)},
+    "gemm_tma": {"BLOCK_N": ("b_desc", 0), "BLOCK_K": ("a_desc", 1)},
     "gemm_pointers": {},
-    "swiglu": {"BLOCK_M": ("x_desc", 0), "BLOCK_N": ("gate_desc", 0), "BLOCK_K": ("x_desc", 1)},
+    "swiglu": {"BLOCK_N": ("gate_desc", 0), "BLOCK_K": ("x_desc", 1)},
 }
 DEFAULTS = {
     "attention_forward": dict(BLOCK_M=128, BLOCK_N=128, HEAD_DIM=128),
@@ -44,8 +44,6 @@ class Generated:
     folder: Path
     example: str
     constants: dict
-    info: dict
-    """What kernel.json says."""
 
     @property
     def naive(self) -> bool:
@@ -79,58 +77,49 @@ def find(folders: list[Path]) -> list[Generated]:
 
 
 def read(folder: Path) -> Generated:
-    """The kernel of a folder, from its kernel.json; what that leaves out, from tile shapes and the folder's name."""
-    path = folder / "kernel.json"
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise Unreadable(f"{path}: {error}") from error
-    if not isinstance(info, dict):
-        raise Unreadable(f"{path}: an object is wanted")
+    """The kernel of a folder, from its kernel.json; what that leaves out, from the folder's name and the tiles."""
+    folder = folder.resolve()
+    info = answer(folder / "kernel.json")
     example = next((e for e in EXAMPLES for name in (str(info.get("name", "")), folder.name) if name.startswith(e)), None)
     if example is None:
-        raise Unreadable(f"{path}: \"name\" is {info.get('name')!r}, which is none of {', '.join(EXAMPLES)}")
-    return Generated(folder.resolve().name, folder.resolve(), example, constants(example, info, folder.resolve().name), info)
+        raise Unreadable(f"{folder / 'kernel.json'}: \"name\" is {info.get('name')!r}, which is none of {', '.join(EXAMPLES)}")
+    schedule = folder / "schedule.json"
+    loops = answer(schedule).get("loops", []) if schedule.is_file() else []
+    return Generated(folder.name, folder, example, constants(example, info, folder.name, len(loops)))
 
 
-def constants(example: str, info: dict, name: str) -> dict:
-    """Tile sizes and switches by the names that the example gives them."""
+def answer(path: Path) -> dict:
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: {error}") from error
+    if not isinstance(read, dict):
+        raise Unreadable(f"{path}: an object is wanted")
+    return read
+
+
+def constants(example: str, info: dict, name: str, loops: int) -> dict:
+    """Tile sizes and switches by the names that the example gives them. Two loops are the unmasked and the masked one of causal attention."""
     found = dict(DEFAULTS[example])
-    for constant, pattern in IN_NAMES.items():
-        if constant in found and (match := re.search(pattern, name)):
-            found[constant] = int(match[1])
     for constant, (parameter, dimension) in TILES[example].items():
         if shape := tile_of(info, parameter):
             found[constant] = shape[dimension]
+    for constant, pattern in IN_NAMES.items():
+        if constant in found and (match := re.search(pattern, name)):
+            found[constant] = int(match[1])
     if example == "attention_forward":
-        loops = info.get("loops")
-        count = len(loops) if isinstance(loops, list) else loops
-        found["CAUSAL"] = "causal" in name or count == 2
+        found["CAUSAL"] = "causal" in name or loops == 2
     given = info.get("constants") or {}
-    found.update({key: value for key, value in given.items() if key in found})
-    if "CAUSAL" in found:
-        found["CAUSAL"] = bool(found["CAUSAL"])
-    return found
+    return found | {key: type(value)(given[key]) for key, value in found.items() if key in given}
 
 
-def tile_of(node: object, parameter: str) -> list[int] | None:
-    """The tile shape that stands beside "name": parameter, anywhere in the answer: a list of two numbers, or a type of 128x64."""
-    if isinstance(node, list):
-        return next((shape for one in node if (shape := tile_of(one, parameter))), None)
-    if not isinstance(node, dict):
-        return None
-    if node.get("name") == parameter:
-        for value in node.values():
-            if isinstance(value, list) and len(value) == 2 and all(isinstance(x, int) for x in value):
-                return value
-            if isinstance(value, str) and (match := re.search(r"(\d+)(?:x|, ?)(\d+)", value)):
-                return [int(match[1]), int(match[2])]
-    entry = node.get(parameter)
-    if isinstance(entry, list) and len(entry) == 2 and all(isinstance(x, int) for x in entry):
-        return entry
-    if isinstance(entry, dict) and (shape := tile_of(dict(entry, name=parameter), parameter)):
-        return shape
-    return next((shape for one in node.values() if (shape := tile_of(one, parameter))), None)
+def tile_of(info: dict, parameter: str) -> list[int] | None:
+    """The tile that is loaded through a descriptor, where all its tiles are of one shape."""
+    for one in info.get("parameters", []):
+        shapes = [block["shape"] for block in one.get("blocks", [])] if one.get("name") == parameter else []
+        if shapes and all(shape == shapes[0] and len(shape) == 2 for shape in shapes):
+            return shapes[0]
+    return None
 
 
 LOADED: dict[Path, object] = {}
@@ -146,3 +135,9 @@ def load(kernel: Generated) -> object:
         spec.loader.exec_module(module)
         LOADED[kernel.folder] = module.load(kernel.folder)
     return LOADED[kernel.folder]
+
+
+def exact(kernel: Generated) -> Generated:
+    """The kernel with the constants that it gives once it is loaded."""
+    given = load(kernel).info.get("constants") or {}
+    return replace(kernel, constants=kernel.constants | {key: value for key, value in given.items() if key in kernel.constants})

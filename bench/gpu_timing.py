@@ -68,8 +68,8 @@ class GpuClock:
         self.cuda.synchronize()
 
     def pause(self) -> None:
-        """Keep the GPU waiting while the host submits, about half a millisecond."""
-        self.cuda._sleep(1_000_000)
+        """Keep the GPU waiting while the host submits, about a millisecond."""
+        self.cuda._sleep(2_000_000)
 
     def rest(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -122,12 +122,23 @@ def block(run: Callable[[], object], launches: int, group: int, clock) -> tuple[
     return [clock.between(a, b) / group for a, b in zip(events, events[1:])], host
 
 
-def measure(runs: dict[str, Callable[[], object]], clock, rounds: int = ROUNDS, block_ms: float = BLOCK_MS, bursts: int = BURSTS) -> dict[str, Times]:
-    """Times of every launch; each must have run before."""
-    one = {name: estimate(run, clock) for name, run in runs.items()}
+def measure(
+    runs: dict[str, Callable[[], object]],
+    clock,
+    rounds: int = ROUNDS,
+    block_ms: float = BLOCK_MS,
+    bursts: int = BURSTS,
+    turn_of: Callable[[str], object] = lambda name: None,
+) -> dict[str, Times]:
+    """Times of every launch; each must have run before. `turn_of` is told whose turn it is, should a launch never end."""
+    one = {}
+    for name, run in runs.items():
+        turn_of(name)
+        one[name] = estimate(run, clock)
     times = {name: Times() for name in runs}
     for turn in range(rounds):
         for name, run in list(runs.items())[:: 1 if turn % 2 == 0 else -1]:
+            turn_of(name)
             launches = max(3, int(block_ms / one[name]))
             samples, host = block(run, launches, max(1, round(GROUP_MS / one[name])), clock)
             times[name].rounds.append(samples)
@@ -136,6 +147,7 @@ def measure(runs: dict[str, Callable[[], object]], clock, rounds: int = ROUNDS, 
     clock.rest(0.5)
     for _ in range(bursts):
         for name, run in runs.items():
+            turn_of(name)
             launches = min(4, max(1, round(1 / one[name])))
             clock.rest(REST_SECONDS)
             clock.pause()

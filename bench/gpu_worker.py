@@ -48,7 +48,7 @@ class Worker:
     # --------------------------------------------------------------------------------------------- correctness
     def check(self) -> None:
         """One generated kernel at many small sizes."""
-        [kernel] = self.kernels
+        kernel = gpu_kernels.exact(self.kernels[0])
         shapes = check_shapes(kernel.example, kernel.constants)
         for shape in shapes[:2] if self.rehearsal else shapes:
             say("case", shape=shape)
@@ -167,9 +167,9 @@ class Worker:
             if launch := self.attempt(row, one, given, reference, about):
                 runs[one.name] = launch.run
         runs |= self.best_stock(row, given, reference, about)
-        say("measuring", row=row.name, contenders=list(runs))
         settings = dict(rounds=2, block_ms=1, bursts=1) if self.rehearsal else {}
-        times = gpu_timing.measure(runs, self.clock, **settings)
+        turn_of = lambda name: say("trying", row=row.name, contender=name)
+        times = gpu_timing.measure(runs, self.clock, turn_of=turn_of, **settings)
         say("measured", row=row.name, size=row.size(), flops=row.flops(), results=[about[name] | times[name].summary() for name in runs])
 
     def attempt(self, row: Row, one: Contender, given: Problem, reference: dict, about: dict) -> Launch | None:

@@ -48,9 +48,11 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.serving(kernel), ["forward-causal-d64-16k"])
 
     def test_tiles_of_descriptors_and_two_loops_stand_in_for_constants(self):
-        parameters = [{"name": "q_desc", "tile": [128, 64]}, {"name": "k_desc", "type": "!tt.tensordesc<tensor<128x64xf16>>"}]
-        kernel = gpu_kernels.read(self.write("any", {"name": "attention_forward", "parameters": parameters, "loops": [{}, {}]}))
-        self.assertEqual(kernel.constants, dict(BLOCK_M=128, BLOCK_N=128, HEAD_DIM=64, CAUSAL=True))
+        tile = lambda name, *shape: {"name": name, "kind": "descriptor", "blocks": [{"argument": "x", "shape": list(shape)}]}
+        folder = self.write("any", {"name": "attention_forward", "parameters": [tile("q_desc", 64, 64), tile("k_desc", 64, 64)]})
+        (folder / "schedule.json").write_text('{"loops": [{}, {}]}', encoding="utf-8")
+        # Two warp groups load 64 of the 128 queries each.
+        self.assertEqual(gpu_kernels.read(folder).constants, dict(BLOCK_M=128, BLOCK_N=64, HEAD_DIM=64, CAUSAL=True))
 
     def test_the_name_stands_in_for_all(self):
         kernel = gpu_kernels.read(self.write("gemm_tma_m256_n64", {"name": "gemm_tma"}))
@@ -173,7 +175,7 @@ class Report(unittest.TestCase):
         self.assertIn("| **b** | 687.2 |", gpu_report.markdown(answer))
 
     def test_verdict_of_a_check(self):
-        kernel = gpu_kernels.Generated("a", Path("a"), "gemm_tma", {}, {})
+        kernel = gpu_kernels.Generated("a", Path("a"), "gemm_tma", {})
         case = {"event": "case", "shape": {"K": 64}}
         good = {"event": "checked", "shape": {"K": 64}, "errors": {"c": 1e-4}, "overrun": [], "passed": True, "peers": {}}
         done, ended = {"event": "done", "info": {}}, {"event": "ended", "code": 0, "reason": ""}
