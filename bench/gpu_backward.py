@@ -1,4 +1,4 @@
-"""What the backward pass of attention needs around its kernel, so that it is timed as a whole. Needs torch and triton."""
+"""What the backward pass of attention needs around its kernel, to be timed as a whole. Needs torch and triton."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Who computes a row: generated kernels, the stock compile of the same source, libraries, hand-written kernels. Needs torch."""
+"""Who computes a row: generated kernels, stock Triton, libraries, hand-written kernels. Needs torch."""
 
 import importlib.util
 import itertools
@@ -36,13 +36,19 @@ class Contender:
     prepare: Callable[[Problem], Launch]
 
 
-def contenders(row: Row, kernels: list[Generated], hand_written: Path | None, libraries: bool = True) -> list[Contender]:
+def contenders(
+    row: Row, kernels: list[Generated], hand_written: Path | None, libraries: bool = True
+) -> list[Contender]:
     """All but the stock compile, whose options are tried first."""
     found = []
     for kernel in (kernel for kernel in kernels if kernel.serves(row)):
-        found.append(Contender(kernel.name, NAIVE if kernel.naive else "generated", lambda p, k=kernel: generated(k, p)))
+        found.append(
+            Contender(kernel.name, NAIVE if kernel.naive else "generated", lambda p, k=kernel: generated(k, p))
+        )
         if row.example == "attention_backward":
-            found.append(Contender(f"{kernel.name}, kernel alone", "part", lambda p, k=kernel: generated(k, p, whole=False)))
+            found.append(
+                Contender(f"{kernel.name}, kernel alone", "part", lambda p, k=kernel: generated(k, p, whole=False))
+            )
     if libraries:
         found += LIBRARIES[row.example]()
     if hand_written:
@@ -67,7 +73,7 @@ def surrounded(problem: Problem, run: Callable[[], object], out: dict, whole: bo
 
 
 def stock_options(row: Row, kernels: list[Generated]) -> dict[str, tuple[dict, dict]]:
-    """What stock Triton may choose from: the example's tiles and those of the generated kernels, warps and stages; by name."""
+    """What stock Triton may choose from, by name: the example's tiles and the generated kernels', warps, stages."""
     tiles = [DEFAULTS[row.example]] + [kernel.constants for kernel in kernels if kernel.serves(row)]
     found = {}
     for tile, warps, stages in itertools.product(tiles, WARPS, STAGES):
@@ -77,7 +83,10 @@ def stock_options(row: Row, kernels: list[Generated]) -> dict[str, tuple[dict, d
         if row.example == "attention_forward":
             constants["CAUSAL"] = row.shape["causal"]
         shape = " × ".join(str(value) for key, value in constants.items() if key.startswith("BLOCK"))
-        found[f"{STOCK}, {shape}, {warps} warps, {stages} stages"] = (constants, dict(num_warps=warps, num_stages=stages))
+        found[f"{STOCK}, {shape}, {warps} warps, {stages} stages"] = (
+            constants,
+            dict(num_warps=warps, num_stages=stages),
+        )
     return found
 
 
@@ -139,7 +148,9 @@ def backward_libraries() -> list[Contender]:
             return dict(zip(("dq", "dk", "dv"), torch.autograd.grad(out, inputs, do, retain_graph=True), strict=True))
 
         launch = returning(run)
-        return Launch(launch.run, lambda: {name: form(tensor) for name, tensor in launch.results().items()}, launch.poison)
+        return Launch(
+            launch.run, lambda: {name: form(tensor) for name, tensor in launch.results().items()}, launch.poison
+        )
 
     def cudnn(p: Problem) -> Launch:
         inputs = [tensor.detach().clone().requires_grad_() for tensor in (p.q, p.k, p.v)]
@@ -204,7 +215,7 @@ def first(out: object) -> torch.Tensor:
 
 # ------------------------------------------------------------------------------------------------- hand-written kernels
 def by_hand(row: Row, folder: Path) -> list[Contender]:
-    """Kernels of the folder's bench_h200.py: tables D128, D64 and CAUSAL of name -> make(q, k, v), and gluon_gemm(a, b)."""
+    """Kernels of the folder's bench_h200.py: tables D128, D64, CAUSAL of name -> make(q, k, v); gluon_gemm(a, b)."""
     if row.example == "gemm_tma":
         return [Contender(f"{HAND} GEMM", HAND, lambda p: hand_product(folder, p))]
     if row.example != "attention_forward":

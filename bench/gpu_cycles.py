@@ -19,7 +19,9 @@ def metrics() -> list[str]:
     if not shutil.which("ncu"):
         return []
     try:
-        listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, timeout=60, check=False).stdout
+        listed = subprocess.run(
+            ["ncu", "--query-metrics"], capture_output=True, text=True, timeout=60, check=False
+        ).stdout
     except subprocess.TimeoutExpired:
         listed = ""
     names = {line.split()[0] for line in listed.splitlines() if line.strip()}
@@ -29,8 +31,20 @@ def metrics() -> list[str]:
 
 def command(names: list[str]) -> list[str]:
     """What to put before the program: its launches between cudaProfilerStart and cudaProfilerStop are counted."""
-    return ["ncu", "--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-            "--metrics", ",".join(names)]  # fmt: skip
+    return [
+        "ncu",
+        "--profile-from-start",
+        "off",
+        "--clock-control",
+        "none",
+        "--csv",
+        "--page",
+        "raw",
+        "--print-units",
+        "base",
+        "--metrics",
+        ",".join(names),
+    ]
 
 
 def chosen(result: dict, part: str) -> list[dict]:
@@ -42,12 +56,14 @@ def chosen(result: dict, part: str) -> list[dict]:
 
 
 def read(output: str) -> dict:
-    """Sums over the launches of cycles, nanoseconds and sectors; the tensor pipe's share of active cycles, weighted by them."""
+    """Sums over the launches of cycles, nanoseconds, sectors; the tensor pipe's share of active cycles."""
     lines = output.splitlines()
     start = next((index for index, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         return {"failed": next((line for line in reversed(lines) if "==ERROR==" in line), "ncu gave no table")}
-    rows = [row for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))) if (row.get("ID") or "").strip().isdigit()]
+    rows = [
+        row for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))) if (row.get("ID") or "").strip().isdigit()
+    ]
     if not rows:
         return {"failed": "ncu saw no launch"}
     cycles = [number(row.get(CYCLES)) for row in rows]

@@ -1,5 +1,6 @@
 """Worker processes: started with a task, read line by line, ended when they are silent for too long. No torch."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -30,8 +31,12 @@ class Job:
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [*(command or []), sys.executable, str(WORKER), json.dumps(task)],
-            env=environment, stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True,
-        )  # fmt: skip
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            start_new_session=True,
+        )
         ALIVE.add(self)
         self.lines: queue.Queue = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
@@ -42,14 +47,14 @@ class Job:
         self.lines.put(None)
 
     def events(self, silence: float, until: float) -> Iterator[dict]:
-        """What the worker says; the last is "hung" where it had to be ended, "ended" with its exit code where it stopped by itself."""
+        """What the worker says; last "hung" where it had to be ended, or "ended" with its exit code."""
         while True:
             wait = min(silence, until - time.time())
             try:
                 line = self.lines.get(timeout=max(wait, 0.01))
             except queue.Empty:
                 self.end()
-                reason = f"silent for {silence:.0f} s" if wait == silence else "no time was left for it"
+                reason = f"silent for {silence:.0f} s" if wait == silence else "not done in time"
                 yield {"event": "hung", "reason": reason}
                 return
             if line is None:
@@ -77,14 +82,10 @@ class Job:
     def end(self) -> None:
         """Kill the worker and what it started; a launch that hangs goes with its process."""
         ALIVE.discard(self)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            pass
 
     def trouble(self) -> str:
         """The end of what it wrote to stderr."""
@@ -100,7 +101,8 @@ def stop_all() -> None:
 
 
 def side_by_side(tasks: list[tuple[dict, float]], environment: dict, at_once: int, until: float) -> list[list[dict]]:
-    """The events of every task, in the tasks' order; beside each task stands how many seconds it may take in all."""
+    """The events of every task, in the tasks' order; beside each stands for how many seconds it may be silent. It may take
+    twice as long in all."""
     found: list[list[dict]] = [[] for _ in tasks]
     turns = iter(range(len(tasks)))
     lock = threading.Lock()
@@ -112,7 +114,7 @@ def side_by_side(tasks: list[tuple[dict, float]], environment: dict, at_once: in
             if index is None or STOPPING.is_set():
                 return
             task, limit = tasks[index]
-            end = min(until, time.time() + limit)
+            end = min(until, time.time() + 2 * limit)
             if end - time.time() < 1:
                 found[index].append({"event": "hung", "reason": "no time was left for it"})
                 continue
@@ -133,9 +135,14 @@ class Sensors:
         self.readings: list[tuple[float, float, float]] = []
         try:
             self.process = subprocess.Popen(
-                ["nvidia-smi", "--query-gpu=timestamp,clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "500"],
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            )  # fmt: skip
+                [
+                    *"nvidia-smi --format=csv,noheader,nounits -lms 500".split(),
+                    "--query-gpu=timestamp,clocks.sm,power.draw",
+                ],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
         except OSError:
             self.process = None
             return
@@ -152,7 +159,9 @@ class Sensors:
 
     def since(self, started: float) -> dict:
         """Medians in MHz and W of the readings since then, of the busier half."""
-        some = sorted((reading for reading in list(self.readings) if reading[0] >= started), key=lambda reading: reading[2])
+        some = sorted(
+            (reading for reading in list(self.readings) if reading[0] >= started), key=lambda reading: reading[2]
+        )
         if not some:
             return {}
         busy = some[len(some) // 2 :]

@@ -14,7 +14,7 @@ NAIVE_SUFFIXES = ("swp-only", "no-swp")
 ATTENTION = ("attention_forward", "attention_backward")
 EXAMPLES = (*ATTENTION, "gemm_tma", "gemm_pointers", "swiglu")
 
-# Where a constant shows in the tiles that a descriptor loads. Rows that warp groups share out do not: their tiles are smaller.
+# Where a constant shows in the tiles that a descriptor loads. Rows that warp groups share out do not show.
 TILES = {
     "attention_forward": {"BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
     "attention_backward": {"HEAD_DIM": ("q_desc", 1)},
@@ -29,7 +29,12 @@ DEFAULTS = {
     "gemm_pointers": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
     "swiglu": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
 }
-IN_NAMES = {"BLOCK_M": r"_m(\d+)(?=[_.]|$)", "BLOCK_N": r"_n(\d+)(?=[_.]|$)", "BLOCK_K": r"_k(\d+)(?=[_.]|$)", "HEAD_DIM": r"_d(\d+)(?=[_.]|$)"}
+IN_NAMES = {
+    "BLOCK_M": r"_m(\d+)(?=[_.]|$)",
+    "BLOCK_N": r"_n(\d+)(?=[_.]|$)",
+    "BLOCK_K": r"_k(\d+)(?=[_.]|$)",
+    "HEAD_DIM": r"_d(\d+)(?=[_.]|$)",
+}
 
 
 class Unreadable(Exception):
@@ -66,13 +71,19 @@ def find(folders: list[Path]) -> list[Generated]:
     for folder in folders:
         if not folder.is_dir():
             raise Unreadable(f"{folder}: no such folder; `twill compile … --output {folder}/NAME` writes one")
-        own = [folder] if (folder / "launch.py").is_file() else sorted(path.parent for path in folder.glob("*/launch.py"))
+        own = (
+            [folder] if (folder / "launch.py").is_file() else sorted(path.parent for path in folder.glob("*/launch.py"))
+        )
         if not own:
-            raise Unreadable(f"{folder}: neither a kernel's folder nor a folder of such: there is no launch.py in it or one below")
+            raise Unreadable(
+                f"{folder}: neither a kernel's folder nor a folder of such: there is no launch.py in it or one below"
+            )
         found += [read(path) for path in own]
     names = [kernel.name for kernel in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise Unreadable(f"two folders of kernels have the name {', '.join(twice)}; results go by that name, so rename one")
+        raise Unreadable(
+            f"two folders of kernels have the name {', '.join(twice)}; results go by that name, so rename one"
+        )
     return found
 
 
@@ -80,12 +91,19 @@ def read(folder: Path) -> Generated:
     """The kernel of a folder, from its kernel.json; what that leaves out, from the folder's name and the tiles."""
     folder = folder.resolve()
     info = answer(folder / "kernel.json")
-    example = next((e for e in EXAMPLES for name in (str(info.get("name", "")), folder.name) if name.startswith(e)), None)
+    example = next(
+        (e for name in (str(info.get("name", "")), folder.name) for e in EXAMPLES if name.startswith(e)), None
+    )
     if example is None:
-        raise Unreadable(f"{folder / 'kernel.json'}: \"name\" is {info.get('name')!r}, which is none of {', '.join(EXAMPLES)}")
+        raise Unreadable(
+            f'{folder / "kernel.json"}: "name" is {info.get("name")!r}, which is none of {", ".join(EXAMPLES)}'
+        )
     schedule = folder / "schedule.json"
     loops = answer(schedule).get("loops", []) if schedule.is_file() else []
-    return Generated(folder.name, folder, example, constants(example, info, folder.name, len(loops)))
+    try:
+        return Generated(folder.name, folder, example, constants(example, info, folder.name, len(loops)))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Unreadable(f"{folder / 'kernel.json'}: not as `twill compile` writes it: {error!r}") from error
 
 
 def answer(path: Path) -> dict:
@@ -99,7 +117,7 @@ def answer(path: Path) -> dict:
 
 
 def constants(example: str, info: dict, name: str, loops: int) -> dict:
-    """Tile sizes and switches by the names that the example gives them. Two loops are the unmasked and the masked one of causal attention."""
+    """Tile sizes and switches by the example's names. Two loops are those of causal attention, unmasked and masked."""
     found = dict(DEFAULTS[example])
     for constant, (parameter, dimension) in TILES[example].items():
         if shape := tile_of(info, parameter):
@@ -140,4 +158,6 @@ def load(kernel: Generated) -> object:
 def exact(kernel: Generated) -> Generated:
     """The kernel with the constants that it gives once it is loaded."""
     given = load(kernel).info.get("constants") or {}
-    return replace(kernel, constants=kernel.constants | {key: value for key, value in given.items() if key in kernel.constants})
+    return replace(
+        kernel, constants=kernel.constants | {key: value for key, value in given.items() if key in kernel.constants}
+    )

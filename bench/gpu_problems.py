@@ -1,7 +1,7 @@
 """The examples' problems on random inputs: what a launch takes and gives, and what is right, in float64. Needs torch.
 
-Every output is made full of NaN, with a strip of guard elements behind it, so that what a kernel leaves out or writes beyond
-its outputs shows.
+Every output is made full of NaN, with a strip of guard elements behind it, so that what a kernel leaves out or writes
+beyond its outputs shows.
 """
 
 import math
@@ -14,8 +14,8 @@ GUARD = 4096
 CHUNK = 1 << 26
 """Most float64 elements of a block of scores."""
 
-# Largest relative errors ‖out − reference‖ / ‖reference‖ that pass. Rounding the result to float16 alone is about 2e-4; with P
-# rounded as well attention has 3e-4 to 4e-4. P of long sequences is subnormal in float16, which the gradients show.
+# Largest relative errors ‖out − reference‖ / ‖reference‖ that pass. Rounding the result to float16 alone is about
+# 2e-4, with P rounded as well about 3e-4. P of long sequences is subnormal in float16, which the gradients show.
 LIMITS = {"o": 5e-4, "lse": 1e-4, "dq": 2e-3, "dk": 2e-3, "dv": 2e-3, "c": 5e-4, "y": 5e-4}
 
 
@@ -163,7 +163,7 @@ class AttentionBackward(Attention):
         return out | {"dq": out["dq"] * self.scale}
 
     def whole(self, run, out: dict):
-        """All of the backward pass from dO: delta, dQ at zero, the kernel, dQ scaled and rounded, as libraries count it."""
+        """The backward pass from dO as libraries count it: delta, dQ at zero, the kernel, dQ scaled and rounded."""
         import gpu_backward
 
         rounded = torch.empty(self.size, device=self.device, dtype=torch.float16)

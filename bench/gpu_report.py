@@ -13,11 +13,14 @@ from pathlib import Path
 from gpu_kernels import Generated
 from gpu_rows import NAIVE, PEERS, ROWS, Row
 
-ROOT = Path(__file__).resolve().parent.parent
+GPU_FIELDS = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "power.limit", "memory.total"]
+"""Of nvidia-smi: clocks in MHz, power in W, memory in MiB."""
 
 
 # ------------------------------------------------------------------------------------------------- the answer
-def begin(options: argparse.Namespace, kernels: list[Generated], rows: list[Row], notes: list[str], revision: str | None) -> dict:
+def begin(
+    options: argparse.Namespace, kernels: list[Generated], rows: list[Row], notes: list[str], revision: str | None
+) -> dict:
     return {
         "date": datetime.date.today().isoformat(),
         "rehearsal": options.rehearsal,
@@ -26,7 +29,9 @@ def begin(options: argparse.Namespace, kernels: list[Generated], rows: list[Row]
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "gpu": gpu(),
         "versions": {},
-        "kernels": [{"name": k.name, "example": k.example, "constants": k.constants, "naive": k.naive} for k in kernels],
+        "kernels": [
+            {"name": k.name, "example": k.example, "constants": k.constants, "naive": k.naive} for k in kernels
+        ],
         "wanted": [row.name for row in (rows if options.rows else ROWS)],
         "checks": [],
         "rows": [],
@@ -36,14 +41,13 @@ def begin(options: argparse.Namespace, kernels: list[Generated], rows: list[Row]
 
 
 def gpu() -> dict:
-    """What nvidia-smi says before the run; clocks in MHz, power in W."""
-    fields = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "power.limit", "memory.total"]
+    """What nvidia-smi says before the run."""
     try:
-        query = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+        query = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader,nounits"]
         lines = subprocess.run(query, capture_output=True, text=True, check=True, timeout=20).stdout.splitlines()
     except (OSError, subprocess.SubprocessError):
         return {}
-    return dict(zip(fields, (value.strip() for value in lines[0].split(",")))) if lines else {}
+    return dict(zip(GPU_FIELDS, (value.strip() for value in lines[0].split(",")))) if lines else {}
 
 
 def importable(module: str) -> bool:
@@ -64,7 +68,13 @@ def checked(kernel: Generated, events: list[dict]) -> dict:
         at = f" at {text_of(last)}" if last else ""
         reason = f"{'hung' if end['event'] == 'hung' else 'stopped'}{at}: {end.get('reason', '')}"
     done = next((event for event in events if event["event"] == "done"), {})
-    return {"name": kernel.name, "passed": finished and not reason, "reason": reason, "cases": cases, "info": done.get("info", {})}
+    return {
+        "name": kernel.name,
+        "passed": finished and not reason,
+        "reason": reason,
+        "cases": cases,
+        "info": done.get("info", {}),
+    }
 
 
 def trouble(case: dict) -> str:
@@ -102,8 +112,9 @@ def row_result(row: Row, event: dict, seconds: float, sensors: dict) -> dict:
             spread[peer] = [min(by_round), max(by_round)]
     bursts = {
         peer: ours["burst_tflops"] / other["burst_tflops"]
-        for peer, other in best.items() if ours and ours["burst_tflops"] and other["burst_tflops"]
-    }  # fmt: skip
+        for peer, other in best.items()
+        if ours and ours["burst_tflops"] and other["burst_tflops"]
+    }
     return {
         "row": row.name,
         "size": event["size"],
@@ -134,8 +145,17 @@ def targets(answer: dict) -> list[dict]:
                 verdict = "stretch reached"
             else:
                 verdict = "reached" if measured >= target.reach else "MISSED"
-            found.append({"row": row.name, "against": target.peer, "reach": target.reach, "stretch": target.stretch,
-                          "measured": measured, "spread": spread, "verdict": verdict})  # fmt: skip
+            found.append(
+                {
+                    "row": row.name,
+                    "against": target.peer,
+                    "reach": target.reach,
+                    "stretch": target.stretch,
+                    "measured": measured,
+                    "spread": spread,
+                    "verdict": verdict,
+                }
+            )
     return found
 
 
@@ -163,20 +183,19 @@ def finite(node: object) -> object:
 
 # ------------------------------------------------------------------------------------------------- as Markdown
 def markdown(answer: dict) -> str:
-    gpu, versions = answer["gpu"], answer["versions"]
+    gpu, versions = dict.fromkeys(GPU_FIELDS, "?") | answer["gpu"], answer["versions"]
     shown = ", ".join(f"{name} {value}" for name, value in versions.items() if value and name != "multiprocessors")
     lines = [
         f"# Speed on a GPU, {answer['date']}{' (REHEARSAL: these times mean nothing)' if answer['rehearsal'] else ''}",
         "",
-        f"- GPU: {gpu.get('name', 'unknown')}, {versions.get('multiprocessors', '?')} multiprocessors, driver {gpu.get('driver_version', '?')};"
-        f" SM clock at most {gpu.get('clocks.max.sm', '?')} MHz, {gpu.get('clocks.sm', '?')} MHz before the run; power limit {gpu.get('power.limit', '?')} W",
+        f"- GPU: {gpu['name']}, {versions.get('multiprocessors', '?')} multiprocessors, driver {gpu['driver_version']};"
+        f" SM clock at most {gpu['clocks.max.sm']} MHz, {gpu['clocks.sm']} MHz before the run;"
+        f" power limit {gpu['power.limit']} W",
         f"- versions: {shown or 'unknown'}; {answer['system']}",
         f"- commit: {answer['revision'] or 'unknown'}; seed of the inputs {answer['seed']}"
         + (f"; {answer['minutes']:.1f} minutes in all" if answer["minutes"] is not None else ""),
         "",
-        "TFLOP/s sustained: median and quartiles of launches in interleaved blocks, their order reversed every other round; the card is"
-        " mostly at its power limit there. Burst: a short run after a rest. × is the speed relative to the best of that peer in the same"
-        " run. Errors are ‖out − reference‖ / ‖reference‖ against float64 at the size shown.",
+        *LEGEND,
         "",
         "## Targets",
         "",
@@ -190,13 +209,22 @@ def markdown(answer: dict) -> str:
     return "\n".join(lines).rstrip()
 
 
+LEGEND = [
+    "TFLOP/s sustained: median and quartiles of launches in interleaved blocks, in opposite order every other round;",
+    "the card is mostly at its power limit there. Burst: a short run after a rest. × is the speed relative to the best",
+    "of that peer in the same run. Errors are ‖out − reference‖ / ‖reference‖ against float64 at the size shown.",
+]
+
+
 def target_table(answer: dict) -> list[str]:
     lines = table_head(["row", "against", "reach", "stretch", "measured", "rounds", "verdict"], "llrrrrl")
     for one in targets(answer):
         stretch = f"{one['stretch']:.2f}" if one["stretch"] else ""
         measured = f"**{one['measured']:.3f}**" if one["measured"] is not None else "–"
         rounds = f"{one['spread'][0]:.3f}–{one['spread'][1]:.3f}" if one["spread"] else ""
-        lines.append(line([one["row"], one["against"], f"{one['reach']:.2f}", stretch, measured, rounds, one["verdict"]]))
+        lines.append(
+            line([one["row"], one["against"], f"{one['reach']:.2f}", stretch, measured, rounds, one["verdict"]])
+        )
     return lines
 
 
@@ -205,20 +233,31 @@ def row_table(result: dict) -> list[str]:
     lines = [f"## {result['row']}", "", result["size"] + clocks(result), ""]
     counted = any("cycles" in one for one in result["contenders"])
     head = ["contender", "TFLOP/s", "quartiles", "burst", *(f"× {peer}" for peer in peers), "error"]
-    lines += table_head(head + (["M cycles", "tensor"] if counted else []), "lrrr" + "r" * len(peers) + "l" + ("rr" if counted else ""))
+    lines += table_head(
+        head + (["M cycles", "tensor"] if counted else []), "lrrr" + "r" * len(peers) + "l" + ("rr" if counted else "")
+    )
     for one in sorted(result["contenders"], key=lambda one: -one["tflops"]):
         name = f"**{one['name']}**" if one["kind"] in ("generated", "part", NAIVE) else one["name"]
         low, high = one["tflops_quartiles"]
         burst = f"{one['burst_tflops']:.1f}" if one["burst_tflops"] else ""
         error = ", ".join(f"{name} {error:.1e}" for name, error in one["errors"].items())
-        cells = [name + (" (host-bound)" if one["host_bound"] else ""), f"{one['tflops']:.1f}", f"{low:.1f}–{high:.1f}", burst]
+        cells = [
+            name + (" (host-bound)" if one["host_bound"] else ""),
+            f"{one['tflops']:.1f}",
+            f"{low:.1f}–{high:.1f}",
+            burst,
+        ]
         cells += [f"{one['ratios'][peer]:.3f}" for peer in peers] + [error]
         lines.append(line(cells + (cycle_cells(one.get("cycles", {})) if counted else [])))
     return [*lines, ""]
 
 
 def clocks(result: dict) -> str:
-    return f"; SM clock {result['sm_mhz']:.0f} MHz, {result['watts']:.0f} W (medians while busy)" if "watts" in result else ""
+    return (
+        f"; SM clock {result['sm_mhz']:.0f} MHz, {result['watts']:.0f} W (medians while busy)"
+        if "watts" in result
+        else ""
+    )
 
 
 def cycle_cells(cycles: dict) -> list[str]:
@@ -229,18 +268,22 @@ def cycle_cells(cycles: dict) -> list[str]:
 def check_table(answer: dict) -> list[str]:
     if not answer["checks"]:
         return []
-    lines = ["## Correctness at small sizes", "", "Largest errors over loops of one, two, three and many trips, three runs of each."
-             " Peers: the library's on the same inputs.", ""]  # fmt: skip
+    what = "Largest errors over loops of one, two, three and many trips, three runs of each; peers' on the same inputs."
+    lines = ["## Correctness at small sizes", "", what, ""]
     lines += table_head(["kernel", "verdict", "sizes", "largest error", "peers' largest", "of the kernel"], "llrlll")
     for check in answer["checks"]:
         cases = [case for case in check["cases"] if case["event"] == "checked"]
         ours = largest(case["errors"] for case in cases)
         peers = {name for case in cases for name in case["peers"]}
-        theirs = "; ".join(
-            f"{name}: {largest(case['peers'][name] for case in cases if isinstance(case['peers'].get(name), dict)) or 'failed'}"
-            for name in sorted(peers)
+        of_peer = lambda name, cases=cases: [
+            errors for case in cases if isinstance(errors := case["peers"].get(name), dict)
+        ]
+        theirs = "; ".join(f"{name}: {largest(of_peer(name)) or 'failed'}" for name in sorted(peers))
+        info = ", ".join(
+            f"{key} {value}"
+            for key, value in check["info"].items()
+            if key in ("ii", "stages", "status", "registers", "spills")
         )
-        info = ", ".join(f"{key} {value}" for key, value in check["info"].items() if key in ("ii", "stages", "status", "registers", "spills"))
         verdict = "right" if check["passed"] else f"**wrong**: {check['reason']}".replace("|", "/").replace("\n", " ")
         lines.append(line([check["name"], verdict, str(len(cases)), ours, theirs, info]))
     return [*lines, ""]

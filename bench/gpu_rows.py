@@ -1,4 +1,4 @@
-"""The rows of the GPU benchmark: what is computed, at which size, and what a generated kernel should reach. No torch."""
+"""The rows of the GPU benchmark: what is computed, at which size, and what should be reached. No torch."""
 
 import math
 from dataclasses import dataclass, field
@@ -96,15 +96,17 @@ def small(row: Row) -> Row:
 
 
 def check_shapes(example: str, constants: dict) -> list[dict]:
-    """Sizes for checking a kernel of these constants: loops of one, two, three and many trips, few programs and more than a GPU
-    has multiprocessors, and for kernels with masks also sizes that no tile divides."""
+    """Sizes for checking a kernel of these constants: loops of one, two, three and many trips, few programs and more
+    than a GPU has multiprocessors, and for kernels with masks also sizes that no tile divides."""
     c = constants
     if example in ("attention_forward", "attention_backward"):
         unit = math.lcm(c["BLOCK_M"], c["BLOCK_N"])
+        kind = dict(head_dim=c["HEAD_DIM"], causal=c.get("CAUSAL", False))
+        sizes = [(1, 1, 1, 1), (2, 3, 1, 1), (1, 2, 2, 1), (2, 1, 3, 1), (1, 3, 5, 3), (1, 40, 10, 1)]
         return [
-            dict(batch=batch, heads=heads, length=unit * times, head_dim=c["HEAD_DIM"], causal=c.get("CAUSAL", False), spread=spread)
-            for batch, heads, times, spread in ((1, 1, 1, 1), (2, 3, 1, 1), (1, 2, 2, 1), (2, 1, 3, 1), (1, 3, 5, 3), (1, 40, 10, 1))
-        ]  # fmt: skip
+            dict(batch=batch, heads=heads, length=unit * times, spread=spread, **kind)
+            for batch, heads, times, spread in sizes
+        ]
     m, n, k = c["BLOCK_M"], c["BLOCK_N"], c["BLOCK_K"]
     sizes = [(m, n, k), (m, 2 * n, 2 * k), (3 * m, 2 * n, 3 * k), (2 * m, 3 * n, 7 * k), (20 * m, 14 * n, 16 * k)]
     if example == "gemm_pointers":

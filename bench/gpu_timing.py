@@ -1,7 +1,8 @@
 """Times launches side by side on a card at its power limit. No torch at import.
 
-Sustained: blocks of launches, contenders in turn and in opposite order every other round; only the second half of a block
-counts, when clocks have settled. Burst: one short run of launches after a rest, behind a pause on the GPU that hides the host.
+Sustained: blocks of launches, contenders in turn and in opposite order every other round; only the second half of a
+block counts, when clocks have settled. Burst: one short run of launches after a rest, behind a pause on the GPU that
+hides the host.
 """
 
 import statistics
@@ -130,7 +131,7 @@ def measure(
     bursts: int = BURSTS,
     turn_of: Callable[[str], object] = lambda name: None,
 ) -> dict[str, Times]:
-    """Times of every launch; each must have run before. `turn_of` is told whose turn it is, should a launch never end."""
+    """Times of every launch; each must have run before. `turn_of` is told whose turn it is, should one never end."""
     one = {}
     for name, run in runs.items():
         turn_of(name)

@@ -1,4 +1,4 @@
-"""What touches the GPU, in a process of its own so that a kernel that hangs or faults ends nothing else. Started by gpu.py.
+"""What touches the GPU, in a process of its own: a kernel that hangs or faults ends nothing else. Started by gpu.py.
 
     gpu_worker.py '{"task": "check", …}'
 
@@ -76,7 +76,9 @@ class Worker:
             info = dict(gpu_kernels.load(kernel).info)
         except Exception as error:
             return {"info": describe(error)}
-        plain = lambda value: isinstance(value, int | float | str) or (isinstance(value, list) and all(map(plain, value)))
+        plain = lambda value: (
+            isinstance(value, int | float | str) or (isinstance(value, list) and all(map(plain, value)))
+        )
         return {key: value for key, value in info.items() if plain(value)}
 
     def errors(self, launch: Launch, reference: dict) -> tuple[dict, list]:
@@ -84,7 +86,9 @@ class Worker:
         launch.run()
         self.clock.finish()
         results = launch.results()
-        return {name: relative_error(results[name], reference[name]) for name in reference if name in results}, launch.overrun()
+        return {
+            name: relative_error(results[name], reference[name]) for name in reference if name in results
+        }, launch.overrun()
 
     def peer_errors(self, example: str, given: Problem, reference: dict) -> dict:
         """Errors of the libraries on the same inputs; FlashAttention, which compiles long, has its turn at the rows."""
@@ -142,7 +146,9 @@ class Worker:
 
     def contenders(self, row: Row) -> list[Contender]:
         hand_written = self.task.get("hand_written")
-        found = contenders(row, self.kernels, Path(hand_written) if hand_written else None, libraries=not self.rehearsal)
+        found = contenders(
+            row, self.kernels, Path(hand_written) if hand_written else None, libraries=not self.rehearsal
+        )
         return [one for one in found if one.kind != FLASH or self.task.get("flash")]
 
     def time(self) -> None:
@@ -170,7 +176,13 @@ class Worker:
         settings = dict(rounds=2, block_ms=1, bursts=1) if self.rehearsal else {}
         turn_of = lambda name: say("trying", row=row.name, contender=name)
         times = gpu_timing.measure(runs, self.clock, turn_of=turn_of, **settings)
-        say("measured", row=row.name, size=row.size(), flops=row.flops(), results=[about[name] | times[name].summary() for name in runs])
+        say(
+            "measured",
+            row=row.name,
+            size=row.size(),
+            flops=row.flops(),
+            results=[about[name] | times[name].summary() for name in runs],
+        )
 
     def attempt(self, row: Row, one: Contender, given: Problem, reference: dict, about: dict) -> Launch | None:
         """A contender that is there and right; else says why not."""
@@ -271,7 +283,13 @@ def versions() -> dict:
 def main() -> None:
     task = json.loads(sys.argv[1])
     worker = Worker(task)
-    tasks = {"check": worker.check, "stock": worker.stock, "hand_written": worker.hand_written, "time": worker.time, "once": worker.once}
+    tasks = {
+        "check": worker.check,
+        "stock": worker.stock,
+        "hand_written": worker.hand_written,
+        "time": worker.time,
+        "once": worker.once,
+    }
     tasks[task["task"]]()
 
 

@@ -48,8 +48,14 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.serving(kernel), ["forward-causal-d64-16k"])
 
     def test_tiles_of_descriptors_and_two_loops_stand_in_for_constants(self):
-        tile = lambda name, *shape: {"name": name, "kind": "descriptor", "blocks": [{"argument": "x", "shape": list(shape)}]}
-        folder = self.write("any", {"name": "attention_forward", "parameters": [tile("q_desc", 64, 64), tile("k_desc", 64, 64)]})
+        tile = lambda name, *shape: {
+            "name": name,
+            "kind": "descriptor",
+            "blocks": [{"argument": "x", "shape": list(shape)}],
+        }
+        folder = self.write(
+            "any", {"name": "attention_forward", "parameters": [tile("q_desc", 64, 64), tile("k_desc", 64, 64)]}
+        )
         (folder / "schedule.json").write_text('{"loops": [{}, {}]}', encoding="utf-8")
         # Two warp groups load 64 of the 128 queries each.
         self.assertEqual(gpu_kernels.read(folder).constants, dict(BLOCK_M=128, BLOCK_N=64, HEAD_DIM=64, CAUSAL=True))
@@ -64,9 +70,11 @@ class Kernels(unittest.TestCase):
         self.assertFalse(gpu_kernels.read(self.write("swiglu", {"name": "swiglu"})).naive)
 
     def test_folders_without_kernels_are_named(self):
-        for answer in ({"name": "softmax"}, ["swiglu"]):
+        for case, answer in enumerate(
+            ({"name": "softmax"}, ["swiglu"], {"name": "swiglu", "parameters": {"x_desc": 1}})
+        ):
             with self.subTest(answer), self.assertRaisesRegex(gpu_kernels.Unreadable, "kernel.json"):
-                gpu_kernels.read(self.write(f"case{type(answer).__name__}", answer))
+                gpu_kernels.read(self.write(f"case{case}", answer))
         with self.assertRaisesRegex(gpu_kernels.Unreadable, "no such folder"):
             gpu_kernels.find([self.root / "missing"])
         (self.root / "empty").mkdir()
@@ -93,7 +101,7 @@ class Kernels(unittest.TestCase):
 
 
 class FakeClock:
-    """A GPU whose launches take what they say; it slows down by a tenth once it has been busy for 20 ms without a rest."""
+    """A GPU whose launches take what they say; a tenth longer once it has been busy for 20 ms without a rest."""
 
     def __init__(self):
         self.now, self.busy = 0.0, 0.0
@@ -139,19 +147,46 @@ class Timing(unittest.TestCase):
 
 
 def timed(name: str, kind: str, ms: float) -> dict:
-    return {"name": name, "kind": kind, "errors": {"c": 2e-4}, "ms": ms, "ms_quartiles": [ms, ms], "ms_rounds": [ms, ms * 1.02],
-            "burst_ms": ms, "host_ms": 0.01, "host_bound": False, "samples": 2}  # fmt: skip
+    return {
+        "name": name,
+        "kind": kind,
+        "errors": {"c": 2e-4},
+        "ms": ms,
+        "ms_quartiles": [ms, ms],
+        "ms_rounds": [ms, ms * 1.02],
+        "burst_ms": ms,
+        "host_ms": 0.01,
+        "host_bound": False,
+        "samples": 2,
+    }
 
 
 class Report(unittest.TestCase):
     def answer(self) -> dict:
         row = ROW["gemm-4096"]
-        results = [timed("a", "generated", 0.25), timed("b", "generated", 0.2), timed("a.no-swp", "naive schedule", 0.4),
-                   timed(CUBLAS, CUBLAS, 0.202), timed("stock Triton, 8 warps", STOCK, 0.3)]  # fmt: skip
+        results = [
+            timed("a", "generated", 0.25),
+            timed("b", "generated", 0.2),
+            timed("a.no-swp", "naive schedule", 0.4),
+            timed(CUBLAS, CUBLAS, 0.202),
+            timed("stock Triton, 8 warps", STOCK, 0.3),
+        ]
         event = {"row": row.name, "size": row.size(), "flops": row.flops(), "results": results}
         result = gpu_report.row_result(row, event, 1.0, {})
-        return {"date": "2026-01-01", "rehearsal": False, "revision": None, "seed": 1, "system": "", "gpu": {}, "versions": {},
-                "wanted": [row.name], "checks": [], "rows": [result], "notes": [], "minutes": None}  # fmt: skip
+        return {
+            "date": "2026-01-01",
+            "rehearsal": False,
+            "revision": None,
+            "seed": 1,
+            "system": "",
+            "gpu": {},
+            "versions": {},
+            "wanted": [row.name],
+            "checks": [],
+            "rows": [result],
+            "notes": [],
+            "minutes": None,
+        }
 
     def test_our_best_is_compared_with_the_best_of_each_peer(self):
         [result] = self.answer()["rows"]
@@ -169,7 +204,9 @@ class Report(unittest.TestCase):
         answer["rows"][0]["contenders"][0]["errors"] = {"c": math.nan}
         with tempfile.TemporaryDirectory() as folder:
             gpu_report.save(answer, Path(folder))
-            self.assertEqual({path.name for path in Path(folder).iterdir()}, {"2026-01-01-gpu.json", "2026-01-01-gpu.md"})
+            self.assertEqual(
+                {path.name for path in Path(folder).iterdir()}, {"2026-01-01-gpu.json", "2026-01-01-gpu.md"}
+            )
             read = json.loads((Path(folder) / "2026-01-01-gpu.json").read_text(encoding="utf-8"))
         self.assertEqual(read["rows"][0]["contenders"][0]["errors"], {"c": "nan"})
         self.assertIn("| **b** | 687.2 |", gpu_report.markdown(answer))
@@ -177,10 +214,21 @@ class Report(unittest.TestCase):
     def test_verdict_of_a_check(self):
         kernel = gpu_kernels.Generated("a", Path("a"), "gemm_tma", {})
         case = {"event": "case", "shape": {"K": 64}}
-        good = {"event": "checked", "shape": {"K": 64}, "errors": {"c": 1e-4}, "overrun": [], "passed": True, "peers": {}}
+        good = {
+            "event": "checked",
+            "shape": {"K": 64},
+            "errors": {"c": 1e-4},
+            "overrun": [],
+            "passed": True,
+            "peers": {},
+        }
         done, ended = {"event": "done", "info": {}}, {"event": "ended", "code": 0, "reason": ""}
         bad = good | {"passed": False, "errors": {"c": math.nan}}
-        fault = [case, {"event": "failed", "shape": {"K": 64}, "reason": "illegal address"}, {"event": "broken", "reason": "x"}]
+        fault = [
+            case,
+            {"event": "failed", "shape": {"K": 64}, "reason": "illegal address"},
+            {"event": "broken", "reason": "x"},
+        ]
         for events, wanted in (
             ([case, good, done, ended], ""),
             ([case, bad, done, ended], "K=64: error of c nan"),
@@ -194,10 +242,16 @@ class Report(unittest.TestCase):
 
     def test_cycles_of_several_launches(self):
         tensor = "sm__pipe_tensor_cycles_active" + gpu_cycles.TENSOR_SUFFIX
-        table = [f'"ID","Kernel Name","{gpu_cycles.TIME}","{gpu_cycles.SECTORS}","{gpu_cycles.CYCLES}","{tensor}"',
-                 '"","","ns","sector","cycle","%"', '"0","main","1,000","20","3,000.0","90"', '"1","after","10","1","1000","10"']  # fmt: skip
+        table = [
+            f'"ID","Kernel Name","{gpu_cycles.TIME}","{gpu_cycles.SECTORS}","{gpu_cycles.CYCLES}","{tensor}"',
+            '"","","ns","sector","cycle","%"',
+            '"0","main","1,000","20","3,000.0","90"',
+            '"1","after","10","1","1000","10"',
+        ]
         found = gpu_cycles.read("\n".join(["==PROF== Connected", *table, "a line of the program"]))
-        self.assertEqual(found, {"launches": 2, "cycles": 4000.0, "ns": 1010.0, "l2_sectors": 21.0, "tensor_percent": 70.0})
+        self.assertEqual(
+            found, {"launches": 2, "cycles": 4000.0, "ns": 1010.0, "l2_sectors": 21.0, "tensor_percent": 70.0}
+        )
         self.assertIn("failed", gpu_cycles.read("==ERROR== no permission"))
 
 
@@ -208,11 +262,17 @@ class Command(unittest.TestCase):
 
     def test_list(self):
         done = self.run_gpu("--list", "gemm")
-        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["gemm-8192", "gemm-4096", "gemm-pointers-4096"])
+        self.assertEqual(
+            [line.split()[0] for line in done.stdout.splitlines()], ["gemm-8192", "gemm-4096", "gemm-pointers-4096"]
+        )
 
     def test_bad_arguments_are_named(self):
-        for arguments, wanted in ((["softmax"], "no row's name contains softmax"), (["--kernels", "/none"], "/none: no such folder"),
-                                  (["--hand-written", "/"], "bench_h200.py"), (["--minutes", "0"], "positive")):  # fmt: skip
+        for arguments, wanted in (
+            (["softmax"], "no row's name contains softmax"),
+            (["--kernels", "/none"], "/none: no such folder"),
+            (["--hand-written", "/"], "bench_h200.py"),
+            (["--minutes", "0"], "positive"),
+        ):
             with self.subTest(arguments):
                 done = self.run_gpu(*arguments)
                 self.assertIn(wanted, done.stderr)
@@ -256,9 +316,13 @@ class References(unittest.TestCase):
             given = gpu_problems.problem(example, dict(M=32, N=48, K=16), 3, "cpu")
             first, second, *_ = given.arguments(given.allocate())
             product = first.double() @ (second if example == "gemm_pointers" else second.T).double()
-            wanted = torch.nn.functional.silu(product) * (given.x.double() @ given.up.double().T) if name == "y" else product
+            wanted = (
+                torch.nn.functional.silu(product) * (given.x.double() @ given.up.double().T) if name == "y" else product
+            )
             torch.testing.assert_close(given.reference()[name], wanted)
-            self.assertEqual(len(given.blocks(dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16))), len(given.arguments(given.allocate())))
+            self.assertEqual(
+                len(given.blocks(dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16))), len(given.arguments(given.allocate()))
+            )
 
     def test_what_is_left_out_or_written_beyond_the_end_shows(self):
         problems, given = self.attention("attention_forward", False)
