@@ -40,6 +40,7 @@ fn test() -> Result<(), String> {
     python(&["examples/print_ttir.py", "--check"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "tests/cross_check"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "tests/runtime"])?;
+    python(&["-m", "unittest", "discover", "--start-directory", "bench"])?;
     let twill = target(&root).join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill])?;

@@ -27,6 +27,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     if groups.iter().any(|g| g.contains("async_copy.")) {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
     }
+    if has_reduce(kernel) {
+        out.push_str("from triton._C.libtriton import ir\nfrom triton.experimental.gluon.language._core import builtin\n");
+    }
     if groups.iter().any(|g| g.contains("PROPAGATE_NAN")) {
         out.push_str("from triton.language import PropagateNan\n");
         out.push_str("\nPROPAGATE_NAN = gl.constexpr(PropagateNan.ALL)\n");

@@ -137,15 +137,13 @@ impl<'a> Lowering<'a> {
     pub fn outer_piece(&mut self, load: OperationId, region: &Region, program: Option<u32>) -> Result<Vec<usize>, Error> {
         let value = self.module.operation(load).results[0];
         let shape = self.shape(value);
-        let is = |origin: &Origin| matches!(origin, Origin::Invariant { value: v, .. } if *v == value);
         let mut piece = shape.clone();
         if self.programs.is_none() {
-            for l in &self.loops {
-                let tile = l.tiles.tiles().iter().find(|t| is(&t.origin));
-                if let Some(d) = tile.and_then(|t| t.row_dimension) {
-                    piece[d] = shape[d] / u64::from(l.tiles.sub_tiles().max(1));
-                    break;
-                }
+            let cut = self.loops.iter().find_map(|l| Some((cut_along(l, value)?, l.tiles.sub_tiles().max(1))));
+            if let Some((d, parts)) = cut
+                && shape[d].is_multiple_of(u64::from(parts))
+            {
+                piece[d] = shape[d] / u64::from(parts);
             }
         }
         let program = program.filter(|_| self.depends_on_program(value));
@@ -353,6 +351,17 @@ impl<'a> Lowering<'a> {
             })
         })
     }
+}
+
+/// The dimension of a tile of before the loop along which its readers' sub-tiles cut it.
+pub(crate) fn cut_along(facts: &LoopFacts<'_>, value: ValueId) -> Option<usize> {
+    let is = |origin: &Origin| matches!(origin, Origin::Invariant { value: v, .. } if *v == value);
+    let mut operands = facts.tiles.operations().iter().flat_map(|op| &op.operands);
+    operands.find_map(|operand| {
+        let reads = operand.tiles.iter().any(|t| is(&facts.tiles.tile(*t).origin));
+        let row = operand.row_dimension.filter(|_| reads)?;
+        operand.dimensions.get(row).copied().flatten()
+    })
 }
 
 /// Whether TMA brings what an operation makes.

@@ -9,7 +9,7 @@ use crate::error::Error;
 use twill_check::protocol::{Iteration, Tag};
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::mlir::{Attribute, OperationId, ValueId};
-use twill_triton::tile::{Kind, Origin};
+use twill_triton::tile::Kind;
 
 /// Whether an operation writes to global memory.
 pub(crate) fn is_store(name: &str) -> bool {
@@ -181,11 +181,8 @@ impl Lowering<'_> {
             let shape = self.shape(value);
             return shape.iter().zip(&pieces.first()?.region.extents).position(|(whole, part)| whole != part);
         }
-        let is = |origin: &Origin| matches!(origin, Origin::Invariant { value: v, .. } if *v == value);
-        for l in &self.loops {
-            if let Some(tile) = l.tiles.tiles().iter().find(|t| is(&t.origin)) {
-                return tile.row_dimension;
-            }
+        if let Some(d) = self.loops.iter().find_map(|l| super::lowering::cut_along(l, value)) {
+            return Some(d);
         }
         let operation = self.module.operation(self.module.defining_operation(value)?);
         let operands = &operation.operands;

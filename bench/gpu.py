@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Speed of generated kernels on a Hopper GPU beside libraries, stock Triton and hand-written kernels.
+
+    twill compile examples/gemm_tma.ttir --output kernels/gemm_tma      # and so on, one folder a kernel
+    python bench/gpu.py --kernels kernels --flash-attention flash_cute.tar.xz --keep
+
+Every kernel is checked against float64 first, in a process of its own; one that is wrong, faults or hangs is reported
+and not timed. Then all contenders of a row are timed in turn: cuDNN, FlashAttention CuTe or cuBLAS beside ours. Needs
+torch, triton 3.6.0 and nvidia-smi; --cycles needs ncu.
+"""
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import gpu_kernels
+import gpu_report
+from gpu_jobs import stop_all
+from gpu_kernels import Generated, Unreadable
+from gpu_rows import ROWS, Row
+from gpu_run import Run
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    options = arguments()
+    try:
+        kernels = gpu_kernels.find(options.kernels)
+    except Unreadable as error:
+        sys.exit(f"gpu.py: {error}")
+    rows, notes = choose(options, kernels)
+    if options.rows:
+        kernels = [kernel for kernel in kernels if any(kernel.serves(row) for row in rows)]
+    if options.list:
+        return listing(rows, kernels, notes)
+    with tempfile.TemporaryDirectory(prefix="gpu-bench-") as scratch:
+        answer = gpu_report.begin(options, kernels, rows, notes, revision(options))
+        run = Run(options, kernels, rows, answer, Path(scratch))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        try:
+            run.everything()
+        finally:
+            stop_all()
+            run.sensors.stop()
+    print(gpu_report.markdown(answer))
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "rows",
+        nargs="*",
+        metavar="ROW",
+        help="rows whose name contains this; default: all that a kernel serves (--list)",
+    )
+    parser.add_argument(
+        "--kernels",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder with one folder for each kernel, as `twill compile` writes it; may be given again",
+    )
+    parser.add_argument(
+        "--flash-attention",
+        type=Path,
+        metavar="ARCHIVE",
+        help="FlashAttention CuTe and what it needs: a packed archive or its unpacked folder",
+    )
+    parser.add_argument(
+        "--hand-written", type=Path, metavar="DIR", help="folder of hand-written kernels with their bench_h200.py"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=7.5, help="rows that do not fit into this are left out (default: 7.5)"
+    )
+    parser.add_argument(
+        "--check-seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="a check that is silent for so long hangs (default: 60)",
+    )
+    parser.add_argument(
+        "--no-checks", action="store_true", help="leave out the checks at small sizes; each row still checks its own"
+    )
+    parser.add_argument(
+        "--cycles",
+        nargs="?",
+        const="",
+        metavar="PART",
+        help="also count cycles by ncu, for contenders whose `row/name` contains this",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=int(time.time()) % 2**31, help="of the random inputs (default: new ones)"
+    )
+    parser.add_argument("--revision", help="what was built, if not the checkout's HEAD")
+    parser.add_argument("--list", action="store_true", help="show the rows and the kernels that serve them, and stop")
+    parser.add_argument(
+        "--rehearsal",
+        action="store_true",
+        help="try this script without a GPU: small sizes on the CPU through Triton's interpreter; times mean nothing",
+    )
+    parser.add_argument("--keep", action="store_true", help="write bench/results/<date>-gpu.json and .md")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write them here instead")
+    options = parser.parse_args()
+    if options.minutes <= 0 or options.check_seconds <= 0:
+        parser.error("--minutes and --check-seconds must be positive")
+    for path in (options.flash_attention, options.hand_written):
+        if path and not path.exists():
+            parser.error(f"{path} does not exist")
+    if options.hand_written and not (options.hand_written / "bench_h200.py").is_file():
+        parser.error(f"{options.hand_written} has no bench_h200.py, by which hand-written kernels are called")
+    if unknown := [part for part in options.rows if not any(part in row.name for row in ROWS)]:
+        parser.error(f"no row's name contains {', '.join(unknown)}; there are {', '.join(row.name for row in ROWS)}")
+    return options
+
+
+def choose(options: argparse.Namespace, kernels: list[Generated]) -> tuple[list[Row], list[str]]:
+    """The rows asked for; without names, those that a kernel serves, or all where there are no kernels."""
+    notes = [
+        f"{kernel.name} ({kernel.example}, {tiles(kernel)}) serves no row; it is checked only"
+        for kernel in kernels
+        if not any(kernel.serves(row) for row in ROWS)
+    ]
+    if options.rows:
+        return [row for row in ROWS if any(part in row.name for part in options.rows)], []
+    if not kernels:
+        return ROWS, notes
+    served = [row for row in ROWS if any(kernel.serves(row) for kernel in kernels)]
+    notes += [f"{row.name}: no kernel serves it" for row in ROWS if row not in served]
+    return served, notes
+
+
+def tiles(kernel: Generated) -> str:
+    return ", ".join(f"{key} {value}" for key, value in kernel.constants.items())
+
+
+def listing(rows: list[Row], kernels: list[Generated], notes: list[str]) -> int:
+    for row in rows:
+        print(
+            f"{row.name:24} {row.size():60} {', '.join(kernel.name for kernel in kernels if kernel.serves(row)) or '-'}"
+        )
+    for note in notes:
+        print(f"note: {note}")
+    return 0
+
+
+def revision(options: argparse.Namespace) -> str | None:
+    """The commit of the checkout, where there is one."""
+    if options.revision:
+        return options.revision
+    try:
+        git = lambda *command: subprocess.run(
+            ["git", "-C", str(ROOT), *command], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        return git("rev-parse", "--short", "HEAD") + (
+            " with changes" if git("status", "--porcelain", "--", "crates", "examples") else ""
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
