@@ -1,0 +1,126 @@
+//! The check itself, and the seal that it puts on.
+
+use super::cases::{Case, Named, cases};
+use super::counterexample::Counterexample;
+use super::error::ProtocolError;
+use super::limits::Limits;
+use super::machine::Machine;
+use super::order::{Doubt, prove, replay};
+use super::program::Program;
+use super::search::{Outcome, search};
+use super::structure;
+use super::system::System;
+use std::ops::Deref;
+
+/// A system in which nothing can go wrong. Only [`verify`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedSystem {
+    system: System,
+    proof: Proof,
+}
+
+/// What a check looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// Combinations of trip counts and tiles.
+    pub cases: usize,
+    /// Those of them that took a search through all states, because the order of events alone was not enough.
+    pub searched: usize,
+    /// States that these searches visited.
+    pub states: usize,
+    /// Events of the longest case.
+    pub events: usize,
+}
+
+impl VerifiedSystem {
+    /// What was looked at.
+    pub fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    /// Breaks the seal.
+    pub fn into_inner(self) -> System {
+        self.system
+    }
+}
+
+impl Deref for VerifiedSystem {
+    type Target = System;
+
+    fn deref(&self) -> &System {
+        &self.system
+    }
+}
+
+/// Shows that nothing can go wrong in `system`, whatever the order in which its processes and asynchronous units
+/// work, or how something does.
+///
+/// # Errors
+/// A [`Counterexample`], with the smallest trip counts that have one; or that `system` makes no sense, or that `limits`
+/// do not suffice.
+pub fn verify(system: &System, limits: &Limits) -> Result<VerifiedSystem, ProtocolError> {
+    structure::check(system)?;
+    let mut proof = Proof::default();
+    for case in cases(system, limits.cases)? {
+        check(system, &case, limits, &mut proof)?;
+    }
+    Ok(VerifiedSystem { system: system.clone(), proof })
+}
+
+fn check(system: &System, case: &Case, limits: &Limits, proof: &mut Proof) -> Result<(), ProtocolError> {
+    let program = Program::new(system, case, limits.events)?;
+    let machine = Machine::new(&program);
+    proof.cases += 1;
+    proof.events = proof.events.max(program.actions.iter().map(Vec::len).sum());
+    let found = match prove(&machine) {
+        Ok(()) => return Ok(()),
+        Err(Doubt::Fault(steps, fault)) => Some((steps, fault)),
+        Err(Doubt::Unordered(steps)) => replay(&machine, &steps),
+    };
+    let violated = |steps: &[_], fault: &_, shortest| {
+        Err(ProtocolError::Violated(Box::new(Counterexample::new(&machine, steps, fault, shortest))))
+    };
+    match (search(&machine, limits.states), found) {
+        (Outcome::Found(steps, fault), _) => violated(&steps, &fault, true),
+        (_, Some((steps, fault))) => violated(&steps, &fault, false),
+        (Outcome::None(states), None) => {
+            proof.searched += 1;
+            proof.states += states;
+            Ok(())
+        }
+        (Outcome::TooMany, None) => {
+            Err(ProtocolError::Undecided { case: Named(system, case).to_string(), states: limits.states })
+        }
+    }
+}
+
+/// The verdict of a search through all states, without the argument from the order of events, for the cases of at most
+/// `events` events. It is there to test the one against the other.
+///
+/// # Errors
+/// As [`verify`].
+#[doc(hidden)]
+pub fn explore(system: &System, limits: &Limits, events: usize) -> Result<Proof, ProtocolError> {
+    structure::check(system)?;
+    let mut proof = Proof::default();
+    for case in cases(system, limits.cases)? {
+        let program = Program::new(system, &case, limits.events)?;
+        let machine = Machine::new(&program);
+        let length = program.actions.iter().map(Vec::len).sum();
+        if length > events {
+            continue;
+        }
+        proof.cases += 1;
+        proof.events = proof.events.max(length);
+        match search(&machine, limits.states) {
+            Outcome::None(states) => proof.states += states,
+            Outcome::Found(steps, fault) => {
+                return Err(ProtocolError::Violated(Box::new(Counterexample::new(&machine, &steps, &fault, true))));
+            }
+            Outcome::TooMany => {
+                return Err(ProtocolError::Undecided { case: Named(system, &case).to_string(), states: limits.states });
+            }
+        }
+    }
+    Ok(proof)
+}
