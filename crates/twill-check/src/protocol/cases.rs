@@ -17,6 +17,8 @@
 //! Cases are tried in the order of their size, so that the first that fails is the smallest.
 
 use super::error::ProtocolError;
+use super::limits::Limits;
+use super::program::Program;
 use super::system::{Access, Event, Iteration, Node, System};
 use std::fmt;
 
@@ -52,15 +54,16 @@ impl fmt::Display for Named<'_> {
 /// The cases of a system, smallest first.
 ///
 /// # Errors
-/// More than `limit`.
-pub(super) fn cases(system: &System, limit: usize) -> Result<Vec<Case>, ProtocolError> {
+/// More than allowed.
+pub(super) fn cases(system: &System, limits: &Limits) -> Result<Vec<Case>, ProtocolError> {
+    let limit = limits.cases;
     let loops = system.loops.len();
     let constants = system.processes.iter().map(|p| largest_constant(&p.body)).max().unwrap_or(0).max(1);
     let slots = system.buffers.iter().map(|b| b.slots);
     let slots = slots.chain(system.barriers.iter().map(|b| b.slots));
     let cursors = system.processes.iter().flat_map(|p| p.cursors.iter().map(|c| c.slots));
     let slots = slots.chain(cursors).max().unwrap_or(1);
-    let window = slots.saturating_mul(2).saturating_add(2);
+    let window = slots.saturating_mul(2).saturating_add(2).saturating_add(limits.further);
 
     let too_many = || ProtocolError::TooManyCases { limit };
     let mut found: Vec<Case> = Vec::new();
@@ -77,8 +80,12 @@ pub(super) fn cases(system: &System, limit: usize) -> Result<Vec<Case>, Protocol
         for trips in 0..=constants.saturating_add(slots).min(1000) {
             found.push(Case { tiles: vec![vec![trips; loops]; window as usize + 1] });
         }
-        let few = self::small(loops, constants, slots, 5);
-        found.push(Case { tiles: every_three(few.len()).into_iter().map(|at| few[at].clone()).collect() });
+        // As many different tiles as make a run that is short enough.
+        let long = (2..=5).rev().map(|most| {
+            let few = self::small(loops, constants, slots, most);
+            Case { tiles: every_three(few.len()).into_iter().map(|at| few[at].clone()).collect() }
+        });
+        found.extend(long.filter(|case| Program::new(system, case, limits.events).is_ok()).take(1));
     }
     found.sort_by_key(|case| (case.tiles.iter().flatten().sum::<u32>() as usize + 2 * case.tiles.len(), case.clone()));
     found.dedup();

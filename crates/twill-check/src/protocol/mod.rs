@@ -36,6 +36,7 @@ mod search;
 mod structure;
 mod system;
 mod verify;
+mod witness;
 mod wording;
 
 pub use counterexample::{Counterexample, Moment};

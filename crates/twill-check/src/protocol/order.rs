@@ -119,29 +119,6 @@ pub(super) fn prove(machine: &Machine<'_>) -> Result<(), Doubt> {
     run.ends()
 }
 
-/// Takes steps, as [`prove`] does, after some that are given, until there is a fault or no step.
-pub(super) fn replay(machine: &Machine<'_>, first: &[Step]) -> Option<(Vec<Step>, Fault)> {
-    let mut state = machine.start();
-    let mut taken = Vec::new();
-    let mut go = |state: &mut State, step| {
-        taken.push(step);
-        machine.take(state, step).err().map(|fault| (taken.clone(), fault))
-    };
-    for &step in first {
-        if machine.enabled(&state, step)
-            && let Some(found) = go(&mut state, step)
-        {
-            return Some(found);
-        }
-    }
-    while let Some(&step) = machine.steps(&state).first() {
-        if let Some(found) = go(&mut state, step) {
-            return Some(found);
-        }
-    }
-    machine.stuck(&state).err().map(|fault| (taken, fault))
-}
-
 impl Run<'_, '_> {
     /// Every process goes as far as it can, then everything asynchronous ends. False if nothing happened.
     fn round(&mut self) -> Result<bool, Doubt> {

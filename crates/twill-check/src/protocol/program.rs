@@ -141,6 +141,11 @@ impl<'a> Program<'a> {
         })
     }
 
+    /// Events of all processes together.
+    pub(super) fn length(&self) -> usize {
+        self.actions.iter().map(Vec::len).sum()
+    }
+
     /// Arrivals that complete a phase.
     pub(super) fn arrivals(&self, barrier: usize) -> usize {
         self.system.barriers[self.barriers[barrier].0.index()].arrivals as usize

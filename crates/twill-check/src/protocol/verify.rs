@@ -1,15 +1,16 @@
 //! The check itself, and the seal that it puts on.
 
-use super::cases::{Case, Named, cases};
+use super::cases::{Named, cases};
 use super::counterexample::Counterexample;
 use super::error::ProtocolError;
 use super::limits::Limits;
 use super::machine::Machine;
-use super::order::{Doubt, prove, replay};
+use super::order::{Doubt, prove};
 use super::program::Program;
 use super::search::{Outcome, search};
 use super::structure;
 use super::system::System;
+use super::witness::{hunt, shorten};
 use std::ops::Deref;
 
 /// A system in which nothing can go wrong. Only [`verify`] makes one.
@@ -61,35 +62,55 @@ impl Deref for VerifiedSystem {
 pub fn verify(system: &System, limits: &Limits) -> Result<VerifiedSystem, ProtocolError> {
     structure::check(system)?;
     let mut proof = Proof::default();
-    for case in cases(system, limits.cases)? {
-        check(system, &case, limits, &mut proof)?;
+    let mut left = limits.states;
+    let mut undecided = None;
+    for case in cases(system, limits)? {
+        let program = Program::new(system, &case, limits.events)?;
+        let machine = Machine::new(&program);
+        proof.cases += 1;
+        proof.events = proof.events.max(program.length());
+        let Err(doubt) = prove(&machine) else { continue };
+        match decide(&machine, doubt, &mut left) {
+            Decision::Violated(found) => return Err(ProtocolError::Violated(found)),
+            Decision::Holds(states) => {
+                proof.searched += 1;
+                proof.states += states;
+            }
+            // A longer case may have a fault that is easier to find.
+            Decision::Unknown if undecided.is_none() => undecided = Some(Named(system, &case).to_string()),
+            Decision::Unknown => {}
+        }
     }
-    Ok(VerifiedSystem { system: system.clone(), proof })
+    match undecided {
+        Some(case) => Err(ProtocolError::Undecided { case, states: limits.states }),
+        None => Ok(VerifiedSystem { system: system.clone(), proof }),
+    }
 }
 
-fn check(system: &System, case: &Case, limits: &Limits, proof: &mut Proof) -> Result<(), ProtocolError> {
-    let program = Program::new(system, case, limits.events)?;
-    let machine = Machine::new(&program);
-    proof.cases += 1;
-    proof.events = proof.events.max(program.actions.iter().map(Vec::len).sum());
-    let found = match prove(&machine) {
-        Ok(()) => return Ok(()),
-        Err(Doubt::Fault(steps, fault)) => Some((steps, fault)),
-        Err(Doubt::Unordered(steps)) => replay(&machine, &steps),
+/// What became of a case that the order of events does not prove.
+enum Decision {
+    Violated(Box<Counterexample>),
+    Holds(usize),
+    Unknown,
+}
+
+fn decide(machine: &Machine<'_>, doubt: Doubt, left: &mut usize) -> Decision {
+    let violated =
+        |steps: &[_], fault: &_, shortest| Decision::Violated(Box::new(Counterexample::new(machine, steps, fault, shortest)));
+    let found = match doubt {
+        Doubt::Fault(steps, fault) => Some(shorten(machine, (steps, fault))),
+        Doubt::Unordered(steps) => hunt(machine, &steps),
     };
-    let violated = |steps: &[_], fault: &_, shortest| {
-        Err(ProtocolError::Violated(Box::new(Counterexample::new(&machine, steps, fault, shortest))))
-    };
-    match (search(&machine, limits.states), found) {
+    match (search(machine, *left), found) {
         (Outcome::Found(steps, fault), _) => violated(&steps, &fault, true),
         (_, Some((steps, fault))) => violated(&steps, &fault, false),
         (Outcome::None(states), None) => {
-            proof.searched += 1;
-            proof.states += states;
-            Ok(())
+            *left = left.saturating_sub(states);
+            Decision::Holds(states)
         }
         (Outcome::TooMany, None) => {
-            Err(ProtocolError::Undecided { case: Named(system, case).to_string(), states: limits.states })
+            *left = 0;
+            Decision::Unknown
         }
     }
 }
@@ -103,15 +124,14 @@ fn check(system: &System, case: &Case, limits: &Limits, proof: &mut Proof) -> Re
 pub fn explore(system: &System, limits: &Limits, events: usize) -> Result<Proof, ProtocolError> {
     structure::check(system)?;
     let mut proof = Proof::default();
-    for case in cases(system, limits.cases)? {
+    for case in cases(system, limits)? {
         let program = Program::new(system, &case, limits.events)?;
         let machine = Machine::new(&program);
-        let length = program.actions.iter().map(Vec::len).sum();
-        if length > events {
+        if program.length() > events {
             continue;
         }
         proof.cases += 1;
-        proof.events = proof.events.max(length);
+        proof.events = proof.events.max(program.length());
         match search(&machine, limits.states) {
             Outcome::None(states) => proof.states += states,
             Outcome::Found(steps, fault) => {

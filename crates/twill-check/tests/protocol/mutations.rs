@@ -7,7 +7,7 @@ use twill_check::protocol::{Limits, ProtocolError, mutants, verify};
 #[test]
 fn survey() {
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    for (name, system) in systems::all() {
+    for (name, system) in systems::all().into_iter().chain([("backward", systems::backward()), ("attention4", systems::attention(4))]) {
         for mutant in mutants(&system) {
             let key = format!("{:?} {} {}", mutant.mutation, mutant.event, mutant.neighbour);
             let entry = counts.entry(key).or_default();
