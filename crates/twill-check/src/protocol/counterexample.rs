@@ -2,7 +2,7 @@
 
 use super::cases::Named;
 use super::fault::{Fault, FaultKind};
-use super::machine::{Machine, Step};
+use super::machine::{Machine, State, Step};
 use super::program::Action;
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Moment {
     pub column: usize,
     /// What is done.
     pub text: String,
-    /// It touches the slot or barrier that is at fault, or is among the last.
+    /// It is among the last, or among the last that touch the slot or barrier at fault.
     pub matters: bool,
 }
 
@@ -30,7 +30,8 @@ pub struct Counterexample {
     pub columns: Vec<String>,
     /// The steps; the last one leads to the fault.
     pub steps: Vec<Moment>,
-    /// No fault takes fewer steps with these trip counts: all shorter ways were tried.
+    /// No fault takes fewer steps with these trip counts, satisfied waits for multiplies and stores and arrivals not counted:
+    /// all shorter ways were tried. Otherwise, no step of this one can be left out.
     pub shortest: bool,
 }
 
@@ -40,20 +41,21 @@ const LAST: usize = 6;
 impl Counterexample {
     pub(super) fn new(machine: &Machine<'_>, steps: &[Step], fault: &Fault, shortest: bool) -> Counterexample {
         let program = machine.program;
-        let concerns = Concern::of(machine, fault);
         let mut state = machine.start();
         let mut moments = Vec::new();
-        for (at, &step) in steps.iter().enumerate() {
+        let mut actions = Vec::new();
+        for &step in steps {
             let (column, text) = program.step_name(machine, &state, step);
-            let touches =
-                program.action_of(machine, &state, step).is_some_and(|(_, action)| concerns.touched_by(action));
-            moments.push(Moment {
-                column: column.unwrap_or(program.actions.len()),
-                text,
-                matters: touches || at + LAST >= steps.len(),
-            });
+            actions.push(program.action_of(machine, &state, step).map(|(_, action)| action));
+            moments.push(Moment { column: column.unwrap_or(program.actions.len()), text, matters: false });
             // The last step is the one that fails.
             let _ = machine.take(&mut state, step);
+        }
+        let concerns = Concern::of(machine, &state, fault);
+        let touched = |at: &usize| actions[*at].is_some_and(|action| concerns.touched_by(action));
+        let matter: Vec<usize> = (0..steps.len()).rev().filter(touched).take(2 * LAST).collect();
+        for at in matter.into_iter().chain(steps.len().saturating_sub(LAST)..steps.len()) {
+            moments[at].matters = true;
         }
         let names = program.system.processes.iter().map(|p| p.name.clone());
         Counterexample {
@@ -76,7 +78,7 @@ struct Concern {
 }
 
 impl Concern {
-    fn of(machine: &Machine<'_>, fault: &Fault) -> Concern {
+    fn of(machine: &Machine<'_>, end: &State, fault: &Fault) -> Concern {
         let mut concern = Concern::default();
         match fault {
             Fault::WrongValue { slot, .. }
@@ -85,7 +87,16 @@ impl Concern {
             | Fault::Unfenced { slot, .. } => concern.slot = Some(*slot),
             Fault::PhaseSlip { barrier, .. } => concern.barriers.push(*barrier),
             Fault::TwiceAtNamed { named, .. } => concern.named.push(*named),
-            Fault::Deadlock { .. } | Fault::Unfinished { .. } => {}
+            Fault::Deadlock { processes } => {
+                for &p in processes {
+                    match machine.next(end, p) {
+                        Some(Action::Wait { barrier, .. }) => concern.barriers.push(*barrier),
+                        Some(Action::Sync(named)) => concern.named.push(*named),
+                        _ => {}
+                    }
+                }
+            }
+            Fault::Unfinished { .. } => {}
         }
         if let Some(slot) = concern.slot {
             // Barriers on which loads into the slot arrive tell when it is full.
@@ -121,7 +132,13 @@ impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.fault)?;
         let how = if self.shortest { "shortest way" } else { "a way, not the shortest" };
-        writeln!(f, "with {}; {how}, {} steps:", self.case, self.steps.len())?;
+        writeln!(
+            f,
+            "with {}; {how}, {} step{}:",
+            self.case,
+            self.steps.len(),
+            if self.steps.len() == 1 { "" } else { "s" }
+        )?;
         let shown = |step: &&Moment| step.matters || self.steps.len() <= 4 * LAST;
         let width = |column: usize| {
             let texts = self.steps.iter().filter(shown).filter(|s| s.column == column).map(|s| s.text.len());
@@ -132,11 +149,8 @@ impl fmt::Display for Counterexample {
             let indent: usize = widths[..column].iter().map(|w| w + 2).sum();
             writeln!(f, "{number:>4}  {:indent$}{text}", "")
         };
-        write!(f, "step")?;
-        for (name, &width) in self.columns.iter().zip(&widths) {
-            write!(f, "  {name:width$}")?;
-        }
-        writeln!(f)?;
+        let names = self.columns.iter().zip(&widths).map(|(name, &width)| format!("  {name:width$}"));
+        writeln!(f, "step{}", names.collect::<String>().trim_end())?;
         let mut hidden = 0;
         for (at, step) in self.steps.iter().enumerate() {
             if !shown(&step) {

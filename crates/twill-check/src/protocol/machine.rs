@@ -1,7 +1,7 @@
 //! What a step of a process or of an asynchronous unit does, and what must not happen: the meaning of a program.
 
 use super::fault::{Fault, Use};
-use super::program::{Action, Place, Program};
+use super::program::{Action, Program};
 
 /// One step of somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,11 @@ impl<'a> Machine<'a> {
     /// The value in a slot; 0 is none.
     pub(super) fn content(&self, s: &State, slot: usize) -> u16 {
         s[self.slots + 3 * slot]
+    }
+
+    /// The process whose threads wrote a slot and have not made that visible to asynchronous units.
+    pub(super) fn unfenced(&self, s: &State, slot: usize) -> Option<usize> {
+        usize::from(s[self.slots + 3 * slot + 2]).checked_sub(1)
     }
 
     /// Phases of a barrier that are complete.
@@ -217,66 +222,6 @@ impl<'a> Machine<'a> {
         if usize::from(s[at + 1]) == self.program.arrivals(barrier) {
             (s[at], s[at + 1]) = (s[at] + 1, 0);
         }
-    }
-
-    fn may_read(&self, s: &State, p: usize, action: &Action, place: Place) -> Result<(), Fault> {
-        let Place { slot, value } = place;
-        self.unused(s, p, action, slot, false)?;
-        let found = self.content(s, slot);
-        if found != value {
-            return Err(Fault::WrongValue { process: p, slot, wanted: value, found });
-        }
-        let unfenced = usize::from(s[self.slots + 3 * slot + 2]);
-        if unfenced > 0 && !matches!(action, Action::Read(_)) {
-            return Err(Fault::Unfenced { process: p, slot, writer: unfenced - 1 });
-        }
-        self.unraced(s, p, slot, false)
-    }
-
-    fn may_write(&self, s: &State, p: usize, action: &Action, place: Place) -> Result<(), Fault> {
-        self.unused(s, p, action, place.slot, true)?;
-        self.unraced(s, p, place.slot, true)
-    }
-
-    /// No asynchronous unit uses the slot in a way that forbids this. Multiplies of one process are in
-    /// order and need not wait for each other.
-    fn unused(&self, s: &State, p: usize, action: &Action, slot: usize, write: bool) -> Result<(), Fault> {
-        let fault = |by: Use| Err(Fault::InUse { process: p, slot, write, by });
-        let touches = |places: &[Place]| places.iter().any(|place| place.slot == slot);
-        if let Some((owner, _)) = self.loading(s, slot) {
-            return fault(Use::Load(owner));
-        }
-        for q in 0..self.program.actions.len() {
-            let actions = &self.program.actions[q];
-            if !(q == p && matches!(action, Action::Multiply { .. })) {
-                for &at in self.multiplying(s, q) {
-                    if touches(actions[at].writes()) {
-                        return fault(Use::MultiplyWrites(q));
-                    }
-                    if write && touches(actions[at].reads()) {
-                        return fault(Use::MultiplyReads(q));
-                    }
-                }
-            }
-            if write && self.storing(s, q).iter().any(|&at| touches(actions[at].reads())) {
-                return fault(Use::Store(q));
-            }
-        }
-        Ok(())
-    }
-
-    /// No other process is about to use the slot in a way that forbids this: nothing holds it back.
-    fn unraced(&self, s: &State, p: usize, slot: usize, write: bool) -> Result<(), Fault> {
-        let touches = |places: &[Place]| places.iter().any(|place| place.slot == slot);
-        for q in (0..self.program.actions.len()).filter(|&q| q != p) {
-            if let Some(action) = self.next(s, q) {
-                let writes = touches(action.writes());
-                if writes || write && touches(action.reads()) {
-                    return Err(Fault::Race { process: p, write, other: q, other_writes: writes, slot });
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Nobody stands at a wait whose barrier is not in the phase before or after, and the end is quiet.

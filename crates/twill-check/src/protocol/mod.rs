@@ -16,14 +16,28 @@
 //!    follows the gap in the proof may still be a counterexample, then not the shortest; or there is no verdict.
 //!
 //! ```
-//! use twill_check::protocol::{Event, Limits, Node, Process, System, verify};
+//! use twill_check::protocol::{Access, Buffer, BufferId, Event, Iteration, Limits, Node, Process, System, Tag, verify};
 //!
-//! let storing = |after| Process { name: "store".into(), cursors: vec![], body: after };
-//! let lonely = System { processes: vec![storing(vec![Node::Do(Event::WaitStores(0))])], ..System::default() };
-//! assert_eq!(verify(&lonely, &Limits::default()).unwrap().proof().searched, 0);
+//! let tile = Access { buffer: BufferId(0), at: None, value: Tag { value: 0, iteration: Iteration::Absolute(0) } };
+//! let process = |name: &str, body: Vec<Event>| {
+//!     Process { name: name.into(), cursors: vec![], body: body.into_iter().map(Node::Do).collect() }
+//! };
+//! let mut system = System {
+//!     buffers: vec![Buffer { name: "tile".into(), slots: 1 }],
+//!     processes: vec![process("softmax", vec![Event::Write(tile), Event::Fence, Event::Store(tile), Event::WaitStores(0)])],
+//!     ..System::default()
+//! };
+//! let verified = verify(&system, &Limits::default()).unwrap();
+//! assert_eq!(verified.proof().searched, 0);
+//!
+//! system.processes.push(process("reader", vec![Event::Read(tile)]));
+//! let error = verify(&system, &Limits::default()).unwrap_err();
+//! assert!(error.to_string().starts_with("softmax writes tile and reader reads it, in no order"), "{error}");
 //! ```
 
+mod access;
 mod cases;
+mod clock;
 mod counterexample;
 mod error;
 mod fault;
@@ -35,6 +49,7 @@ mod program;
 mod search;
 mod structure;
 mod system;
+mod uses;
 mod verify;
 mod witness;
 mod wording;

@@ -24,9 +24,11 @@
 //! Loads into one slot are one chain of the clocks, since 3 orders them (the first pair that is not ordered
 //! is found while the chain is one).
 
+use super::clock::{Clock, Epoch, join};
 use super::fault::Fault;
 use super::machine::{Machine, State, Step};
 use super::program::Action;
+use super::uses::{Access, Uses};
 
 /// Why this run does not stand for all.
 #[derive(Debug)]
@@ -37,42 +39,6 @@ pub(super) enum Doubt {
     Unordered(Vec<Step>),
 }
 
-type Clock = Vec<u32>;
-
-/// An event: its chain, and the place in it from 1.
-#[derive(Clone, Copy, Debug)]
-struct Epoch {
-    chain: usize,
-    index: u32,
-}
-
-impl Epoch {
-    fn before(self, clock: &[u32]) -> bool {
-        clock[self.chain] >= self.index
-    }
-}
-
-/// Who used a slot until when.
-#[derive(Clone, Copy, Debug)]
-struct Touch {
-    end: Epoch,
-    /// The process, if it was a multiply.
-    multiply: Option<usize>,
-    /// The process, if threads wrote.
-    threads: Option<usize>,
-    /// Made visible to asynchronous units.
-    fence: Option<Epoch>,
-}
-
-#[derive(Debug, Default)]
-struct Slot {
-    write: Option<Touch>,
-    reads: Vec<Touch>,
-    loads: u32,
-    /// The step that issued the last load.
-    issued: usize,
-}
-
 struct Run<'m, 'a> {
     machine: &'m Machine<'a>,
     state: State,
@@ -81,7 +47,7 @@ struct Run<'m, 'a> {
     clocks: Vec<Clock>,
     /// What is before each process's next event.
     now: Vec<Clock>,
-    slots: Vec<Slot>,
+    uses: Uses,
     /// Steps that arrived at each barrier.
     arrivals: Vec<Vec<usize>>,
     /// Waits at each barrier: phases and epoch.
@@ -104,7 +70,7 @@ pub(super) fn prove(machine: &Machine<'_>) -> Result<(), Doubt> {
         steps: Vec::new(),
         clocks: Vec::new(),
         now: vec![vec![0; 3 * processes + slots]; processes],
-        slots: (0..slots).map(|_| Slot::default()).collect(),
+        uses: Uses::new(slots, 3 * processes),
         arrivals: lists(program.barriers.len()),
         waits: vec![Vec::new(); program.barriers.len()],
         named: lists(program.system.named_barriers.len()),
@@ -131,8 +97,8 @@ impl Run<'_, '_> {
         }
         for slot in 0..program.slots.len() {
             if let Some((p, at)) = self.machine.loading(&self.state, slot) {
-                let epoch = Epoch { chain: 3 * program.actions.len() + slot, index: self.slots[slot].loads };
-                let clock = self.clocks[self.slots[slot].issued].clone();
+                let (epoch, issued) = self.uses.last_load(slot);
+                let clock = self.clocks[issued].clone();
                 let barriers: &[usize] = match &program.actions[p][at] {
                     Action::Load { barrier, .. } => std::slice::from_ref(barrier),
                     _ => &[],
@@ -193,7 +159,7 @@ impl Run<'_, '_> {
         match action {
             Action::Wait { barrier, target } => self.waits[*barrier].push((*target, epoch)),
             Action::Arrive { barrier } => self.arrive(*barrier, at)?,
-            Action::Fence => self.fence(p, epoch),
+            Action::Fence => self.uses.fence(p, epoch),
             Action::Multiply { .. } => self.issued[0][p].push(at),
             Action::Store(_) => self.issued[1][p].push(at),
             Action::Sync(named) | Action::Signal(named) => self.come(*named, at)?,
@@ -268,6 +234,7 @@ impl Run<'_, '_> {
                 arrivals.iter().for_each(|&a| join(&mut clock, &self.clocks[a]));
                 return Err(self.doubt(&clock));
             }
+            self.waits[barrier].retain(|&(target, _)| target as usize > phase);
         }
         Ok(())
     }
@@ -294,51 +261,15 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn fence(&mut self, p: usize, epoch: Epoch) {
-        for slot in &mut self.slots {
-            if let Some(write) = slot.write.as_mut().filter(|w| w.threads == Some(p) && w.fence.is_none()) {
-                write.fence = Some(epoch);
-            }
-        }
-    }
-
+    /// Accesses are after those that they must be after.
     fn touch(&mut self, p: usize, action: &Action, epoch: Epoch, at: usize) -> Result<(), Doubt> {
-        let multiply = matches!(action, Action::Multiply { .. }).then_some(p);
-        let touch = |end| Touch { end, multiply, threads: None, fence: None };
         let end = match action {
             Action::Multiply { .. } => self.asynchronous(0, p, self.issued[0][p].len()),
             Action::Store(_) => self.asynchronous(1, p, self.issued[1][p].len()),
             _ => epoch,
         };
-        let unordered = |earlier: &Touch, clock: &[u32]| {
-            !(multiply.is_some() && earlier.multiply == multiply || earlier.end.before(clock))
-        };
-        let clock = &self.clocks[at];
-        for place in action.reads() {
-            let slot = &mut self.slots[place.slot];
-            let by_threads = matches!(action, Action::Read(_));
-            let unfenced = |w: &Touch| !by_threads && w.fence.is_some_and(|fence| !fence.before(clock));
-            if slot.write.iter().any(|w| unordered(w, clock) || unfenced(w)) {
-                return Err(self.doubt(&self.clocks[at]));
-            }
-            slot.reads.push(touch(end));
-        }
-        for place in action.writes() {
-            let slot = &mut self.slots[place.slot];
-            let own = |read: &&Touch| !(read.end.chain == end.chain && read.end.index == end.index);
-            if slot.write.iter().chain(slot.reads.iter().filter(own)).any(|earlier| unordered(earlier, clock)) {
-                return Err(self.doubt(&self.clocks[at]));
-            }
-            let mut end = end;
-            if let Action::Load { .. } = action {
-                slot.loads += 1;
-                slot.issued = at;
-                end = Epoch { chain: 3 * self.now.len() + place.slot, index: slot.loads };
-            }
-            let threads = matches!(action, Action::Write(_)).then_some(p);
-            (slot.write, slot.reads) = (Some(Touch { threads, ..touch(end) }), Vec::new());
-        }
-        Ok(())
+        let ordered = self.uses.touch(action, Access { process: p, step: at, end, clock: &self.clocks[at] });
+        if ordered { Ok(()) } else { Err(self.doubt(&self.clocks[at])) }
     }
 
     /// Everything asynchronous has ended when the last process does.
@@ -347,12 +278,6 @@ impl Run<'_, '_> {
         self.now.iter().for_each(|clock| join(&mut end, clock));
         let all = self.steps.iter().all(|(_, epoch)| epoch.before(&end));
         if all { Ok(()) } else { Err(self.doubt(&end)) }
-    }
-}
-
-fn join(clock: &mut [u32], other: &[u32]) {
-    for (mine, theirs) in clock.iter_mut().zip(other) {
-        *mine = (*mine).max(*theirs);
     }
 }
 

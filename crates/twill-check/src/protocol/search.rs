@@ -50,7 +50,8 @@ pub(super) fn search(machine: &Machine<'_>, limit: usize) -> Outcome {
         }
         for step in steps {
             let mut next = state.clone();
-            if let Err(fault) = machine.take(&mut next, step).and_then(|()| hurry(machine, &mut next, &mut Vec::new())) {
+            if let Err(fault) = machine.take(&mut next, step).and_then(|()| hurry(machine, &mut next, &mut Vec::new()))
+            {
                 return found((way(machine, &parents, at, Some(step)), fault));
             }
             if seen.insert(next) {
@@ -68,7 +69,8 @@ pub(super) fn search(machine: &Machine<'_>, limit: usize) -> Outcome {
 /// Takes all steps that need not be counted, and notes them.
 fn hurry(machine: &Machine<'_>, state: &mut State, taken: &mut Vec<Step>) -> Result<(), Fault> {
     for p in 0..machine.program.actions.len() {
-        while let Some(Action::WaitMultiplies(_) | Action::WaitStores(_) | Action::Arrive { .. }) = machine.next(state, p)
+        while let Some(Action::WaitMultiplies(_) | Action::WaitStores(_) | Action::Arrive { .. }) =
+            machine.next(state, p)
             && machine.enabled(state, Step::Do(p))
         {
             taken.push(Step::Do(p));

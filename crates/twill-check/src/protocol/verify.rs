@@ -95,8 +95,9 @@ enum Decision {
 }
 
 fn decide(machine: &Machine<'_>, doubt: Doubt, left: &mut usize) -> Decision {
-    let violated =
-        |steps: &[_], fault: &_, shortest| Decision::Violated(Box::new(Counterexample::new(machine, steps, fault, shortest)));
+    let violated = |steps: &[_], fault: &_, shortest| {
+        Decision::Violated(Box::new(Counterexample::new(machine, steps, fault, shortest)))
+    };
     let found = match doubt {
         Doubt::Fault(steps, fault) => Some(shorten(machine, (steps, fault))),
         Doubt::Unordered(steps) => hunt(machine, &steps),

@@ -34,6 +34,10 @@ impl Program<'_> {
         places.iter().map(each).collect::<Vec<_>>().join(" ")
     }
 
+    fn slot_names(&self, places: &[Place]) -> String {
+        places.iter().map(|place| self.slot_name(place.slot)).collect::<Vec<_>>().join(" ")
+    }
+
     /// What an action is called: `slot=value` is a slot with the value that is put there or must be there.
     pub(super) fn action_name(&self, action: &Action) -> String {
         match action {
@@ -116,10 +120,11 @@ impl Program<'_> {
                 self.process_name(*writer)
             ),
             Fault::PhaseSlip { process, barrier, target, completed } => format!(
-                "{} waits for {} phases of {}, which has completed {completed}: the parity is that of another phase",
+                "{} waits for {} of {}, which has completed {completed} phase{}: the parity is that of another phase",
                 self.process_name(*process),
-                target,
-                self.barrier_name(*barrier)
+                target.checked_sub(1).map_or_else(|| "the start".to_owned(), |phase| format!("phase {phase}")),
+                self.barrier_name(*barrier),
+                if *completed == 1 { "" } else { "s" }
             ),
             Fault::TwiceAtNamed { process, named } => format!(
                 "{} comes to {} twice before it opens",
@@ -154,8 +159,8 @@ impl Program<'_> {
         let name = match step {
             Step::Do(p) => return (Some(p), self.action_name(action)),
             Step::FinishLoad(slot) => format!("{} is there", self.slot_name(slot)),
-            Step::FinishMultiply(_) => format!("{} ends", self.action_name(action)),
-            Step::FinishStore(_) => format!("{} has read", self.action_name(action)),
+            Step::FinishMultiply(_) => format!("multiply {} ends", self.slot_names(action.reads())),
+            Step::FinishStore(_) => format!("store {} has read", self.slot_names(action.reads())),
         };
         let signals: Vec<String> = self.signals(action).iter().map(|&b| self.barrier_name(b)).collect();
         let arrives = if signals.is_empty() { String::new() } else { format!(", arrive {}", signals.join(" ")) };

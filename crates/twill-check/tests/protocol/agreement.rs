@@ -29,15 +29,65 @@ fn agree(name: &str, system: &System, events: usize) -> usize {
 #[test]
 fn order_and_search_agree() {
     for (name, system, events) in [
-        ("gemm", systems::gemm(2), 50),
-        ("hand-off", systems::handoff(2), 50),
+        ("gemm", systems::gemm(2), 60),
+        ("hand-off", systems::handoff(2), 60),
         ("attention", systems::attention(1), 50),
-        ("ping-pong", systems::ping_pong(), 45),
+        ("ping-pong", systems::ping_pong(), 50),
+        ("tensor memory", systems::tensor_memory(2), 40),
+        ("two loops", systems::two_loops(2), 45),
     ] {
         let all = mutants(&system).len();
-        let start = std::time::Instant::now();
         let compared = agree(name, &system, events);
-        eprintln!("{name}: {compared} of {all} compared in {:?}", start.elapsed());
+        eprintln!("{name}: {compared} of {all} compared");
         assert!(compared * 10 >= all * 9, "{name}: {compared} of {all}");
     }
+}
+
+/// Mistakes of mistakes, some of which make up for each other.
+#[test]
+fn two_mistakes_at_once() {
+    let mut random = 1_u64;
+    let mut choose = |count: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % count
+    };
+    let limits = Limits { states: 50_000, ..Limits::default() };
+    let (mut held, mut failed) = (0, 0);
+    for (name, system) in systems::all() {
+        let single = mutants(&system);
+        for _ in 0..200 {
+            let one = &single[choose(single.len())];
+            let both = mutants(&one.system);
+            let two = &both[choose(both.len())];
+            let name = format!("{name}, {}, {}", one.name, two.name);
+            match (verify(&two.system, &limits), explore(&two.system, &limits, 40)) {
+                (Ok(_), Ok(_)) => held += 1,
+                (Ok(_), Err(ProtocolError::Violated(found))) => panic!("{name}: proved, but\n{found}"),
+                (Err(_), _) => failed += 1,
+                (Ok(_), Err(_)) => {}
+            }
+        }
+    }
+    eprintln!("{held} pairs of mistakes hold, {failed} do not");
+    assert!(held > 100 && failed > 500, "{held} {failed}");
+}
+
+/// Trip counts beyond those that stand for all change no verdict.
+#[test]
+fn longer_loops_find_nothing_new() {
+    let (limits, more) = (Limits::default(), Limits { further: 5, ..Limits::default() });
+    let mut compared = 0;
+    for (name, system) in systems::all() {
+        for mutant in mutants(&system) {
+            let Ok(verified) = verify(&mutant.system, &limits) else { continue };
+            match verify(&mutant.system, &more) {
+                Ok(longer) => assert!(longer.proof().cases > verified.proof().cases),
+                Err(ProtocolError::Undecided { .. }) => continue,
+                Err(error) => panic!("{name}, {}: {error}", mutant.name),
+            }
+            compared += 1;
+        }
+    }
+    eprintln!("{compared} compared");
+    assert!(compared > 150, "{compared}");
 }

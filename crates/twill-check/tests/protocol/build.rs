@@ -109,6 +109,10 @@ pub fn advance(cursor: u32) -> Node {
     Node::Do(Event::Advance(at(cursor)))
 }
 
+pub fn keep(to: u32, from: u32) -> Node {
+    Node::Do(Event::Keep { to: at(to), from: at(from) })
+}
+
 /// `for i in first..trips`.
 pub fn each(trips: LoopId, first: u32, body: Vec<Node>) -> Node {
     Node::Loop { trips, first, body }

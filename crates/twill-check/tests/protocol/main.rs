@@ -4,6 +4,7 @@
 
 mod agreement;
 mod build;
+mod faults;
 mod mutations;
 mod proofs;
 mod systems;

@@ -1,10 +1,10 @@
 //! Correct systems: the shapes that generated code has.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, each, fence, if_any, load, multiply, only, read, signal,
-    store, sync, wait, wait_multiplies, wait_previous, wait_stores, write,
+    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, multiply, only,
+    read, signal, store, sync, wait, wait_multiplies, wait_previous, wait_stores, write,
 };
-use twill_check::protocol::{Node, System};
+use twill_check::protocol::{Access, Event, Node, System};
 
 /// A producer, a ring of A and B tiles that share a barrier, two consumers that keep one multiply under way.
 pub fn gemm(slots: u32) -> System {
@@ -236,6 +236,64 @@ pub fn backward() -> System {
     s.0
 }
 
+/// A producer, one thread that issues multiplies into two accumulators in tensor memory, and threads that read them:
+/// units tell each other when they are done, no thread waits in between.
+pub fn tensor_memory(slots: u32) -> System {
+    let mut s = Builder::default();
+    let k = s.trips("k");
+    let (a, accumulator) = (s.buffer("a", slots), s.buffer("accumulator", 2));
+    let (full, empty) = (s.barrier("full", slots, 1), s.barrier("empty", slots, 1));
+    let (ready, free) = (s.barrier("ready", 2, 1), s.barrier("free", 2, 1));
+    let body = vec![wait_previous(empty, 0), load(access(a, 0, 0, Current(0)), full, 0), advance(0)];
+    s.process("producer", &[("at", slots)], vec![Node::Tiles(vec![each(k, 0, body)])]);
+    let product = |i, before: &[Access]| {
+        Node::Do(Event::Multiply {
+            reads: [&[access(a, 0, 0, i)], before].concat(),
+            writes: vec![access(accumulator, 1, 1, i)],
+            signals: vec![(empty, at(0))],
+        })
+    };
+    let last = Event::Multiply { reads: vec![], writes: vec![], signals: vec![(ready, at(1))] };
+    let issue = vec![
+        wait_previous(free, 1),
+        if_any(k, vec![wait(full, 0), product(Absolute(0), &[]), advance(0)]),
+        each(k, 1, vec![wait(full, 0), product(Current(0), &[access(accumulator, 1, 1, Current(-1))]), advance(0)]),
+        Node::Do(last),
+        advance(1),
+    ];
+    s.process("issue", &[("at", slots), ("tile", 2)], vec![Node::Tiles(issue)]);
+    let epilogue =
+        vec![wait(ready, 0), if_any(k, vec![read(access(accumulator, 0, 1, End(k, -1)))]), arrive(free, 0), advance(0)];
+    s.process("epilogue", &[("tile", 2)], vec![Node::Tiles(epilogue)]);
+    s.0
+}
+
+/// Two loops that share a ring, as in causal attention, and a cursor that stays behind.
+pub fn two_loops(slots: u32) -> System {
+    let mut s = Builder::default();
+    let loops = [s.trips("unmasked"), s.trips("masked")];
+    let k = s.buffer("k", slots);
+    let (full, empty) = (s.barrier("full", slots, 1), s.barrier("empty", slots, 1));
+    let produce = |g: usize| {
+        let body = vec![wait_previous(empty, 0), load(access(k, 0, g as u32, Current(0)), full, 0), advance(0)];
+        each(loops[g], 0, body)
+    };
+    s.process("producer", &[("at", slots)], vec![Node::Tiles(vec![produce(0), produce(1)])]);
+    let consume = |g: usize| {
+        let body = vec![
+            wait(full, 0),
+            multiply(&[access(k, 0, g as u32, Current(0))]),
+            keep(1, 0),
+            advance(0),
+            wait_multiplies(0),
+            arrive(empty, 1),
+        ];
+        each(loops[g], 0, body)
+    };
+    s.process("consumer", &[("at", slots), ("behind", slots)], vec![Node::Tiles(vec![consume(0), consume(1)])]);
+    s.0
+}
+
 /// All of them, with their names.
 pub fn all() -> Vec<(&'static str, System)> {
     vec![
@@ -244,5 +302,7 @@ pub fn all() -> Vec<(&'static str, System)> {
         ("attention", attention(2)),
         ("hand-off", handoff(2)),
         ("ping-pong", ping_pong()),
+        ("tensor memory", tensor_memory(2)),
+        ("two loops", two_loops(2)),
     ]
 }
