@@ -46,13 +46,13 @@ impl Counterexample {
         let mut actions = Vec::new();
         for &step in steps {
             let (column, text) = program.step_name(machine, &state, step);
-            actions.push(program.action_of(machine, &state, step).map(|(_, action)| action));
+            actions.push(program.action_of(machine, &state, step));
             moments.push(Moment { column: column.unwrap_or(program.actions.len()), text, matters: false });
             // The last step is the one that fails.
             let _ = machine.take(&mut state, step);
         }
-        let concerns = Concern::of(machine, &state, fault);
-        let touched = |at: &usize| actions[*at].is_some_and(|action| concerns.touched_by(action));
+        let concerns = Concern::of(machine, &state, fault, &actions);
+        let touched = |at: &usize| actions[*at].is_some_and(|(_, action)| concerns.touched_by(action));
         let matter: Vec<usize> = (0..steps.len()).rev().filter(touched).take(2 * LAST).collect();
         for at in matter.into_iter().chain(steps.len().saturating_sub(LAST)..steps.len()) {
             moments[at].matters = true;
@@ -78,7 +78,7 @@ struct Concern {
 }
 
 impl Concern {
-    fn of(machine: &Machine<'_>, end: &State, fault: &Fault) -> Concern {
+    fn of(machine: &Machine<'_>, end: &State, fault: &Fault, actions: &[Option<(usize, &Action)>]) -> Concern {
         let mut concern = Concern::default();
         match fault {
             Fault::WrongValue { slot, .. }
@@ -98,22 +98,23 @@ impl Concern {
             }
             Fault::Unfinished { .. } => {}
         }
-        if let Some(slot) = concern.slot {
-            // Barriers on which loads into the slot arrive tell when it is full.
-            for &(p, at) in &machine.program.loads {
-                if let Action::Load { writes, barrier, .. } = &machine.program.actions[p][at]
-                    && writes.slot == slot
-                    && !concern.barriers.contains(barrier)
-                {
-                    concern.barriers.push(*barrier);
-                }
+        // What those who touch the slot waited for before.
+        let mut waited = vec![None; machine.program.actions.len()];
+        for (p, action) in actions.iter().copied().flatten() {
+            match action {
+                Action::Wait { barrier, .. } => waited[p] = Some(*barrier),
+                _ if concern.at_slot(action) => concern.barriers.extend(waited[p].take()),
+                _ => {}
             }
         }
         concern
     }
 
+    fn at_slot(&self, action: &Action) -> bool {
+        action.reads().iter().chain(action.writes()).any(|place| self.slot == Some(place.slot))
+    }
+
     fn touched_by(&self, action: &Action) -> bool {
-        let slot = |place: &super::program::Place| self.slot == Some(place.slot);
         let barrier = match action {
             Action::Wait { barrier, .. } | Action::Arrive { barrier } => self.barriers.contains(barrier),
             Action::Sync(named) | Action::Signal(named) => self.named.contains(named),
@@ -121,7 +122,7 @@ impl Concern {
             Action::Multiply { signals, .. } => signals.iter().any(|b| self.barriers.contains(b)),
             _ => false,
         };
-        barrier || action.reads().iter().chain(action.writes()).any(slot)
+        barrier || self.at_slot(action)
     }
 }
 
@@ -158,7 +159,7 @@ impl fmt::Display for Counterexample {
                 continue;
             }
             if hidden > 0 {
-                row(f, "...", 0, &format!("({hidden} other steps)"))?;
+                row(f, "...", 0, &format!("({hidden} other{})", if hidden == 1 { "" } else { "s" }))?;
                 hidden = 0;
             }
             for (line, text) in wrapped(&step.text).iter().enumerate() {

@@ -64,6 +64,6 @@ pub use system::{
     Access, BarrierArray, BarrierId, Buffer, BufferId, Cursor, CursorId, Event, Iteration, LoopId, NamedBarrier,
     NamedBarrierId, Node, Process, System, Tag,
 };
-#[doc(hidden)]
-pub use verify::explore;
 pub use verify::{Proof, VerifiedSystem, verify};
+#[doc(hidden)]
+pub use verify::{explore, try_at_random};

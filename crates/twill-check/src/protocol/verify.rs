@@ -10,7 +10,7 @@ use super::program::Program;
 use super::search::{Outcome, search};
 use super::structure;
 use super::system::System;
-use super::witness::{hunt, shorten};
+use super::witness::{hunt, shorten, wander};
 use std::ops::Deref;
 
 /// A system in which nothing can go wrong. Only [`verify`] makes one.
@@ -141,6 +141,26 @@ pub fn explore(system: &System, limits: &Limits, events: usize) -> Result<Proof,
             Outcome::TooMany => {
                 return Err(ProtocolError::Undecided { case: Named(system, &case).to_string(), states: limits.states });
             }
+        }
+    }
+    Ok(proof)
+}
+
+/// The verdict of one random run of each case.
+///
+/// # Errors
+/// As [`verify`].
+#[doc(hidden)]
+pub fn try_at_random(system: &System, limits: &Limits, seed: u64) -> Result<Proof, ProtocolError> {
+    structure::check(system)?;
+    let mut proof = Proof::default();
+    for case in cases(system, limits)? {
+        let program = Program::new(system, &case, limits.events)?;
+        let machine = Machine::new(&program);
+        proof.cases += 1;
+        proof.events = proof.events.max(program.length());
+        if let Some((steps, fault)) = wander(&machine, seed.wrapping_add(proof.cases as u64)) {
+            return Err(ProtocolError::Violated(Box::new(Counterexample::new(&machine, &steps, &fault, false))));
         }
     }
     Ok(proof)

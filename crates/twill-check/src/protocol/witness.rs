@@ -5,6 +5,7 @@
 
 use super::fault::Fault;
 use super::machine::{Machine, State, Step};
+use std::cell::Cell;
 
 /// A run and its fault.
 pub(super) type Witness = (Vec<Step>, Fault);
@@ -24,6 +25,16 @@ pub(super) fn hunt(machine: &Machine<'_>, first: &[Step]) -> Option<Witness> {
         }
     }
     found.map(|found| shorten(machine, found))
+}
+
+/// A run in which chance says who goes on.
+pub(super) fn wander(machine: &Machine<'_>, seed: u64) -> Option<Witness> {
+    let random = Cell::new(seed);
+    run(machine, &[], |_, _| {
+        // Knuth's MMIX generator.
+        random.set(random.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+        (random.get() >> 56) as u8
+    })
 }
 
 /// When asynchronous operations finish.

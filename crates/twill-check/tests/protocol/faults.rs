@@ -176,3 +176,15 @@ fn too_little_work_is_allowed() {
     let ProtocolError::Violated(found) = verify(&system, &limits(0, 1000)).unwrap_err() else { panic!() };
     assert_eq!((found.kind, found.shortest), (FaultKind::PhaseSlip, false));
 }
+
+#[test]
+fn a_long_table_leaves_out_what_does_not_matter() {
+    let mut system = systems::attention(2);
+    let k_empty = system.barriers.iter_mut().find(|b| b.name == "k_empty").unwrap();
+    k_empty.arrivals = 1;
+    let found = violated(&system);
+    let table = found.to_string();
+    assert!(found.steps.len() > 24 && table.lines().count() < 24, "{table}");
+    assert!(table.contains("others)\n"), "{table}");
+    assert!(table.is_ascii());
+}
