@@ -1,18 +1,19 @@
 //! Which trip counts and tiles stand for all.
 //!
-//! Between loops of any length, behaviour is the same again and again: what a process does in an
-//! iteration depends on the iteration's number only by constants of the program (`first`, `at_least`, offsets of
-//! tags: at most `K`), and rings look the same from every slot, once they have gone round. What proves the order of two
-//! events, or lets them come in the other order, is a chain of events in which a process is ahead of another by no more than
-//! the slots between them, `S` at most; conflicts are between uses of one slot or one barrier, `S` uses apart, and parity
-//! looks two rounds back. So everything that can go wrong does so within `2 S + 2` iterations in a row, beyond the `K` at
-//! the ends of loops, and longer loops only repeat what is between.
+//! In the middle of a long loop, behaviour is the same again and again: what a process does in an iteration depends on
+//! the iteration's number only by constants of the program (`first`, `at_least`, offsets of tags, operations in flight: at
+//! most `K`), and rings look the same from every slot, once they have gone round. What orders two events, or lets them come in the other
+//! order, is a chain of events in which one process is ahead of another by no more than the slots between them, `S` at most.
+//! Conflicts are between uses of one slot or barrier, `S` iterations apart, and parity looks two rounds back. What is
+//! slower is drift: an arrival too many (or too few) in each round, of `A` that make a phase, adds up to a whole phase in `A` rounds. So
+//! what can go wrong does so within a window of `S (A + 1) + 2` iterations, beyond the `K` at the ends of loops, and longer
+//! loops only repeat what is between.
 //!
-//! - One tile: all trip counts that exceed `K` by `2 S + 2` in all (a window of that length cannot hold more of
-//!   several loops).
+//! - One tile: all trip counts that exceed `K` by that window in all (a window cannot hold more of several loops).
 //! - Two tiles: all pairs of small trip counts, 0 included: every end meets every beginning.
-//! - `2 S + 3` tiles with equal trip counts, so that rings that are used once in a tile go round twice; and one
-//!   long run in which every three small trip counts stand behind each other, in every order.
+//! - As many tiles as the window has iterations, and one more, with equal trip counts, so that rings that are used once in
+//!   a tile go round and drift as far; and one long run in which every three small trip counts stand behind each other, in
+//!   every order.
 //!
 //! Cases are tried in the order of their size, so that the first that fails is the smallest.
 
@@ -63,9 +64,14 @@ pub(super) fn cases(system: &System, limits: &Limits) -> Result<Vec<Case>, Proto
     let slots = slots.chain(system.barriers.iter().map(|b| b.slots));
     let cursors = system.processes.iter().flat_map(|p| p.cursors.iter().map(|c| c.slots));
     let slots = slots.chain(cursors).max().unwrap_or(1);
-    let window = slots.saturating_mul(2).saturating_add(2).saturating_add(limits.further);
+    let arrivals = system.barriers.iter().map(|b| b.arrivals);
+    let arrivals = arrivals.chain(system.named_barriers.iter().map(|b| b.participants)).max().unwrap_or(1);
+    let window = slots.saturating_mul(arrivals.saturating_add(1)).saturating_add(2).saturating_add(limits.further);
 
     let too_many = || ProtocolError::TooManyCases { limit };
+    if constants.max(window) as usize > limit {
+        return Err(too_many());
+    }
     let mut found: Vec<Case> = Vec::new();
     for tile in combinations(loops, constants, window, limit).ok_or_else(too_many)? {
         found.push(Case { tiles: vec![tile] });

@@ -11,11 +11,15 @@ pub(super) fn check(system: &System) -> Result<(), ProtocolError> {
     if system.processes.len() > 16 {
         return wrong("processes".into(), "more than 16");
     }
-    if let Some(buffer) = system.buffers.iter().find(|b| b.slots == 0) {
-        return wrong(format!("buffer {}", buffer.name), "has no slots; at least one");
+    let sensible = |slots: u32| (1..=1024).contains(&slots);
+    if let Some(buffer) = system.buffers.iter().find(|b| !sensible(b.slots)) {
+        return wrong(format!("buffer {}", buffer.name), "has no slots, or more than 1024");
     }
-    if let Some(barrier) = system.barriers.iter().find(|b| b.slots == 0 || b.arrivals == 0) {
-        return wrong(format!("barrier {}", barrier.name), "has no slots or takes no arrivals; at least one");
+    if let Some(barrier) = system.barriers.iter().find(|b| !sensible(b.slots)) {
+        return wrong(format!("barrier {}", barrier.name), "has no slots, or more than 1024");
+    }
+    if let Some(barrier) = system.barriers.iter().find(|b| b.arrivals == 0) {
+        return wrong(format!("barrier {}", barrier.name), "takes no arrivals; at least one");
     }
     if let Some(named) = system.named_barriers.iter().find(|b| b.participants == 0) {
         return wrong(format!("named barrier {}", named.name), "has no participants; at least one");

@@ -5,7 +5,7 @@ use crate::build::{
     wait, wait_multiplies, wait_previous, wait_stores, write,
 };
 use crate::systems;
-use twill_check::protocol::{Counterexample, FaultKind, Limits, Node, ProtocolError, System, verify};
+use twill_check::protocol::{BufferId, Counterexample, FaultKind, Limits, Node, ProtocolError, System, verify};
 
 fn violated(system: &System) -> Counterexample {
     match verify(system, &Limits::default()) {
@@ -187,4 +187,50 @@ fn a_long_table_leaves_out_what_does_not_matter() {
     assert!(found.steps.len() > 24 && table.lines().count() < 24, "{table}");
     assert!(table.contains("others)\n"), "{table}");
     assert!(table.is_ascii());
+}
+
+/// Three arrivals a round where four make a phase, or four where three do: it takes rounds until a wait is for another phase.
+#[test]
+fn a_drift_of_phases() {
+    for (arrivals, arriving) in [(3, 4), (4, 5), (4, 3)] {
+        let mut s = Builder::default();
+        let n = s.trips("n");
+        let (tile, full, empty) = (s.buffer("tile", 3), s.barrier("full", 3, arrivals), s.barrier("empty", 3, 1));
+        let mut produce = vec![wait_previous(empty, 0), write(access(tile, 0, 1, Current(0)))];
+        produce.extend((0..arriving).map(|_| arrive(full, 0)));
+        produce.push(advance(0));
+        s.process("producer", &[("at", 3)], vec![each(n, 0, produce)]);
+        let consume = vec![wait(full, 0), read(access(tile, 0, 1, Current(0))), arrive(empty, 0), advance(0)];
+        s.process("consumer", &[("at", 3)], vec![each(n, 0, consume)]);
+        let found = violated(&s.0);
+        assert_eq!(found.kind == FaultKind::Deadlock, arriving < arrivals, "{found}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let error = |change: &dyn Fn(&mut System)| {
+        let mut system = systems::attention(2);
+        change(&mut system);
+        verify(&system, &Limits::default()).unwrap_err().to_string()
+    };
+    assert_eq!(error(&|s| s.buffers[2].slots = u32::MAX), "buffer k: has no slots, or more than 1024");
+    assert_eq!(error(&|s| s.barriers[4].arrivals = 0), "barrier k_full: takes no arrivals; at least one");
+    assert_eq!(
+        error(&|s| s.barriers[4].arrivals = u32::MAX),
+        "there are more than 20000 combinations of trip counts; allow more, or split the kernel's loops"
+    );
+    assert_eq!(error(&|s| s.loops.clear()), "producer: loop 0 does not exist; there are 0");
+    assert_eq!(error(&|s| s.processes[1].cursors.truncate(2)), "consumer0: cursor 2 does not exist");
+    assert_eq!(
+        error(&|s| s.processes[0].body = vec![Node::Tiles(s.processes[0].body.clone())]),
+        "producer: tiles within tiles or within a loop; they go around all loops"
+    );
+    assert_eq!(
+        error(&|s| s.processes[0].body.push(read(only(BufferId(0), 0, Current(0))))),
+        "producer: value 0 is of the current iteration, outside of loops"
+    );
+    // Waits for more than there ever is.
+    let idle = alone(|_| vec![wait_multiplies(u32::MAX)]);
+    assert_eq!(verify(&idle, &Limits::default()), Err(ProtocolError::TooManyCases { limit: 20_000 }));
 }
