@@ -45,9 +45,10 @@ def main() -> int:
         try:
             run.everything()
         finally:
+            # What there is is shown, also when the run is cut short.
             stop_all()
             run.sensors.stop()
-    print(gpu_report.markdown(answer))
+            print(gpu_report.markdown(answer))
     return 0
 
 

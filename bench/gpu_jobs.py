@@ -101,8 +101,8 @@ def stop_all() -> None:
 
 
 def side_by_side(tasks: list[tuple[dict, float]], environment: dict, at_once: int, until: float) -> list[list[dict]]:
-    """The events of every task, in the tasks' order; beside each stands for how many seconds it may be silent. It may take
-    twice as long in all."""
+    """The events of every task, in the tasks' order; beside each stands for how many seconds it may be silent, half of
+    what it may take in all."""
     found: list[list[dict]] = [[] for _ in tasks]
     turns = iter(range(len(tasks)))
     lock = threading.Lock()

@@ -15,8 +15,8 @@ CHUNK = 1 << 26
 """Most float64 elements of a block of scores."""
 
 # Largest relative errors ‖out − reference‖ / ‖reference‖ that pass. Rounding the result to float16 alone is about
-# 2e-4, with P rounded as well about 3e-4. P of long sequences is subnormal in float16, which the gradients show.
-LIMITS = {"o": 5e-4, "lse": 1e-4, "dq": 2e-3, "dk": 2e-3, "dv": 2e-3, "c": 5e-4, "y": 5e-4}
+# 2e-4, with P or dS rounded as well 3e-4 to 4e-4, also at length 16384.
+LIMITS = {"o": 5e-4, "lse": 1e-4, "dq": 1e-3, "dk": 1e-3, "dv": 1e-3, "c": 5e-4, "y": 5e-4}
 
 
 def problem(example: str, shape: dict, seed: int, device: str) -> "Problem":

@@ -31,7 +31,7 @@
 //! - that the costs in the graph are those of the hardware;
 //! - that values find contiguous places in shared and tensor memory: amounts are added up, not
 //!   packed;
-//! - anything about code generated from the schedule, such as barriers.
+//! - anything about code generated from the schedule; its barriers are checked by [`protocol`].
 //!
 //! ```
 //! use twill_graph::{builtin, format::MachineReference, Cycles, GroupId, GroupRole, ModelOptions};

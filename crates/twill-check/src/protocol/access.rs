@@ -1,0 +1,68 @@
+//! Which accesses to a slot are wrong.
+
+use super::fault::{Fault, Use};
+use super::machine::{Machine, State};
+use super::program::{Action, Place};
+
+impl Machine<'_> {
+    /// Nothing is wrong with a read.
+    pub(super) fn may_read(&self, s: &State, p: usize, action: &Action, place: Place) -> Result<(), Fault> {
+        let Place { slot, value } = place;
+        self.unused(s, p, action, slot, false)?;
+        let found = self.content(s, slot);
+        if found != value {
+            return Err(Fault::WrongValue { process: p, slot, wanted: value, found });
+        }
+        if let Some(writer) = self.unfenced(s, slot).filter(|_| !matches!(action, Action::Read(_))) {
+            return Err(Fault::Unfenced { process: p, slot, writer });
+        }
+        self.unraced(s, p, slot, false)
+    }
+
+    /// Nothing is wrong with a write.
+    pub(super) fn may_write(&self, s: &State, p: usize, action: &Action, place: Place) -> Result<(), Fault> {
+        self.unused(s, p, action, place.slot, true)?;
+        self.unraced(s, p, place.slot, true)
+    }
+
+    /// No asynchronous unit uses the slot in a way that forbids this. Multiplies of one process are in
+    /// order and need not wait for each other.
+    fn unused(&self, s: &State, p: usize, action: &Action, slot: usize, write: bool) -> Result<(), Fault> {
+        let fault = |by: Use| Err(Fault::InUse { process: p, slot, write, by });
+        let touches = |places: &[Place]| places.iter().any(|place| place.slot == slot);
+        if let Some((owner, _)) = self.loading(s, slot) {
+            return fault(Use::Load(owner));
+        }
+        for q in 0..self.program.actions.len() {
+            let actions = &self.program.actions[q];
+            if !(q == p && matches!(action, Action::Multiply { .. })) {
+                for &at in self.multiplying(s, q) {
+                    if touches(actions[at].writes()) {
+                        return fault(Use::MultiplyWrites(q));
+                    }
+                    if write && touches(actions[at].reads()) {
+                        return fault(Use::MultiplyReads(q));
+                    }
+                }
+            }
+            if write && self.storing(s, q).iter().any(|&at| touches(actions[at].reads())) {
+                return fault(Use::Store(q));
+            }
+        }
+        Ok(())
+    }
+
+    /// No other process is about to use the slot in a way that forbids this: nothing holds it back.
+    fn unraced(&self, s: &State, p: usize, slot: usize, write: bool) -> Result<(), Fault> {
+        let touches = |places: &[Place]| places.iter().any(|place| place.slot == slot);
+        for q in (0..self.program.actions.len()).filter(|&q| q != p) {
+            if let Some(action) = self.next(s, q) {
+                let writes = touches(action.writes());
+                if writes || write && touches(action.reads()) {
+                    return Err(Fault::Race { process: p, write, other: q, other_writes: writes, slot });
+                }
+            }
+        }
+        Ok(())
+    }
+}

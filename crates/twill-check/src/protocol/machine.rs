@@ -1,0 +1,267 @@
+//! What a step of a process or of an asynchronous unit does, and what must not happen: the meaning of a program.
+
+use super::fault::{Fault, Use};
+use super::program::{Action, Program};
+
+/// One step of somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A process does what is next.
+    Do(usize),
+    /// The load into a slot arrives.
+    FinishLoad(usize),
+    /// A process's oldest multiply finishes.
+    FinishMultiply(usize),
+    /// A process's oldest store has read.
+    FinishStore(usize),
+}
+
+/// Where everything stands, as a list of small numbers, whose places [`Machine`] knows.
+pub(super) type State = Box<[u16]>;
+
+/// Interprets a program.
+#[derive(Debug)]
+pub(super) struct Machine<'a> {
+    pub(super) program: &'a Program<'a>,
+    slots: usize,
+    barriers: usize,
+    named: usize,
+    size: usize,
+    /// Multiplies and stores that a process has issued when it stands at a position.
+    issued: Vec<Vec<(u16, u16)>>,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(program: &'a Program<'a>) -> Machine<'a> {
+        let slots = 3 * program.actions.len();
+        let barriers = slots + 3 * program.slots.len();
+        let named = barriers + 2 * program.barriers.len();
+        let counted = |actions: &Vec<Action>| {
+            let mut count = (0, 0);
+            let mut list = vec![count];
+            for action in actions {
+                match action {
+                    Action::Multiply { .. } => count.0 += 1,
+                    Action::Store(_) => count.1 += 1,
+                    _ => {}
+                }
+                list.push(count);
+            }
+            list
+        };
+        let issued = program.actions.iter().map(counted).collect();
+        Machine { program, slots, barriers, named, size: named + 2 * program.system.named_barriers.len(), issued }
+    }
+
+    pub(super) fn start(&self) -> State {
+        vec![0; self.size].into()
+    }
+
+    pub(super) fn position(&self, s: &State, p: usize) -> usize {
+        usize::from(s[3 * p])
+    }
+
+    /// What the process does next.
+    pub(super) fn next(&self, s: &State, p: usize) -> Option<&'a Action> {
+        self.program.actions[p].get(self.position(s, p))
+    }
+
+    /// Positions of the multiplies of a process that are under way.
+    pub(super) fn multiplying(&self, s: &State, p: usize) -> &'a [usize] {
+        let issued = self.issued[p][self.position(s, p)].0;
+        &self.program.multiplies[p][usize::from(s[3 * p + 1])..usize::from(issued)]
+    }
+
+    /// Positions of the stores of a process that still read.
+    pub(super) fn storing(&self, s: &State, p: usize) -> &'a [usize] {
+        let issued = self.issued[p][self.position(s, p)].1;
+        &self.program.stores[p][usize::from(s[3 * p + 2])..usize::from(issued)]
+    }
+
+    /// The load into this slot that is under way.
+    pub(super) fn loading(&self, s: &State, slot: usize) -> Option<(usize, usize)> {
+        let id = usize::from(s[self.slots + 3 * slot + 1]);
+        (id > 0).then(|| self.program.loads[id - 1])
+    }
+
+    /// The value in a slot; 0 is none.
+    pub(super) fn content(&self, s: &State, slot: usize) -> u16 {
+        s[self.slots + 3 * slot]
+    }
+
+    /// The process whose threads wrote a slot and have not made that visible to asynchronous units.
+    pub(super) fn unfenced(&self, s: &State, slot: usize) -> Option<usize> {
+        usize::from(s[self.slots + 3 * slot + 2]).checked_sub(1)
+    }
+
+    /// Phases of a barrier that are complete.
+    pub(super) fn completed(&self, s: &State, barrier: usize) -> u32 {
+        u32::from(s[self.barriers + 2 * barrier])
+    }
+
+    /// Arrivals in the phase that is not complete.
+    pub(super) fn pending(&self, s: &State, barrier: usize) -> usize {
+        usize::from(s[self.barriers + 2 * barrier + 1])
+    }
+
+    /// Processes that have come to a named barrier and count for the next time it opens, as bits.
+    pub(super) fn arrived(&self, s: &State, named: usize) -> u16 {
+        s[self.named + 2 * named]
+    }
+
+    /// Those of them that wait for it to open.
+    pub(super) fn held(&self, s: &State, named: usize) -> u16 {
+        s[self.named + 2 * named + 1]
+    }
+
+    pub(super) fn enabled(&self, s: &State, step: Step) -> bool {
+        match step {
+            Step::Do(p) => match self.next(s, p) {
+                None => false,
+                Some(Action::Wait { barrier, target }) => self.completed(s, *barrier) % 2 == target % 2,
+                Some(Action::WaitMultiplies(most)) => self.multiplying(s, p).len() <= *most as usize,
+                Some(Action::WaitStores(most)) => self.storing(s, p).len() <= *most as usize,
+                Some(Action::Sync(named)) => self.held(s, *named) & (1 << p) == 0,
+                Some(_) => true,
+            },
+            Step::FinishLoad(slot) => self.loading(s, slot).is_some(),
+            Step::FinishMultiply(p) => !self.multiplying(s, p).is_empty(),
+            Step::FinishStore(p) => !self.storing(s, p).is_empty(),
+        }
+    }
+
+    /// Every step that can be taken.
+    pub(super) fn steps(&self, s: &State) -> Vec<Step> {
+        let processes = 0..self.program.actions.len();
+        let all = processes
+            .clone()
+            .map(Step::Do)
+            .chain((0..self.program.slots.len()).map(Step::FinishLoad))
+            .chain(processes.clone().map(Step::FinishMultiply))
+            .chain(processes.map(Step::FinishStore));
+        all.filter(|&step| self.enabled(s, step)).collect()
+    }
+
+    /// Takes a step that is enabled.
+    ///
+    /// # Errors
+    /// What is wrong with it, or with where it leads.
+    pub(super) fn take(&self, s: &mut State, step: Step) -> Result<(), Fault> {
+        match step {
+            Step::Do(p) => self.perform(s, p)?,
+            Step::FinishLoad(slot) => {
+                let load = self.loading(s, slot);
+                s[self.slots + 3 * slot + 1] = 0;
+                if let Some(Action::Load { barrier, .. }) = load.map(|(p, at)| &self.program.actions[p][at]) {
+                    self.arrive(s, *barrier);
+                }
+            }
+            Step::FinishMultiply(p) => {
+                let multiply = self.multiplying(s, p).first();
+                s[3 * p + 1] += 1;
+                if let Some(Action::Multiply { signals, .. }) = multiply.map(|&at| &self.program.actions[p][at]) {
+                    signals.iter().for_each(|&barrier| self.arrive(s, barrier));
+                }
+            }
+            Step::FinishStore(p) => s[3 * p + 2] += 1,
+        }
+        self.look(s)
+    }
+
+    fn perform(&self, s: &mut State, p: usize) -> Result<(), Fault> {
+        let Some(action) = self.next(s, p) else { return Ok(()) };
+        for place in action.reads() {
+            self.may_read(s, p, action, *place)?;
+        }
+        for place in action.writes() {
+            self.may_write(s, p, action, *place)?;
+        }
+        for place in action.writes() {
+            let slot = self.slots + 3 * place.slot;
+            s[slot] = place.value;
+            s[slot + 1] = if let Action::Load { id, .. } = action { id + 1 } else { 0 };
+            s[slot + 2] = if let Action::Write(_) = action { as_number(p) + 1 } else { 0 };
+        }
+        match action {
+            Action::Arrive { barrier } => self.arrive(s, *barrier),
+            Action::Fence => {
+                for slot in 0..self.program.slots.len() {
+                    let unfenced = &mut s[self.slots + 3 * slot + 2];
+                    *unfenced = if *unfenced == as_number(p) + 1 { 0 } else { *unfenced };
+                }
+            }
+            Action::Sync(named) | Action::Signal(named) => {
+                let before = self.arrived(s, *named);
+                if before & (1 << p) != 0 {
+                    return Err(Fault::TwiceAtNamed { process: p, named: *named });
+                }
+                let now = before | 1 << p;
+                if now.count_ones() < self.program.system.named_barriers[*named].participants {
+                    s[self.named + 2 * named] = now;
+                    if matches!(action, Action::Sync(_)) {
+                        s[self.named + 2 * named + 1] |= 1 << p;
+                        return Ok(());
+                    }
+                } else {
+                    let held = self.held(s, *named);
+                    for other in (0..self.program.actions.len()).filter(|&q| held & (1 << q) != 0) {
+                        s[3 * other] += 1;
+                    }
+                    (s[self.named + 2 * named], s[self.named + 2 * named + 1]) = (0, 0);
+                }
+            }
+            _ => {}
+        }
+        s[3 * p] += 1;
+        Ok(())
+    }
+
+    fn arrive(&self, s: &mut State, barrier: usize) {
+        let at = self.barriers + 2 * barrier;
+        s[at + 1] += 1;
+        if usize::from(s[at + 1]) == self.program.arrivals(barrier) {
+            (s[at], s[at + 1]) = (s[at] + 1, 0);
+        }
+    }
+
+    /// Nobody stands at a wait whose barrier is not in the phase before or after, and the end is quiet.
+    pub(super) fn look(&self, s: &State) -> Result<(), Fault> {
+        let mut ended = true;
+        for p in 0..self.program.actions.len() {
+            let next = self.next(s, p);
+            ended &= next.is_none();
+            if let Some(&Action::Wait { barrier, target }) = next {
+                let completed = self.completed(s, barrier);
+                if completed > target || completed + 1 < target {
+                    return Err(Fault::PhaseSlip { process: p, barrier, target, completed });
+                }
+            }
+        }
+        if ended {
+            for slot in 0..self.program.slots.len() {
+                if let Some((owner, _)) = self.loading(s, slot) {
+                    return Err(Fault::Unfinished { by: Use::Load(owner) });
+                }
+            }
+            for p in 0..self.program.actions.len() {
+                if !self.multiplying(s, p).is_empty() {
+                    return Err(Fault::Unfinished { by: Use::MultiplyReads(p) });
+                }
+                if !self.storing(s, p).is_empty() {
+                    return Err(Fault::Unfinished { by: Use::Store(p) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody can take a step: all is done, or nobody will ever be.
+    pub(super) fn stuck(&self, s: &State) -> Result<(), Fault> {
+        let waiting: Vec<usize> = (0..self.program.actions.len()).filter(|&p| self.next(s, p).is_some()).collect();
+        if waiting.is_empty() { Ok(()) } else { Err(Fault::Deadlock { processes: waiting }) }
+    }
+}
+
+fn as_number(p: usize) -> u16 {
+    u16::try_from(p).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,100 @@
+//! Who used which slot until when, in the run that stands for all.
+
+use super::clock::Epoch;
+use super::program::Action;
+
+/// A use of a slot.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    end: Epoch,
+    /// The process, if it was a multiply.
+    multiply: Option<usize>,
+    /// The process, if threads wrote.
+    threads: Option<usize>,
+    /// When it was made visible to asynchronous units.
+    fence: Option<Epoch>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    write: Option<Touch>,
+    /// Since then.
+    reads: Vec<Touch>,
+    loads: u32,
+    /// The step that issued the last load.
+    issued: usize,
+}
+
+/// An action that touches slots.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access<'a> {
+    pub(super) process: usize,
+    /// Its place in the run.
+    pub(super) step: usize,
+    /// When it ends, but for loads.
+    pub(super) end: Epoch,
+    /// What is before it.
+    pub(super) clock: &'a [u32],
+}
+
+/// The last uses of all slots.
+#[derive(Debug)]
+pub(super) struct Uses {
+    slots: Vec<Slot>,
+    /// The first chain of loads; each slot has one.
+    first_chain: usize,
+}
+
+impl Uses {
+    pub(super) fn new(slots: usize, first_chain: usize) -> Uses {
+        Uses { slots: vec![Slot::default(); slots], first_chain }
+    }
+
+    /// The end of the last load into a slot, and the step that issued it.
+    pub(super) fn last_load(&self, slot: usize) -> (Epoch, usize) {
+        let Slot { loads, issued, .. } = self.slots[slot];
+        (Epoch { chain: self.first_chain + slot, index: loads }, issued)
+    }
+
+    /// What threads of a process wrote is visible from now on.
+    pub(super) fn fence(&mut self, process: usize, epoch: Epoch) {
+        for slot in &mut self.slots {
+            if let Some(write) = slot.write.as_mut().filter(|w| w.threads == Some(process) && w.fence.is_none()) {
+                write.fence = Some(epoch);
+            }
+        }
+    }
+
+    /// Notes the accesses of an action. False if one is not after all those that it conflicts with.
+    pub(super) fn touch(&mut self, action: &Action, access: Access<'_>) -> bool {
+        let Access { process, step, end, clock } = access;
+        let multiply = matches!(action, Action::Multiply { .. }).then_some(process);
+        let unordered = |earlier: &Touch| {
+            let in_order = multiply.is_some() && earlier.multiply == multiply;
+            !(in_order || earlier.end == end || earlier.end.before(clock))
+        };
+        let by_threads = matches!(action, Action::Read(_));
+        let unfenced = |w: &Touch| !by_threads && w.fence.is_some_and(|fence| !fence.before(clock));
+        for place in action.reads() {
+            let slot = &mut self.slots[place.slot];
+            if slot.write.iter().any(|w| unordered(w) || unfenced(w)) {
+                return false;
+            }
+            slot.reads.push(Touch { end, multiply, threads: None, fence: None });
+        }
+        for place in action.writes() {
+            let slot = &mut self.slots[place.slot];
+            if slot.write.iter().chain(&slot.reads).any(unordered) {
+                return false;
+            }
+            let mut end = end;
+            if let Action::Load { .. } = action {
+                (slot.loads, slot.issued) = (slot.loads + 1, step);
+                end = Epoch { chain: self.first_chain + place.slot, index: slot.loads };
+            }
+            let threads = matches!(action, Action::Write(_)).then_some(process);
+            (slot.write, slot.reads) = (Some(Touch { end, multiply, threads, fence: None }), Vec::new());
+        }
+        true
+    }
+}

@@ -1,0 +1,185 @@
+//! Words for the numbers of a program.
+
+use super::fault::{Fault, Use};
+use super::machine::{Machine, State, Step};
+use super::program::{Action, Place, Program};
+
+impl Program<'_> {
+    pub(super) fn process_name(&self, p: usize) -> &str {
+        &self.system.processes[p].name
+    }
+
+    pub(super) fn slot_name(&self, slot: usize) -> String {
+        let (buffer, at) = self.slots[slot];
+        let buffer = &self.system.buffers[buffer.index()];
+        if buffer.slots == 1 { buffer.name.clone() } else { format!("{}[{at}]", buffer.name) }
+    }
+
+    pub(super) fn barrier_name(&self, barrier: usize) -> String {
+        let (array, at) = self.barriers[barrier];
+        let array = &self.system.barriers[array.index()];
+        if array.slots == 1 { array.name.clone() } else { format!("{}[{at}]", array.name) }
+    }
+
+    fn value_name(&self, value: u16) -> String {
+        let Some(value) = usize::from(value).checked_sub(1).and_then(|at| self.values.get(at)) else {
+            return "nothing".into();
+        };
+        let tile = if self.case.tiles.len() > 1 { format!(" t{}", value.tile) } else { String::new() };
+        format!("v{} i{}{tile}", value.value, value.iteration)
+    }
+
+    fn places(&self, places: &[Place]) -> String {
+        let each = |place: &Place| format!("{}={}", self.slot_name(place.slot), self.value_name(place.value));
+        places.iter().map(each).collect::<Vec<_>>().join(" ")
+    }
+
+    fn slot_names(&self, places: &[Place]) -> String {
+        places.iter().map(|place| self.slot_name(place.slot)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What an action is called: `slot=value` is a slot with the value that is put there or must be there.
+    pub(super) fn action_name(&self, action: &Action) -> String {
+        match action {
+            Action::Wait { barrier, target: 0 } => format!("wait {} fresh", self.barrier_name(*barrier)),
+            Action::Wait { barrier, target } => format!("wait {} phase {}", self.barrier_name(*barrier), target - 1),
+            Action::Arrive { barrier } => format!("arrive {}", self.barrier_name(*barrier)),
+            Action::Load { writes, .. } => format!("load {}", self.places(&[*writes])),
+            Action::Multiply { reads, writes, .. } => {
+                let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.places(writes)) };
+                format!("multiply {}{to}", self.places(reads))
+            }
+            Action::WaitMultiplies(most) => format!("wait multiplies <= {most}"),
+            Action::Write(place) => format!("write {}", self.places(&[*place])),
+            Action::Read(place) => format!("read {}", self.places(&[*place])),
+            Action::Fence => "fence".into(),
+            Action::Store(place) => format!("store {}", self.places(&[*place])),
+            Action::WaitStores(most) => format!("wait stores <= {most}"),
+            Action::Sync(named) => format!("sync {}", self.system.named_barriers[*named].name),
+            Action::Signal(named) => format!("signal {}", self.system.named_barriers[*named].name),
+        }
+    }
+
+    /// Barriers on which an action arrives sooner or later.
+    pub(super) fn signals<'b>(&self, action: &'b Action) -> &'b [usize] {
+        match action {
+            Action::Arrive { barrier } | Action::Load { barrier, .. } => std::slice::from_ref(barrier),
+            Action::Multiply { signals, .. } => signals,
+            _ => &[],
+        }
+    }
+
+    fn use_name(&self, by: Use) -> String {
+        let (what, p) = match by {
+            Use::Load(p) => ("a load", p),
+            Use::MultiplyReads(p) | Use::MultiplyWrites(p) => ("a multiply", p),
+            Use::Store(p) => ("a store", p),
+        };
+        format!("{what} of {}", self.process_name(p))
+    }
+
+    /// What is wrong, in a sentence.
+    pub(super) fn fault_name(&self, machine: &Machine<'_>, state: &State, fault: &Fault) -> String {
+        let verb = |write: bool| if write { "writes" } else { "reads" };
+        match fault {
+            Fault::Deadlock { processes } => {
+                let stands = |&p: &usize| {
+                    let action = machine.next(state, p).map_or_else(String::new, |a| self.action_name(a));
+                    format!("{} at `{action}`{}", self.process_name(p), self.progress(machine, state, p))
+                };
+                let all: Vec<String> = processes.iter().map(stands).collect();
+                format!("deadlock: {}", all.join("; "))
+            }
+            Fault::WrongValue { process, slot, wanted, found } => format!(
+                "{} reads {} for {} and finds {}",
+                self.process_name(*process),
+                self.slot_name(*slot),
+                self.value_name(*wanted),
+                self.value_name(*found)
+            ),
+            Fault::InUse { process, slot, write, by } => format!(
+                "{} {} {} while {} still {} it",
+                self.process_name(*process),
+                verb(*write),
+                self.slot_name(*slot),
+                self.use_name(*by),
+                verb(matches!(by, Use::Load(_) | Use::MultiplyWrites(_)))
+            ),
+            Fault::Race { process, write, other, other_writes, slot } => format!(
+                "{} {} {} and {} {} it, in no order",
+                self.process_name(*process),
+                verb(*write),
+                self.slot_name(*slot),
+                self.process_name(*other),
+                verb(*other_writes)
+            ),
+            Fault::Unfenced { process, slot, writer } => format!(
+                "an asynchronous unit reads {} for {} without a fence of {}, whose threads wrote it",
+                self.slot_name(*slot),
+                self.process_name(*process),
+                self.process_name(*writer)
+            ),
+            Fault::PhaseSlip { process, barrier, target, completed } => format!(
+                "{} waits for {} of {}, which has completed {completed} phase{}: the parity is that of another phase",
+                self.process_name(*process),
+                target.checked_sub(1).map_or_else(|| "the start".to_owned(), |phase| format!("phase {phase}")),
+                self.barrier_name(*barrier),
+                if *completed == 1 { "" } else { "s" }
+            ),
+            Fault::TwiceAtNamed { process, named } => format!(
+                "{} comes to {} twice before it opens",
+                self.process_name(*process),
+                self.system.named_barriers[*named].name
+            ),
+            Fault::Unfinished { by } => format!("all warp groups end while {} is under way", self.use_name(*by)),
+        }
+    }
+
+    /// How far the thing that a process waits for has come.
+    fn progress(&self, machine: &Machine<'_>, state: &State, p: usize) -> String {
+        match machine.next(state, p) {
+            Some(&Action::Wait { barrier, .. }) => format!(
+                " ({} of {} arrivals in phase {})",
+                machine.pending(state, barrier),
+                self.arrivals(barrier),
+                machine.completed(state, barrier)
+            ),
+            Some(&Action::Sync(named)) => format!(
+                " ({} of {} came)",
+                machine.arrived(state, named).count_ones(),
+                self.system.named_barriers[named].participants
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// Who takes a step, and what it is called; the process of asynchronous units is `None`.
+    pub(super) fn step_name(&self, machine: &Machine<'_>, state: &State, step: Step) -> (Option<usize>, String) {
+        let Some((p, action)) = self.action_of(machine, state, step) else { return (None, String::new()) };
+        let name = match step {
+            Step::Do(p) => return (Some(p), self.action_name(action)),
+            Step::FinishLoad(slot) => format!("{} is there", self.slot_name(slot)),
+            Step::FinishMultiply(_) => format!("multiply {} ends", self.slot_names(action.reads())),
+            Step::FinishStore(_) => format!("store {} has read", self.slot_names(action.reads())),
+        };
+        let signals: Vec<String> = self.signals(action).iter().map(|&b| self.barrier_name(b)).collect();
+        let arrives = if signals.is_empty() { String::new() } else { format!(", arrive {}", signals.join(" ")) };
+        (None, format!("{}: {name}{arrives}", self.process_name(p)))
+    }
+
+    /// Whose action a step begins or ends.
+    pub(super) fn action_of<'b>(
+        &'b self,
+        machine: &Machine<'_>,
+        state: &State,
+        step: Step,
+    ) -> Option<(usize, &'b Action)> {
+        let (p, at) = match step {
+            Step::Do(p) => (p, machine.position(state, p)),
+            Step::FinishLoad(slot) => machine.loading(state, slot)?,
+            Step::FinishMultiply(p) => (p, *machine.multiplying(state, p).first()?),
+            Step::FinishStore(p) => (p, *machine.storing(state, p).first()?),
+        };
+        self.actions[p].get(at).map(|action| (p, action))
+    }
+}
