@@ -224,6 +224,12 @@ impl Adder<'_, '_> {
         };
         let pairs = self.pair(id, lefts, rights)?;
         let to = self.produce(op, iteration);
+        let turn = self.reader.lowering.turn(index, self.reader.group.id, op);
+        if let Some(turn) = turn
+            && self.held_turn.is_none()
+        {
+            self.reader.group.act(Action::Sync(turn.own));
+        }
         let mut flight =
             Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
         for (left, right) in pairs {
@@ -235,7 +241,22 @@ impl Adder<'_, '_> {
             adds_to = Some(to);
         }
         self.reader.group.flights.push(flight);
+        self.held_turn = turn;
+        self.pass_turn();
         Ok(())
+    }
+
+    /// After a multiply: passes the turn on unless the next multiply of this code belongs to it.
+    fn pass_turn(&mut self) {
+        let Some(turn) = self.held_turn else { return };
+        let goes_on = self.next_multiplies.front().is_some_and(|op| {
+            let next = self.reader.lowering.turn(self.index, self.reader.group.id, *op);
+            next.is_some_and(|n| n.position > turn.position)
+        });
+        if !goes_on {
+            self.reader.group.act(Action::Signal(turn.next));
+            self.held_turn = None;
+        }
     }
 
     /// Operands of equal depth next to each other.

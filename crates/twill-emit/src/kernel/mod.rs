@@ -22,6 +22,7 @@ mod protocol;
 mod reader;
 pub mod region;
 mod stores;
+mod turns;
 mod views;
 
 use crate::error::Error;
@@ -45,6 +46,8 @@ pub struct Options {
     pub order: TileOrder,
     /// Least number of slots of the rings of loads, as far as shared memory goes.
     pub ring_depth: u32,
+    /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong).
+    pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Programs that share a CTA: how many, along which axis of the grid.
@@ -77,10 +80,12 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         fulls: HashMap::new(),
         empties: HashMap::new(),
         named_barriers: Vec::new(),
+        turns: None,
     };
     check_top_level(&lowering)?;
     lowering.plan_loops()?;
     deepen(&mut lowering);
+    lowering.plan_turns();
     let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
     ids.sort();
     ids.dedup();
@@ -236,8 +241,12 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
     let registers = registers(granted, is_loader, u32::try_from(compute.len()).unwrap_or(1));
     let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
+    let give = |barrier| {
+        Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
+    };
+    let begin = lowering.first_turn(id).map(give).into_iter().collect();
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
-    Ok(Group { id, name, warps, registers, variables, cursors, trips, body, end })
+    Ok(Group { id, name, warps, registers, variables, cursors, trips, begin, body, end })
 }
 
 /// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
