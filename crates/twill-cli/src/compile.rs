@@ -99,12 +99,14 @@ fn options(arguments: &CompileArguments, source: &Source) -> Options {
         twill_triton::tile::Axis::Y => 1,
         twill_triton::tile::Axis::Z => 2,
     };
+    let in_tensor_memory = source.machine.tensor_core().accumulator == twill_machine::Memory::Tensor;
     Options {
         persistent: arguments.persistent,
         order,
         ring_depth: arguments.ring_depth,
         turns: arguments.turns,
         shared_bytes: source.machine.resources().shared_memory.0,
+        tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         programs: source.options.programs.map(|gang| (gang.count, axis(gang.axis))),
     }
 }

@@ -33,6 +33,18 @@ pub enum Error {
         /// A block can have.
         available: u64,
     },
+    /// Buffers take more columns than there are.
+    #[error(
+        "the generated kernel needs {needed} columns of tensor memory and there are {available}: the schedule lets values \
+         share columns at times that code without a clock cannot keep; let left operands stand in shared memory \
+         (left_operand = [\"shared_memory\"] in a machine file), or use smaller tiles"
+    )]
+    TensorMemory {
+        /// With all buffers.
+        needed: u64,
+        /// A block can have.
+        available: u64,
+    },
     /// The warp programs fail their check: a defect of Twill.
     #[error("the generated warp programs are not safe; this is a defect of twill\n{counterexample}")]
     Protocol {

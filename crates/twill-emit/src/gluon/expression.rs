@@ -63,6 +63,9 @@ impl Names<'_> {
     pub fn slot(&self, slot: &Slot) -> String {
         let buffer = &self.kernel.buffers[slot.buffer.index()];
         let mut text = format!("{}.index({})", buffer.name, self.slot_index(slot));
+        if buffer.is_tensor() {
+            return text + &super::tensor_memory::part(slot);
+        }
         if let Some((dimension, start, extent)) = slot.slice {
             text = format!("{text}.slice({start}, {extent}, dim={dimension})");
         }
@@ -200,6 +203,11 @@ impl Names<'_> {
                 text + ")"
             }
             ExpressionKind::FromShared(slot) => format!("{}.load({})", self.slot(slot), self.layout(want)),
+            ExpressionKind::FromTensor(slot) => {
+                let have = infer(value, &self.layouts).unwrap_or_else(|| want.clone());
+                let text = format!("{}.load({})", self.slot(slot), self.layout(&have));
+                if have == *want { text } else { format!("gl.convert_layout({text}, {})", self.layout(want)) }
+            }
             _ => full(self.scalar(value)),
         }
     }

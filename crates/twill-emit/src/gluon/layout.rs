@@ -13,6 +13,8 @@ pub(super) enum Layout {
     LeftOperand { columns: u64, bits: u32 },
     /// Of what is left when a dimension is taken out.
     Slice(usize, Box<Layout>),
+    /// Of a tile of so many rows and columns that a group takes from tensor memory.
+    Tensor { rows: u64, columns: u64, warps: u32 },
     /// Rows over warps, columns over lanes.
     Blocked { rank: usize, warps: u32 },
 }
@@ -25,6 +27,8 @@ impl Layout {
             Layout::LeftOperand { columns, bits: 16 } => format!("LEFT_{columns}"),
             Layout::LeftOperand { columns, bits } => format!("LEFT_{columns}_{bits}BIT"),
             Layout::Slice(dimension, parent) => format!("gl.SliceLayout({dimension}, {})", parent.name()),
+            Layout::Tensor { rows, columns, warps: 4 } => format!("TENSOR_{rows}X{columns}"),
+            Layout::Tensor { rows, columns, warps } => format!("TENSOR_{rows}X{columns}_{warps}"),
             Layout::Blocked { rank, warps } => format!("SPREAD_{rank}D_{warps}"),
         }
     }
@@ -55,6 +59,7 @@ impl Layout {
                 format!("gl.DotOperandLayout(operand_index=0, parent=ACC_{columns}.value, k_width={width})")
             }
             Layout::Slice(..) => self.name(),
+            Layout::Tensor { rows, columns, warps } => super::tensor_memory::register_layout(*rows, *columns, *warps),
             Layout::Blocked { rank: 1, warps } => format!("gl.BlockedLayout([1], [32], [{warps}], [0])"),
             Layout::Blocked { warps, .. } => format!("gl.BlockedLayout([1, 8], [4, 8], [{warps}, 1], [1, 0])"),
         }
@@ -152,6 +157,11 @@ pub(super) fn infer(value: &Expression, layouts: &[Option<Layout>]) -> Option<La
             infer(operand, layouts).map(|l| Layout::Slice(*axis, Box::new(l)))
         }
         ExpressionKind::Load { pointers, .. } => infer(pointers, layouts),
+        // Groups of four warps reach all of tensor memory.
+        ExpressionKind::FromTensor(_) => match value.shape.as_slice() {
+            [rows, columns] => Some(Layout::Tensor { rows: *rows, columns: *columns, warps: 4 }),
+            _ => None,
+        },
         _ => None,
     }
 }

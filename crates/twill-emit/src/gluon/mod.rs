@@ -5,6 +5,7 @@
 //! | `source` | the file: groups, entry |
 //! | `expression` | what is computed |
 //! | `layout` | how threads hold tiles |
+//! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `signature` | `kernel.json`: how the kernel is called |
 //! | `prelude.py` | functions that every kernel uses |
 //! | `runtime/` | launcher and assembler check, which are written beside every kernel |
@@ -13,6 +14,7 @@ mod expression;
 mod layout;
 mod signature;
 mod source;
+mod tensor_memory;
 
 use crate::kernel::program::KernelProgram;
 pub use signature::Signature;

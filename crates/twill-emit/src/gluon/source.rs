@@ -3,6 +3,7 @@
 use super::Header;
 use super::expression::{Names, dtype};
 use super::layout::{Layout, of_variables, visit};
+use super::tensor_memory;
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::program::{
     Action, Arrival, Group, KernelProgram, Node, Note, Operand, TileOrder, VariableId,
@@ -26,7 +27,7 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     let groups: Vec<String> = kernel.groups.iter().map(|g| Printer::new(kernel, g).group(&mut used)).collect();
     let mut out = String::new();
     let _ = writeln!(out, "\"\"\"{}\"\"\"\n", header.text(kernel));
-    out.push_str(IMPORTS);
+    out.push_str(if tensor_memory::is_used(kernel) { tensor_memory::IMPORTS } else { IMPORTS });
     if groups.iter().any(|g| g.contains("async_copy.")) {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
     }
@@ -41,10 +42,13 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     for layout in &used {
         let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition());
     }
-    out.push_str("\n# Tiles in shared memory.\n");
+    let has_tensor_memory = tensor_memory::is_used(kernel);
+    out.push_str(if has_tensor_memory { "\n# Tiles in shared and tensor memory.\n" } else { "\n# Tiles in shared memory.\n" });
     for buffer in kernel.buffers.iter().filter(|b| !b.shape.is_empty()) {
         let shape = list(&buffer.shape);
-        let layout = if buffer.plain {
+        let layout = if buffer.is_tensor() {
+            tensor_memory::buffer_layout(buffer)
+        } else if buffer.plain {
             let order: Vec<u64> = (0..buffer.shape.len() as u64).rev().collect();
             format!("gl.SwizzledSharedLayout(1, 1, 1, {})", list(&order))
         } else {
@@ -189,6 +193,10 @@ fn entry(kernel: &KernelProgram) -> String {
     }
     out.push_str("    BARRIERS_AT: gl.constexpr,\n):\n");
     for buffer in kernel.buffers.iter().filter(|b| !b.shape.is_empty()) {
+        if buffer.is_tensor() {
+            let _ = writeln!(out, "    {}", tensor_memory::allocation(buffer));
+            continue;
+        }
         let mut shape = vec![u64::from(buffer.slots)];
         shape.extend(&buffer.shape);
         let _ = writeln!(
@@ -428,6 +436,11 @@ impl<'a> Printer<'a> {
         if cursor.slots > 1 { format!("{name} + {}", cursor.name) } else { name }
     }
 
+    /// Barriers as values.
+    fn barriers(&self, signals: &[(BarrierId, CursorId)]) -> Vec<String> {
+        signals.iter().map(|(id, at)| format!("bars.index({})", self.barrier(*id, *at))).collect()
+    }
+
     fn joined(&self, expressions: &[Expression]) -> String {
         let texts: Vec<String> = expressions.iter().map(|e| self.names.scalar(e)).collect();
         texts.join(", ")
@@ -473,6 +486,10 @@ impl<'a> Printer<'a> {
             }
             Action::Rename { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
             Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator),
+            Action::MultiplyInTensor { left, right, to, addend, signals } => {
+                tensor_memory::multiply(&self.names, left, right, to, addend, &self.barriers(signals))
+            }
+            Action::Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
             Action::Fly(variable) => {
                 let name = self.names.variable(*variable);
                 format!("{name} = warpgroup_mma_init({name})")

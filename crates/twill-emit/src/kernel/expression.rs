@@ -84,6 +84,8 @@ pub enum ExpressionKind {
     },
     /// A tile in shared memory, read into registers.
     FromShared(Slot),
+    /// A tile in tensor memory, read into registers.
+    FromTensor(Slot),
 }
 
 impl Expression {

@@ -65,6 +65,14 @@ pub(crate) struct GroupBuilder {
     pub out: Vec<Node>,
     /// Outer pieces that the group reads: cursor, in the order of the first read.
     pub pieces: Vec<(usize, CursorId)>,
+    /// Results of loops that were in tensor memory or another group's registers: loop, operation, part.
+    pub results: HashMap<(usize, OpId, Region), VariableId>,
+    /// By loop, the phase of its results in tensor memory.
+    pub done: HashMap<usize, CursorId>,
+    /// Loops before which the group has waited until results of the tile before are read.
+    pub drained: Vec<usize>,
+    /// Code of after the loops goes where it is needed.
+    pub late: bool,
     pub note: Note,
     /// By loop, its trip count.
     pub trips: Vec<Option<VariableId>>,
@@ -90,6 +98,10 @@ impl GroupBuilder {
             stores: Vec::new(),
             out: Vec::new(),
             pieces: Vec::new(),
+            results: HashMap::new(),
+            done: HashMap::new(),
+            drained: Vec::new(),
+            late: false,
             note: Note::default(),
             trips: vec![None; loops],
             ages: HashMap::new(),
@@ -161,7 +173,7 @@ impl GroupBuilder {
         let to = self.variable(wish, &value.shape, value.element.clone(), Form::Any);
         self.define(to, section);
         let note = Note { line, ..Note::default() };
-        self.sections[section].push(Node::Do(Action::Let { to, value }, note));
+        self.place(section, Node::Do(Action::Let { to, value }, note));
         self.outer.insert(key, to);
         to
     }

@@ -48,6 +48,9 @@ impl Adder<'_, '_> {
         let program = self.reader.lowering.programs.and(tile.sub_tile);
         let Some(id) = tile.statements.last().copied() else { return Ok(()) };
         match tile.kind {
+            Kind::Dot { .. } if self.reader.lowering.is_tensor_multiply(index, op) => {
+                self.tensor_multiply(op, id, &region, program, iteration, signals)
+            }
             Kind::Dot { .. } => self.multiply(op, id, &region, program, iteration),
             Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
             Kind::Store(_) | Kind::AtomicReduce(_) => self.store(op, &tile, id, &region, program, iteration),
@@ -65,12 +68,12 @@ impl Adder<'_, '_> {
         let index = self.index;
         let facts = &self.reader.lowering.loops[index];
         let id = facts.parts.operation;
-        let Some(Stands::ToShared(tile)) = facts.stands_for.get(op.index()).copied() else {
-            return Err(self.reader.lowering.unsupported(
-                id,
-                "tensor memory",
-                "generate code for Hopper (--machine h100 or h200)",
-            ));
+        let stands = facts.stands_for.get(op.index()).copied();
+        if let Some(stands) = stands.filter(|_| self.reader.lowering.has_tensor_memory()) {
+            return self.tensor_movement(op, stands, iteration);
+        }
+        let Some(Stands::ToShared(tile)) = stands else {
+            return Err(self.reader.lowering.defect(id, "what is moved to shared memory"));
         };
         let producer = facts.tiles.producer(tile).and_then(|p| facts.ops.get(&p)).copied();
         let Some(producer) = producer else { return Err(self.reader.lowering.defect(id, "who makes a stored tile")) };
@@ -190,20 +193,10 @@ impl Adder<'_, '_> {
         let note = std::mem::take(&mut self.reader.group.note);
         let index = self.index;
         let at = Some((index, iteration));
-        let operands = self.reader.lowering.module.operation(id).operands.clone();
-        let [left, right, accumulator, ..] = operands.as_slice() else {
+        let (lefts, rights) = self.both_segments(id, region, program, iteration)?;
+        let Some(accumulator) = self.reader.lowering.module.operation(id).operands.get(2) else {
             return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
         };
-        let depth = self.reader.lowering.shape(*left).get(1).copied().unwrap_or(0);
-        let (rows, columns) = (0, 1);
-        let region_of = |d: usize, start: u64, extent: u64| {
-            let mut r = region.clone();
-            r.starts[d] = start;
-            r.extents[d] = extent;
-            r
-        };
-        let lefts = self.segments(id, *left, &region_of(columns, 0, depth), program, iteration, 1, region.extents[1])?;
-        let rights = self.segments(id, *right, &region_of(rows, 0, depth), program, iteration, 0, 0)?;
         let is_zero = {
             let module = self.reader.lowering.module;
             module.float_constant(*accumulator) == Some(0.0) || module.integer_constant(*accumulator) == Some(0)
@@ -257,6 +250,43 @@ impl Adder<'_, '_> {
             self.reader.group.act(Action::Signal(turn.next));
             self.held_turn = None;
         }
+    }
+
+    /// The operands of a multiply, in parts of equal depth.
+    pub(super) fn operands(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<Vec<(Operand, Operand)>, Error> {
+        let (lefts, rights) = self.both_segments(id, region, program, iteration)?;
+        self.pair(id, lefts, rights)
+    }
+
+    /// Where the parts of both operands of a multiply are.
+    fn both_segments(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<(Vec<Segment>, Vec<Segment>), Error> {
+        let operands = self.reader.lowering.module.operation(id).operands.clone();
+        let [left, right, ..] = operands.as_slice() else {
+            return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
+        };
+        let depth = self.reader.lowering.shape(*left).get(1).copied().unwrap_or(0);
+        let (rows, columns) = (0, 1);
+        let region_of = |d: usize, start: u64, extent: u64| {
+            let mut r = region.clone();
+            r.starts[d] = start;
+            r.extents[d] = extent;
+            r
+        };
+        let lefts = self.segments(id, *left, &region_of(columns, 0, depth), program, iteration, 1, region.extents[1])?;
+        let rights = self.segments(id, *right, &region_of(rows, 0, depth), program, iteration, 0, 0)?;
+        Ok((lefts, rights))
     }
 
     /// Operands of equal depth next to each other.
@@ -327,7 +357,10 @@ impl Adder<'_, '_> {
                 let is_load = self.reader.lowering.loops[index].is_load(piece.op);
                 let stored = self.reader.stored(index, piece.op);
                 let plain_left = along == 1 && left_columns > 0 && part == *region;
-                let operand = if !is_load && (stored == piece.op || plain_left) {
+                let in_tensor = self.operand_in_tensor(index, piece.op).filter(|_| plain_left);
+                let operand = if let Some(op) = in_tensor {
+                    Operand::Shared(self.reader.slot(index, op, iteration)?)
+                } else if !is_load && (stored == piece.op || plain_left) && !self.reader.lowering.has_tensor_memory() {
                     let from = self.reader.newest(index, piece.op, iteration)?;
                     Operand::Registers(self.left_operand(from, left_columns))
                 } else {

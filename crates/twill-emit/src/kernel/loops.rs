@@ -7,7 +7,6 @@
 //! beginning, one iteration on; so the body is made twice, the second time from the state that the
 //! first left.
 
-use super::expression::Expression;
 use super::group::{Flight, GroupBuilder, SlotTrack, Track, iterations_before, shifted};
 use super::lowering::Lowering;
 use super::program::{Action, Form, Node, Note, VariableId};
@@ -29,11 +28,13 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
         let mut trial = group.clone();
         let mut adder = Adder { reader: Reader { lowering, group: &mut trial }, index, trips: None, trial: true, held_turn: None, next_multiplies: VecDeque::new() };
         adder.initial_values()?;
+        adder.initial_sums()?;
         adder.nodes(&warp)?;
         (group.ages, group.slot_ages) = (trial.ages, trial.slot_ages);
         let mut adder = Adder { reader: Reader { lowering, group }, index, trips: None, trial: false, held_turn: None, next_multiplies: VecDeque::new() };
-        adder.trip_count()?;
+        adder.reader.trip_count(index)?;
         adder.initial_values()?;
+        adder.initial_sums()?;
         let nodes = adder.nodes(&warp)?;
         group.sections[index + 1].splice(0..0, nodes);
     }
@@ -120,24 +121,6 @@ impl Adder<'_, '_> {
         }
     }
 
-    /// `⌈(upper − lower) / step⌉`, under a name.
-    fn trip_count(&mut self) -> Result<(), Error> {
-        let parts = self.reader.lowering.loops[self.index].parts;
-        let lower = self.reader.scalar(parts.lower, None, None)?;
-        let upper = self.reader.scalar(parts.upper, None, None)?;
-        let step = self.reader.scalar(parts.step, None, None)?;
-        let span = Expression::scalar("arith.subi", upper, lower);
-        let below = Expression::scalar("arith.subi", step.clone(), Expression::integer(1));
-        let count = Expression::scalar("arith.divsi", Expression::scalar("arith.addi", span, below), step);
-        let section = self.reader.group.section_of(&count);
-        let name = if self.reader.lowering.loops.len() > 1 { format!("trips_{}", self.index) } else { "trips".into() };
-        let to = self.reader.group.variable(&name, &[], twill_triton::mlir::Type::Integer(32), Form::Any);
-        self.reader.group.define(to, section);
-        self.reader.group.sections[section].push(Node::Do(Action::Let { to, value: count }, Note::default()));
-        self.reader.group.trips[self.index] = Some(to);
-        Ok(())
-    }
-
     /// The values that the loop's first iteration finds, under the names that its own will have.
     fn initial_values(&mut self) -> Result<(), Error> {
         let (index, id) = (self.index, self.reader.group.id);
@@ -149,7 +132,8 @@ impl Adder<'_, '_> {
             let used = !module.uses(parts.carried[k]).is_empty() || !module.uses(parts.results[k]).is_empty();
             let pieces = facts.makers.get(&parts.yielded[k]).cloned().unwrap_or_default();
             let own = |op: OpId| facts.group(op) == id && !facts.is_load(op);
-            let own: Vec<_> = pieces.into_iter().filter(|p| used && own(p.op)).collect();
+            let in_tensor = |op: OpId| self.reader.lowering.is_tensor_multiply(index, op);
+            let own: Vec<_> = pieces.into_iter().filter(|p| used && own(p.op) && !in_tensor(p.op)).collect();
             for piece in own {
                 if self.reader.group.tracks[index].contains_key(&piece.op) {
                     continue;
@@ -181,7 +165,10 @@ impl Adder<'_, '_> {
                 let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
                 (piece.region.extents, self.reader.lowering.element(value), form)
             }
-            None => (Vec::new(), twill_triton::mlir::Type::Integer(32), Form::Any),
+            None => {
+                let (shape, element) = self.reader.lowering.tile_of(index, op);
+                (shape, element, Form::Any)
+            }
         };
         let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
         let count = if self.trial { MOST_AGES } else { ages + 1 };
@@ -300,7 +287,7 @@ impl Adder<'_, '_> {
     }
 
     /// With a known trip count, iterations are counted from the first.
-    fn iteration(&self, iteration: Iteration) -> Iteration {
+    pub(super) fn iteration(&self, iteration: Iteration) -> Iteration {
         match (iteration, self.trips) {
             (Iteration::End(n), Some(trips)) => Iteration::Absolute(trips + n),
             (other, _) => other,
@@ -366,6 +353,11 @@ impl Adder<'_, '_> {
             return Ok(());
         }
         match known.and_then(|latest| iterations_before(iteration, latest)) {
+            // What stands where the next value will: the phase before that.
+            Some(0) if self.is_single_in_tensor(buffer) => {
+                let next = self.reader.group.slots[&at].next;
+                self.reader.group.act(Action::Wait { barrier: id, at: next, previous: true });
+            }
             // Another value of the same slot.
             Some(age) if age >= 0 => {
                 let age = usize::try_from(age).unwrap_or(0);
@@ -382,7 +374,20 @@ impl Adder<'_, '_> {
     }
 
     fn arrive(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
-        let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(()) };
+        let Some((barrier, at)) = self.signal(barrier, iteration)? else { return Ok(()) };
+        // Who starts multiplies does nothing else: the unit arrives when those so far are done.
+        let is_issuer = self.reader.lowering.is_issuer(self.reader.group.id);
+        self.reader.group.act(if is_issuer { Action::Commit(vec![(barrier, at)]) } else { Action::Arrive { barrier, at } });
+        Ok(())
+    }
+
+    /// A barrier and the slot at which it is signalled.
+    pub(super) fn signal(
+        &mut self,
+        barrier: Barrier,
+        iteration: Iteration,
+    ) -> Result<Option<(twill_check::protocol::BarrierId, CursorId)>, Error> {
+        let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(None) };
         let (Barrier::Full { buffer, .. } | Barrier::Empty { buffer }) = barrier;
         let op = self.reader.lowering.loops[self.index].program.buffer(buffer).values[0].op;
         let value = match barrier {
@@ -391,8 +396,7 @@ impl Adder<'_, '_> {
         };
         let kind = self.reader.lowering.loops[self.index].program.buffer(buffer).kind;
         let cursor = self.cursor_of(buffer, value, iteration, kind)?;
-        self.reader.group.act(Action::Arrive { barrier: id, at: cursor });
-        Ok(())
+        Ok(Some((id, cursor)))
     }
 
     /// The cursor that stands at the slot of an iteration.
@@ -417,7 +421,7 @@ impl Adder<'_, '_> {
     }
 
     /// The cursors of a ring.
-    fn begin_ring(&mut self, buffer: LoopBufferId) -> BufferId {
+    pub(super) fn begin_ring(&mut self, buffer: LoopBufferId) -> BufferId {
         let at = self.reader.lowering.of_loop[&(self.index, buffer)];
         if !self.reader.group.slots.contains_key(&at) {
             let slots = self.reader.lowering.buffers[at.index()].slots;

@@ -1,7 +1,7 @@
 //! What all groups of a kernel have in common while their programs are made.
 
 use super::input::LoopFacts;
-use super::program::{Arrival, Barriers, Buffer, Descriptor, DescriptorId};
+use super::program::{Arrival, Barriers, Buffer, Descriptor, DescriptorId, Memory};
 use super::region::Region;
 use super::Options;
 use crate::error::Error;
@@ -44,6 +44,12 @@ pub(crate) struct Lowering<'a> {
     pub empties: HashMap<BufferId, BarrierId>,
     pub named_barriers: Vec<(String, u32)>,
     pub turns: Option<super::turns::Turns>,
+    /// By loop, where it leaves results in tensor memory that are read after it.
+    pub results: HashMap<usize, super::results::Results>,
+    /// Results in registers that other groups read.
+    pub exports: Vec<super::results::Export>,
+    /// The group that works on results where no loop has a group that computes.
+    pub epilogue: Option<GroupId>,
 }
 
 impl<'a> Lowering<'a> {
@@ -180,7 +186,7 @@ impl<'a> Lowering<'a> {
         };
         let element = self.element(value);
         let buffer =
-            Buffer { name: format!("{name}_buffer"), shape: region.extents.clone(), element, slots: 1, plain: false };
+            Buffer { name: format!("{name}_buffer"), shape: region.extents.clone(), element, slots: 1, memory: Memory::Shared, plain: false };
         let buffer = self.buffer(buffer);
         let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Unit]);
         let empty = self.barrier(format!("{name}_empty"), 1, Vec::new());
@@ -252,15 +258,18 @@ impl<'a> Lowering<'a> {
         let name = format!("{name}{suffix}");
         let (shape, element) = self.tile_of(index, op);
         let read_by_unit = self.is_read_by_unit(index, op);
-        let warps = |group: GroupId| self.warps(group);
         let arrivals_empty: Vec<Arrival> =
-            buffer.released_by.iter().map(|g| Arrival::Threads { warps: warps(*g) }).collect();
+            buffer.released_by.iter().map(|g| self.releasing(*g)).collect();
         let is_order = matches!(buffer.kind, BufferKind::Order(_));
         let wanted = Buffer {
             name: format!("{name}_buffer"),
             shape,
             element,
             slots: buffer.depth,
+            memory: match buffer.kind {
+                BufferKind::Tensor(columns) => Memory::Tensor { columns: columns.0 },
+                _ => Memory::Shared,
+            },
             plain: !read_by_unit && !is_tma(facts, op),
         };
         let shared = self.of_loop.iter().find(|((other, _), at)| {
@@ -293,7 +302,9 @@ impl<'a> Lowering<'a> {
                 format!("{name}_full")
             };
             let writer = self.warps(facts.group(value.op));
-            let arrival = if is_tma(facts, value.op) {
+            let by_unit = self.is_issuer(facts.group(value.op))
+                || super::tensor::signalled_by_unit(&facts.program.warps, value.op, id) && !facts.is_load(value.op);
+            let arrival = if is_tma(facts, value.op) || by_unit {
                 Arrival::Unit
             } else if facts.is_load(value.op) && !is_order {
                 Arrival::EachThread { warps: writer }
@@ -324,7 +335,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Shape and element of what an operation of a loop leaves in memory.
-    fn tile_of(&self, index: usize, op: OpId) -> (Vec<u64>, Type) {
+    pub fn tile_of(&self, index: usize, op: OpId) -> (Vec<u64>, Type) {
         let facts = &self.loops[index];
         let tiles = facts.tiles;
         let tile = match facts.stands_for[op.index()] {

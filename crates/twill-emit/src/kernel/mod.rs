@@ -8,6 +8,7 @@
 //! | `reader` | from a value of the source to an expression |
 //! | `loops`, `issue` | a loop's steps |
 //! | `stores` | writes to global memory |
+//! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
 //! | `protocol` | what the protocol checker sees |
 
 pub mod expression;
@@ -21,7 +22,9 @@ pub mod program;
 mod protocol;
 mod reader;
 pub mod region;
+mod results;
 mod stores;
+mod tensor;
 mod turns;
 mod views;
 
@@ -30,7 +33,7 @@ use group::GroupBuilder;
 pub use input::ScheduledLoop;
 use input::LoopFacts;
 use lowering::Lowering;
-use program::{Action, Arrival, Group, KernelProgram, Loop, Node, Note, Parameter, TileOrder, Tiling};
+use program::{Action, Group, KernelProgram, Loop, Node, Note, Parameter, TileOrder, Tiling};
 use reader::Reader;
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole};
@@ -50,6 +53,8 @@ pub struct Options {
     pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
+    /// Columns of tensor memory that a CTA can have, where multiplies leave their results there.
+    pub tensor_columns: Option<u64>,
     /// Programs that share a CTA: how many, along which axis of the grid.
     pub programs: Option<(u32, u32)>,
 }
@@ -57,8 +62,21 @@ pub struct Options {
 /// The warp programs of a kernel.
 ///
 /// # Errors
-/// When an operation of the kernel is not known, or the buffers do not fit shared memory.
+/// When an operation of the kernel is not known, or the buffers do not fit shared or tensor memory.
 pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
+    // Rings are as deep as shared memory allows.
+    let mut options = options.clone();
+    loop {
+        match lower_with(kernel, loops, &options) {
+            Err(Error::SharedMemory { .. }) if options.tensor_columns.is_some() && options.ring_depth > 1 => {
+                options.ring_depth -= 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+fn lower_with(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
     let module = kernel.module();
     let Some(block) = module.body(kernel.function()) else {
         return Err(Error::Defect { place: twill_triton::Place::of(module, kernel.function()), what: "a body".into() });
@@ -81,28 +99,52 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         empties: HashMap::new(),
         named_barriers: Vec::new(),
         turns: None,
+        results: HashMap::new(),
+        exports: Vec::new(),
+        epilogue: None,
     };
     check_top_level(&lowering)?;
     lowering.plan_loops()?;
     deepen(&mut lowering);
     lowering.plan_turns();
+    lowering.plan_results();
     let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
     ids.sort();
     ids.dedup();
     // Groups that compute come first: what they read decides about what others load.
-    ids.sort_by_key(|g| lowering.role(*g) != GroupRole::Compute);
-    let mut groups = Vec::new();
+    ids.extend(lowering.epilogue);
+    ids.sort_by_key(|g| match lowering.role(*g) {
+        GroupRole::Compute => 0,
+        GroupRole::Issue => 1,
+        GroupRole::VariableLatency => 2,
+    });
+    let mut builders = Vec::new();
     for id in ids {
-        groups.push(group(&mut lowering, id)?);
+        builders.push(code(&mut lowering, id)?);
     }
-    let used = lowering.buffers.iter().map(program::Buffer::bytes).sum::<u64>();
+    let mut groups = Vec::new();
+    for mut builder in builders {
+        lowering.add_exports(&mut builder)?;
+        groups.push(group(&lowering, builder));
+    }
+    let columns = lowering.buffers.iter().map(program::Buffer::columns).sum::<u64>();
+    let available = options.tensor_columns.unwrap_or(0);
+    if columns > available {
+        return Err(Error::TensorMemory { needed: columns, available });
+    }
+    let used = lowering.buffers.iter().map(program::Buffer::shared_bytes).sum::<u64>();
     let barrier_bytes = lowering.barriers.iter().map(|b| 8 * u64::from(b.slots)).sum::<u64>();
     if used + barrier_bytes > options.shared_bytes {
         return Err(Error::SharedMemory { needed: used + barrier_bytes, available: options.shared_bytes });
     }
     for piece in &lowering.pieces {
-        let arrivals = piece.readers.iter().map(|g| Arrival::Threads { warps: lowering.warps(*g) }).collect();
+        let arrivals = piece.readers.iter().map(|g| lowering.releasing(*g)).collect();
         lowering.barriers[piece.empty.index()].arrivals = arrivals;
+    }
+    for results in lowering.results.values() {
+        let Some(drained) = results.drained else { continue };
+        let arrivals = results.readers.iter().map(|g| lowering.releasing(*g)).collect();
+        lowering.barriers[drained.index()].arrivals = arrivals;
     }
     let mut programs_per_cta = [1; 3];
     if let Some((count, axis)) = options.programs
@@ -212,20 +254,32 @@ fn deepen(lowering: &mut Lowering<'_>) {
     }
 }
 
-fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
-    let warps = lowering.warps(id);
+/// What a group does.
+fn code(lowering: &mut Lowering<'_>, id: GroupId) -> Result<GroupBuilder, Error> {
     let loops = lowering.loops.len();
     let mut builder = GroupBuilder::new(id, loops);
-    let is_loader = lowering.role(id) != GroupRole::Compute;
-    if is_loader {
+    let role = lowering.role(id);
+    if role == GroupRole::VariableLatency || (role == GroupRole::Issue && !lowering.has_tensor_memory()) {
         load_outer_tiles(lowering, &mut builder)?;
     }
     for index in 0..loops {
         loops::add_loop(lowering, &mut builder, index)?;
+        if role == GroupRole::Issue {
+            lowering.end_of_multiplies(&mut builder, index);
+        }
     }
-    if !is_loader {
+    if role == GroupRole::Compute {
         stores_and_releases(lowering, &mut builder)?;
     }
+    Ok(builder)
+}
+
+/// A group with its code.
+fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
+    let id = builder.id;
+    let warps = lowering.warps(id);
+    let role = lowering.role(id);
+    let is_loader = role != GroupRole::Compute;
     let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
     let body: Vec<Node> = builder.sections.into_iter().flatten().collect();
     let end = if stores(&body) {
@@ -233,20 +287,27 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     } else {
         Vec::new()
     };
-    let compute = lowering.loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
-    let mut compute: Vec<GroupId> = compute.map(|g| g.id).collect();
-    compute.sort();
-    compute.dedup();
+    let compute = lowering.compute_groups();
     let granted = |l: &LoopFacts<'_>| l.schedule.groups.iter().find(|g| g.id == id).map(|g| g.registers_per_thread);
     let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
-    let registers = registers(granted, is_loader, u32::try_from(compute.len()).unwrap_or(1));
-    let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
+    let count = u32::try_from(compute.len()).unwrap_or(1);
+    let registers = if lowering.has_tensor_memory() {
+        tensor::registers(lowering, role, count)
+    } else {
+        registers(granted, is_loader, count)
+    };
+    let name = match role {
+        GroupRole::Issue if lowering.has_tensor_memory() => "multiplies".to_owned(),
+        GroupRole::Issue | GroupRole::VariableLatency => "loads".to_owned(),
+        GroupRole::Compute if lowering.epilogue == Some(id) => "results".to_owned(),
+        GroupRole::Compute => format!("compute_{}", id.index()),
+    };
     let give = |barrier| {
         Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
     };
     let begin = lowering.first_turn(id).map(give).into_iter().collect();
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
-    Ok(Group { id, name, warps, registers, variables, cursors, trips, begin, body, end })
+    Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
 }
 
 /// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
@@ -309,6 +370,7 @@ fn load_outer_tiles(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) -> 
 fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
     let operations = lowering.module.block(lowering.block).operations.clone();
     let mut stores = Vec::new();
+    builder.late = lowering.has_tensor_memory();
     for id in operations {
         if !stores::is_store(&lowering.module.operation(id).name) {
             continue;
@@ -328,6 +390,8 @@ fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) 
             stores.append(&mut builder.out);
         }
     }
+    lowering.end_of_results(builder, &mut stores);
+    builder.late = false;
     // After the last loop every multiply has read what it reads.
     for (piece, cursor) in builder.pieces.clone() {
         let empty = lowering.pieces[piece].empty;

@@ -39,7 +39,7 @@ pub struct KernelProgram {
     pub parameters: Vec<Parameter>,
     /// The tensor descriptors that the groups use.
     pub descriptors: Vec<Descriptor>,
-    /// Storage in shared memory.
+    /// Storage in shared and tensor memory.
     pub buffers: Vec<Buffer>,
     /// `mbarrier` arrays.
     pub barriers: Vec<Barriers>,
@@ -102,7 +102,19 @@ pub struct Descriptor {
     pub element: Type,
 }
 
-/// Slots for tiles of one shape in shared memory.
+/// Where a buffer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// In shared memory.
+    Shared,
+    /// In tensor memory; a slot takes so many columns of all lanes.
+    Tensor {
+        /// Columns of 32 bits.
+        columns: u64,
+    },
+}
+
+/// Slots for tiles of one shape in shared or tensor memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Its name in the code.
@@ -113,11 +125,31 @@ pub struct Buffer {
     pub element: Type,
     /// Number of tiles.
     pub slots: u32,
+    /// Where it is.
+    pub memory: Memory,
     /// It is only read and written by threads, so it needs no layout that the tensor core or TMA knows.
     pub plain: bool,
 }
 
 impl Buffer {
+    /// Whether it is in tensor memory.
+    pub fn is_tensor(&self) -> bool {
+        matches!(self.memory, Memory::Tensor { .. })
+    }
+
+    /// Columns of tensor memory that all slots take.
+    pub fn columns(&self) -> u64 {
+        match self.memory {
+            Memory::Shared => 0,
+            Memory::Tensor { columns } => columns * u64::from(self.slots),
+        }
+    }
+
+    /// Bytes of shared memory that all slots take.
+    pub fn shared_bytes(&self) -> u64 {
+        if self.is_tensor() { 0 } else { self.bytes() }
+    }
+
     /// Bytes of all slots.
     pub fn bytes(&self) -> u64 {
         let bits = u64::from(self.element.scalar_bits().unwrap_or(32));
@@ -230,7 +262,7 @@ pub struct Cursor {
     pub phase: bool,
 }
 
-/// A part of a tile in shared memory.
+/// A part of a tile in shared or tensor memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The buffer.
@@ -248,10 +280,23 @@ pub struct Slot {
 /// An operand of a multiply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// In shared memory.
+    /// In shared or tensor memory.
     Shared(Slot),
     /// In registers.
     Registers(VariableId),
+}
+
+/// What a multiply in tensor memory adds to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Addend {
+    /// Nothing.
+    Zero,
+    /// What another operation put in the place of its result.
+    Value(Tag),
+    /// Its result of the iteration before.
+    Before,
+    /// Its result of the iteration before; nothing in the first.
+    BeforeUnlessFirst(super::expression::IterationNumber),
 }
 
 /// A piece of a group's program.
@@ -320,6 +365,21 @@ pub enum Action {
         /// What it adds to; none for zero.
         accumulator: Option<VariableId>,
     },
+    /// Starts a matrix multiply whose result stays in tensor memory.
+    MultiplyInTensor {
+        /// Rows × depth.
+        left: Slot,
+        /// Depth × columns.
+        right: Slot,
+        /// The result.
+        to: Slot,
+        /// What it adds to.
+        addend: Addend,
+        /// Signalled when it and all multiplies before it are done.
+        signals: Vec<(BarrierId, CursorId)>,
+    },
+    /// Barriers that are signalled when all multiplies so far are done.
+    Commit(Vec<(BarrierId, CursorId)>),
     /// Makes a value one that a multiply may be adding to.
     Fly(VariableId),
     /// Waits for multiplies.
@@ -353,7 +413,7 @@ pub enum Action {
         /// Signalled when it is there.
         full: BarrierId,
     },
-    /// Writes a tile to shared memory.
+    /// Writes a tile to shared or tensor memory.
     Write {
         /// The tile.
         value: Expression,

@@ -1,9 +1,9 @@
 //! What the protocol checker sees of a kernel's warp programs.
 
 use super::expression::{Expression, ExpressionKind};
-use super::program::{Action, Arrival, KernelProgram, Node, Operand, Slot};
+use super::program::{Action, Addend, Arrival, Buffer, KernelProgram, Node, Operand, Slot};
 use twill_check::protocol as checked;
-use twill_check::protocol::{Access, Event, LoopId, NamedBarrierId};
+use twill_check::protocol::{Access, Event, Iteration, LoopId, NamedBarrierId, Tag};
 
 impl KernelProgram {
     /// The groups as processes that share storage and barriers.
@@ -43,6 +43,7 @@ impl KernelProgram {
                         .map(|c| checked::Cursor { name: c.name.clone(), slots: c.slots })
                         .collect(),
                     body: {
+                        let nodes = |list: &[Node]| nodes(&self.buffers, list);
                         let tile = nodes(&g.body);
                         let mut body = nodes(&g.begin);
                         body.extend(if self.tiling.persistent { vec![checked::Node::Tiles(tile)] } else { tile });
@@ -55,14 +56,15 @@ impl KernelProgram {
     }
 }
 
-fn nodes(list: &[Node]) -> Vec<checked::Node> {
-    list.iter().flat_map(node).collect()
+fn nodes(buffers: &[Buffer], list: &[Node]) -> Vec<checked::Node> {
+    list.iter().flat_map(|n| node(buffers, n)).collect()
 }
 
-fn node(node: &Node) -> Vec<checked::Node> {
+fn node(buffers: &[Buffer], node: &Node) -> Vec<checked::Node> {
+    let nodes = |list: &[Node]| nodes(buffers, list);
     let id = |index: usize| LoopId(u32::try_from(index).unwrap_or(0));
     match node {
-        Node::Do(action, _) => events(action).into_iter().map(checked::Node::Do).collect(),
+        Node::Do(action, _) => events(buffers, action).into_iter().map(checked::Node::Do).collect(),
         Node::Loop { index, first, body } => {
             vec![checked::Node::Loop { trips: id(*index), first: *first, body: nodes(body) }]
         }
@@ -85,16 +87,26 @@ fn access(slot: &Slot) -> Access {
     Access { buffer: slot.buffer, at: slot.at, value: slot.value }
 }
 
-/// Reads of shared memory in an expression.
+/// Reads of shared and tensor memory in an expression.
 fn reads(expression: &Expression, events: &mut Vec<Event>) {
     expression.walk(&mut |e| {
-        if let ExpressionKind::FromShared(slot) = &e.kind {
+        if let ExpressionKind::FromShared(slot) | ExpressionKind::FromTensor(slot) = &e.kind {
             events.push(Event::Read(access(slot)));
         }
     });
 }
 
-fn events(action: &Action) -> Vec<Event> {
+/// The iteration before.
+fn before(tag: Tag) -> Tag {
+    let iteration = match tag.iteration {
+        Iteration::Absolute(n) => Iteration::Absolute(n - 1),
+        Iteration::Current(n) => Iteration::Current(n - 1),
+        Iteration::End(of, n) => Iteration::End(of, n - 1),
+    };
+    Tag { iteration, ..tag }
+}
+
+fn events(buffers: &[Buffer], action: &Action) -> Vec<Event> {
     let mut events = Vec::new();
     match action {
         Action::Let { value, .. } => reads(value, &mut events),
@@ -105,6 +117,20 @@ fn events(action: &Action) -> Vec<Event> {
                 Operand::Registers(_) => None,
             });
             events.push(Event::Multiply { reads: shared.collect(), writes: Vec::new(), signals: Vec::new() });
+        }
+        Action::MultiplyInTensor { left, right, to, addend, signals } => {
+            let mut reads = vec![access(left), access(right)];
+            let own = |value: Tag| Access { value, ..access(to) };
+            match addend {
+                // Whether there is an iteration before is not known here; that it writes over what others read is.
+                Addend::Zero | Addend::BeforeUnlessFirst(_) => {}
+                Addend::Value(tag) => reads.push(own(*tag)),
+                Addend::Before => reads.push(own(before(to.value))),
+            }
+            events.push(Event::Multiply { reads, writes: vec![access(to)], signals: signals.clone() });
+        }
+        Action::Commit(signals) => {
+            events.push(Event::Multiply { reads: Vec::new(), writes: Vec::new(), signals: signals.clone() });
         }
         Action::WaitMultiplies { outstanding, .. } => events.push(Event::WaitMultiplies(*outstanding)),
         Action::Load { coordinates, to, full, .. } => {
@@ -123,6 +149,10 @@ fn events(action: &Action) -> Vec<Event> {
         Action::Write { value, to } => {
             reads(value, &mut events);
             events.push(Event::Write(access(to)));
+            // Stores to tensor memory are waited for where they are made.
+            if buffers[to.buffer.index()].is_tensor() {
+                events.push(Event::Fence);
+            }
         }
         Action::Fence => events.push(Event::Fence),
         Action::Store { coordinates, from, .. } => {

@@ -57,6 +57,27 @@ impl Reader<'_, '_> {
         self.value(value, &Region::whole(&[]), program, at)
     }
 
+    /// `⌈(upper − lower) / step⌉`, under a name.
+    pub fn trip_count(&mut self, index: usize) -> Result<(), Error> {
+        if self.group.trips[index].is_some() {
+            return Ok(());
+        }
+        let parts = self.lowering.loops[index].parts;
+        let lower = self.scalar(parts.lower, None, None)?;
+        let upper = self.scalar(parts.upper, None, None)?;
+        let step = self.scalar(parts.step, None, None)?;
+        let span = Expression::scalar("arith.subi", upper, lower);
+        let below = Expression::scalar("arith.subi", step.clone(), Expression::integer(1));
+        let count = Expression::scalar("arith.divsi", Expression::scalar("arith.addi", span, below), step);
+        let section = self.group.section_of(&count);
+        let name = if self.lowering.loops.len() > 1 { format!("trips_{}", index) } else { "trips".into() };
+        let to = self.group.variable(&name, &[], Type::Integer(32), super::program::Form::Any);
+        self.group.define(to, section);
+        self.group.sections[section].push(super::program::Node::Do(super::program::Action::Let { to, value: count }, super::program::Note::default()));
+        self.group.trips[index] = Some(to);
+        Ok(())
+    }
+
     /// Part of a value, seen from a place.
     pub fn value(
         &mut self,
@@ -235,6 +256,10 @@ impl Reader<'_, '_> {
             ));
         };
         let op = piece.op;
+        if self.lowering.is_tensor_multiply(index, op) {
+            return self.loaded(index, op, iteration);
+        }
+        let facts = &self.lowering.loops[index];
         let in_registers = facts.group(op) == self.group.id && !facts.is_load(op);
         if in_registers {
             let id = self.newest(index, op, iteration)?;
@@ -243,6 +268,24 @@ impl Reader<'_, '_> {
         let slot = self.slot(index, op, iteration)?;
         let element = self.lowering.element(value);
         Ok(Expression { kind: ExpressionKind::FromShared(slot), shape: region.extents.clone(), element })
+    }
+
+    /// A multiply's result of an iteration that the loop loads from tensor memory.
+    fn loaded(&mut self, index: usize, multiply: OpId, iteration: Iteration) -> Result<Expression, Error> {
+        let loads = self.lowering.loads_from_tensor(index, multiply);
+        let own = |op: OpId| self.lowering.loops[index].group(op) == self.group.id;
+        let of = |(distance, op): &(u32, OpId)| (*op, shifted(iteration, i64::from(*distance)));
+        if let Some((op, iteration)) = loads.iter().find(|(_, op)| own(*op)).map(of) {
+            let id = self.newest(index, op, iteration)?;
+            return Ok(self.group.read(id));
+        }
+        let Some((op, iteration)) = loads.first().map(of) else {
+            let id = self.lowering.loops[index].parts.operation;
+            return Err(self.lowering.defect(id, "who loads a result from tensor memory"));
+        };
+        let slot = self.slot(index, op, iteration)?;
+        let (shape, element) = self.lowering.tile_of(index, op);
+        Ok(Expression { kind: ExpressionKind::FromShared(slot), shape, element })
     }
 
     /// The variable that holds an operation's result of an iteration.
@@ -339,6 +382,9 @@ impl Reader<'_, '_> {
         region: &Region,
         program: Option<u32>,
     ) -> Result<Expression, Error> {
+        if let Some(value) = self.result_elsewhere(index, k, region, program)? {
+            return Ok(value);
+        }
         let parts = self.lowering.loops[index].parts;
         if self.lowering.loops[index].makers.contains_key(&parts.yielded[k]) {
             return self.made(index, parts.yielded[k], region, program, Iteration::End(-1));

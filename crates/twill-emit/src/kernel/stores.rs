@@ -2,7 +2,7 @@
 
 use super::expression::{Expression, ExpressionKind};
 use super::lowering::Lowering;
-use super::program::{Action, Buffer, Slot};
+use super::program::{Action, Buffer, Memory, Slot};
 use super::reader::{Place, Reader};
 use super::region::Region;
 use crate::error::Error;
@@ -86,7 +86,7 @@ impl Reader<'_, '_> {
                 let same_name = self.lowering.buffers.iter().filter(|b| b.name.starts_with(&name)).count();
                 let name = if same_name == 0 { name } else { format!("{name}_{same_name}") };
                 let (shape, element) = (value.shape.clone(), value.element.clone());
-                self.lowering.buffer(Buffer { name, shape, element, slots: 1, plain: false })
+                self.lowering.buffer(Buffer { name, shape, element, slots: 1, memory: Memory::Shared, plain: false })
             }
         };
         if !fresh || self.lowering.options.persistent {
@@ -122,14 +122,30 @@ pub(crate) struct Part {
 impl Lowering<'_> {
     /// Into which parts a store outside loops falls, and who makes them.
     pub fn parts(&self, id: OperationId) -> Vec<Part> {
+        let parts = self.row_parts(id);
+        if !self.has_tensor_memory() {
+            return parts;
+        }
+        let cut = |part: Part| {
+            let regions = self.column_parts(id, &part.region);
+            regions.into_iter().map(move |region| Part { region, ..part })
+        };
+        parts.into_iter().flat_map(cut).collect()
+    }
+
+    /// Into which rows it falls.
+    fn row_parts(&self, id: OperationId) -> Vec<Part> {
         let operands = &self.module.operation(id).operands;
         let data = if self.module.operation(id).name == "tt.store" { 0 } else { 1 };
         let value = operands.get(1).copied();
         let shape = value.map(|v| self.shape(v)).unwrap_or_default();
         let whole = Region::whole(&shape);
         let first = self.first_compute_group();
+        let owner = |s: u32| {
+            if self.has_tensor_memory() { self.owner_by_results(id, s) } else { self.owner(s).unwrap_or(first) }
+        };
         if let Some((count, _)) = self.programs {
-            let part = |p| Part { region: whole.clone(), program: Some(p), group: self.owner(p).unwrap_or(first) };
+            let part = |p| Part { region: whole.clone(), program: Some(p), group: owner(p) };
             return (0..count).map(part).collect();
         }
         let count = self.loops.iter().map(|l| l.tiles.sub_tiles()).max().unwrap_or(1);
@@ -141,11 +157,11 @@ impl Lowering<'_> {
                 let part = |s| Part {
                     region: Region::piece(&shape, &piece, s),
                     program: None,
-                    group: self.owner(s).unwrap_or(first),
+                    group: owner(s),
                 };
                 (0..count).map(part).collect()
             }
-            None => vec![Part { region: whole, program: None, group: self.owner(0).unwrap_or(first) }],
+            None => vec![Part { region: whole, program: None, group: owner(0) }],
         }
     }
 
