@@ -392,7 +392,9 @@ impl<'a> Printer<'a> {
                 }
                 Node::When { index, at_least, then, exactly } => {
                     let trips = self.trips(*index);
-                    self.line(depth, &format!("if {trips} >= {at_least}:"), "prologue, steady state, epilogue");
+                    let has_loop = then.iter().any(|n| matches!(n, Node::Loop { .. }));
+                    let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
+                    self.line(depth, &format!("if {trips} >= {at_least}:"), comment);
                     self.block(depth + 1, then);
                     for (k, (trip, nodes)) in exactly.iter().enumerate() {
                         let _ = k;
@@ -527,6 +529,9 @@ impl<'a> Printer<'a> {
                     self.names.slot(to),
                     self.names.tile(pointers, &layout)
                 )
+            }
+            Action::Write { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {
+                tensor_memory::store(&self.names, value, to)
             }
             Action::Write { value, to } => format!("{}.store({})", self.names.slot(to), self.spread(value)),
             Action::Fence => "fence_async_shared()".into(),

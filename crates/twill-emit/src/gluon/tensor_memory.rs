@@ -1,6 +1,8 @@
 //! Tensor memory and the multiplies that leave their results there (`tcgen05`).
 
 use super::expression::{Names, dtype};
+use super::layout::Layout;
+use crate::kernel::expression::Expression;
 use crate::kernel::program::{Addend, Buffer, KernelProgram, Slot};
 use crate::program::Iteration;
 
@@ -78,6 +80,15 @@ fn first(names: &Names<'_>, index: usize, iteration: Iteration) -> String {
         Iteration::Current(n) => format!("i > {}", -n),
         other => format!("{} > 0", names.iteration(index, other)),
     }
+}
+
+/// A store of a tile in the layout of the threads that reach it.
+pub(super) fn store(names: &Names<'_>, value: &Expression, to: &Slot) -> String {
+    let layout = match value.shape.as_slice() {
+        [rows, columns] => Layout::Tensor { rows: *rows, columns: *columns, warps: names.group.warps },
+        shape => Layout::spread(shape.len(), names.group.warps),
+    };
+    format!("{}.store({})", names.slot(to), names.tile(value, &layout))
 }
 
 /// Barriers that are signalled when all multiplies so far are done.

@@ -132,8 +132,11 @@ impl Lowering<'_> {
             let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
             pieces.iter().all(|p| p.region.extents.len() < 2 || self.is_tensor_multiply(index, p.op))
         };
-        let width = (MOST_ELEMENTS / rows.max(&1)).max(8);
-        if *columns <= width || columns % width != 0 || !self.results_behind(store).iter().all(in_tensor) {
+        let results = self.results_behind(store);
+        let tiles = results.iter().filter(|(index, k)| self.shape(self.loops[*index].parts.results[*k]).len() > 1);
+        let tiles = tiles.count() as u64;
+        let width = (MOST_ELEMENTS / (rows * tiles).max(1)).max(8);
+        if *columns <= width || columns % width != 0 || !results.iter().all(in_tensor) {
             return vec![region.clone()];
         }
         let part = |k: u64| {

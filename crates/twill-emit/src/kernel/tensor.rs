@@ -309,12 +309,12 @@ pub(crate) fn registers(lowering: &Lowering<'_>, role: GroupRole, compute: u32) 
     let share = (all - ONE_WARP) / compute.max(1) / 8 * 8;
     // An uneven grant is made even if there is not enough for all.
     let each = share.max(granted.min((all - LEAST) / compute.max(1) / 8 * 8)).min(MOST);
-    if role == GroupRole::Compute { each } else { (all - each * compute).clamp(LEAST, 2 * ONE_WARP) / 8 * 8 }
+    if role == GroupRole::Compute { each } else { (all - each * compute).clamp(LEAST, MOST) / 8 * 8 }
 }
 
 /// Registers a thread of a warp that only loads or only starts multiplies.
 const ONE_WARP: u32 = 48;
 /// The least that `setmaxnreg` grants.
 const LEAST: u32 = 24;
-/// More than this is of no use to code with tiles of 128 registers.
-const MOST: u32 = 248;
+/// The most that is asked for: ptxas compiles for 255, and `setmaxnreg` deals out multiples of 8.
+const MOST: u32 = 240;
