@@ -9,8 +9,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 use twill_check::Verified;
+use twill_check::protocol::{self, Limits, ProtocolError};
 use twill_emit::gluon::{self, Header, Signature};
-use twill_emit::kernel::program::TileOrder;
+use twill_emit::kernel::program::{KernelProgram, TileOrder};
 use twill_emit::kernel::{Options, ScheduledLoop};
 use twill_graph::format::KernelScheduleFile;
 use twill_graph::{Report, Schedule, Status};
@@ -49,6 +50,10 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let options = options(arguments, &source);
     let emitted = |error| Error::Emit { input: input(), error };
     let program = twill_emit::kernel::lower(&source.kernel, &loops, &options).map_err(emitted)?;
+    // What no machine here has run is at least proved to be in order.
+    if options.tensor_columns.is_some() {
+        verify(&program).map_err(emitted)?;
+    }
     let header = header(arguments, &source, &found);
     let files = [
         ("kernel.py", gluon::source(&program, &header)),
@@ -63,6 +68,12 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
         files::write(Some(&folder.join(name)), &text)?;
     }
     Ok(Exit::Done)
+}
+
+/// Proves that the warp programs wait for what they need, and never for ever.
+fn verify(program: &KernelProgram) -> Result<(), twill_emit::Error> {
+    let defect = |error: ProtocolError| twill_emit::Error::Protocol { counterexample: error.to_string() };
+    protocol::verify(&program.system(), &Limits::default()).map(|_| ()).map_err(defect)
 }
 
 /// Schedules all loops of the kernel.

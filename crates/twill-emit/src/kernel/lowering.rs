@@ -40,7 +40,8 @@ pub(crate) struct Lowering<'a> {
     pub pieces: Vec<OuterPiece>,
     /// The buffer behind a buffer of a loop's program.
     pub of_loop: HashMap<(usize, LoopBufferId), BufferId>,
-    pub fulls: HashMap<(BufferId, OpId), BarrierId>,
+    /// By loop, buffer and value.
+    pub fulls: HashMap<(usize, BufferId, OpId), BarrierId>,
     pub empties: HashMap<BufferId, BarrierId>,
     pub named_barriers: Vec<(String, u32)>,
     pub turns: Option<super::turns::Turns>,
@@ -294,7 +295,7 @@ impl<'a> Lowering<'a> {
             let barrier = self.barrier(format!("{name}_empty"), slots, arrivals_empty);
             self.empties.insert(at, barrier);
         }
-        for value in buffer.values.iter().filter(|v| v.shared) {
+        for (position, value) in buffer.values.iter().enumerate().filter(|(_, v)| v.shared) {
             let facts = &self.loops[index];
             let barrier_name = if buffer.values.len() > 1 {
                 format!("{}_full", facts.problem.graph().operation(value.op).name.replace('.', "_"))
@@ -312,15 +313,15 @@ impl<'a> Lowering<'a> {
                 Arrival::Threads { warps: writer }
             };
             let known = shared.and_then(|((other, theirs), at)| {
-                let first = self.loops[other].program.buffer(theirs).values.first()?.op;
-                self.fulls.get(&(at, first)).copied().filter(|_| buffer.values.len() == 1)
+                let theirs = &self.loops[other].program.buffer(theirs).values;
+                let same = theirs.get(position).filter(|_| theirs.len() == buffer.values.len())?;
+                self.fulls.get(&(other, at, same.op)).copied()
             });
             let barrier = match known {
                 Some(barrier) => barrier,
                 None => self.barrier(barrier_name, slots, vec![arrival]),
             };
-            // Operations of different loops have the same numbers; the buffer tells them apart unless it is shared.
-            self.fulls.insert((at, value.op), barrier);
+            self.fulls.insert((index, at, value.op), barrier);
         }
         Ok(())
     }
@@ -328,7 +329,7 @@ impl<'a> Lowering<'a> {
     /// Gives a ring more slots.
     pub fn set_slots(&mut self, at: BufferId, slots: u32) {
         self.buffers[at.index()].slots = slots;
-        let full: Vec<BarrierId> = self.fulls.iter().filter(|((b, _), _)| *b == at).map(|(_, id)| *id).collect();
+        let full: Vec<BarrierId> = self.fulls.iter().filter(|((_, b, _), _)| *b == at).map(|(_, id)| *id).collect();
         for id in full.into_iter().chain(self.empties.get(&at).copied()) {
             self.barriers[id.index()].slots = slots;
         }

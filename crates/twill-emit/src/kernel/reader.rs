@@ -554,7 +554,7 @@ impl Reader<'_, '_> {
         match barrier {
             Barrier::Full { buffer, value } => {
                 let at = self.lowering.of_loop.get(&(index, buffer))?;
-                self.lowering.fulls.get(&(*at, value)).copied()
+                self.lowering.fulls.get(&(index, *at, value)).copied()
             }
             Barrier::Empty { buffer } => {
                 let at = self.lowering.of_loop.get(&(index, buffer))?;

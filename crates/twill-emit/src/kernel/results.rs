@@ -291,15 +291,18 @@ impl Reader<'_, '_> {
 
     /// Before a group writes over results of the tile before: waits until everybody has read them.
     pub fn drained(&mut self, index: usize) -> Vec<Node> {
-        let drained = self.lowering.results.get(&index).and_then(|r| r.drained);
-        let Some(barrier) = drained.filter(|_| !self.group.drained.contains(&index)) else { return Vec::new() };
-        self.group.drained.push(index);
-        let name = self.lowering.barriers[barrier.index()].name.clone();
-        let at = self.group.cursor(&name, 1);
-        self.group.cursors[at.index()].phase = true;
-        let wait = Action::Wait { barrier, at, previous: true };
-        [wait, Action::Advance(at)].map(|action| Node::Do(action, Note::default())).into()
+        drained(self.lowering, self.group, index)
     }
+}
+
+fn drained(lowering: &Lowering<'_>, group: &mut GroupBuilder, index: usize) -> Vec<Node> {
+    let drained = lowering.results.get(&index).and_then(|r| r.drained);
+    let Some(barrier) = drained.filter(|_| !group.drained.contains(&index)) else { return Vec::new() };
+    group.drained.push(index);
+    let at = group.cursor(&lowering.barriers[barrier.index()].name, 1);
+    group.cursors[at.index()].phase = true;
+    let wait = Action::Wait { barrier, at, previous: true };
+    [wait, Action::Advance(at)].map(|action| Node::Do(action, Note::default())).into()
 }
 
 impl Export {
@@ -358,6 +361,9 @@ impl Lowering<'_> {
     /// Behind a loop: what the group that starts multiplies has signalled when all are done.
     pub fn end_of_multiplies(&self, group: &mut GroupBuilder, index: usize) {
         let mut signals: Vec<(BarrierId, CursorId)> = Vec::new();
+        // Phases must not run ahead of those who wait for them.
+        let drained = drained(self, group, index);
+        group.sections[index + 1].extend(drained);
         if let Some(results) = self.results.get(&index) {
             let name = &self.barriers[results.done.index()].name;
             signals.push((results.done, group.cursor(name, 1)));
