@@ -202,7 +202,11 @@ impl Names<'_> {
                 }
                 text + ")"
             }
-            ExpressionKind::FromShared(slot) => format!("{}.load({})", self.slot(slot), self.layout(want)),
+            ExpressionKind::FromShared(slot) => {
+                let text = format!("{}.load({})", self.slot(slot), self.layout(want));
+                let is_bit = value.element == Type::Integer(1);
+                if is_bit { format!("({text} != 0)") } else { text }
+            }
             ExpressionKind::FromTensor(slot) => {
                 let have = infer(value, &self.layouts).unwrap_or_else(|| want.clone());
                 let text = format!("{}.load({})", self.slot(slot), self.layout(&have));

@@ -533,7 +533,14 @@ impl<'a> Printer<'a> {
             Action::Write { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {
                 tensor_memory::store(&self.names, value, to)
             }
-            Action::Write { value, to } => format!("{}.store({})", self.names.slot(to), self.spread(value)),
+            Action::Write { value, to } => {
+                let have = &self.kernel.buffers[to.buffer.index()].element;
+                let is_bit = value.element == twill_triton::mlir::Type::Integer(1);
+                let converted = if is_bit { format!(".to({})", dtype(have)) } else { String::new() };
+                let text = self.spread(value);
+                let text = if is_bit { format!("({text}){converted}") } else { text };
+                format!("{}.store({text})", self.names.slot(to))
+            }
             Action::Fence => "fence_async_shared()".into(),
             Action::Meet => "gl.thread_barrier()".into(),
             Action::Store { descriptor, coordinates, from, reduce } => {

@@ -265,7 +265,8 @@ impl<'a> Lowering<'a> {
         let wanted = Buffer {
             name: format!("{name}_buffer"),
             shape,
-            element,
+            // Shared memory has no elements of one bit.
+            element: if element == Type::Integer(1) { Type::Integer(8) } else { element },
             slots: buffer.depth,
             memory: match buffer.kind {
                 BufferKind::Tensor(columns) => Memory::Tensor { columns: columns.0 },
