@@ -71,6 +71,8 @@ pub(crate) struct GroupBuilder {
     pub done: HashMap<usize, CursorId>,
     /// Loops before which the group has waited until results of the tile before are read.
     pub drained: Vec<usize>,
+    /// Stores after the loops read buffers that the loops write.
+    pub stages_in_place: bool,
     /// Code of after the loops goes where it is needed.
     pub late: bool,
     pub note: Note,
@@ -101,6 +103,7 @@ impl GroupBuilder {
             results: HashMap::new(),
             done: HashMap::new(),
             drained: Vec::new(),
+            stages_in_place: false,
             late: false,
             note: Note::default(),
             trips: vec![None; loops],

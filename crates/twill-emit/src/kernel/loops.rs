@@ -370,6 +370,9 @@ impl Adder<'_, '_> {
                 self.take_slot(buffer, iteration);
             }
         }
+        if self.copied_by_threads(buffer) {
+            self.reader.group.act(Action::Fence);
+        }
         Ok(())
     }
 

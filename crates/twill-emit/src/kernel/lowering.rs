@@ -33,6 +33,7 @@ pub(crate) struct Lowering<'a> {
     pub block: BlockId,
     pub loops: Vec<LoopFacts<'a>>,
     pub options: Options,
+    pub thrift: super::Thrift,
     pub programs: Option<(u32, u32)>,
     pub buffers: Vec<Buffer>,
     pub barriers: Vec<Barriers>,
@@ -267,7 +268,10 @@ impl<'a> Lowering<'a> {
             shape,
             // Shared memory has no elements of one bit.
             element: if element == Type::Integer(1) { Type::Integer(8) } else { element },
-            slots: buffer.depth,
+            slots: match buffer.kind {
+                BufferKind::Ring(_) => buffer.depth.saturating_sub(self.thrift.fewer_slots).max(1),
+                _ => buffer.depth,
+            },
             memory: match buffer.kind {
                 BufferKind::Tensor(columns) => Memory::Tensor { columns: columns.0 },
                 _ => Memory::Shared,

@@ -64,19 +64,51 @@ pub struct Options {
 /// # Errors
 /// When an operation of the kernel is not known, or the buffers do not fit shared or tensor memory.
 pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
-    // Rings are as deep as shared memory allows.
-    let mut options = options.clone();
-    loop {
-        match lower_with(kernel, loops, &options) {
-            Err(Error::SharedMemory { .. }) if options.tensor_columns.is_some() && options.ring_depth > 1 => {
-                options.ring_depth -= 1;
-            }
+    let mut error = None;
+    for thrift in Thrift::all(options) {
+        match lower_with(kernel, loops, options, thrift) {
+            Err(too_large @ Error::SharedMemory { .. }) => error = error.or(Some(too_large)),
             other => return other,
         }
     }
+    Err(error.unwrap_or(Error::SharedMemory { needed: 0, available: options.shared_bytes }))
 }
 
-fn lower_with(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
+/// How much shared memory code takes beyond what it must, or less than the schedule asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thrift {
+    /// Least number of slots of the rings of loads.
+    pub ring_depth: u32,
+    /// So many slots fewer than the schedule asks for: loads come later then.
+    pub fewer_slots: u32,
+    /// Elements that a group stores at once after the loops.
+    pub part_elements: u64,
+}
+
+impl Thrift {
+    /// From the most to the least; where results are in registers, one.
+    fn all(options: &Options) -> Vec<Thrift> {
+        // 128 registers a thread of four warps, or half of that.
+        let (whole, half) = (128 * 128, 128 * 64);
+        let one = |ring_depth, fewer_slots, part_elements| Thrift { ring_depth, fewer_slots, part_elements };
+        let mut all = vec![one(options.ring_depth, 0, whole)];
+        if options.tensor_columns.is_some() {
+            all.extend((1..=options.ring_depth).rev().map(|depth| one(depth, 0, half)));
+            all.extend((1..MOST_SLOTS).map(|fewer| one(1, fewer, half)));
+        }
+        all
+    }
+}
+
+/// Slots of rings beyond which it is not tried how few would do.
+const MOST_SLOTS: u32 = 4;
+
+fn lower_with(
+    kernel: &Kernel,
+    loops: &[ScheduledLoop<'_>],
+    options: &Options,
+    thrift: Thrift,
+) -> Result<KernelProgram, Error> {
     let module = kernel.module();
     let Some(block) = module.body(kernel.function()) else {
         return Err(Error::Defect { place: twill_triton::Place::of(module, kernel.function()), what: "a body".into() });
@@ -89,6 +121,7 @@ fn lower_with(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -
         block,
         loops: facts.unwrap_or_default(),
         options: options.clone(),
+        thrift,
         programs: options.programs,
         buffers: Vec::new(),
         barriers: Vec::new(),
@@ -237,7 +270,7 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
 /// Gives the rings of loads more slots as far as shared memory goes; the schedule needs only as many as it says, but
 /// memory is not always on time.
 fn deepen(lowering: &mut Lowering<'_>) {
-    let wanted = lowering.options.ring_depth;
+    let wanted = lowering.thrift.ring_depth;
     let rings: Vec<_> = lowering
         .of_loop
         .iter()
@@ -281,7 +314,12 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     let role = lowering.role(id);
     let is_loader = role != GroupRole::Compute;
     let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
-    let body: Vec<Node> = builder.sections.into_iter().flatten().collect();
+    let mut body: Vec<Node> = builder.sections.into_iter().flatten().collect();
+    if builder.stages_in_place && lowering.options.persistent {
+        // The stores of the tile before read what the loop writes.
+        let wait = [Action::WaitStores(0), Action::Meet].map(|action| Node::Do(action, Note::default()));
+        body.splice(0..0, wait);
+    }
     let end = if stores(&body) {
         vec![Node::Do(Action::WaitStores(0), Note { text: "shared memory must outlive its copies".into(), ..Note::default() })]
     } else {

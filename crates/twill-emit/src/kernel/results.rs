@@ -9,14 +9,11 @@ use super::program::{Action, Arrival, Buffer, Form, Memory, Node, Note, Slot, Va
 use super::reader::{Reader, slice_of, tag_iteration};
 use super::region::Region;
 use crate::error::Error;
-use crate::program::Iteration;
+use crate::program::{BufferKind, Iteration};
 use std::collections::BTreeMap;
 use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
 use twill_graph::{GroupId, GroupRole, OpId};
-use twill_triton::mlir::{OperationId, ValueId};
-
-/// Most elements of a result that a group of four warps takes from tensor memory at once: 128 registers a thread.
-const MOST_ELEMENTS: u64 = 128 * 128;
+use twill_triton::mlir::{OperationId, Type, ValueId};
 
 /// Barriers around the results that a loop leaves in tensor memory.
 #[derive(Clone, Debug)]
@@ -135,7 +132,7 @@ impl Lowering<'_> {
         let results = self.results_behind(store);
         let tiles = results.iter().filter(|(index, k)| self.shape(self.loops[*index].parts.results[*k]).len() > 1);
         let tiles = tiles.count() as u64;
-        let width = (MOST_ELEMENTS / (rows * tiles).max(1)).max(8);
+        let width = (self.thrift.part_elements / (rows * tiles).max(1)).max(8);
         if *columns <= width || columns % width != 0 || !results.iter().all(in_tensor) {
             return vec![region.clone()];
         }
@@ -199,7 +196,8 @@ impl Reader<'_, '_> {
         let (Some(buffer), Some(at)) = (buffer, at) else {
             return Err(self.lowering.defect(parts.operation, "the place of a result in tensor memory"));
         };
-        let stored_back = facts.program.buffer(buffer).values.first().is_some_and(|v| v.op != piece.op);
+        let planned = facts.program.buffer(buffer);
+        let put_there = planned.writer == self.group.id && planned.values.first().is_some_and(|v| v.op != piece.op);
         let slice = slice_of(&piece.region, region).filter(|s| s.is_none_or(|(d, _, _)| d == 1));
         let Some(slice) = slice.filter(|_| self.lowering.buffers[at.index()].slots == 1) else {
             return Err(self.lowering.unsupported(
@@ -221,8 +219,8 @@ impl Reader<'_, '_> {
         let load = Expression { kind: ExpressionKind::FromTensor(slot), shape: region.extents.clone(), element };
         let note = Note { text: "from tensor memory".into(), ..Note::default() };
         let load = Node::Do(Action::Let { to, value: load }, note);
-        if stored_back {
-            // Before the first iteration it holds the first value.
+        if put_there {
+            // Before the first iteration it holds the first value, which this group put there.
             self.group.place(index + 1, load);
         } else {
             self.trip_count(index)?;
@@ -231,6 +229,31 @@ impl Reader<'_, '_> {
             self.group.place(index + 1, Node::When { index, at_least: 1, then: vec![load], exactly: Vec::new() });
         }
         Ok(self.group.read(to))
+    }
+
+    /// A buffer that this group writes in the last loop and only multiplies read, of this shape: free after the loop.
+    pub fn free_buffer(&mut self, shape: &[u64], element: &Type) -> Result<Option<BufferId>, Error> {
+        let Some(last) = self.lowering.loops.len().checked_sub(1) else { return Ok(None) };
+        if !self.lowering.results.contains_key(&last) {
+            return Ok(None);
+        }
+        let facts = &self.lowering.loops[last];
+        let fits = |id: &crate::program::BufferId| {
+            let planned = facts.program.buffer(*id);
+            let buffer = self.lowering.of_loop.get(&(last, *id)).map(|at| &self.lowering.buffers[at.index()]);
+            let is_same = buffer.is_some_and(|b| b.shape == shape && b.element == *element && !b.plain);
+            matches!(planned.kind, BufferKind::Shared(_))
+                && is_same
+                && planned.writer == self.group.id
+                && planned.released_by.iter().all(|g| self.lowering.is_issuer(*g))
+        };
+        let found = (0..facts.program.buffers.len()).map(crate::program::BufferId).find(fits);
+        let found = found.and_then(|id| self.lowering.of_loop.get(&(last, id))).copied();
+        if found.is_some() {
+            self.wait_for_results(last)?;
+            self.group.stages_in_place = true;
+        }
+        Ok(found)
     }
 
     fn wait_for_results(&mut self, index: usize) -> Result<(), Error> {

@@ -79,9 +79,11 @@ impl Reader<'_, '_> {
         let name = format!("staging_{}", self.group.id.index());
         let fits = |b: &Buffer| b.shape == value.shape && b.element == value.element && b.name.starts_with(&name);
         let known = self.lowering.buffers.iter().position(fits);
-        let fresh = known.is_none();
-        let buffer = match known {
-            Some(k) => twill_check::protocol::BufferId(u32::try_from(k).unwrap_or(0)),
+        let free = if self.lowering.has_tensor_memory() { self.free_buffer(&value.shape, &value.element)? } else { None };
+        let fresh = known.is_none() && free.is_none();
+        let known = known.map(|k| twill_check::protocol::BufferId(u32::try_from(k).unwrap_or(0)));
+        let buffer = match free.or(known) {
+            Some(buffer) => buffer,
             None => {
                 let same_name = self.lowering.buffers.iter().filter(|b| b.name.starts_with(&name)).count();
                 let name = if same_name == 0 { name } else { format!("{name}_{same_name}") };

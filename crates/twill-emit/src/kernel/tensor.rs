@@ -278,6 +278,15 @@ impl Adder<'_, '_> {
         Ok(())
     }
 
+    /// Whether a group that starts multiplies reads what threads have copied, which the unit sees only behind a fence.
+    pub(super) fn copied_by_threads(&self, buffer: LoopBufferId) -> bool {
+        use tile::{Kind, Transfer};
+        let facts = &self.reader.lowering.loops[self.index];
+        let first = facts.program.buffer(buffer).values.first().and_then(|v| facts.tile_operation(v.op));
+        self.reader.lowering.is_issuer(self.reader.group.id)
+            && first.is_some_and(|o| matches!(o.kind, Kind::Load(Transfer::Pointer)))
+    }
+
     /// Whether a buffer is in tensor memory and has one slot, so that what its next slot held is what it holds.
     pub(super) fn is_single_in_tensor(&self, buffer: LoopBufferId) -> bool {
         let buffer = self.reader.lowering.loops[self.index].program.buffer(buffer);
