@@ -22,6 +22,7 @@ mod protocol;
 mod reader;
 pub mod region;
 mod stores;
+mod sums;
 mod turns;
 mod views;
 
@@ -83,6 +84,7 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         turns: None,
     };
     check_top_level(&lowering)?;
+    lowering.plan_sums();
     lowering.plan_loops()?;
     deepen(&mut lowering);
     lowering.plan_turns();
@@ -237,9 +239,7 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     let mut compute: Vec<GroupId> = compute.map(|g| g.id).collect();
     compute.sort();
     compute.dedup();
-    let granted = |l: &LoopFacts<'_>| l.schedule.groups.iter().find(|g| g.id == id).map(|g| g.registers_per_thread);
-    let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
-    let registers = registers(granted, is_loader, u32::try_from(compute.len()).unwrap_or(1));
+    let registers = registers(is_loader, u32::try_from(compute.len()).unwrap_or(1));
     let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
     let give = |barrier| {
         Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
@@ -249,18 +249,14 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     Ok(Group { id, name, warps, registers, variables, cursors, trips, begin, body, end })
 }
 
-/// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
-/// evenly. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even share at the kernel's
-/// entry, so the shares must sum up to that.
-fn registers(granted: u32, is_loader: bool, compute: u32) -> u32 {
+/// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
+/// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
+/// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
+fn registers(is_loader: bool, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
     let loader = if compute > 2 { 32 } else { 24 };
-    if is_loader {
-        return granted.max(loader);
-    }
-    let share = (entry * groups - loader) / compute.max(1) / 8 * 8;
-    granted.max(share.min(240))
+    if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
 }
 
 fn has_stores(node: &Node) -> bool {
