@@ -237,11 +237,12 @@ fn quiet_place(context: &Context, all: &Events, order: &[usize]) -> usize {
     let count = i64::try_from(order.len()).unwrap_or(i64::MAX);
     let interval = context.interval();
     let place = |position: usize, time: i64| time.div_euclid(interval) * count + i64::try_from(position).unwrap_or(0);
+    let is_multiply = |op: OpId| matches!(context.operation(op).storage, twill_graph::Storage::Registers(_));
     // From issue to wait, in places of the group's order.
     let mut flights: Vec<(i64, i64)> = Vec::new();
     for (position, &k) in order.iter().enumerate() {
         let Kind::Start(op) = all.events[k].kind else { continue };
-        if !matches!(context.operation(op).storage, twill_graph::Storage::Registers(_)) {
+        if !is_multiply(op) {
             continue;
         }
         let waits = order.iter().enumerate().flat_map(|(position, &k)| {
@@ -261,7 +262,43 @@ fn quiet_place(context: &Context, all: &Events, order: &[usize]) -> usize {
         let crossed = |&(start, end): &(i64, i64)| (end - cut).div_euclid(count) - (start - cut).div_euclid(count);
         flights.iter().map(crossed).sum()
     };
-    (0..order.len()).min_by_key(|&cut| (over(cut), cut)).unwrap_or(0)
+    if context.graph.operations().iter().any(|o| matches!(o.storage, twill_graph::Storage::Tensor(_))) {
+        // The group's multiplies are not its own: fewest registers are carried from iteration to iteration.
+        let lives = register_lives(context, all, order);
+        let carried = |cut: usize| -> i64 {
+            let cut = i64::try_from(cut).unwrap_or(0);
+            let crossed = |&(start, end): &(i64, i64)| (end - cut).div_euclid(count) - (start - cut).div_euclid(count);
+            lives.iter().map(|(live, words)| crossed(live) * words).sum()
+        };
+        return (0..order.len()).min_by_key(|&cut| (carried(cut), cut)).unwrap_or(0);
+    }
+    // What is carried to the next iteration is computed before it begins: nothing stands between there and the multiply.
+    let begins = |cut: usize| !matches!(all.events[order[cut]].kind, Kind::Start(op) if is_multiply(op));
+    (0..order.len()).min_by_key(|&cut| (over(cut), begins(cut), cut)).unwrap_or(0)
+}
+
+/// From where to where in a group's order its values are in registers, and how many words they are.
+fn register_lives(context: &Context, all: &Events, order: &[usize]) -> Vec<((i64, i64), i64)> {
+    let count = i64::try_from(order.len()).unwrap_or(i64::MAX);
+    let position = |op: OpId, handed_over: bool| {
+        let is = |kind: Kind| if handed_over { kind == Kind::Publish(op) } else { kind.issues() == Some(op) };
+        let found = order.iter().position(|&k| is(all.events[k].kind))?;
+        let window = all.events[order[found]].time.div_euclid(context.interval());
+        Some(window * count + i64::try_from(found).unwrap_or(0))
+    };
+    let mut lives = Vec::new();
+    for op in context.graph.op_ids() {
+        let twill_graph::Storage::Registers(words) = context.operation(op).storage else { continue };
+        let Some(start) = position(op, false) else { continue };
+        let read = |d: &twill_graph::Dependence| {
+            let at = if context.crosses(d) { position(op, true) } else { position(d.to, false) };
+            // What is handed over is read at once.
+            at.map(|at| at + if context.crosses(d) { 0 } else { i64::from(d.distance) * count })
+        };
+        let end = context.uses(op).filter_map(read).max().unwrap_or(start);
+        lives.push(((start, end), i64::try_from(words.0).unwrap_or(i64::MAX)));
+    }
+    lives
 }
 
 /// Appends steps to the last block, if that is done for the same trip counts.

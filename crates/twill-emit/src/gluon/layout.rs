@@ -15,6 +15,8 @@ pub(super) enum Layout {
     Slice(usize, Box<Layout>),
     /// Of a tile of so many rows and columns that a group takes from tensor memory.
     Tensor { rows: u64, columns: u64, warps: u32 },
+    /// That of this variable.
+    Like(String),
     /// Rows over warps, columns over lanes.
     Blocked { rank: usize, warps: u32 },
 }
@@ -29,6 +31,7 @@ impl Layout {
             Layout::Slice(dimension, parent) => format!("gl.SliceLayout({dimension}, {})", parent.name()),
             Layout::Tensor { rows, columns, warps: 4 } => format!("TENSOR_{rows}X{columns}"),
             Layout::Tensor { rows, columns, warps } => format!("TENSOR_{rows}X{columns}_{warps}"),
+            Layout::Like(variable) => format!("{variable}.type.layout"),
             Layout::Blocked { rank, warps } => format!("SPREAD_{rank}D_{warps}"),
         }
     }
@@ -37,6 +40,7 @@ impl Layout {
     pub fn roots(&self, roots: &mut BTreeSet<Layout>) {
         match self {
             Layout::Slice(_, parent) => parent.roots(roots),
+            Layout::Like(_) => {}
             Layout::LeftOperand { columns, .. } => {
                 roots.insert(Layout::Accumulator(*columns));
                 roots.insert(self.clone());
@@ -58,7 +62,7 @@ impl Layout {
                 let width = 32 / bits.max(&1);
                 format!("gl.DotOperandLayout(operand_index=0, parent=ACC_{columns}.value, k_width={width})")
             }
-            Layout::Slice(..) => self.name(),
+            Layout::Slice(..) | Layout::Like(_) => self.name(),
             Layout::Tensor { rows, columns, warps } => super::tensor_memory::register_layout(*rows, *columns, *warps),
             Layout::Blocked { rank: 1, warps } => format!("gl.BlockedLayout([1], [32], [{warps}], [0])"),
             Layout::Blocked { warps, .. } => format!("gl.BlockedLayout([1, 8], [4, 8], [{warps}, 1], [1, 0])"),
@@ -84,6 +88,9 @@ pub(super) fn of_variables(group: &Group) -> Vec<Option<Layout>> {
     loop {
         let before = layouts.clone();
         visit(&group.body, &mut |action| match action {
+            Action::Let { to, value } if matches!(value.kind, ExpressionKind::Shares(_)) => {
+                layouts[to.index()] = Some(Layout::Like(group.variables[to.index()].name.clone()));
+            }
             Action::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
                 layouts[to.index()] = infer(value, &layouts);
             }

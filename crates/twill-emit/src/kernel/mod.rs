@@ -24,6 +24,7 @@ mod reader;
 pub mod region;
 mod results;
 mod stores;
+mod sums;
 mod tensor;
 mod turns;
 mod views;
@@ -137,6 +138,7 @@ fn lower_with(
         epilogue: None,
     };
     check_top_level(&lowering)?;
+    lowering.plan_sums();
     lowering.plan_loops()?;
     deepen(&mut lowering);
     lowering.plan_turns();
@@ -326,13 +328,11 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
         Vec::new()
     };
     let compute = lowering.compute_groups();
-    let granted = |l: &LoopFacts<'_>| l.schedule.groups.iter().find(|g| g.id == id).map(|g| g.registers_per_thread);
-    let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
     let count = u32::try_from(compute.len()).unwrap_or(1);
     let registers = if lowering.has_tensor_memory() {
         tensor::registers(lowering, role, count)
     } else {
-        registers(granted, is_loader, count)
+        registers(is_loader, count)
     };
     let name = match role {
         GroupRole::Issue if lowering.has_tensor_memory() => "multiplies".to_owned(),
@@ -348,18 +348,14 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
 }
 
-/// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
-/// evenly. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even share at the kernel's
-/// entry, so the shares must sum up to that.
-fn registers(granted: u32, is_loader: bool, compute: u32) -> u32 {
+/// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
+/// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
+/// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
+fn registers(is_loader: bool, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
     let loader = if compute > 2 { 32 } else { 24 };
-    if is_loader {
-        return granted.max(loader);
-    }
-    let share = (entry * groups - loader) / compute.max(1) / 8 * 8;
-    granted.max(share.min(240))
+    if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
 }
 
 fn has_stores(node: &Node) -> bool {
