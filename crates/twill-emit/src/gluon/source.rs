@@ -67,6 +67,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     if has_reduce(kernel) {
         out.push_str(REDUCE);
     }
+    if groups.iter().any(|g| g.contains(tensor_memory::NO_SLOT)) {
+        out.push_str(tensor_memory::NO_SLOT_FUNCTION);
+    }
     for group in groups {
         let _ = write!(out, "\n\n{group}");
     }
@@ -275,6 +278,8 @@ struct Printer<'a> {
     group: &'a Group,
     names: Names<'a>,
     out: String,
+    /// Places of operands are found anew in every iteration.
+    is_short_of_registers: bool,
 }
 
 impl<'a> Printer<'a> {
@@ -292,7 +297,7 @@ impl<'a> Printer<'a> {
         });
         inlined.retain(|v, _| made.get(v) == Some(&1));
         let names = Names { kernel, group, layouts, inlined, used: RefCell::new(BTreeSet::new()) };
-        Printer { kernel, group, names, out: String::new() }
+        Printer { kernel, group, names, out: String::new(), is_short_of_registers: false }
     }
 
     /// The group's function.
@@ -388,10 +393,19 @@ impl<'a> Printer<'a> {
                 Node::Loop { index, first, body } => {
                     let trips = self.trips(*index);
                     self.line(depth, &format!("for i in range({first}, {trips}):"), "steady state");
+                    self.is_short_of_registers = tensor_memory::is_short_of_registers(self.kernel, self.group, body);
+                    if self.is_short_of_registers {
+                        self.line(depth + 1, tensor_memory::NO_SLOT, "");
+                    }
                     self.block(depth + 1, body);
+                    self.is_short_of_registers = false;
                 }
                 Node::When { index, at_least, then, exactly } => {
                     let trips = self.trips(*index);
+                    if let Some((code, note)) = tensor_memory::choice(&self.names, &trips, *at_least, then, exactly) {
+                        self.line(depth, &code, &Self::comment(note));
+                        continue;
+                    }
                     let has_loop = then.iter().any(|n| matches!(n, Node::Loop { .. }));
                     let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
                     self.line(depth, &format!("if {trips} >= {at_least}:"), comment);
@@ -491,7 +505,8 @@ impl<'a> Printer<'a> {
             Action::Rename { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
             Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator),
             Action::MultiplyInTensor { left, right, to, addend, signals } => {
-                tensor_memory::multiply(&self.names, left, right, to, addend, &self.barriers(signals))
+                let barriers = self.barriers(signals);
+                tensor_memory::multiply(&self.names, left, right, to, addend, &barriers, self.is_short_of_registers)
             }
             Action::Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
             Action::Fly(variable) => {

@@ -1,9 +1,9 @@
 //! Tensor memory and the multiplies that leave their results there (`tcgen05`).
 
 use super::expression::{Names, dtype};
-use super::layout::Layout;
-use crate::kernel::expression::Expression;
-use crate::kernel::program::{Addend, Buffer, KernelProgram, Slot};
+use super::layout::{Layout, visit};
+use crate::kernel::expression::{Expression, ExpressionKind};
+use crate::kernel::program::{Action, Addend, Buffer, Group, KernelProgram, Node, Note, Slot};
 use crate::program::Iteration;
 
 /// What a kernel with tensor memory imports.
@@ -20,6 +20,36 @@ from triton.experimental.gluon.language.nvidia.blackwell import (
     tma,
 )
 ";
+
+/// With fewer registers a thread, the descriptors of all operands do not fit.
+const FEW_REGISTERS: u32 = 48;
+
+/// The number of a slot that is always the same, as the compiler does not know.
+pub(super) const NO_SLOT: &str = "zero = unknown_zero()";
+
+/// What makes it.
+pub(super) const NO_SLOT_FUNCTION: &str = "
+
+@gluon.jit
+def unknown_zero():
+    \"\"\"0, which the compiler does not know: what it would compute once, before a loop, would take registers there.\"\"\"
+    return gl.inline_asm_elementwise(\"mov.u32 $0, 0;\", \"=r\", [], dtype=gl.int32, is_pure=False, pack=1)
+";
+
+/// Whether a loop has multiplies with operands in one place, whose descriptors would take too many registers.
+pub(super) fn is_short_of_registers(kernel: &KernelProgram, group: &Group, body: &[Node]) -> bool {
+    let is_fixed = |slot: &Slot| {
+        let is_one = slot.at.is_none_or(|at| group.cursors[at.index()].slots == 1);
+        is_one && !kernel.buffers[slot.buffer.index()].is_tensor()
+    };
+    let mut found = false;
+    visit(body, &mut |action| {
+        if let Action::MultiplyInTensor { left, right, .. } = action {
+            found |= is_fixed(left) || is_fixed(right);
+        }
+    });
+    found && group.registers < FEW_REGISTERS
+}
 
 /// Whether a kernel has values in tensor memory.
 pub(super) fn is_used(kernel: &KernelProgram) -> bool {
@@ -64,6 +94,7 @@ pub(super) fn multiply(
     to: &Slot,
     addend: &Addend,
     barriers: &[String],
+    finds_anew: bool,
 ) -> String {
     let adds = match addend {
         Addend::Zero => "False".to_owned(),
@@ -71,7 +102,12 @@ pub(super) fn multiply(
         Addend::BeforeUnlessFirst(number) => first(names, number.index, number.iteration),
     };
     let signals = if barriers.is_empty() { String::new() } else { format!(", mbarriers=[{}]", barriers.join(", ")) };
-    format!("tcgen05_mma({}, {}, {}, use_acc={adds}{signals})", names.slot(left), names.slot(right), names.slot(to))
+    let operand = |slot: &Slot| {
+        let text = names.slot(slot);
+        let is_fixed = finds_anew && !names.kernel.buffers[slot.buffer.index()].is_tensor();
+        if is_fixed { text.replacen(".index(0)", ".index(zero)", 1) } else { text }
+    };
+    format!("tcgen05_mma({}, {}, {}, use_acc={adds}{signals})", operand(left), operand(right), names.slot(to))
 }
 
 /// Whether an iteration is not the first.
@@ -89,6 +125,22 @@ pub(super) fn store(names: &Names<'_>, value: &Expression, to: &Slot) -> String 
         shape => Layout::spread(shape.len(), names.group.warps),
     };
     format!("{}.store({})", names.slot(to), names.tile(value, &layout))
+}
+
+/// A tile that is loaded if there are enough trips, and otherwise stays what it is: without a branch, since loading what
+/// nobody has written does no harm.
+pub(super) fn choice<'n>(
+    names: &Names<'_>,
+    trips: &str,
+    at_least: u32,
+    then: &'n [Node],
+    exactly: &[(u32, Vec<Node>)],
+) -> Option<(String, &'n Note)> {
+    let [Node::Do(Action::Let { to, value }, note)] = then else { return None };
+    let is_load = matches!(value.kind, ExpressionKind::FromTensor(_)) && exactly.is_empty();
+    let layout = names.layouts[to.index()].as_ref().filter(|_| is_load)?;
+    let name = names.variable(*to);
+    Some((format!("{name} = gl.where({trips} >= {at_least}, {}, {name})", names.tile(value, layout)), note))
 }
 
 /// Barriers that are signalled when all multiplies so far are done.

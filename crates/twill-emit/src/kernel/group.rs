@@ -172,7 +172,8 @@ impl GroupBuilder {
 
     /// Gives an expression outside loops a name.
     pub fn bind(&mut self, key: OuterKey, wish: &str, value: Expression, line: Option<u32>) -> VariableId {
-        let section = self.section_of(&value);
+        // What is needed only after the loops takes no registers in them.
+        let section = if self.late { self.sections.len() - 1 } else { self.section_of(&value) };
         let to = self.variable(wish, &value.shape, value.element.clone(), Form::Any);
         self.define(to, section);
         let note = Note { line, ..Note::default() };
