@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `source` | the file: groups, entry |
+//! | `cursors` | which slots and phases begin with the group |
 //! | `expression` | what is computed |
 //! | `layout` | how threads hold tiles |
 //! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
@@ -10,6 +11,7 @@
 //! | `prelude.py` | functions that every kernel uses |
 //! | `runtime/` | launcher and assembler check, which are written beside every kernel |
 
+mod cursors;
 mod expression;
 mod layout;
 mod signature;

@@ -315,7 +315,7 @@ impl<'a> Printer<'a> {
             self.group.registers
         );
         self.line(1, "base = barrier_base(BARRIERS_AT)", "");
-        for cursor in self.carried() {
+        for cursor in super::cursors::defined_first(self.group) {
             let c = &self.group.cursors[cursor.index()];
             let (name, phase) = (c.name.clone(), c.phase);
             if c.slots > 1 {
@@ -344,17 +344,6 @@ impl<'a> Printer<'a> {
         self.nodes(1, end);
         used.extend(self.names.used.into_inner());
         self.out
-    }
-
-    /// Cursors that live as long as the group: those that anything advances.
-    fn carried(&self) -> Vec<CursorId> {
-        let mut cursors = BTreeSet::new();
-        visit(&self.group.body, &mut |action| {
-            if let Action::Advance(cursor) = action {
-                cursors.insert(*cursor);
-            }
-        });
-        cursors.into_iter().collect()
     }
 
     /// Which program of the grid this is.
