@@ -66,6 +66,8 @@ pub(crate) struct GroupBuilder {
     /// Outer pieces that the group reads: cursor, in the order of the first read.
     pub pieces: Vec<(usize, CursorId)>,
     pub note: Note,
+    /// Storage of tiles of before the loops that results were put in.
+    pub staged: Vec<BufferId>,
     /// By loop, its trip count.
     pub trips: Vec<Option<VariableId>>,
     /// How many older values of an operation are read, by loop.
@@ -91,6 +93,7 @@ impl GroupBuilder {
             out: Vec::new(),
             pieces: Vec::new(),
             note: Note::default(),
+            staged: Vec::new(),
             trips: vec![None; loops],
             ages: HashMap::new(),
             slot_ages: HashMap::new(),
