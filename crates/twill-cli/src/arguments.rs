@@ -72,6 +72,9 @@ pub(crate) struct CompileArguments {
     /// Give buffers back where a group waits anyway, instead of as soon as they are read.
     #[arg(long)]
     pub(crate) late_releases: bool,
+    /// Hold left operands that are the same in all iterations in registers instead of shared memory.
+    #[arg(long)]
+    pub(crate) operands_in_registers: bool,
     /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers).
     #[arg(long)]
     pub(crate) turns: bool,

@@ -105,6 +105,7 @@ fn options(arguments: &CompileArguments, source: &Source) -> Options {
         ring_depth: arguments.ring_depth,
         handover_depth: arguments.handover_depth,
         late_releases: arguments.late_releases,
+        operands_in_registers: arguments.operands_in_registers,
         turns: arguments.turns,
         shared_bytes: source.machine.resources().shared_memory.0,
         programs: source.options.programs.map(|gang| (gang.count, axis(gang.axis))),

@@ -51,6 +51,8 @@ pub struct Options {
     pub handover_depth: u32,
     /// Buffers are given back where a group waits anyway instead of as soon as they are read.
     pub late_releases: bool,
+    /// Left operands that are the same in all iterations are held in registers.
+    pub operands_in_registers: bool,
     /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong).
     pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
