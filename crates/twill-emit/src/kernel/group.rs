@@ -76,6 +76,10 @@ pub(crate) struct GroupBuilder {
     /// Code of after the loops goes where it is needed.
     pub late: bool,
     pub note: Note,
+    /// Left operands that are held in registers through the loops.
+    pub held: HashMap<OuterKey, VariableId>,
+    /// Storage of tiles of before the loops that results were put in.
+    pub staged: Vec<BufferId>,
     /// By loop, its trip count.
     pub trips: Vec<Option<VariableId>>,
     /// How many older values of an operation are read, by loop.
@@ -106,6 +110,8 @@ impl GroupBuilder {
             stages_in_place: false,
             late: false,
             note: Note::default(),
+            held: HashMap::new(),
+            staged: Vec::new(),
             trips: vec![None; loops],
             ages: HashMap::new(),
             slot_ages: HashMap::new(),

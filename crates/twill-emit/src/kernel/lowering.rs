@@ -48,6 +48,8 @@ pub(crate) struct Lowering<'a> {
     pub turns: Option<super::turns::Turns>,
     /// By loop, where it leaves results in tensor memory that are read after it.
     pub results: HashMap<usize, super::results::Results>,
+    /// Storage of tiles of before the loops that a group stores results from.
+    pub taken_pieces: HashMap<BufferId, GroupId>,
     /// Results in registers that other groups read.
     pub exports: Vec<super::results::Export>,
     /// The group that works on results where no loop has a group that computes.

@@ -50,6 +50,12 @@ pub struct Options {
     pub order: TileOrder,
     /// Least number of slots of the rings of loads, as far as shared memory goes.
     pub ring_depth: u32,
+    /// Least number of slots of buffers through which groups hand over values.
+    pub handover_depth: u32,
+    /// Buffers are given back where a group waits anyway instead of as soon as they are read.
+    pub late_releases: bool,
+    /// Left operands that are the same in all iterations are held in registers.
+    pub operands_in_registers: bool,
     /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong).
     pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
@@ -115,7 +121,7 @@ fn lower_with(
         return Err(Error::Defect { place: twill_triton::Place::of(module, kernel.function()), what: "a body".into() });
     };
     let facts: Option<Vec<LoopFacts<'_>>> =
-        loops.iter().map(|l| LoopFacts::new(module, *l, options.programs.is_some())).collect();
+        loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
     let mut lowering = Lowering {
         kernel,
         module,
@@ -134,6 +140,7 @@ fn lower_with(
         named_barriers: Vec::new(),
         turns: None,
         results: HashMap::new(),
+        taken_pieces: HashMap::new(),
         exports: Vec::new(),
         epilogue: None,
     };
@@ -153,12 +160,16 @@ fn lower_with(
         GroupRole::Issue => 1,
         GroupRole::VariableLatency => 2,
     });
-    let mut builders = Vec::new();
-    for id in ids {
-        builders.push(code(&mut lowering, id)?);
+    // Who starts multiplies comes before those: what it alone reads is free for results afterwards.
+    let mut builders: HashMap<GroupId, GroupBuilder> = HashMap::new();
+    let first = ids.iter().filter(|g| lowering.is_issuer(**g)).copied().collect::<Vec<_>>();
+    for id in first.into_iter().chain(ids.iter().copied()) {
+        if !builders.contains_key(&id) {
+            builders.insert(id, code(&mut lowering, id)?);
+        }
     }
     let mut groups = Vec::new();
-    for mut builder in builders {
+    for mut builder in ids.into_iter().filter_map(|id| builders.remove(&id)) {
         lowering.add_exports(&mut builder)?;
         groups.push(group(&lowering, builder));
     }
@@ -269,22 +280,25 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the rings of loads more slots as far as shared memory goes; the schedule needs only as many as it says, but
-/// memory is not always on time.
+/// Gives rings and hand-over buffers more slots; the schedule needs only as many as it says, but nothing is always on
+/// time. What does not fit shared memory in the end is an error, so this asks for no more than it is told to.
 fn deepen(lowering: &mut Lowering<'_>) {
-    let wanted = lowering.thrift.ring_depth;
-    let rings: Vec<_> = lowering
-        .of_loop
-        .iter()
-        .filter(|((index, id), _)| {
-            let buffer = lowering.loops[*index].program.buffer(*id);
-            matches!(buffer.kind, crate::program::BufferKind::Ring(_))
-        })
-        .map(|(_, at)| *at)
-        .collect();
-    for at in rings {
-        if lowering.buffers[at.index()].slots < wanted {
-            lowering.set_slots(at, wanted);
+    use crate::program::BufferKind;
+    let mut wanted: Vec<_> = Vec::new();
+    for ((index, id), at) in &lowering.of_loop {
+        let buffer = lowering.loops[*index].program.buffer(*id);
+        let slots = match buffer.kind {
+            BufferKind::Ring(_) => lowering.thrift.ring_depth,
+            BufferKind::Handoff(_) | BufferKind::Shared(_) if !buffer.released_by.is_empty() => {
+                lowering.options.handover_depth
+            }
+            _ => 1,
+        };
+        wanted.push((*at, slots));
+    }
+    for (at, slots) in wanted {
+        if lowering.buffers[at.index()].slots < slots {
+            lowering.set_slots(at, slots);
         }
     }
 }

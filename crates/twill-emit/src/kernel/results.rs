@@ -231,7 +231,8 @@ impl Reader<'_, '_> {
         Ok(self.group.read(to))
     }
 
-    /// A buffer that this group writes in the last loop and only multiplies read, of this shape: free after the loop.
+    /// A buffer of this shape that is free after the loops: the group writes it in the last one and only multiplies read
+    /// it, or it holds a tile of before the loops that only multiplies read.
     pub fn free_buffer(&mut self, shape: &[u64], element: &Type) -> Result<Option<BufferId>, Error> {
         let Some(last) = self.lowering.loops.len().checked_sub(1) else { return Ok(None) };
         if !self.lowering.results.contains_key(&last) {
@@ -248,7 +249,17 @@ impl Reader<'_, '_> {
                 && planned.released_by.iter().all(|g| self.lowering.is_issuer(*g))
         };
         let found = (0..facts.program.buffers.len()).map(crate::program::BufferId).find(fits);
-        let found = found.and_then(|id| self.lowering.of_loop.get(&(last, id))).copied();
+        let written = found.and_then(|id| self.lowering.of_loop.get(&(last, id))).copied();
+        let taken = &self.lowering.taken_pieces;
+        let piece = self.lowering.pieces.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
+            let buffer = &self.lowering.buffers[at.index()];
+            let own = taken.get(at).is_none_or(|group| *group == self.group.id);
+            buffer.shape == shape && buffer.element == *element && own && readers.iter().all(|g| self.lowering.is_issuer(*g))
+        });
+        // The next tile may be on its way there.
+        let piece = piece.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
+        let found = written.or(piece);
+        self.lowering.taken_pieces.extend(piece.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
         if found.is_some() {
             self.wait_for_results(last)?;
             self.group.stages_in_place = true;
