@@ -37,6 +37,7 @@ use lowering::Lowering;
 use program::{Action, Group, KernelProgram, Loop, Node, Note, Parameter, TileOrder, Tiling};
 use reader::Reader;
 use std::collections::HashMap;
+use twill_check::protocol::{Limits, verify};
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::Kernel;
 use twill_triton::mlir::Type;
@@ -75,6 +76,8 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
     for thrift in Thrift::all(options) {
         match lower_with(kernel, loops, options, thrift) {
             Err(too_large @ Error::SharedMemory { .. }) => error = error.or(Some(too_large)),
+            // With fewer slots than the schedule counts on, groups may wait for each other for ever.
+            Ok(program) if thrift.fewer_slots > 0 && verify(&program.system(), &Limits::default()).is_err() => {}
             other => return other,
         }
     }
@@ -86,6 +89,8 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
 pub(crate) struct Thrift {
     /// Least number of slots of the rings of loads.
     pub ring_depth: u32,
+    /// Least number of slots of buffers through which groups hand over values.
+    pub handover_depth: u32,
     /// So many slots fewer than the schedule asks for: loads come later then.
     pub fewer_slots: u32,
     /// Elements that a group stores at once after the loops.
@@ -97,11 +102,15 @@ impl Thrift {
     fn all(options: &Options) -> Vec<Thrift> {
         // 128 registers a thread of four warps, or half of that.
         let (whole, half) = (128 * 128, 128 * 64);
-        let one = |ring_depth, fewer_slots, part_elements| Thrift { ring_depth, fewer_slots, part_elements };
-        let mut all = vec![one(options.ring_depth, 0, whole)];
+        let (ring_depth, handover_depth) = (options.ring_depth, options.handover_depth);
+        let most = Thrift { ring_depth, handover_depth, fewer_slots: 0, part_elements: whole };
+        let mut all = vec![most];
         if options.tensor_columns.is_some() {
-            all.extend((1..=options.ring_depth).rev().map(|depth| one(depth, 0, half)));
-            all.extend((1..MOST_SLOTS).map(|fewer| one(1, fewer, half)));
+            let in_halves = Thrift { part_elements: half, ..most };
+            all.extend((1..=handover_depth).rev().map(|handover_depth| Thrift { handover_depth, ..in_halves }));
+            let handed_over = Thrift { handover_depth: 1, ..in_halves };
+            all.extend((1..ring_depth).rev().map(|ring_depth| Thrift { ring_depth, ..handed_over }));
+            all.extend((1..MOST_SLOTS).map(|fewer_slots| Thrift { ring_depth: 1, fewer_slots, ..handed_over }));
         }
         all
     }
@@ -290,7 +299,7 @@ fn deepen(lowering: &mut Lowering<'_>) {
         let slots = match buffer.kind {
             BufferKind::Ring(_) => lowering.thrift.ring_depth,
             BufferKind::Handoff(_) | BufferKind::Shared(_) if !buffer.released_by.is_empty() => {
-                lowering.options.handover_depth
+                lowering.thrift.handover_depth
             }
             _ => 1,
         };
@@ -437,6 +446,11 @@ fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) 
             }
             stores.append(&mut builder.out);
         }
+    }
+    // Who waited until results were read is one of those who say so, or phases might run ahead of it.
+    for index in builder.drained.clone() {
+        Reader { lowering, group: builder }.wait_for_results(index)?;
+        stores.append(&mut builder.out);
     }
     lowering.end_of_results(builder, &mut stores);
     builder.late = false;

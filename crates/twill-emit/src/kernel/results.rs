@@ -267,7 +267,7 @@ impl Reader<'_, '_> {
         Ok(found)
     }
 
-    fn wait_for_results(&mut self, index: usize) -> Result<(), Error> {
+    pub fn wait_for_results(&mut self, index: usize) -> Result<(), Error> {
         if self.group.done.contains_key(&index) {
             return Ok(());
         }
