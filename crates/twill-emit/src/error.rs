@@ -37,7 +37,7 @@ pub enum Error {
     #[error(
         "the generated kernel needs {needed} columns of tensor memory and there are {available}: the schedule lets values \
          share columns at times that code without a clock cannot keep; let left operands stand in shared memory \
-         (left_operand = [\"shared_memory\"] in a machine file), or use smaller tiles"
+         (--machine b200-left-shared), or use smaller tiles"
     )]
     TensorMemory {
         /// With all buffers.

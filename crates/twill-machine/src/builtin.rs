@@ -6,7 +6,7 @@ macro_rules! files {
     };
 }
 
-const FILES: &[(&str, &str)] = files!["a100", "h100", "h200", "b200"];
+const FILES: &[(&str, &str)] = files!["a100", "h100", "h200", "b200", "b200-left-shared"];
 
 /// Their names, oldest first.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -422,7 +422,9 @@ impl Lowering<'_> {
     pub fn end_of_results(&self, group: &mut GroupBuilder, nodes: &mut Vec<Node>) {
         let mut done: Vec<(usize, CursorId)> = group.done.iter().map(|(index, at)| (*index, *at)).collect();
         done.sort();
-        let last = nodes.iter().rposition(reads_tensor).map_or(0, |k| k + 1);
+        let barriers: Vec<BarrierId> = self.results.values().map(|r| r.done).collect();
+        let waits = |n: &Node| matches!(n, Node::Do(Action::Wait { barrier, .. }, _) if barriers.contains(barrier));
+        let last = nodes.iter().rposition(|n| reads_tensor(n) || waits(n)).map_or(0, |k| k + 1);
         let mut actions = Vec::new();
         for (index, at) in done {
             let drained = self.results.get(&index).and_then(|r| r.drained);
