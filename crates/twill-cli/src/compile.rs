@@ -49,6 +49,12 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let options = options(arguments, &source);
     let emitted = |error| Error::Emit { input: input(), error };
     let program = twill_emit::kernel::lower(&source.kernel, &loops, &options).map_err(emitted)?;
+    let checking = Instant::now();
+    let program = twill_emit::kernel::check(program).map_err(emitted)?;
+    if !arguments.search.quiet {
+        let seconds = checking.elapsed().as_secs_f64();
+        eprintln!("barriers proved in {seconds:.2} s ({} combinations of trip counts)", program.proof().cases);
+    }
     let header = header(arguments, &source, &found);
     let files = [
         ("kernel.py", gluon::source(&program, &header)),

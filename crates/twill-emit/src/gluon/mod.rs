@@ -14,6 +14,7 @@ mod layout;
 mod signature;
 mod source;
 
+use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;
 pub use signature::Signature;
 
@@ -58,6 +59,6 @@ pub const LAUNCHER: &str = include_str!("runtime/launch.py");
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 
 /// The kernel's source.
-pub fn source(kernel: &KernelProgram, header: &Header) -> String {
+pub fn source(kernel: &Checked, header: &Header) -> String {
     source::print(kernel, header)
 }

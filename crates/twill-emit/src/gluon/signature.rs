@@ -2,6 +2,7 @@
 
 use super::Header;
 use super::source::arguments;
+use crate::kernel::Checked;
 use crate::kernel::program::{KernelProgram, Parameter};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ fn is_false(value: &bool) -> bool {
 
 impl Signature {
     /// The signature of a kernel's Gluon function.
-    pub fn new(kernel: &KernelProgram, header: &Header) -> Signature {
+    pub fn new(kernel: &Checked, header: &Header) -> Signature {
         let sum = |f: fn(&crate::kernel::program::Loop) -> i64| kernel.loops.iter().map(f).sum::<i64>();
         Signature {
             format: "twill-kernel",

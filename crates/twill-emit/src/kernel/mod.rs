@@ -9,7 +9,9 @@
 //! | `loops`, `issue` | a loop's steps |
 //! | `stores` | writes to global memory |
 //! | `protocol` | what the protocol checker sees |
+//! | `checked` | programs that have passed it, the only ones that are printed |
 
+mod checked;
 pub mod expression;
 mod group;
 mod input;
@@ -26,6 +28,7 @@ mod turns;
 mod views;
 
 use crate::error::Error;
+pub use checked::{Checked, check};
 use group::GroupBuilder;
 pub use input::ScheduledLoop;
 use input::LoopFacts;
