@@ -38,7 +38,7 @@ use reader::Reader;
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::Kernel;
-use twill_triton::mlir::Type;
+use twill_triton::mlir::{Module, OperationId, Type};
 
 /// How code is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +117,7 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         name: l.tiles.name().to_owned(),
         interval: l.schedule.interval.0,
         stages: l.schedule.stages(),
+        dot: first_dot(kernel.module(), l.parts.operation),
     });
     Ok(KernelProgram {
         name: kernel.name().to_owned(),
@@ -129,6 +130,17 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         groups,
         tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
     })
+}
+
+/// Rows, columns and depth of the first dot in a loop.
+fn first_dot(module: &Module, of: OperationId) -> Option<[u64; 3]> {
+    let dot = module.walk(of).find(|id| module.operation(*id).name == "tt.dot")?;
+    let shape = |operand: usize| {
+        let value = module.operation(dot).operands.get(operand)?;
+        <[u64; 2]>::try_from(module.type_of(*value).known_shape()?).ok()
+    };
+    let ([rows, depth], [_, columns]) = (shape(0)?, shape(1)?);
+    Some([rows, columns, depth])
 }
 
 /// The parameters of the source; a descriptor's extents and strides belong to it.
