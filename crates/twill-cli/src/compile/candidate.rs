@@ -1,15 +1,16 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
-use crate::arguments::{CompileArguments, OrderArgument, SearchArguments};
+use crate::arguments::{CompileArguments, OrderArgument, SearchArguments, WarpAssignmentArgument, WhichSchedule};
 use crate::error::Error;
 use crate::input::{self, Loops, Posed, Source};
+use crate::progress::Ticker;
 use crate::{files, schedule, siblings};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_emit::gluon::{self, Assembly, Header, Signature};
 use twill_emit::kernel::program::TileOrder;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
-use twill_exact::SearchOptions;
+use twill_exact::{Naive, SearchOptions};
 use twill_graph::format::KernelScheduleFile;
 use twill_graph::{GroupRole, Report, Schedule, Status};
 use twill_triton::Lowered;
@@ -53,6 +54,11 @@ impl Candidate {
         search: &SearchOptions,
     ) -> Result<Attempt, Error> {
         let started = Instant::now();
+        let mut limits = limits.clone();
+        if naive(arguments).is_some() {
+            limits.model.warp_assignment = Some(WarpAssignmentArgument::BySubTile);
+        }
+        let limits = &limits;
         let posed = input::problems(limits)?;
         let found = find(arguments, limits, &posed, search, started)?;
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
@@ -110,6 +116,15 @@ impl Candidate {
     }
 }
 
+/// The naive schedule that is asked for, if one is.
+fn naive(arguments: &CompileArguments) -> Option<Naive> {
+    match arguments.schedule {
+        WhichSchedule::Optimal => None,
+        WhichSchedule::SwpOnly => Some(Naive::PipeliningOnly),
+        WhichSchedule::NoSwp => Some(Naive::NoPipelining),
+    }
+}
+
 /// Schedules all loops of the kernel.
 fn find(
     arguments: &CompileArguments,
@@ -118,6 +133,9 @@ fn find(
     options: &SearchOptions,
     started: Instant,
 ) -> Result<Found, Error> {
+    if let Some(how) = naive(arguments) {
+        return find_naive(search, posed, options, how);
+    }
     let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
     if let Some(kernel) = siblings::pose(search, &arguments.siblings, posed)? {
         let mut report = siblings::solve(search, &kernel, options, reading)?;
@@ -130,6 +148,29 @@ fn find(
     let mut loops = Vec::new();
     for one in &posed.loops {
         let mut report = schedule::solve(search, one, options, reading)?;
+        report.phases.clear();
+        loops.push(report);
+    }
+    let each = posed.loops.iter().zip(&loops);
+    let json = files::json(each.map(|(p, r)| schedule::schedule_file(p, r)));
+    let worst = loops.iter().map(|r| r.outcome.status()).max_by_key(|s| schedule::exit(*s));
+    Ok(Found { status: worst.unwrap_or(Status::Unknown), loops, json })
+}
+
+/// The naive schedule of each loop by itself.
+fn find_naive(
+    search: &SearchArguments,
+    posed: &Loops<Posed>,
+    options: &SearchOptions,
+    how: Naive,
+) -> Result<Found, Error> {
+    let mut loops = Vec::new();
+    for one in &posed.loops {
+        let mut ticker = Ticker::new(search.quiet);
+        let report = twill_exact::naive(&one.problem, how, options, &mut |p| ticker.tell(&p));
+        let verify = |schedule| twill_check::verify(&one.problem, schedule);
+        let mut report =
+            report.try_map(verify).map_err(|error| Error::Defect { input: search.source.input.clone(), error })?;
         report.phases.clear();
         loops.push(report);
     }
@@ -156,7 +197,8 @@ fn options(arguments: &CompileArguments, source: &Source) -> Options {
     Options {
         persistent: arguments.persistent,
         order,
-        ring_depth: arguments.ring_depth,
+        // Without pipelining, what is loaded is for the iteration at hand.
+        ring_depth: if arguments.schedule == WhichSchedule::NoSwp { 1 } else { arguments.ring_depth },
         turns: arguments.turns,
         shared_bytes: source.machine.resources().shared_memory.0,
         programs: source.options.programs.map(|gang| (gang.count, axis(gang.axis))),
@@ -166,6 +208,10 @@ fn options(arguments: &CompileArguments, source: &Source) -> Options {
 fn header(arguments: &CompileArguments, source: &Source, found: &Found) -> Header {
     let status = |report: &Report<Verified<Schedule>>| {
         match report.outcome.status() {
+            Status::Feasible if arguments.schedule == WhichSchedule::SwpOnly => {
+                "software pipelining without choice of warps, to compare with"
+            }
+            Status::Feasible if arguments.schedule == WhichSchedule::NoSwp => "no software pipelining, to compare with",
             Status::Optimal => "optimal: proved",
             Status::Feasible => "feasible: optimality not proved",
             Status::Infeasible | Status::Unknown => "not settled",
