@@ -5,16 +5,22 @@
 //! | `source` | the file: groups, entry |
 //! | `expression` | what is computed |
 //! | `layout` | how threads hold tiles |
+//! | `assembly` | what the assembler made of it |
+//! | `example` | constants and tests of the kernels of `examples/` |
 //! | `signature` | `kernel.json`: how the kernel is called |
 //! | `prelude.py` | functions that every kernel uses |
 //! | `runtime/` | launcher and assembler check, which are written beside every kernel |
 
+mod assembly;
+mod example;
 mod expression;
 mod layout;
 mod signature;
 mod source;
 
+use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;
+pub use assembly::{Assembly, Finding};
 pub use signature::Signature;
 
 /// What a generated file says about where it comes from.
@@ -58,6 +64,11 @@ pub const LAUNCHER: &str = include_str!("runtime/launch.py");
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 
 /// The kernel's source.
-pub fn source(kernel: &KernelProgram, header: &Header) -> String {
+pub fn source(kernel: &Checked, header: &Header) -> String {
     source::print(kernel, header)
+}
+
+/// A test of the kernel, `test_kernel.py`: that it compiles, and for the kernels of `examples/` that its results are right.
+pub fn test(kernel: &Checked) -> String {
+    example::test(kernel)
 }

@@ -1,7 +1,9 @@
 //! How a generated kernel is called: `kernel.json`, format `twill-kernel` (docs/formats.md).
 
-use super::Header;
+use super::example::{Constant, constants};
 use super::source::arguments;
+use super::{Assembly, Header};
+use crate::kernel::Checked;
 use crate::kernel::program::{KernelProgram, Parameter};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,12 +20,14 @@ pub struct Signature {
     num_warps: u32,
     parameters: Vec<ParameterEntry>,
     arguments: Vec<String>,
-    constants: BTreeMap<String, i64>,
+    constants: BTreeMap<String, Constant>,
     barriers_at: i64,
     grid: Grid,
     groups: Vec<String>,
     schedule: Schedule,
     registers: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assembly: Option<Assembly>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -65,7 +69,7 @@ fn is_false(value: &bool) -> bool {
 
 impl Signature {
     /// The signature of a kernel's Gluon function.
-    pub fn new(kernel: &KernelProgram, header: &Header) -> Signature {
+    pub fn new(kernel: &Checked, header: &Header) -> Signature {
         let sum = |f: fn(&crate::kernel::program::Loop) -> i64| kernel.loops.iter().map(f).sum::<i64>();
         Signature {
             format: "twill-kernel",
@@ -76,7 +80,7 @@ impl Signature {
             num_warps: kernel.groups.first().map_or(4, |g| g.warps),
             parameters: kernel.parameters.iter().map(|p| parameter(kernel, p)).collect(),
             arguments: arguments(kernel),
-            constants: BTreeMap::new(),
+            constants: constants(kernel),
             barriers_at: -1,
             grid: Grid {
                 kind: if kernel.tiling.persistent { "persistent" } else { "one_per_program" },
@@ -91,7 +95,14 @@ impl Signature {
                 loops: kernel.loops.len(),
             },
             registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
+            assembly: None,
         }
+    }
+
+    /// With what the assembler made of the kernel, and where it put the barriers.
+    #[must_use]
+    pub fn assembled(self, assembly: Assembly) -> Signature {
+        Signature { barriers_at: assembly.barriers_at, assembly: Some(assembly), ..self }
     }
 
     /// As JSON, with a line's end.
@@ -110,13 +121,7 @@ fn parameter(kernel: &KernelProgram, parameter: &Parameter) -> ParameterEntry {
         Type::Pointer { pointee, .. } => ("pointer", element(pointee), None),
         other => ("scalar", element(other), None),
     };
-    ParameterEntry {
-        name: parameter.name.clone(),
-        kind,
-        element,
-        blocks,
-        divisible_by_16: parameter.divisible_by_16,
-    }
+    ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16: parameter.divisible_by_16 }
 }
 
 /// Triton's name of a type.

@@ -9,7 +9,9 @@
 //! | `loops`, `issue` | a loop's steps |
 //! | `stores` | writes to global memory |
 //! | `protocol` | what the protocol checker sees |
+//! | `checked` | programs that have passed it, the only ones that are printed |
 
+mod checked;
 pub mod expression;
 mod group;
 mod input;
@@ -27,6 +29,7 @@ mod turns;
 mod views;
 
 use crate::error::Error;
+pub use checked::{Checked, check};
 use group::GroupBuilder;
 pub use input::ScheduledLoop;
 use input::LoopFacts;
@@ -36,7 +39,7 @@ use reader::Reader;
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::Kernel;
-use twill_triton::mlir::Type;
+use twill_triton::mlir::{Module, OperationId, Type};
 
 /// How code is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +125,7 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         name: l.tiles.name().to_owned(),
         interval: l.schedule.interval.0,
         stages: l.schedule.stages(),
+        dot: first_dot(kernel.module(), l.parts.operation),
     });
     Ok(KernelProgram {
         name: kernel.name().to_owned(),
@@ -134,6 +138,17 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         groups,
         tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
     })
+}
+
+/// Rows, columns and depth of the first dot in a loop.
+fn first_dot(module: &Module, of: OperationId) -> Option<[u64; 3]> {
+    let dot = module.walk(of).find(|id| module.operation(*id).name == "tt.dot")?;
+    let shape = |operand: usize| {
+        let value = module.operation(dot).operands.get(operand)?;
+        <[u64; 2]>::try_from(module.type_of(*value).known_shape()?).ok()
+    };
+    let ([rows, depth], [_, columns]) = (shape(0)?, shape(1)?);
+    Some([rows, columns, depth])
 }
 
 /// The parameters of the source; a descriptor's extents and strides belong to it.

@@ -162,6 +162,8 @@ pub struct Loop {
     pub interval: i64,
     /// Number of stages.
     pub stages: u32,
+    /// Rows, columns and depth of the source's first dot in it.
+    pub dot: Option<[u64; 3]>,
 }
 
 /// What one warp group does.
