@@ -100,11 +100,28 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
     let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
     ids.sort();
     ids.dedup();
-    // Groups that compute come first: what they read decides about what others load.
-    ids.sort_by_key(|g| lowering.role(*g) != GroupRole::Compute);
+    // First the loops of all, then the stores, which may use storage that nobody else reads any more.
+    let loops_of = |lowering: &mut Lowering<'_>, id: GroupId| -> Result<GroupBuilder, Error> {
+        let mut builder = GroupBuilder::new(id, lowering.loops.len());
+        if lowering.role(id) != GroupRole::Compute {
+            load_outer_tiles(lowering, &mut builder)?;
+        }
+        for index in 0..lowering.loops.len() {
+            loops::add_loop(lowering, &mut builder, index)?;
+        }
+        Ok(builder)
+    };
+    let (compute, loaders): (Vec<GroupId>, Vec<GroupId>) =
+        ids.into_iter().partition(|id| lowering.role(*id) == GroupRole::Compute);
     let mut groups = Vec::new();
-    for id in ids {
-        groups.push(group(&mut lowering, id)?);
+    let builders: Result<Vec<GroupBuilder>, Error> = compute.iter().map(|id| loops_of(&mut lowering, *id)).collect();
+    for mut builder in builders? {
+        stores_and_releases(&mut lowering, &mut builder)?;
+        groups.push(group(&lowering, builder));
+    }
+    for id in loaders {
+        let builder = loops_of(&mut lowering, id)?;
+        groups.push(group(&lowering, builder));
     }
     let used = lowering.buffers.iter().map(program::Buffer::bytes).sum::<u64>();
     let barrier_bytes = lowering.barriers.iter().map(|b| 8 * u64::from(b.slots)).sum::<u64>();
@@ -238,20 +255,11 @@ fn deepen(lowering: &mut Lowering<'_>) {
     }
 }
 
-fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
+/// The program of a group whose code is made.
+fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
+    let id = builder.id;
     let warps = lowering.warps(id);
-    let loops = lowering.loops.len();
-    let mut builder = GroupBuilder::new(id, loops);
     let is_loader = lowering.role(id) != GroupRole::Compute;
-    if is_loader {
-        load_outer_tiles(lowering, &mut builder)?;
-    }
-    for index in 0..loops {
-        loops::add_loop(lowering, &mut builder, index)?;
-    }
-    if !is_loader {
-        stores_and_releases(lowering, &mut builder)?;
-    }
     let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
     let body: Vec<Node> = builder.sections.into_iter().flatten().collect();
     let end = if stores(&body) {
@@ -270,7 +278,7 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     };
     let begin = lowering.first_turn(id).map(give).into_iter().collect();
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
-    Ok(Group { id, name, warps, registers, variables, cursors, trips, begin, body, end })
+    Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
 }
 
 /// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
