@@ -116,6 +116,7 @@ impl Adder<'_, '_> {
         let index = self.index;
         let module = self.reader.lowering.module;
         let operation = module.operation(id);
+        let tiles = self.reader.lowering.loops[index].tiles;
         let at = Some((index, iteration));
         let full = signals.iter().find_map(|(b, _)| match b {
             Barrier::Full { .. } => self.reader.barrier(index, *b),
@@ -125,13 +126,18 @@ impl Adder<'_, '_> {
         let Some(full) = full else {
             return Err(self.reader.lowering.defect(id, "a barrier for a load"));
         };
-        match transfer {
-            Transfer::Tma => {
+        match (transfer, tiles.matrix_tile(id)) {
+            (Transfer::Tma, Some(tile)) => {
+                let coordinates = self.reader.corner(&tile.corner, region, program, (index, iteration))?;
+                let descriptor = self.reader.lowering.matrix_descriptor(&tile.matrix, &region.extents);
+                self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
+            }
+            (Transfer::Tma, None) => {
                 let coordinates = self.coordinates(&operation.operands[1..], region, program, at)?;
                 let descriptor = self.reader.lowering.descriptor(operation.operands[0], &region.extents, id)?;
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }
-            Transfer::Pointer => {
+            (Transfer::Pointer, _) => {
                 let pointers = self.reader.value(operation.operands[0], region, program, at)?;
                 let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
                 if let Some(other) = operation.operands.get(2) {

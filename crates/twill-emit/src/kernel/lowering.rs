@@ -1,7 +1,7 @@
 //! What all groups of a kernel have in common while their programs are made.
 
 use super::input::LoopFacts;
-use super::program::{Arrival, Barriers, Buffer, Descriptor, DescriptorId};
+use super::program::{Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Matrix};
 use super::region::Region;
 use super::Options;
 use crate::error::Error;
@@ -117,14 +117,41 @@ impl<'a> Lowering<'a> {
             Type::TensorDescriptor(block) => block.element().clone(),
             other => other.clone(),
         };
-        let found = self.descriptors.iter().position(|d| d.parameter == parameter && d.block == block);
+        Ok(self.described(parameter, block, element, None))
+    }
+
+    /// The descriptor of a matrix behind a pointer for blocks of a shape.
+    pub fn matrix_descriptor(&mut self, matrix: &twill_triton::kernel::Matrix, block: &[u64]) -> DescriptorId {
+        use twill_triton::kernel::Amount as Known;
+        let name = |value: ValueId| self.module.value(value).name.clone();
+        let amount = |known: Known| match known {
+            Known::Argument(value) => Amount::Parameter(name(value)),
+            Known::Constant(number) => Amount::Constant(number),
+        };
+        let element = match self.module.type_of(matrix.base) {
+            Type::Pointer { pointee, .. } => (**pointee).clone(),
+            other => other.clone(),
+        };
+        let (parameter, extents) = (name(matrix.base), matrix.extents.map(amount));
+        let matrix = Matrix { extents, stride: amount(matrix.stride) };
+        self.described(parameter, block, element, Some(matrix))
+    }
+
+    fn described(&mut self, parameter: String, block: &[u64], element: Type, matrix: Option<Matrix>) -> DescriptorId {
+        let alike = |d: &Descriptor| d.parameter == parameter && d.block == block;
+        let found = self.descriptors.iter().position(|d| alike(d) && d.matrix == matrix);
+        let others = self.descriptors.iter().filter(|d| alike(d)).count();
         let position = found.unwrap_or_else(|| {
             let extents: Vec<String> = block.iter().map(u64::to_string).collect();
-            let name = format!("{parameter}_{}", extents.join("x"));
-            self.descriptors.push(Descriptor { name, parameter, block: block.to_vec(), element });
+            let mut name = format!("{parameter}_{}", extents.join("x"));
+            if others > 0 {
+                // The same tensor seen as another matrix.
+                name = format!("{name}_{others}");
+            }
+            self.descriptors.push(Descriptor { name, parameter, block: block.to_vec(), element, matrix });
             self.descriptors.len() - 1
         });
-        Ok(DescriptorId(u32::try_from(position).unwrap_or(u32::MAX)))
+        DescriptorId(u32::try_from(position).unwrap_or(u32::MAX))
     }
 
     /// A number for what an operation of a loop makes.

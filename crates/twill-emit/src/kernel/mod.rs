@@ -7,9 +7,11 @@
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader` | from a value of the source to an expression |
 //! | `loops`, `issue` | a loop's steps |
+//! | `corner` | where a tile of a matrix begins |
 //! | `stores` | writes to global memory |
 //! | `protocol` | what the protocol checker sees |
 
+mod corner;
 pub mod expression;
 mod group;
 mod input;

@@ -86,11 +86,10 @@ def argument_types(kernel):
     types, divisible = {name: "i32" for name in PROGRAMS}, set()
     for parameter in kernel["parameters"]:
         name, element = parameter["name"], parameter["element"]
-        if parameter["kind"] == "descriptor":
-            for block in parameter["blocks"]:
-                layout = descriptor_layout(kernel, block["argument"], element, block["shape"])
-                types[block["argument"]] = f"tensordesc<{element}{list(block['shape'])},{layout!r}>"
-        else:
+        for block in parameter.get("blocks", ()):
+            layout = descriptor_layout(kernel, block["argument"], element, block["shape"])
+            types[block["argument"]] = f"tensordesc<{element}{list(block['shape'])},{layout!r}>"
+        if parameter["kind"] != "descriptor":
             types[name] = f"*{element}" if parameter["kind"] == "pointer" else element
             if parameter.get("divisible_by_16"):
                 divisible.add(name)

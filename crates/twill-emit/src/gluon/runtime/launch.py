@@ -51,13 +51,10 @@ def load(folder=None, inline_barriers=True):
 class Address:
     """What a descriptor needs of a tensor. It does not keep the memory, so that a remembered launch does not either."""
 
-    def __init__(self, tensor):
-        self.address, self.dtype, self.shape, self.strides = (
-            tensor.data_ptr(),
-            tensor.dtype,
-            tensor.shape,
-            tensor.stride(),
-        )
+    def __init__(self, tensor, shape=None, strides=None):
+        self.address, self.dtype = tensor.data_ptr(), tensor.dtype
+        self.shape = tensor.shape if shape is None else shape
+        self.strides = tensor.stride() if strides is None else strides
 
     def data_ptr(self):
         return self.address
@@ -78,10 +75,9 @@ class Kernel:
                 self._kernel, block["argument"], parameter["element"], block["shape"]
             )
             for parameter in self._parameters
-            if parameter["kind"] == "descriptor"
-            for block in parameter["blocks"]
+            for block in parameter.get("blocks", ())
         }
-        self._compiled, self._launches, self._barriers_at = {}, {}, None
+        self._compiled, self._launches, self._nothing, self._barriers_at = {}, {}, {}, None
 
     def __call__(self, *args, grid, **named):
         """Launches the kernel on the current stream. `grid` is that of the Triton kernel."""
@@ -195,6 +191,22 @@ class Kernel:
         if uneven:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
+    def _matrix(self, parameter, block, value, given):
+        """The matrix behind a pointer, as scalar arguments say: what the kernel's own addresses and masks would read."""
+        extents, strides = ([given.get(size, size) for size in block[name]] for name in ("extents", "strides"))
+        if min(extents) < 1:
+            # Every mask is false. No descriptor is empty, but one of zeros reads the same.
+            import torch
+
+            if value.device not in self._nothing:
+                self._nothing[value.device] = torch.zeros(16, dtype=torch.uint8, device=value.device)
+            nothing = Address(value, (1, 16 // value.element_size()), (16 // value.element_size(), 1))
+            nothing.address = self._nothing[value.device].data_ptr()
+            return nothing
+        if strides[0] < 0:
+            self._fail(ValueError, parameter, f"{block['strides'][0]} must not be negative, but is {strides[0]}")
+        return Address(value, extents, strides)
+
     def _number(self, parameter, value):
         element = parameter["element"]
         if element.startswith(("fp", "bf")):
@@ -233,12 +245,11 @@ class Kernel:
             self._tensor(parameter, value, device)
             if parameter["kind"] == "pointer":
                 given[name] = value.data_ptr()
-                continue
-            for block in parameter["blocks"]:
-                argument = block["argument"]
-                given[argument] = TensorDescriptor.from_tensor(
-                    Address(value), list(block["shape"]), self._layouts[argument]
-                )
+        for parameter in self._parameters:
+            for block in parameter.get("blocks", ()):
+                argument, value = block["argument"], values[parameter["name"]]
+                seen = Address(value) if "extents" not in block else self._matrix(parameter, block, value, given)
+                given[argument] = TensorDescriptor.from_tensor(seen, list(block["shape"]), self._layouts[argument])
         index = device.index
         with torch.cuda.device(index):
             ctas = self._ctas(programs, index)
