@@ -51,10 +51,9 @@ def load(folder=None, inline_barriers=True):
 class Address:
     """What a descriptor needs of a tensor. It does not keep the memory, so that a remembered launch does not either."""
 
-    def __init__(self, tensor, shape=None, strides=None):
-        self.address, self.dtype = tensor.data_ptr(), tensor.dtype
-        self.shape = tensor.shape if shape is None else shape
-        self.strides = tensor.stride() if strides is None else strides
+    def __init__(self, tensor, shape=None, strides=None, dtype=None):
+        self.address, self.dtype = tensor.data_ptr(), dtype or tensor.dtype
+        self.shape, self.strides = shape or tensor.shape, strides or tensor.stride()
 
     def data_ptr(self):
         return self.address
@@ -192,20 +191,26 @@ class Kernel:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """The matrix behind a pointer, as scalar arguments say: what the kernel's own addresses and masks would read."""
-        extents, strides = ([given.get(size, size) for size in block[name]] for name in ("extents", "strides"))
-        if min(extents) < 1:
-            # Every mask is false. No descriptor is empty, but one of zeros reads the same.
+        """The matrix behind a pointer: what the kernel's own addresses and masks would read of it."""
+        rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
+        size = value.element_size()
+        if min(rows, columns) < 1:
+            # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
+            return Address(self._zeros(value.device), (1, 16 // size), (16 // size, 1), value.dtype)
+        name = block["strides"][0]
+        if stride < 0:
+            self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
+        if stride * size % 16:
+            self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
+        return Address(value, (rows, columns), (stride, 1))
+
+    def _zeros(self, device):
+        """16 bytes of zeros on a device."""
+        if device not in self._nothing:
             import torch
 
-            if value.device not in self._nothing:
-                self._nothing[value.device] = torch.zeros(16, dtype=torch.uint8, device=value.device)
-            nothing = Address(value, (1, 16 // value.element_size()), (16 // value.element_size(), 1))
-            nothing.address = self._nothing[value.device].data_ptr()
-            return nothing
-        if strides[0] < 0:
-            self._fail(ValueError, parameter, f"{block['strides'][0]} must not be negative, but is {strides[0]}")
-        return Address(value, extents, strides)
+            self._nothing[device] = torch.zeros(16, dtype=torch.uint8, device=device)
+        return self._nothing[device]
 
     def _number(self, parameter, value):
         element = parameter["element"]
