@@ -10,8 +10,11 @@ use std::collections::HashMap;
 use twill_check::protocol::{BarrierId, BufferId, Tag};
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
-use twill_triton::tile::Origin;
+use twill_triton::tile::{Kind, Origin, Transfer};
 use twill_triton::{Kernel, Place};
+
+/// Warps of a group whose threads copy tiles.
+const COPYING_WARPS: u32 = 4;
 
 /// A part of a tile that is loaded before the loops and stays in shared memory.
 #[derive(Clone, Debug)]
@@ -81,8 +84,23 @@ impl<'a> Lowering<'a> {
     }
 
     pub fn warps(&self, group: GroupId) -> u32 {
+        if self.copies_by_threads(group) {
+            return COPYING_WARPS;
+        }
         let of = |l: &LoopFacts| l.schedule.groups.iter().find(|g| g.id == group).map(|g| g.warps);
         self.loops.iter().find_map(of).unwrap_or(4)
+    }
+
+    /// Whether threads of a group that only loads copy tiles of two dimensions: one warp has neither the registers for the
+    /// addresses nor the instructions. Four warps are allocated for it anyhow.
+    pub fn copies_by_threads(&self, group: GroupId) -> bool {
+        let copies = |l: &LoopFacts, op: OpId| {
+            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, Kind::Load(Transfer::Pointer)));
+            let shape = tile.and_then(|o| o.result).map(|result| l.tiles.tile(result).shape.as_slice());
+            l.group(op) == group && shape.is_some_and(|s| s.iter().filter(|extent| **extent > 1).count() > 1)
+        };
+        let copies = |l: &LoopFacts| l.problem.graph().op_ids().any(|op| copies(l, op));
+        self.role(group) != GroupRole::Compute && self.loops.iter().any(copies)
     }
 
     pub fn role(&self, group: GroupId) -> GroupRole {
@@ -370,7 +388,6 @@ impl<'a> Lowering<'a> {
         let facts = &self.loops[index];
         facts.problem.graph().uses(op).any(|d| {
             facts.tile_operation(d.to).is_some_and(|o| {
-                use twill_triton::tile::{Kind, Transfer};
                 matches!(
                     o.kind,
                     Kind::Dot { .. } | Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma)
@@ -393,6 +410,5 @@ pub(crate) fn cut_along(facts: &LoopFacts<'_>, value: ValueId) -> Option<usize> 
 
 /// Whether TMA brings what an operation makes.
 pub(crate) fn is_tma(facts: &LoopFacts<'_>, op: OpId) -> bool {
-    use twill_triton::tile::{Kind, Transfer};
     facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(Transfer::Tma)))
 }

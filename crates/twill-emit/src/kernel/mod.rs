@@ -236,7 +236,9 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     compute.dedup();
     let granted = |l: &LoopFacts<'_>| l.schedule.groups.iter().find(|g| g.id == id).map(|g| g.registers_per_thread);
     let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
-    let registers = registers(granted, is_loader, u32::try_from(compute.len()).unwrap_or(1));
+    let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
+    let copies = all.map(|g| g.id).any(|g| lowering.copies_by_threads(g));
+    let registers = registers(granted, is_loader, copies, u32::try_from(compute.len()).unwrap_or(1));
     let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
     Ok(Group { id, name, warps, registers, variables, cursors, trips, body, end })
@@ -245,10 +247,15 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
 /// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
 /// evenly. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even share at the kernel's
 /// entry, so the shares must sum up to that.
-fn registers(granted: u32, is_loader: bool, compute: u32) -> u32 {
+fn registers(granted: u32, is_loader: bool, copies: bool, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
-    let loader = if compute > 2 { 32 } else { 24 };
+    // Addresses of copies by threads take registers.
+    let loader = match compute {
+        _ if copies => 72,
+        0..=2 => 24,
+        _ => 32,
+    };
     if is_loader {
         return granted.max(loader);
     }
