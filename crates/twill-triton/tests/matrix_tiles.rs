@@ -78,11 +78,7 @@ fn masks_and_pointers_may_be_written_in_any_form() {
         ),
         ("a constant stride", STRIDE, "%far = arith.constant 4104 : i32\n%a_ptrs_9 = tt.splat %far :"),
         ("a constant extent", IN_M, "%high = arith.constant 1000 : i32\n%in_m = tt.splat %high :"),
-        (
-            "64 bits",
-            OFFSET,
-            "tt.addptr %a_ptrs_11, %wide : tensor<128x1x!tt.ptr<f16>>, tensor<128x1xi64>",
-        ),
+        ("64 bits", OFFSET, "tt.addptr %a_ptrs_11, %wide : tensor<128x1x!tt.ptr<f16>>, tensor<128x1xi64>"),
         ("a number of the grid", ROWS, "%count = tt.get_num_programs y : i32\n%rows_2 = arith.muli %rows, %count :"),
     ] {
         let mut changes = vec![(from, to)];
@@ -162,4 +158,33 @@ fn a_value_used_twice_in_every_step_takes_no_exponential_time() {
     let doubled = format!("{doubled}%a_ptrs_14 = ");
     let changes = [("%a_ptrs_14 = ", doubled.as_str()), (COLUMNS, "%a_ptrs_15 = tt.broadcast %d60 :")];
     assert_eq!(recognized(&changes), [false, true]);
+}
+
+/// The loads of A where columns of the tile are rows of the matrix, `a + row + column · stride`.
+const TRANSPOSED: [(&str, &str); 3] = [
+    ("tt.addptr %a_ptrs_11, %a_ptrs_10 :", "tt.addptr %a_ptrs_11, %a_ptrs :"),
+    (
+        "%a_ptrs_14 = ",
+        "%apart = tt.splat %stride_a : i32 -> tensor<1x64xi32>
+         %across = arith.muli %a_ptrs_13, %apart : tensor<1x64xi32>
+         %ahead = arith.muli %stride_a, %c64_i32 : i32
+         %aheads = tt.splat %ahead : i32 -> tensor<128x64xi32>
+         %a_ptrs_14 = ",
+    ),
+    (COLUMNS, "%a_ptrs_15 = tt.broadcast %across :"),
+];
+
+#[test]
+fn a_tile_may_be_read_transposed() {
+    let kernel =
+        gemm(&[&TRANSPOSED[..], &[("tt.addptr %a_ptrs_34, %cst_1 :", "tt.addptr %a_ptrs_34, %aheads :")]].concat());
+    let [a, b] = tiles(&kernel).map(Option::unwrap);
+    let name = |amount: Amount| match amount {
+        Amount::Argument(value) => kernel.module().value(value).name.clone(),
+        Amount::Constant(number) => number.to_string(),
+    };
+    assert!(a.transposed && !b.transposed);
+    assert_eq!((a.matrix.extents.map(name), name(a.matrix.stride)), (["K", "M"].map(str::to_owned), "stride_a".into()));
+    assert_eq!(a.corner[0].terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
+    assert_eq!(recognized(&TRANSPOSED), [false, true], "pointers that go on along the columns");
 }

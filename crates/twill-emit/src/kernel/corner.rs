@@ -9,7 +9,8 @@ use twill_triton::kernel::{Polynomial, Symbol};
 use twill_triton::mlir::Type;
 
 impl Reader<'_, '_> {
-    /// Row and column of the part of a tile that is wanted, in an iteration of a loop.
+    /// The matrix's row and column of the part of a tile that is wanted, which is `region` of the matrix's tile, in an
+    /// iteration of a loop.
     pub fn corner(
         &mut self,
         corner: &[Polynomial; 2],

@@ -128,8 +128,11 @@ impl Adder<'_, '_> {
         };
         match (transfer, tiles.matrix_tile(id)) {
             (Transfer::Tma, Some(tile)) => {
+                let turned = region.before_transposition(&[1, 0]);
+                let region = if tile.transposed { &turned } else { region };
                 let coordinates = self.reader.corner(&tile.corner, region, program, (index, iteration))?;
                 let descriptor = self.reader.lowering.matrix_descriptor(&tile.matrix, &region.extents);
+                let to = Slot { transposed: false, ..to };
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }
             (Transfer::Tma, None) => {
@@ -356,6 +359,8 @@ impl Adder<'_, '_> {
         let slice = slice_of(tile, part).ok_or_else(|| {
             self.reader.lowering.unsupported(id, "an operand that is cut along two dimensions", "use one sub-tile (--sub-tiles 1)")
         })?;
+        // Cut before it is turned round.
+        let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
         Ok(Slot { slice, ..slot })
     }
 

@@ -294,7 +294,10 @@ impl<'a> Lowering<'a> {
             _ => "",
         };
         let name = format!("{name}{suffix}");
-        let (shape, element) = self.tile_of(index, op);
+        let (mut shape, element) = self.tile_of(index, op);
+        if facts.is_turned(op) {
+            shape.reverse();
+        }
         let read_by_unit = self.is_read_by_unit(index, op);
         let warps = |group: GroupId| self.warps(group);
         let arrivals_empty: Vec<Arrival> =

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Place};
 use crate::mlir::{FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
-use crate::tile::{self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, Transfer, elementwise};
+use crate::tile::{
+    self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, Transfer, elementwise,
+};
 
 use super::grid::Differences;
 use super::operations::{self, Memory, memory};

@@ -3,8 +3,8 @@
 //! The rule. A `tt.load` of two dimensions in a loop is such a load if, read as polynomials in the element's indices `x₀`
 //! and `x₁`, the iteration's number and scalars of before the loop,
 //!
-//! - its pointers are `base + row · stride + column`, with `row = x₀ + r`, `column = x₁ + c`, and no index in `r`, `c` and
-//!   `stride`;
+//! - its pointers are `base + row · stride + column`, with `row = x₀ + r`, `column = x₁ + c` (or, for a tile that is read
+//!   transposed, `row = x₁ + r`, `column = x₀ + c`), and no index in `r`, `c` and `stride`;
 //! - its mask is `row < rows ∧ column < columns` and nothing else, in any order and form (`depth < K - k` says
 //!   `k + depth < K`), where `rows` and `columns` are arguments of the kernel or constants;
 //! - `r` and `c` cannot be negative: they are sums of products of program numbers, iterations and constants, all with
@@ -51,8 +51,10 @@ pub struct Matrix {
 pub struct MatrixTile {
     /// The matrix.
     pub matrix: Matrix,
-    /// Row and column of the tile's first element, in an iteration.
+    /// The matrix's row and column of the tile's first element, in an iteration.
     pub corner: [Polynomial; 2],
+    /// The tile's rows are columns of the matrix.
+    pub transposed: bool,
 }
 
 /// The tile of a matrix that a `tt.load` of a loop's body reads; `None` where that is not proved.
@@ -70,33 +72,41 @@ pub(super) fn tile(
     let is_zero = |v: &ValueId| module.float_constant(*v) == Some(0.0) || module.integer_constant(*v) == Some(0);
     let kind = module.type_of(*operation.results.first()?);
     let bytes = element_bytes(kind.element())?;
-    let [_, columns] = kind.known_shape()?[..] else { return None };
-    if !rest.iter().all(is_zero) || columns.checked_mul(bytes)? % GRANULE != 0 {
+    let shape = <[u64; 2]>::try_from(kind.known_shape()?).ok()?;
+    if !rest.iter().all(is_zero) {
         return None;
     }
     let along = [Some(0), Some(1)];
     let reader = Reader::new(module, function, parts);
     let (base, offset) = reader.pointer(*pointers, &along)?;
     let conditions = reader.conditions(*mask, &along)?;
-    let stride = stride(&offset)?;
     let recognizer = Recognizer { module, function, reader };
-    if !recognizer.is_multiple_of_16(base) || !recognizer.is_aligned(stride, bytes) || recognizer.is_written(base) {
+    if !recognizer.is_multiple_of_16(base) || recognizer.is_written(base) {
         return None;
     }
-    let [rows, columns] = [0, 1].map(|d| recognizer.bounds(&conditions, d));
     if conditions.iter().any(|c| !c.mentions(Symbol::Index(0)) && !c.mentions(Symbol::Index(1))) {
         return None;
     }
-    let columns = columns?;
-    for (rows, row) in rows? {
-        for (columns, column) in &columns {
-            let corner = [row.clone(), column.clone()];
-            if offset_of(&corner, stride).as_ref() == Some(&offset) {
-                return Some(MatrixTile { matrix: Matrix { base, extents: [rows, *columns], stride }, corner });
-            }
+    let bounds = [recognizer.bounds(&conditions, 0)?, recognizer.bounds(&conditions, 1)?];
+    [false, true].into_iter().find_map(|transposed| {
+        let order = if transposed { [1, 0] } else { [0, 1] };
+        let [row, column] = order;
+        // The tensor core reads columns of 16 bits as well as rows.
+        if transposed && bytes != 2 || shape[column].checked_mul(bytes)? % GRANULE != 0 {
+            return None;
         }
-    }
-    None
+        let stride = stride(&offset, row).filter(|stride| recognizer.is_aligned(*stride, bytes))?;
+        let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
+        pairs.into_iter().find_map(|((rows, r), (columns, c))| {
+            let corner = [r.clone(), c.clone()];
+            let agrees = offset_of(&corner, stride, order).as_ref() == Some(&offset);
+            agrees.then_some(MatrixTile {
+                matrix: Matrix { base, extents: [*rows, *columns], stride },
+                corner,
+                transposed,
+            })
+        })
+    })
 }
 
 /// Bytes of an element, if TMA moves such.
@@ -107,20 +117,20 @@ fn element_bytes(element: &Type) -> Option<u64> {
     }
 }
 
-/// What the first index is multiplied by.
-fn stride(offset: &Polynomial) -> Option<Amount> {
-    let mut with_row = offset.terms().filter(|(product, _)| product.contains(&Symbol::Index(0)));
+/// What the index along the matrix's rows is multiplied by.
+fn stride(offset: &Polynomial, row: usize) -> Option<Amount> {
+    let mut with_row = offset.terms().filter(|(product, _)| product.contains(&Symbol::Index(row)));
     let (Some(one), None) = (with_row.next(), with_row.next()) else { return None };
     match one {
-        ([Symbol::Index(0)], elements) => Some(Amount::Constant(u64::try_from(elements).ok()?)),
-        ([Symbol::Index(0), Symbol::Scalar(value)], 1) => Some(Amount::Argument(*value)),
+        ([Symbol::Index(_)], elements) => Some(Amount::Constant(u64::try_from(elements).ok()?)),
+        ([Symbol::Index(_), Symbol::Scalar(value)], 1) => Some(Amount::Argument(*value)),
         _ => None,
     }
 }
 
 /// The offset of the tile's element from the matrix's first one.
-fn offset_of(corner: &[Polynomial; 2], stride: Amount) -> Option<Polynomial> {
-    let [row, column] = [0, 1].map(|d| corner[d].plus(&Polynomial::symbol(Symbol::Index(d))));
+fn offset_of(corner: &[Polynomial; 2], stride: Amount, order: [usize; 2]) -> Option<Polynomial> {
+    let [row, column] = [0, 1].map(|k| corner[k].plus(&Polynomial::symbol(Symbol::Index(order[k]))));
     let stride = match stride {
         Amount::Argument(value) => Polynomial::symbol(Symbol::Scalar(value)),
         Amount::Constant(elements) => Polynomial::constant(i128::from(elements)),
