@@ -66,6 +66,9 @@ pub(crate) struct CompileArguments {
     /// Programs along the first axis that form a band, or along the second that go together.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) band: u32,
+    /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers).
+    #[arg(long)]
+    pub(crate) turns: bool,
     /// Least slots of every ring of loads; the schedule may ask for more.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) ring_depth: u32,

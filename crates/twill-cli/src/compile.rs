@@ -103,6 +103,7 @@ fn options(arguments: &CompileArguments, source: &Source) -> Options {
         persistent: arguments.persistent,
         order,
         ring_depth: arguments.ring_depth,
+        turns: arguments.turns,
         shared_bytes: source.machine.resources().shared_memory.0,
         programs: source.options.programs.map(|gang| (gang.count, axis(gang.axis))),
     }

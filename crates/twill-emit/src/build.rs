@@ -237,11 +237,12 @@ fn quiet_place(context: &Context, all: &Events, order: &[usize]) -> usize {
     let count = i64::try_from(order.len()).unwrap_or(i64::MAX);
     let interval = context.interval();
     let place = |position: usize, time: i64| time.div_euclid(interval) * count + i64::try_from(position).unwrap_or(0);
+    let is_multiply = |op: OpId| matches!(context.operation(op).storage, twill_graph::Storage::Registers(_));
     // From issue to wait, in places of the group's order.
     let mut flights: Vec<(i64, i64)> = Vec::new();
     for (position, &k) in order.iter().enumerate() {
         let Kind::Start(op) = all.events[k].kind else { continue };
-        if !matches!(context.operation(op).storage, twill_graph::Storage::Registers(_)) {
+        if !is_multiply(op) {
             continue;
         }
         let waits = order.iter().enumerate().flat_map(|(position, &k)| {
@@ -261,7 +262,9 @@ fn quiet_place(context: &Context, all: &Events, order: &[usize]) -> usize {
         let crossed = |&(start, end): &(i64, i64)| (end - cut).div_euclid(count) - (start - cut).div_euclid(count);
         flights.iter().map(crossed).sum()
     };
-    (0..order.len()).min_by_key(|&cut| (over(cut), cut)).unwrap_or(0)
+    // What is carried to the next iteration is computed before it begins: nothing stands between there and the multiply.
+    let begins = |cut: usize| !matches!(all.events[order[cut]].kind, Kind::Start(op) if is_multiply(op));
+    (0..order.len()).min_by_key(|&cut| (over(cut), begins(cut), cut)).unwrap_or(0)
 }
 
 /// Appends steps to the last block, if that is done for the same trip counts.

@@ -12,6 +12,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use twill_check::protocol::{BarrierId, CursorId};
 
+/// Gluon uses the named barriers below for its own.
+const FIRST_NAMED: u32 = 8;
+
 const PRELUDE: &str = include_str!("prelude.py");
 
 /// Column in which comments begin, if the code before leaves it free.
@@ -54,6 +57,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
         let _ = writeln!(out, "{} = gl.constexpr({})", barriers.name.to_uppercase(), first_barrier(kernel, k));
     }
     let _ = write!(out, "\n\n{PRELUDE}\n\n{}", tile_order(kernel));
+    if !kernel.named_barriers.is_empty() {
+        out.push_str(NAMED);
+    }
     if has_reduce(kernel) {
         out.push_str(REDUCE);
     }
@@ -84,6 +90,30 @@ def tma_add(tensor_desc, coord, src, _semantic=None):
     \"\"\"Start adding a tile in shared memory to global memory, which Gluon 3.6 has no function for.\"\"\"
     coord = _semantic._convert_to_ir_values(coord, require_i64=False)
     _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
+";
+
+/// Turns on the tensor core.
+const NAMED: &str = "
+
+@gluon.constexpr_function
+def _bar_ptx(operation, barrier, threads):
+    return f\"{operation} {barrier}, {threads}; mov.u32 $0, 0;\"
+
+
+@gluon.jit
+def named_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
+    \"\"\"Wait for the turn on the tensor core.\"\"\"
+    gl.inline_asm_elementwise(
+        _bar_ptx(\"bar.sync\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+    )
+
+
+@gluon.jit
+def named_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
+    \"\"\"Pass the turn on.\"\"\"
+    gl.inline_asm_elementwise(
+        _bar_ptx(\"bar.arrive\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+    )
 ";
 
 fn has_reduce(kernel: &KernelProgram) -> bool {
@@ -282,6 +312,8 @@ impl<'a> Printer<'a> {
                 self.line(1, &format!("{name}_phase = gl.to_tensor(0)"), "");
             }
         }
+        let begin = &self.group.begin;
+        self.nodes(1, begin);
         let depth = if self.kernel.tiling.persistent {
             self.line(
                 1,
@@ -430,6 +462,8 @@ impl<'a> Printer<'a> {
                     return;
                 }
                 let text = match &self.names.layouts[to.index()] {
+                    // The layout is the variable's own from here on.
+                    _ if matches!(value.kind, ExpressionKind::Shares(_)) => self.names.shares(value),
                     Some(layout) if !value.shape.is_empty() => self.names.tile(value, layout),
                     _ => self.spread(value),
                 };
@@ -502,14 +536,19 @@ impl<'a> Printer<'a> {
             }
             Action::Advance(cursor) => self.advance(*cursor),
             Action::Keep { to, from } => self.keep(*to, *from),
-            Action::Sync(id) => format!("named_sync({})", 8 + id),
-            Action::Signal(id) => format!("named_arrive({})", 8 + id),
+            Action::Sync(id) => format!("named_sync({}, {})", FIRST_NAMED + id, self.threads()),
+            Action::Signal(id) => format!("named_arrive({}, {})", FIRST_NAMED + id, self.threads()),
         };
         let mut comment = comment;
         for line in code.lines() {
             self.line(depth, line, &comment);
             comment.clear();
         }
+    }
+
+    /// Threads that meet at a turn's barrier: those of two groups.
+    fn threads(&self) -> u32 {
+        2 * 32 * self.group.warps
     }
 
     fn multiply(&self, to: VariableId, left: &Operand, right: &Operand, accumulator: Option<VariableId>) -> String {

@@ -43,6 +43,8 @@ pub(crate) struct LoopFacts<'a> {
     pub makers: HashMap<ValueId, Vec<Piece>>,
     /// The operation that stores a tile to shared memory.
     pub to_shared: HashMap<tile::ValueId, OpId>,
+    /// Sums that are carried in shares, by the operation that makes the new sum.
+    pub sums: HashMap<OpId, super::sums::CarriedSum>,
     /// The graph's operation for an operation on tiles.
     pub ops: HashMap<TileId, OpId>,
 }
@@ -60,6 +62,7 @@ impl<'a> LoopFacts<'a> {
             stands_for: &one.lowered.stands_for,
             makers: HashMap::new(),
             to_shared: HashMap::new(),
+            sums: HashMap::new(),
             ops: HashMap::new(),
         };
         for (op, stands) in one.problem.graph().op_ids().zip(facts.stands_for) {

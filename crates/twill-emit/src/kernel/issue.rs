@@ -52,11 +52,62 @@ impl Adder<'_, '_> {
             Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
             Kind::Store(_) | Kind::AtomicReduce(_) => self.store(op, &tile, id, &region, program, iteration),
             Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. } => {
-                let value = self.reader.apply(id, &region, program, Some((index, iteration)))?;
+                let note = std::mem::take(&mut self.reader.group.note);
+                let value = self.computed(op, id, &region, program, iteration)?;
                 let to = self.produce(op, iteration);
+                self.reader.group.note = note;
                 self.reader.group.act(Action::Let { to, value });
+                self.prepare_operand(op, to);
                 Ok(())
             }
+        }
+    }
+
+    /// What an operation computes.
+    fn computed(
+        &mut self,
+        op: OpId,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<Expression, Error> {
+        let index = self.index;
+        let at = Some((index, iteration));
+        let facts = &self.reader.lowering.loops[index];
+        if let Some(sum) = facts.sums.values().find(|s| s.reduce == op).cloned() {
+            let columns = self.reader.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
+            let region = super::sums::tile_region(region, columns);
+            return Ok(super::sums::shares(self.reader.value(sum.tile, &region, program, at)?));
+        }
+        if let Some(sum) = facts.sums.get(&op).cloned() {
+            let old = self.reader.newest(index, op, shifted(iteration, -1))?;
+            let new = self.reader.newest(index, sum.reduce, iteration)?;
+            let factor = sum.factor.map(|f| self.reader.value(f, region, program, at)).transpose()?;
+            let (old, new) = (self.reader.group.read(old), self.reader.group.read(new));
+            return Ok(super::sums::next(old, factor, new));
+        }
+        self.reader.apply(id, region, program, at)
+    }
+
+    /// A tile that a multiply of the group reads from registers is brought into the form for that at once: it is carried
+    /// to the multiply as it is needed there.
+    fn prepare_operand(&mut self, op: OpId, made: VariableId) {
+        let facts = &self.reader.lowering.loops[self.index];
+        let own = self.reader.group.id;
+        let reads = |d: &twill_graph::Dependence| {
+            let tile = facts.tile_operation(d.to)?;
+            let is_left = tile.operand(twill_triton::tile::Role::Left).is_some_and(|left| {
+                let made = facts.tile_operation(op).and_then(|o| o.result);
+                left.tiles.len() == 1 && left.tiles.first().copied() == made && !left.is_transposed()
+            });
+            let columns = tile.result.and_then(|r| facts.tiles.tile(r).shape.last().copied());
+            (is_left && facts.group(d.to) == own && matches!(tile.kind, Kind::Dot { .. })).then_some(columns)?
+        };
+        let columns: Vec<u64> = facts.problem.graph().uses(op).filter_map(reads).collect();
+        for columns in columns {
+            let to = self.left_operand(made, columns);
+            self.prepared.insert((made, columns), to);
         }
     }
 
@@ -233,6 +284,12 @@ impl Adder<'_, '_> {
         };
         let pairs = self.pair(id, lefts, rights)?;
         let to = self.produce(op, iteration);
+        let turn = self.reader.lowering.turn(index, self.reader.group.id, op);
+        if let Some(turn) = turn
+            && self.held_turn.is_none()
+        {
+            self.reader.group.act(Action::Sync(turn.own));
+        }
         let mut flight =
             Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
         for (left, right) in pairs {
@@ -244,7 +301,22 @@ impl Adder<'_, '_> {
             adds_to = Some(to);
         }
         self.reader.group.flights.push(flight);
+        self.held_turn = turn;
+        self.pass_turn();
         Ok(())
+    }
+
+    /// After a multiply: passes the turn on unless the next multiply of this code belongs to it.
+    fn pass_turn(&mut self) {
+        let Some(turn) = self.held_turn else { return };
+        let goes_on = self.next_multiplies.front().is_some_and(|op| {
+            let next = self.reader.lowering.turn(self.index, self.reader.group.id, *op);
+            next.is_some_and(|n| n.position > turn.position)
+        });
+        if !goes_on {
+            self.reader.group.act(Action::Signal(turn.next));
+            self.held_turn = None;
+        }
     }
 
     /// Operands of equal depth next to each other.
@@ -366,6 +438,9 @@ impl Adder<'_, '_> {
 
     /// A tile in registers as a multiply reads its left operand.
     fn left_operand(&mut self, from: VariableId, columns: u64) -> VariableId {
+        if let Some(prepared) = self.prepared.remove(&(from, columns)) {
+            return prepared;
+        }
         let variable = self.reader.group.variables[from.index()].clone();
         let name = format!("{}_operand", variable.name);
         let form = Form::LeftOperand { columns };

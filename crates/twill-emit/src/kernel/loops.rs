@@ -14,7 +14,7 @@ use super::program::{Action, Form, Node, Note, VariableId};
 use super::reader::Reader;
 use crate::error::Error;
 use crate::program::{Barrier, Block, BufferId as LoopBufferId, BufferKind, Iteration, Step, WarpProgram};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use twill_check::protocol::{BufferId, CursorId};
 use twill_graph::OpId;
 
@@ -27,11 +27,11 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
     if let Some(warp) = warp {
         // Once to see how many older values and slots are read, once with just those.
         let mut trial = group.clone();
-        let mut adder = Adder { reader: Reader { lowering, group: &mut trial }, index, trips: None, trial: true };
+        let mut adder = Adder { reader: Reader { lowering, group: &mut trial }, index, trips: None, trial: true, held_turn: None, next_multiplies: VecDeque::new(), prepared: HashMap::new() };
         adder.initial_values()?;
         adder.nodes(&warp)?;
         (group.ages, group.slot_ages) = (trial.ages, trial.slot_ages);
-        let mut adder = Adder { reader: Reader { lowering, group }, index, trips: None, trial: false };
+        let mut adder = Adder { reader: Reader { lowering, group }, index, trips: None, trial: false, held_turn: None, next_multiplies: VecDeque::new(), prepared: HashMap::new() };
         adder.trip_count()?;
         adder.initial_values()?;
         let nodes = adder.nodes(&warp)?;
@@ -49,6 +49,19 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
     Ok(())
 }
 
+/// The buffers that a group's steps name.
+fn buffers(warp: &WarpProgram) -> BTreeSet<LoopBufferId> {
+    let of = |step: &Step| match step {
+        Step::WaitChannel { barrier, .. } | Step::ArriveChannel { barrier, .. } => match *barrier {
+            Barrier::Full { buffer, .. } | Barrier::Empty { buffer } => Some(buffer),
+        },
+        Step::Store { buffer, .. } => Some(*buffer),
+        Step::Issue { .. } | Step::WaitAsync { .. } => None,
+    };
+    let blocks = warp.prologue.iter().chain(&warp.epilogue).flat_map(|b| &b.steps);
+    blocks.chain(&warp.steady).filter_map(of).collect()
+}
+
 /// Makes code of one loop for one group.
 pub(super) struct Adder<'r, 'a> {
     pub reader: Reader<'r, 'a>,
@@ -56,6 +69,12 @@ pub(super) struct Adder<'r, 'a> {
     /// The trip count, where it is known.
     trips: Option<i64>,
     trial: bool,
+    /// The turn on the tensor core that the group has.
+    pub held_turn: Option<super::turns::Turn>,
+    /// Multiplies that follow in the code that is being made.
+    pub next_multiplies: VecDeque<OpId>,
+    /// Operands of multiplies that are in the form for them, by the tile and the result's columns.
+    pub prepared: HashMap<(VariableId, u64), VariableId>,
 }
 
 /// What the rest of the code depends on.
@@ -137,7 +156,7 @@ impl Adder<'_, '_> {
                 if self.reader.group.tracks[index].contains_key(&piece.op) {
                     continue;
                 }
-                let value = self.reader.value(parts.initial[k], &piece.region, piece.program, None)?;
+                let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
                 let to = self.new_track(piece.op);
                 self.reader.group.define(to, index + 1);
                 if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
@@ -166,6 +185,9 @@ impl Adder<'_, '_> {
             }
             None => (Vec::new(), twill_triton::mlir::Type::Integer(32), Form::Any),
         };
+        let facts = &self.reader.lowering.loops[index];
+        let in_shares = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
+        let shape = if in_shares { vec![shape[0], super::sums::SHARES] } else { shape };
         let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
         let count = if self.trial { MOST_AGES } else { ages + 1 };
         let variables: Vec<VariableId> = (0..count)
@@ -226,6 +248,10 @@ impl Adder<'_, '_> {
     fn nodes(&mut self, warp: &WarpProgram) -> Result<Vec<Node>, Error> {
         let out = std::mem::take(&mut self.reader.group.out);
         let first = i64::from(warp.first);
+        // All branches go on with the same slots and phases.
+        for buffer in buffers(warp) {
+            self.begin_ring(buffer);
+        }
         let before = self.state();
         self.blocks(&warp.prologue)?;
         self.renumber(|it| match it {
@@ -273,12 +299,9 @@ impl Adder<'_, '_> {
     }
 
     fn blocks(&mut self, blocks: &[Block]) -> Result<(), Error> {
-        for block in blocks {
-            if self.trips.is_none_or(|t| t > i64::from(block.trip_count_above)) {
-                self.steps(&block.steps)?;
-            }
-        }
-        Ok(())
+        let done = |block: &&Block| self.trips.is_none_or(|t| t > i64::from(block.trip_count_above));
+        let steps: Vec<Step> = blocks.iter().filter(done).flat_map(|b| b.steps.iter().cloned()).collect();
+        self.steps(&steps)
     }
 
     /// With a known trip count, iterations are counted from the first.
@@ -290,7 +313,11 @@ impl Adder<'_, '_> {
     }
 
     fn steps(&mut self, steps: &[Step]) -> Result<(), Error> {
+        self.next_multiplies = steps.iter().filter_map(|s| self.multiplies(s)).collect();
         for step in steps {
+            if self.multiplies(step).is_some() {
+                self.next_multiplies.pop_front();
+            }
             match step {
                 Step::Issue { op, iteration, signals } => {
                     let iteration = self.iteration(*iteration);
@@ -308,6 +335,13 @@ impl Adder<'_, '_> {
             self.reader.group.note = Note::default();
         }
         Ok(())
+    }
+
+    /// The multiply that a step issues.
+    fn multiplies(&self, step: &Step) -> Option<OpId> {
+        let Step::Issue { op, .. } = step else { return None };
+        let tile = self.reader.lowering.loops[self.index].tile_operation(*op)?;
+        matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }).then_some(*op)
     }
 
     /// The note on an operation.

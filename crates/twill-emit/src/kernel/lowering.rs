@@ -46,6 +46,7 @@ pub(crate) struct Lowering<'a> {
     pub fulls: HashMap<(BufferId, OpId), BarrierId>,
     pub empties: HashMap<BufferId, BarrierId>,
     pub named_barriers: Vec<(String, u32)>,
+    pub turns: Option<super::turns::Turns>,
 }
 
 impl<'a> Lowering<'a> {

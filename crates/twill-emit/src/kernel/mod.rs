@@ -24,6 +24,8 @@ mod protocol;
 mod reader;
 pub mod region;
 mod stores;
+mod sums;
+mod turns;
 mod views;
 
 use crate::error::Error;
@@ -47,6 +49,8 @@ pub struct Options {
     pub order: TileOrder,
     /// Least number of slots of the rings of loads, as far as shared memory goes.
     pub ring_depth: u32,
+    /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong).
+    pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Programs that share a CTA: how many, along which axis of the grid.
@@ -79,10 +83,13 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         fulls: HashMap::new(),
         empties: HashMap::new(),
         named_barriers: Vec::new(),
+        turns: None,
     };
     check_top_level(&lowering)?;
+    lowering.plan_sums();
     lowering.plan_loops()?;
     deepen(&mut lowering);
+    lowering.plan_turns();
     let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
     ids.sort();
     ids.dedup();
@@ -234,33 +241,31 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     let mut compute: Vec<GroupId> = compute.map(|g| g.id).collect();
     compute.sort();
     compute.dedup();
-    let granted = |l: &LoopFacts<'_>| l.schedule.groups.iter().find(|g| g.id == id).map(|g| g.registers_per_thread);
-    let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
     let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
     let copies = all.map(|g| g.id).any(|g| lowering.copies_by_threads(g));
-    let registers = registers(granted, is_loader, copies, u32::try_from(compute.len()).unwrap_or(1));
+    let registers = registers(is_loader, copies, u32::try_from(compute.len()).unwrap_or(1));
     let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
+    let give = |barrier| {
+        Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
+    };
+    let begin = lowering.first_turn(id).map(give).into_iter().collect();
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
-    Ok(Group { id, name, warps, registers, variables, cursors, trips, body, end })
+    Ok(Group { id, name, warps, registers, variables, cursors, trips, begin, body, end })
 }
 
-/// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
-/// evenly. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even share at the kernel's
-/// entry, so the shares must sum up to that.
-fn registers(granted: u32, is_loader: bool, copies: bool, compute: u32) -> u32 {
+/// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
+/// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
+/// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
+/// `copies`: the threads that load hold addresses.
+fn registers(is_loader: bool, copies: bool, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
-    // Addresses of copies by threads take registers.
     let loader = match compute {
         _ if copies => 72,
         0..=2 => 24,
         _ => 32,
     };
-    if is_loader {
-        return granted.max(loader);
-    }
-    let share = (entry * groups - loader) / compute.max(1) / 8 * 8;
-    granted.max(share.min(240))
+    if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
 }
 
 fn has_stores(node: &Node) -> bool {

@@ -201,6 +201,8 @@ pub struct Group {
     pub cursors: Vec<Cursor>,
     /// By loop, the scalar that holds its trip count.
     pub trips: Vec<Option<VariableId>>,
+    /// Before the first tile.
+    pub begin: Vec<Node>,
     /// For every tile that the CTA works on.
     pub body: Vec<Node>,
     /// After the last tile.

@@ -44,7 +44,8 @@ impl KernelProgram {
                         .collect(),
                     body: {
                         let tile = nodes(&g.body);
-                        let mut body = if self.tiling.persistent { vec![checked::Node::Tiles(tile)] } else { tile };
+                        let mut body = nodes(&g.begin);
+                        body.extend(if self.tiling.persistent { vec![checked::Node::Tiles(tile)] } else { tile });
                         body.extend(nodes(&g.end));
                         body
                     },

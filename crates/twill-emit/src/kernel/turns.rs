@@ -1,0 +1,123 @@
+//! Taking turns on the tensor core (ping-pong): a group issues its multiplies of an interval without another group's in
+//! between, in the order in which the schedule has them.
+//!
+//! The schedule orders the multiplies of an interval; where those of every group stand together, each group waits for its
+//! turn at a named barrier before the first and passes the turn on after the last. The first group's first turn is
+//! given by the last group when the kernel begins. All groups take as many turns: one for every window in
+//! which one of their multiplies exists, `T` plus the stages that a turn spans.
+
+use super::lowering::Lowering;
+use twill_graph::{GroupId, OpId};
+use twill_triton::tile::Kind;
+
+/// Who takes turns, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Turns {
+    /// The groups, in the order of their turns.
+    pub order: Vec<GroupId>,
+    /// Per loop and group, the multiplies of a turn in order.
+    pub runs: Vec<Vec<(GroupId, Vec<OpId>)>>,
+}
+
+impl Lowering<'_> {
+    /// The turns of all loops; `None` where groups' multiplies are mixed, or loops disagree.
+    pub fn turns(&self) -> Option<Turns> {
+        let mut order: Option<Vec<GroupId>> = None;
+        let mut runs = Vec::new();
+        for index in 0..self.loops.len() {
+            let of_loop = self.runs(index)?;
+            let groups: Vec<GroupId> = of_loop.iter().map(|(g, _)| *g).collect();
+            if order.as_ref().is_some_and(|o| *o != groups) {
+                return None;
+            }
+            order = Some(groups);
+            runs.push(of_loop);
+        }
+        order.filter(|o| o.len() > 1).map(|order| Turns { order, runs })
+    }
+
+    fn runs(&self, index: usize) -> Option<Vec<(GroupId, Vec<OpId>)>> {
+        let facts = &self.loops[index];
+        let interval = facts.schedule.interval.0.max(1);
+        let is_dot = |op: &OpId| facts.tile_operation(*op).is_some_and(|o| matches!(o.kind, Kind::Dot { .. }));
+        let mut dots: Vec<OpId> = facts.problem.graph().op_ids().filter(is_dot).collect();
+        let cycle = |op: OpId| facts.schedule.placement(op).cycle.0;
+        dots.sort_by_key(|op| cycle(*op).rem_euclid(interval));
+        let mut runs: Vec<(GroupId, Vec<OpId>)> = Vec::new();
+        for op in dots {
+            match runs.last_mut() {
+                Some((group, ops)) if *group == facts.group(op) => ops.push(op),
+                _ => runs.push((facts.group(op), vec![op])),
+            }
+        }
+        // A turn may begin in one interval and end in the next.
+        if runs.len() > 1 && runs.first().map(|r| r.0) == runs.last().map(|r| r.0) {
+            let (_, mut ops) = runs.pop()?;
+            ops.append(&mut runs[0].1);
+            runs[0].1 = ops;
+        }
+        let mut groups: Vec<GroupId> = runs.iter().map(|r| r.0).collect();
+        groups.sort();
+        groups.dedup();
+        if groups.len() != runs.len() {
+            return None;
+        }
+        // Each group's code must have the whole turn in one body, and all span as many stages.
+        let mut spans = Vec::new();
+        for (group, ops) in &runs {
+            let warp = facts.program.warps.iter().find(|w| w.group == *group)?;
+            let issued: Vec<(OpId, i64)> = warp.steady.iter().filter_map(|s| match s {
+                crate::program::Step::Issue { op, iteration: crate::program::Iteration::Current(n), .. } => Some((*op, *n)),
+                _ => None,
+            }).filter(|(op, _)| ops.contains(op)).collect();
+            let in_order: Vec<OpId> = issued.iter().map(|(op, _)| *op).collect();
+            if in_order != *ops {
+                return None;
+            }
+            let (least, most) = (issued.iter().map(|i| i.1).min()?, issued.iter().map(|i| i.1).max()?);
+            spans.push(most - least);
+        }
+        if spans.iter().any(|s| *s != spans[0]) {
+            return None;
+        }
+        // Who issues first in the first iteration has the first turn.
+        let first = runs.iter().enumerate().min_by_key(|(_, (_, ops))| ops.iter().map(|op| cycle(*op)).min()).map(|(k, _)| k)?;
+        runs.rotate_left(first);
+        Some(runs)
+    }
+
+    /// Adds the barriers of the turns.
+    pub fn plan_turns(&mut self) {
+        self.turns = if self.options.turns { self.turns() } else { None };
+        let Some(turns) = &self.turns else { return };
+        let name = |g: &GroupId| (format!("turn_of_{}", g.index()), 2);
+        self.named_barriers = turns.order.iter().map(name).collect();
+    }
+
+    /// The named barriers of a group's turn and of the next one's, for a multiply: before it, and after it if it is the last.
+    pub fn turn(&self, index: usize, group: GroupId, op: OpId) -> Option<Turn> {
+        let turns = self.turns.as_ref()?;
+        let place = turns.order.iter().position(|g| *g == group)?;
+        let (_, ops) = turns.runs.get(index)?.iter().find(|(g, _)| *g == group)?;
+        let position = ops.iter().position(|o| *o == op)?;
+        let id = |k: usize| u32::try_from(k).unwrap_or(0);
+        Some(Turn { position, own: id(place), next: id((place + 1) % turns.order.len()) })
+    }
+
+    /// The barrier at which a group gives the first turn when the kernel begins.
+    pub fn first_turn(&self, group: GroupId) -> Option<u32> {
+        let turns = self.turns.as_ref()?;
+        (turns.order.last() == Some(&group)).then_some(0)
+    }
+}
+
+/// A multiply in its group's turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// The how-many-th of the turn.
+    pub position: usize,
+    /// The barrier at which the group waits for its turn.
+    pub own: u32,
+    /// The barrier at which the next group waits.
+    pub next: u32,
+}
