@@ -117,7 +117,8 @@ fn what_is_not_proved_is_read_through_pointers() {
         ("volatile", LOAD, "tt.load %a_ptrs_34, %a_41, %cst_0 {isVolatile = true} :"),
         ("pointers slower than masks", "%cst_1 = arith.constant dense<64>", "%cst_1 = arith.constant dense<32>"),
         ("every other column", COLUMNS, "%a_ptrs_15 = tt.broadcast %even :"),
-        ("rows from an argument on", ROWS, "%rows_2 = arith.muli %rows, %N :"),
+        ("rows from a difference on", ROWS, "%less = arith.subi %M, %N : i32\n%rows_2 = arith.muli %rows, %less :"),
+        ("rows from -1 on", ROWS, "%before = arith.constant -1 : i32\n%rows_2 = arith.addi %rows, %before :"),
         ("rows below 0", ROWS, "%rows_2 = arith.subi %rows, %c128_i32 :"),
         ("written", "%c_ptrs_29 = tt.splat %c_ptr :", "%c_ptrs_29 = tt.splat %a_ptr :"),
     ] {
@@ -187,4 +188,28 @@ fn a_tile_may_be_read_transposed() {
     assert_eq!((a.matrix.extents.map(name), name(a.matrix.stride)), (["K", "M"].map(str::to_owned), "stride_a".into()));
     assert_eq!(a.corner[0].terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
     assert_eq!(recognized(&TRANSPOSED), [false, true], "pointers that go on along the columns");
+}
+
+#[test]
+fn arguments_in_coordinates_must_not_be_negative() {
+    let natural = |to: &str| {
+        let kernel = gemm(&[(ROWS, to)]);
+        let names = tiles(&kernel).map(|tile| {
+            let natural = &tile.unwrap().natural;
+            natural.iter().map(|v| kernel.module().value(*v).name.clone()).collect::<Vec<_>>().join(" ")
+        });
+        names.join(", ")
+    };
+    assert_eq!(natural(ROWS), ", ");
+    assert_eq!(natural("%rows_2 = arith.muli %rows, %N :"), "N, ");
+    // A grid in one dimension: program / ceil(N / 128) * 128.
+    let row_of_tiles = "%c127 = arith.constant 127 : i32
+        %more = arith.addi %N, %c127 : i32
+        %count = arith.divsi %more, %c128_i32 : i32";
+    let quotient =
+        format!("{row_of_tiles}\n%which = arith.divsi %rows, %count : i32\n%rows_2 = arith.muli %which, %c128_i32 :");
+    assert_eq!(natural(&quotient), "N, ");
+    // What is left of a number of a program has its sign, whatever the divisor.
+    let rest = quotient.replace("arith.divsi %rows", "arith.remsi %rows");
+    assert_eq!(natural(&rest), ", ");
 }

@@ -45,6 +45,8 @@ struct Block {
     extents: Option<[AmountEntry; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     strides: Option<[AmountEntry; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_negative: Vec<String>,
 }
 
 /// A number, or the name of the parameter that is it.
@@ -142,6 +144,7 @@ fn block(descriptor: &Descriptor) -> Block {
         shape: descriptor.block.clone(),
         extents: matrix.map(|m| m.extents.each_ref().map(amount)),
         strides: matrix.map(|m| [amount(&m.stride), AmountEntry::Constant(1)]),
+        not_negative: matrix.map(|m| m.natural.clone()).unwrap_or_default(),
     }
 }
 

@@ -182,7 +182,7 @@ impl Adder<'_, '_> {
                 let turned = region.before_transposition(&[1, 0]);
                 let region = if tile.transposed { &turned } else { region };
                 let coordinates = self.reader.corner(&tile.corner, region, program, (index, iteration))?;
-                let descriptor = self.reader.lowering.matrix_descriptor(&tile.matrix, &region.extents);
+                let descriptor = self.reader.lowering.matrix_descriptor(tile, &region.extents);
                 let to = Slot { transposed: false, ..to };
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }

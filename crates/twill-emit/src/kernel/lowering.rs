@@ -140,8 +140,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// The descriptor of a matrix behind a pointer for blocks of a shape.
-    pub fn matrix_descriptor(&mut self, matrix: &twill_triton::kernel::Matrix, block: &[u64]) -> DescriptorId {
+    pub fn matrix_descriptor(&mut self, tile: &twill_triton::kernel::MatrixTile, block: &[u64]) -> DescriptorId {
         use twill_triton::kernel::Amount as Known;
+        let matrix = &tile.matrix;
         let name = |value: ValueId| self.module.value(value).name.clone();
         let amount = |known: Known| match known {
             Known::Argument(value) => Amount::Parameter(name(value)),
@@ -152,7 +153,8 @@ impl<'a> Lowering<'a> {
             other => other.clone(),
         };
         let (parameter, extents) = (name(matrix.base), matrix.extents.map(amount));
-        let matrix = Matrix { extents, stride: amount(matrix.stride) };
+        let natural = tile.natural.iter().map(|value| name(*value)).collect();
+        let matrix = Matrix { extents, stride: amount(matrix.stride), natural };
         self.described(parameter, block, element, Some(matrix))
     }
 

@@ -111,6 +111,8 @@ pub struct Matrix {
     pub extents: [Amount; 2],
     /// Elements from a row to the next.
     pub stride: Amount,
+    /// Scalar parameters that must not be negative, or else the kernel reads elsewhere.
+    pub natural: Vec<String>,
 }
 
 /// A number that is known when the kernel is launched.

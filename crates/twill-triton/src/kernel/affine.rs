@@ -1,6 +1,7 @@
 //! Values of the TTIR as polynomials, and the conditions in a mask.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use crate::mlir::{Attribute, ForLoop, Module, Operation, OperationId, Type, ValueId};
 
@@ -92,23 +93,25 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Whether a scalar is not negative whatever the kernel is called with.
-    pub fn is_natural(&self, value: ValueId) -> bool {
-        if self.look().is_none() {
-            return false;
-        }
+    /// Arguments of the kernel such that a scalar is not negative if they are not; `None` where it may be all the same.
+    pub fn natural_if(&self, value: ValueId) -> Option<BTreeSet<ValueId>> {
+        self.look()?;
         if let Some(constant) = self.module.integer_constant(value) {
-            return constant >= 0;
+            return (constant >= 0).then(BTreeSet::new);
         }
-        let Some((_, operation)) = self.maker(value) else { return false };
+        if self.module.arguments(self.function).contains(&value) {
+            return Some(BTreeSet::from([value]));
+        }
+        let (_, operation) = self.maker(value)?;
         match (operation.name.as_str(), operation.operands.as_slice()) {
-            ("tt.get_program_id" | "tt.get_num_programs", _) => true,
+            ("tt.get_program_id" | "tt.get_num_programs", _) => Some(BTreeSet::new()),
             ("arith.addi" | "arith.muli" | "arith.divsi" | "arith.minsi", operands) => {
-                operands.iter().all(|v| self.is_natural(*v))
+                let each: Option<Vec<_>> = operands.iter().map(|v| self.natural_if(*v)).collect();
+                Some(each?.into_iter().flatten().collect())
             }
-            ("arith.maxsi", operands) => operands.iter().any(|v| self.is_natural(*v)),
-            ("arith.remsi" | "arith.extsi", [a, ..]) => self.is_natural(*a),
-            _ => false,
+            ("arith.remsi", [a, _]) => self.natural_if(*a),
+            ("arith.extsi", [a]) if !self.is_flag(*a) => self.natural_if(*a),
+            _ => None,
         }
     }
 
@@ -138,7 +141,7 @@ impl<'m> Reader<'m> {
             ("arith.addi", [a, b]) => self.number(*a, along, sight)?.plus(&self.number(*b, along, sight)?),
             ("arith.subi", [a, b]) => self.number(*a, along, sight)?.minus(&self.number(*b, along, sight)?),
             ("arith.muli", [a, b]) => self.number(*a, along, sight)?.times(&self.number(*b, along, sight)?),
-            ("arith.extsi", [x]) => self.number(*x, along, sight),
+            ("arith.extsi", [x]) if !self.is_flag(*x) => self.number(*x, along, sight),
             ("tt.splat", [x]) => self.number(*x, &[], sight),
             ("tt.broadcast" | "tt.expand_dims", [x]) => self.number(*x, &self.before(operation, along)?, sight),
             ("tt.make_range", _) => {
@@ -157,6 +160,11 @@ impl<'m> Reader<'m> {
     fn known_before(&self, value: ValueId) -> Option<Polynomial> {
         let is_integer = matches!(self.module.type_of(value), Type::Integer(32 | 64));
         is_integer.then(|| Polynomial::symbol(Symbol::Scalar(value)))
+    }
+
+    /// Whether it is `true` or `false`, which as signed numbers are -1 and 0.
+    fn is_flag(&self, value: ValueId) -> bool {
+        *self.module.type_of(value).element() == Type::Integer(1)
     }
 
     fn changing(&self, sight: Sight, read: impl FnOnce() -> Option<Polynomial>) -> Option<Polynomial> {

@@ -7,8 +7,9 @@
 //!   transposed, `row = x₁ + r`, `column = x₀ + c`), and no index in `r`, `c` and `stride`;
 //! - its mask is `row < rows ∧ column < columns` and nothing else, in any order and form (`depth < K - k` says
 //!   `k + depth < K`), where `rows` and `columns` are arguments of the kernel or constants;
-//! - `r` and `c` cannot be negative: they are sums of products of program numbers, iterations and constants, all with
-//!   positive coefficients. A descriptor reads zeros at negative coordinates, pointers read what stands there;
+//! - `r` and `c` cannot be negative: they are sums, with positive coefficients, of products of program numbers, iterations
+//!   and what is computed of these, of constants and of arguments; the launcher sees to it that those arguments are not
+//!   negative. A descriptor reads zeros at negative coordinates, pointers read what stands there;
 //! - what is masked off reads as zero, or is not specified;
 //! - `base` and `stride` are arguments of the kernel (`stride` perhaps a constant), and multiples of 16 bytes: the caller
 //!   promises so by `tt.divisibility`;
@@ -16,6 +17,8 @@
 //!
 //! The masks say which numbers row and column are, and the pointers must agree; so nothing is guessed. All is equal as long
 //! as the kernel's own arithmetic does not overflow, where it would read elsewhere.
+
+use std::collections::BTreeSet;
 
 use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 
@@ -55,6 +58,8 @@ pub struct MatrixTile {
     pub corner: [Polynomial; 2],
     /// The tile's rows are columns of the matrix.
     pub transposed: bool,
+    /// Arguments that must not be negative, or else it is another tile.
+    pub natural: Vec<ValueId>,
 }
 
 /// The tile of a matrix that a `tt.load` of a loop's body reads; `None` where that is not proved.
@@ -97,16 +102,24 @@ pub(super) fn tile(
         }
         let stride = stride(&offset, row).filter(|stride| recognizer.is_aligned(*stride, bytes))?;
         let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
-        pairs.into_iter().find_map(|((rows, r), (columns, c))| {
-            let corner = [r.clone(), c.clone()];
+        pairs.into_iter().find_map(|(rows, columns)| {
+            let corner = [rows.start.clone(), columns.start.clone()];
             let agrees = offset_of(&corner, stride, order).as_ref() == Some(&offset);
-            agrees.then_some(MatrixTile {
-                matrix: Matrix { base, extents: [*rows, *columns], stride },
-                corner,
-                transposed,
-            })
+            let matrix = Matrix { base, extents: [rows.extent, columns.extent], stride };
+            let natural = rows.natural.union(&columns.natural).copied().collect();
+            agrees.then_some(MatrixTile { matrix, corner, transposed, natural })
         })
     })
+}
+
+/// What a mask may say about an index.
+struct Bound {
+    /// Of the matrix.
+    extent: Amount,
+    /// Where the tile begins.
+    start: Polynomial,
+    /// Arguments that must not be negative, so that `start` is not.
+    natural: BTreeSet<ValueId>,
 }
 
 /// Bytes of an element, if TMA moves such.
@@ -145,8 +158,8 @@ struct Recognizer<'m> {
 }
 
 impl Recognizer<'_> {
-    /// What the condition about an index may say: an extent, and where the tile begins along that dimension.
-    fn bounds(&self, conditions: &[Polynomial], dimension: usize) -> Option<Vec<(Amount, Polynomial)>> {
+    /// What the condition about an index may say.
+    fn bounds(&self, conditions: &[Polynomial], dimension: usize) -> Option<Vec<Bound>> {
         let index = Symbol::Index(dimension);
         let mut about = conditions.iter().filter(|c| c.mentions(index));
         let condition = about.next()?;
@@ -174,20 +187,31 @@ impl Recognizer<'_> {
             };
             extent.minus(&rest)
         };
-        let found = extents.into_iter().filter_map(|extent| Some((extent, start(extent)?)));
-        Some(found.filter(|(_, start)| self.is_natural(start)).collect())
+        let bound = |extent: Amount| {
+            let start = start(extent)?;
+            Some(Bound { extent, natural: self.natural_if(&start)?, start })
+        };
+        Some(extents.into_iter().filter_map(bound).collect())
     }
 
-    /// Whether it cannot be negative, and fits the 32 bits of a coordinate.
-    fn is_natural(&self, start: &Polynomial) -> bool {
-        let natural = |symbol: &Symbol| match symbol {
-            Symbol::Index(_) => false,
-            Symbol::Iteration => true,
-            Symbol::Scalar(value) => {
-                *self.module.type_of(*value) == Type::Integer(32) && self.reader.is_natural(*value)
+    /// Arguments such that a coordinate is not negative if they are not. It has 32 bits.
+    fn natural_if(&self, start: &Polynomial) -> Option<BTreeSet<ValueId>> {
+        let mut natural = BTreeSet::new();
+        for (product, coefficient) in start.terms() {
+            for symbol in product {
+                match symbol {
+                    Symbol::Scalar(value) if *self.module.type_of(*value) == Type::Integer(32) => {
+                        natural.extend(self.reader.natural_if(*value)?);
+                    }
+                    Symbol::Iteration => {}
+                    Symbol::Scalar(_) | Symbol::Index(_) => return None,
+                }
             }
-        };
-        start.terms().all(|(product, coefficient)| coefficient > 0 && product.iter().all(natural))
+            if coefficient < 0 {
+                return None;
+            }
+        }
+        Some(natural)
     }
 
     fn is_argument(&self, value: ValueId) -> bool {

@@ -194,6 +194,9 @@ class Kernel:
         """The matrix behind a pointer: what the kernel's own addresses and masks would read of it."""
         rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
         size = value.element_size()
+        for name in block.get("not_negative", ()):
+            if given[name] < 0:
+                self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
         if min(rows, columns) < 1:
             # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
             return Address(self._zeros(value.device), (1, 16 // size), (16 // size, 1), value.dtype)
