@@ -50,7 +50,8 @@ pub(crate) struct LoopFacts<'a> {
 }
 
 impl<'a> LoopFacts<'a> {
-    pub fn new(module: &'a Module, one: ScheduledLoop<'a>, programs: bool) -> Option<LoopFacts<'a>> {
+    pub fn new(module: &'a Module, one: ScheduledLoop<'a>, options: &super::Options) -> Option<LoopFacts<'a>> {
+        let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;
         let mut facts = LoopFacts {
@@ -58,7 +59,7 @@ impl<'a> LoopFacts<'a> {
             tiles,
             problem: one.problem,
             schedule: one.schedule,
-            program: Program::for_code(one.problem, one.schedule),
+            program: Program::for_code(one.problem, one.schedule, options.late_releases),
             stands_for: &one.lowered.stands_for,
             makers: HashMap::new(),
             to_shared: HashMap::new(),

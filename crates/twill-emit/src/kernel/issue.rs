@@ -293,7 +293,9 @@ impl Adder<'_, '_> {
         let mut flight =
             Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
         for (left, right) in pairs {
-            if let Operand::Registers(v) = left {
+            if let Operand::Registers(v) = left
+                && !self.reader.group.held.values().any(|held| *held == v)
+            {
                 flight.operands.push(v);
             }
             self.reader.group.note = note.clone();
@@ -406,8 +408,12 @@ impl Adder<'_, '_> {
             let mut segments = Vec::new();
             for piece in pieces {
                 let Some(part) = self.reader.lowering.pieces[piece].region.overlap(region) else { continue };
-                let slot = self.reader.outer_slot(piece, &part)?;
-                let operand = Operand::Shared(slot);
+                let in_registers = self.reader.lowering.options.operands_in_registers && along == 1 && left_columns > 0;
+                let operand = if in_registers && part == *region {
+                    Operand::Registers(self.held_operand(value, piece, &part, program, left_columns)?)
+                } else {
+                    Operand::Shared(self.reader.outer_slot(piece, &part)?)
+                };
                 segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
             }
             return Ok(segments);
@@ -434,6 +440,32 @@ impl Adder<'_, '_> {
         // Cut before it is turned round.
         let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
         Ok(Slot { slice, ..slot })
+    }
+
+    /// A tile of before the loops that is a left operand in every iteration, loaded to registers once.
+    fn held_operand(
+        &mut self,
+        value: ValueId,
+        piece: usize,
+        part: &Region,
+        program: Option<u32>,
+        columns: u64,
+    ) -> Result<VariableId, Error> {
+        let key = (value, part.clone(), program);
+        let form = Form::LeftOperand { columns };
+        if let Some(held) = self.reader.group.held.get(&key).copied() {
+            return Ok(held);
+        }
+        let slot = self.reader.outer_slot(piece, part)?;
+        let stem = self.reader.lowering.buffers[slot.buffer.index()].name.trim_end_matches("_buffer").to_owned();
+        let element = self.reader.lowering.element(value);
+        let to = self.reader.group.variable(&format!("{stem}_held"), &part.extents, element.clone(), form);
+        self.reader.group.define(to, 0);
+        let value = Expression { kind: ExpressionKind::FromShared(slot), shape: part.extents.clone(), element };
+        let node = super::program::Node::Do(Action::Let { to, value }, super::program::Note::default());
+        self.reader.group.sections[0].push(node);
+        self.reader.group.held.insert(key, to);
+        Ok(to)
     }
 
     /// A tile in registers as a multiply reads its left operand.

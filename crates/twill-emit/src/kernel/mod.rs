@@ -49,6 +49,12 @@ pub struct Options {
     pub order: TileOrder,
     /// Least number of slots of the rings of loads, as far as shared memory goes.
     pub ring_depth: u32,
+    /// Least number of slots of buffers through which groups hand over values.
+    pub handover_depth: u32,
+    /// Buffers are given back where a group waits anyway instead of as soon as they are read.
+    pub late_releases: bool,
+    /// Left operands that are the same in all iterations are held in registers.
+    pub operands_in_registers: bool,
     /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong).
     pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
@@ -67,7 +73,7 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         return Err(Error::Defect { place: twill_triton::Place::of(module, kernel.function()), what: "a body".into() });
     };
     let facts: Option<Vec<LoopFacts<'_>>> =
-        loops.iter().map(|l| LoopFacts::new(module, *l, options.programs.is_some())).collect();
+        loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
     let mut lowering = Lowering {
         kernel,
         module,
@@ -196,22 +202,25 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the rings of loads more slots as far as shared memory goes; the schedule needs only as many as it says, but
-/// memory is not always on time.
+/// Gives rings and hand-over buffers more slots; the schedule needs only as many as it says, but nothing is always on
+/// time. What does not fit shared memory in the end is an error, so this asks for no more than it is told to.
 fn deepen(lowering: &mut Lowering<'_>) {
-    let wanted = lowering.options.ring_depth;
-    let rings: Vec<_> = lowering
-        .of_loop
-        .iter()
-        .filter(|((index, id), _)| {
-            let buffer = lowering.loops[*index].program.buffer(*id);
-            matches!(buffer.kind, crate::program::BufferKind::Ring(_))
-        })
-        .map(|(_, at)| *at)
-        .collect();
-    for at in rings {
-        if lowering.buffers[at.index()].slots < wanted {
-            lowering.set_slots(at, wanted);
+    use crate::program::BufferKind;
+    let mut wanted: Vec<_> = Vec::new();
+    for ((index, id), at) in &lowering.of_loop {
+        let buffer = lowering.loops[*index].program.buffer(*id);
+        let slots = match buffer.kind {
+            BufferKind::Ring(_) => lowering.options.ring_depth,
+            BufferKind::Handoff(_) | BufferKind::Shared(_) if !buffer.released_by.is_empty() => {
+                lowering.options.handover_depth
+            }
+            _ => 1,
+        };
+        wanted.push((*at, slots));
+    }
+    for (at, slots) in wanted {
+        if lowering.buffers[at.index()].slots < slots {
+            lowering.set_slots(at, slots);
         }
     }
 }
