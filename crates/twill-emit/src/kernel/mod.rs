@@ -7,11 +7,13 @@
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader` | from a value of the source to an expression |
 //! | `loops`, `issue` | a loop's steps |
+//! | `corner` | where a tile of a matrix begins |
 //! | `stores` | writes to global memory |
 //! | `protocol` | what the protocol checker sees |
 //! | `checked` | programs that have passed it, the only ones that are printed |
 
 mod checked;
+mod corner;
 pub mod expression;
 mod group;
 mod input;
@@ -271,7 +273,9 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     let mut compute: Vec<GroupId> = compute.map(|g| g.id).collect();
     compute.sort();
     compute.dedup();
-    let registers = registers(is_loader, u32::try_from(compute.len()).unwrap_or(1));
+    let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
+    let copies = all.map(|g| g.id).any(|g| lowering.copies_by_threads(g));
+    let registers = registers(is_loader, copies, u32::try_from(compute.len()).unwrap_or(1));
     let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
     let give = |barrier| {
         Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
@@ -284,10 +288,15 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
 /// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
 /// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
 /// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
-fn registers(is_loader: bool, compute: u32) -> u32 {
+/// `copies`: the threads that load hold addresses.
+fn registers(is_loader: bool, copies: bool, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
-    let loader = if compute > 2 { 32 } else { 24 };
+    let loader = match compute {
+        _ if copies => 72,
+        0..=2 => 24,
+        _ => 32,
+    };
     if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
 }
 
