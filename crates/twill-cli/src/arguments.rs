@@ -47,7 +47,9 @@ pub(crate) struct SiblingArguments {
 
 /// Generate the kernel that runs a schedule.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time.")]
+#[command(
+    after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time, or stopped. The folder is written whole or not at all."
+)]
 pub(crate) struct CompileArguments {
     #[command(flatten)]
     pub(crate) search: SearchArguments,
@@ -81,6 +83,29 @@ pub(crate) struct CompileArguments {
     /// Least slots of every ring of loads; the schedule may ask for more.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) ring_depth: u32,
+    /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
+    pub(crate) schedule: WhichSchedule,
+    /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
+    #[arg(long)]
+    pub(crate) no_assemble: bool,
+    /// A Python with Triton 3.6 to assemble the kernel with [default: python3, if it has that].
+    #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
+    pub(crate) python: Option<PathBuf>,
+    /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) attempts: u32,
+}
+
+/// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhichSchedule {
+    /// The best, with its proof.
+    Optimal,
+    /// Order and stages of the modulo schedule, which knows nothing of warps.
+    SwpOnly,
+    /// One iteration after another, one operation after another; rings of one slot.
+    NoSwp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -28,6 +28,14 @@ pub(crate) enum Error {
     NoSuchLoop { input: String, index: usize, count: usize },
     #[error("{input}: it is a loop graph; code is generated from a kernel in TTIR (.ttir)")]
     NoSource { input: String },
+    #[error(
+        "{}: {why}; a kernel needs a new folder, an empty one, or one that holds a kernel of twill's and nothing else", path.display()
+    )]
+    NotOurs { path: PathBuf, why: String },
+    #[error(
+        "{input}: {python} does not assemble the kernel: {why}\nNothing was written; --no-assemble writes it as it is"
+    )]
+    Assembler { input: String, python: String, why: String },
     #[error("{input}: {error}")]
     Emit { input: String, error: twill_emit::Error },
     #[error(transparent)]

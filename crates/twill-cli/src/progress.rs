@@ -1,8 +1,9 @@
 //! Progress of a long search, for a person at a terminal.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use twill_exact::Progress;
 
@@ -53,6 +54,16 @@ impl Drop for Ticker {
     }
 }
 
+/// Folders that must not stay when the program is ended.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes a folder when the second Ctrl-C ends the program.
+pub(crate) fn remove_on_exit(folder: &Path) {
+    if let Ok(mut unfinished) = UNFINISHED.lock() {
+        unfinished.push(folder.to_owned());
+    }
+}
+
 /// A flag that Ctrl-C sets; the second Ctrl-C ends the program.
 pub(crate) fn interrupt() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
@@ -60,6 +71,10 @@ pub(crate) fn interrupt() -> Arc<AtomicBool> {
     // Without a handler Ctrl-C simply ends the program.
     let _ = ctrlc::set_handler(move || {
         if set.swap(true, Ordering::Relaxed) {
+            for folder in UNFINISHED.lock().iter().flat_map(|unfinished| unfinished.iter()) {
+                // Best effort on the way out.
+                let _ = std::fs::remove_dir_all(folder);
+            }
             std::process::exit(130);
         }
     });

@@ -26,7 +26,7 @@ pub enum Error {
         what: String,
     },
     /// Buffers take more than there is.
-    #[error("the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles or fewer stages")]
+    #[error("the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles, fewer stages or rings of fewer slots")]
     SharedMemory {
         /// With all buffers.
         needed: u64,
@@ -50,5 +50,11 @@ pub enum Error {
     Protocol {
         /// A timeline.
         counterexample: String,
+    },
+    /// The warp programs are neither proved nor refuted.
+    #[error("the generated warp programs are not proved safe: {why}; a lower --ring-depth makes smaller programs")]
+    NotProved {
+        /// What was too much.
+        why: String,
     },
 }

@@ -7,18 +7,24 @@
 //! | `expression` | what is computed |
 //! | `layout` | how threads hold tiles |
 //! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
+//! | `assembly` | what the assembler made of it |
+//! | `example` | constants and tests of the kernels of `examples/` |
 //! | `signature` | `kernel.json`: how the kernel is called |
 //! | `prelude.py` | functions that every kernel uses |
 //! | `runtime/` | launcher and assembler check, which are written beside every kernel |
 
+mod assembly;
 mod cursors;
+mod example;
 mod expression;
 mod layout;
 mod signature;
 mod source;
 mod tensor_memory;
 
+use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;
+pub use assembly::{Assembly, Finding};
 pub use signature::Signature;
 
 /// What a generated file says about where it comes from.
@@ -62,6 +68,11 @@ pub const LAUNCHER: &str = include_str!("runtime/launch.py");
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 
 /// The kernel's source.
-pub fn source(kernel: &KernelProgram, header: &Header) -> String {
+pub fn source(kernel: &Checked, header: &Header) -> String {
     source::print(kernel, header)
+}
+
+/// A test of the kernel, `test_kernel.py`: that it compiles, and for the kernels of `examples/` that its results are right.
+pub fn test(kernel: &Checked) -> String {
+    example::test(kernel)
 }

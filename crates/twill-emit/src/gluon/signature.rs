@@ -1,8 +1,10 @@
 //! How a generated kernel is called: `kernel.json`, format `twill-kernel` (docs/formats.md).
 
-use super::Header;
+use super::example::{Constant, constants};
 use super::source::arguments;
-use crate::kernel::program::{KernelProgram, Parameter};
+use super::{Assembly, Header};
+use crate::kernel::Checked;
+use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use twill_triton::mlir::{FloatKind, Type};
@@ -18,12 +20,14 @@ pub struct Signature {
     num_warps: u32,
     parameters: Vec<ParameterEntry>,
     arguments: Vec<String>,
-    constants: BTreeMap<String, i64>,
+    constants: BTreeMap<String, Constant>,
     barriers_at: i64,
     grid: Grid,
     groups: Vec<String>,
     schedule: Schedule,
     registers: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assembly: Option<Assembly>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +45,20 @@ struct ParameterEntry {
 struct Block {
     argument: String,
     shape: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extents: Option<[AmountEntry; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strides: Option<[AmountEntry; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_negative: Vec<String>,
+}
+
+/// A number, or the name of the parameter that is it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum AmountEntry {
+    Parameter(String),
+    Constant(u64),
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -65,7 +83,7 @@ fn is_false(value: &bool) -> bool {
 
 impl Signature {
     /// The signature of a kernel's Gluon function.
-    pub fn new(kernel: &KernelProgram, header: &Header) -> Signature {
+    pub fn new(kernel: &Checked, header: &Header) -> Signature {
         let sum = |f: fn(&crate::kernel::program::Loop) -> i64| kernel.loops.iter().map(f).sum::<i64>();
         Signature {
             format: "twill-kernel",
@@ -76,7 +94,7 @@ impl Signature {
             num_warps: kernel.groups.first().map_or(4, |g| g.warps),
             parameters: kernel.parameters.iter().map(|p| parameter(kernel, p)).collect(),
             arguments: arguments(kernel),
-            constants: BTreeMap::new(),
+            constants: constants(kernel),
             barriers_at: -1,
             grid: Grid {
                 kind: if kernel.tiling.persistent { "persistent" } else { "one_per_program" },
@@ -91,7 +109,14 @@ impl Signature {
                 loops: kernel.loops.len(),
             },
             registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
+            assembly: None,
         }
+    }
+
+    /// With what the assembler made of the kernel, and where it put the barriers.
+    #[must_use]
+    pub fn assembled(self, assembly: Assembly) -> Signature {
+        Signature { barriers_at: assembly.barriers_at, assembly: Some(assembly), ..self }
     }
 
     /// As JSON, with a line's end.
@@ -101,21 +126,30 @@ impl Signature {
 }
 
 fn parameter(kernel: &KernelProgram, parameter: &Parameter) -> ParameterEntry {
+    let own = kernel.descriptors.iter().filter(|d| d.parameter == parameter.name);
+    let blocks: Vec<Block> = own.map(block).collect();
     let (kind, element, blocks) = match &parameter.kind {
         Type::TensorDescriptor(block) => {
-            let own = kernel.descriptors.iter().filter(|d| d.parameter == parameter.name);
-            let blocks = own.map(|d| Block { argument: d.name.clone(), shape: d.block.clone() }).collect();
             ("descriptor", element(block.element()), Some(blocks))
         }
-        Type::Pointer { pointee, .. } => ("pointer", element(pointee), None),
+        Type::Pointer { pointee, .. } => ("pointer", element(pointee), Some(blocks).filter(|b| !b.is_empty())),
         other => ("scalar", element(other), None),
     };
-    ParameterEntry {
-        name: parameter.name.clone(),
-        kind,
-        element,
-        blocks,
-        divisible_by_16: parameter.divisible_by_16,
+    ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16: parameter.divisible_by_16 }
+}
+
+fn block(descriptor: &Descriptor) -> Block {
+    let amount = |amount: &Amount| match amount {
+        Amount::Parameter(name) => AmountEntry::Parameter(name.clone()),
+        Amount::Constant(number) => AmountEntry::Constant(*number),
+    };
+    let matrix = descriptor.matrix.as_ref();
+    Block {
+        argument: descriptor.name.clone(),
+        shape: descriptor.block.clone(),
+        extents: matrix.map(|m| m.extents.each_ref().map(amount)),
+        strides: matrix.map(|m| [amount(&m.stride), AmountEntry::Constant(1)]),
+        not_negative: matrix.map(|m| m.natural.clone()).unwrap_or_default(),
     }
 }
 

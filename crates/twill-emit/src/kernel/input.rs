@@ -125,6 +125,12 @@ impl<'a> LoopFacts<'a> {
         self.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(_)))
     }
 
+    /// Whether TMA puts the tile that an operation loads turned round into shared memory, as its matrix lies.
+    pub fn is_turned(&self, op: OpId) -> bool {
+        let load = self.tile_operation(op).and_then(|o| o.statements.last());
+        load.and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed)
+    }
+
     /// Which carried value an argument of the body is.
     pub fn carried(&self, value: ValueId) -> Option<usize> {
         self.parts.carried.iter().position(|v| *v == value)

@@ -170,6 +170,7 @@ impl Adder<'_, '_> {
         let index = self.index;
         let module = self.reader.lowering.module;
         let operation = module.operation(id);
+        let tiles = self.reader.lowering.loops[index].tiles;
         let at = Some((index, iteration));
         let full = signals.iter().find_map(|(b, _)| match b {
             Barrier::Full { .. } => self.reader.barrier(index, *b),
@@ -179,13 +180,21 @@ impl Adder<'_, '_> {
         let Some(full) = full else {
             return Err(self.reader.lowering.defect(id, "a barrier for a load"));
         };
-        match transfer {
-            Transfer::Tma => {
+        match (transfer, tiles.matrix_tile(id)) {
+            (Transfer::Tma, Some(tile)) => {
+                let turned = region.before_transposition(&[1, 0]);
+                let region = if tile.transposed { &turned } else { region };
+                let coordinates = self.reader.corner(&tile.corner, region, program, (index, iteration))?;
+                let descriptor = self.reader.lowering.matrix_descriptor(tile, &region.extents);
+                let to = Slot { transposed: false, ..to };
+                self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
+            }
+            (Transfer::Tma, None) => {
                 let coordinates = self.coordinates(&operation.operands[1..], region, program, at)?;
                 let descriptor = self.reader.lowering.descriptor(operation.operands[0], &region.extents, id)?;
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }
-            Transfer::Pointer => {
+            (Transfer::Pointer, _) => {
                 let pointers = self.reader.value(operation.operands[0], region, program, at)?;
                 let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
                 if let Some(other) = operation.operands.get(2) {
@@ -462,6 +471,8 @@ impl Adder<'_, '_> {
         let slice = slice_of(tile, part).ok_or_else(|| {
             self.reader.lowering.unsupported(id, "an operand that is cut along two dimensions", "use one sub-tile (--sub-tiles 1)")
         })?;
+        // Cut before it is turned round.
+        let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
         Ok(Slot { slice, ..slot })
     }
 

@@ -7,10 +7,14 @@
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader` | from a value of the source to an expression |
 //! | `loops`, `issue` | a loop's steps |
+//! | `corner` | where a tile of a matrix begins |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
 //! | `protocol` | what the protocol checker sees |
+//! | `checked` | programs that have passed it, the only ones that are printed |
 
+mod checked;
+mod corner;
 pub mod expression;
 mod group;
 mod input;
@@ -30,6 +34,7 @@ mod turns;
 mod views;
 
 use crate::error::Error;
+pub use checked::{Checked, check};
 use group::GroupBuilder;
 pub use input::ScheduledLoop;
 use input::LoopFacts;
@@ -37,10 +42,9 @@ use lowering::Lowering;
 use program::{Action, Group, KernelProgram, Loop, Node, Note, Parameter, TileOrder, Tiling};
 use reader::Reader;
 use std::collections::HashMap;
-use twill_check::protocol::{Limits, verify};
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::Kernel;
-use twill_triton::mlir::Type;
+use twill_triton::mlir::{Module, OperationId, Type};
 
 /// How code is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +81,7 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         match lower_with(kernel, loops, options, thrift) {
             Err(too_large @ Error::SharedMemory { .. }) => error = error.or(Some(too_large)),
             // With fewer slots than the schedule counts on, groups may wait for each other for ever.
-            Ok(program) if thrift.fewer_slots > 0 && verify(&program.system(), &Limits::default()).is_err() => {}
+            Ok(program) if thrift.fewer_slots > 0 && check(program.clone()).is_err() => {}
             other => return other,
         }
     }
@@ -162,23 +166,42 @@ fn lower_with(
     let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
     ids.sort();
     ids.dedup();
-    // Groups that compute come first: what they read decides about what others load.
     ids.extend(lowering.epilogue);
-    ids.sort_by_key(|g| match lowering.role(*g) {
+    // First the loops of all, then the stores, which may use storage that nobody else reads any more.
+    let loops_of = |lowering: &mut Lowering<'_>, id: GroupId| -> Result<GroupBuilder, Error> {
+        let mut builder = GroupBuilder::new(id, lowering.loops.len());
+        if lowering.role(id) != GroupRole::Compute && !lowering.is_issuer(id) {
+            load_outer_tiles(lowering, &mut builder)?;
+        }
+        for index in 0..lowering.loops.len() {
+            loops::add_loop(lowering, &mut builder, index)?;
+            if lowering.is_issuer(id) {
+                lowering.end_of_multiplies(&mut builder, index);
+            }
+        }
+        Ok(builder)
+    };
+    let reads_tiles = |g: &GroupId| lowering.role(*g) == GroupRole::Compute || lowering.is_issuer(*g);
+    let (readers, loaders): (Vec<GroupId>, Vec<GroupId>) = ids.into_iter().partition(reads_tiles);
+    let mut builders = Vec::new();
+    for id in readers {
+        builders.push(loops_of(&mut lowering, id)?);
+    }
+    for builder in &mut builders {
+        if lowering.role(builder.id) == GroupRole::Compute {
+            stores_and_releases(&mut lowering, builder)?;
+        }
+    }
+    for id in loaders {
+        builders.push(loops_of(&mut lowering, id)?);
+    }
+    builders.sort_by_key(|b| match lowering.role(b.id) {
         GroupRole::Compute => 0,
         GroupRole::Issue => 1,
         GroupRole::VariableLatency => 2,
     });
-    // Who starts multiplies comes before those: what it alone reads is free for results afterwards.
-    let mut builders: HashMap<GroupId, GroupBuilder> = HashMap::new();
-    let first = ids.iter().filter(|g| lowering.is_issuer(**g)).copied().collect::<Vec<_>>();
-    for id in first.into_iter().chain(ids.iter().copied()) {
-        if !builders.contains_key(&id) {
-            builders.insert(id, code(&mut lowering, id)?);
-        }
-    }
     let mut groups = Vec::new();
-    for mut builder in ids.into_iter().filter_map(|id| builders.remove(&id)) {
+    for mut builder in builders {
         lowering.add_exports(&mut builder)?;
         groups.push(group(&lowering, builder));
     }
@@ -211,6 +234,7 @@ fn lower_with(
         name: l.tiles.name().to_owned(),
         interval: l.schedule.interval.0,
         stages: l.schedule.stages(),
+        dot: first_dot(kernel.module(), l.parts.operation),
     });
     Ok(KernelProgram {
         name: kernel.name().to_owned(),
@@ -223,6 +247,17 @@ fn lower_with(
         groups,
         tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
     })
+}
+
+/// Rows, columns and depth of the first dot in a loop.
+fn first_dot(module: &Module, of: OperationId) -> Option<[u64; 3]> {
+    let dot = module.walk(of).find(|id| module.operation(*id).name == "tt.dot")?;
+    let shape = |operand: usize| {
+        let value = module.operation(dot).operands.get(operand)?;
+        <[u64; 2]>::try_from(module.type_of(*value).known_shape()?).ok()
+    };
+    let ([rows, depth], [_, columns]) = (shape(0)?, shape(1)?);
+    Some([rows, columns, depth])
 }
 
 /// The parameters of the source; a descriptor's extents and strides belong to it.
@@ -312,32 +347,11 @@ fn deepen(lowering: &mut Lowering<'_>) {
     }
 }
 
-/// What a group does.
-fn code(lowering: &mut Lowering<'_>, id: GroupId) -> Result<GroupBuilder, Error> {
-    let loops = lowering.loops.len();
-    let mut builder = GroupBuilder::new(id, loops);
-    let role = lowering.role(id);
-    if role == GroupRole::VariableLatency || (role == GroupRole::Issue && !lowering.has_tensor_memory()) {
-        load_outer_tiles(lowering, &mut builder)?;
-    }
-    for index in 0..loops {
-        loops::add_loop(lowering, &mut builder, index)?;
-        if role == GroupRole::Issue {
-            lowering.end_of_multiplies(&mut builder, index);
-        }
-    }
-    if role == GroupRole::Compute {
-        stores_and_releases(lowering, &mut builder)?;
-    }
-    Ok(builder)
-}
-
-/// A group with its code.
+/// The program of a group whose code is made.
 fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     let id = builder.id;
     let warps = lowering.warps(id);
     let role = lowering.role(id);
-    let is_loader = role != GroupRole::Compute;
     let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
     let mut body: Vec<Node> = builder.sections.into_iter().flatten().collect();
     if builder.stages_in_place && lowering.options.persistent {
@@ -350,15 +364,16 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     } else {
         Vec::new()
     };
-    let compute = lowering.compute_groups();
-    let count = u32::try_from(compute.len()).unwrap_or(1);
+    let compute = u32::try_from(lowering.compute_groups().len()).unwrap_or(1);
+    let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
+    let copies = all.map(|g| g.id).any(|g| lowering.copies_by_threads(g));
     let registers = if lowering.has_tensor_memory() {
-        tensor::registers(lowering, role, count)
+        tensor::registers(lowering, role, copies, compute)
     } else {
-        registers(is_loader, count)
+        registers(role != GroupRole::Compute, copies, compute)
     };
     let name = match role {
-        GroupRole::Issue if lowering.has_tensor_memory() => "multiplies".to_owned(),
+        GroupRole::Issue if lowering.is_issuer(id) => "multiplies".to_owned(),
         GroupRole::Issue | GroupRole::VariableLatency => "loads".to_owned(),
         GroupRole::Compute if lowering.epilogue == Some(id) => "results".to_owned(),
         GroupRole::Compute => format!("compute_{}", id.index()),
@@ -374,10 +389,15 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
 /// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
 /// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
 /// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
-fn registers(is_loader: bool, compute: u32) -> u32 {
+/// `copies`: the threads that load hold addresses.
+fn registers(is_loader: bool, copies: bool, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
-    let loader = if compute > 2 { 32 } else { 24 };
+    let loader = match compute {
+        _ if copies => 72,
+        0..=2 => 24,
+        _ => 32,
+    };
     if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
 }
 

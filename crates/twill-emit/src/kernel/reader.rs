@@ -311,7 +311,7 @@ impl Reader<'_, '_> {
     pub fn slot(&mut self, index: usize, op: OpId, iteration: Iteration) -> Result<Slot, Error> {
         let facts = &self.lowering.loops[index];
         let name = facts.problem.graph().operation(op).name.clone();
-        let id = facts.parts.operation;
+        let (id, transposed) = (facts.parts.operation, facts.is_turned(op));
         let Some(buffer) = facts.buffer(op) else {
             return Err(self.lowering.defect(id, format!("where {name} is stored")));
         };
@@ -329,7 +329,7 @@ impl Reader<'_, '_> {
             return Err(self.lowering.defect(id, format!("the slot of {name} of {iteration:?} (latest {latest:?})")));
         };
         let value = Tag { value: Lowering::value_number(index, op), iteration: tag_iteration(index, iteration) };
-        Ok(Slot { buffer: at, at: Some(cursor), slice: None, transposed: false, value })
+        Ok(Slot { buffer: at, at: Some(cursor), slice: None, transposed, value })
     }
 
     /// A value that is defined outside the loops.

@@ -26,7 +26,7 @@ impl Lowering<'_> {
 
     /// Whether a group does nothing but start multiplies in tensor memory, so that its arrivals are those of the unit.
     pub fn is_issuer(&self, group: GroupId) -> bool {
-        self.role(group) == GroupRole::Issue
+        self.has_tensor_memory() && self.role(group) == GroupRole::Issue
     }
 
     /// Whether an operation of a loop is a multiply whose result is in tensor memory.
@@ -310,15 +310,17 @@ pub(crate) fn signalled_by_unit(warps: &[WarpProgram], op: OpId, buffer: LoopBuf
 
 /// Registers a thread where one warp loads and one starts multiplies, which share a warp group: what the schedule grants
 /// to groups that compute, evenly all that these two leave over. At the kernel's entry ptxas assumes an even share.
-pub(crate) fn registers(lowering: &Lowering<'_>, role: GroupRole, compute: u32) -> u32 {
-    let groups = compute + 1;
+pub(crate) fn registers(lowering: &Lowering<'_>, role: GroupRole, copies: bool, compute: u32) -> u32 {
+    // Where threads copy, the warp that starts multiplies has a warp group to itself.
+    let groups = compute + 1 + u32::from(copies);
     let all = (65536 / (128 * groups)).min(255) / 8 * 8 * groups;
     let granted = lowering.loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
     let granted = granted.map(|g| g.registers_per_thread).max().unwrap_or(0);
-    let share = (all - ONE_WARP) / compute.max(1) / 8 * 8;
+    let few = 1 + u32::from(copies);
+    let share = (all - few * ONE_WARP) / compute.max(1) / 8 * 8;
     // An uneven grant is made even if there is not enough for all.
-    let each = share.max(granted.min((all - LEAST) / compute.max(1) / 8 * 8)).min(MOST);
-    if role == GroupRole::Compute { each } else { (all - each * compute).clamp(LEAST, MOST) / 8 * 8 }
+    let each = share.max(granted.min((all - few * LEAST) / compute.max(1) / 8 * 8)).min(MOST);
+    if role == GroupRole::Compute { each } else { ((all - each * compute) / few).clamp(LEAST, MOST) / 8 * 8 }
 }
 
 /// Registers a thread of a warp that only loads or only starts multiplies.

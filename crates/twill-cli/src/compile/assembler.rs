@@ -1,0 +1,65 @@
+//! What the assembler makes of a generated kernel, through `assemble.py` of its folder.
+
+use crate::arguments::CompileArguments;
+use crate::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use twill_emit::gluon::Assembly;
+
+/// The interpreter when none is given.
+const PYTHON: &str = "python3";
+
+/// A Python that can assemble kernels, as far as is known.
+pub(super) struct Assembler {
+    python: PathBuf,
+    /// Whether somebody asked for this one, so that it has to work.
+    asked: bool,
+}
+
+/// What came of running it.
+pub(super) enum Assembled {
+    /// Machine code, and what it is like.
+    Report(Assembly),
+    /// It cannot be done here, for this reason.
+    Impossible(String),
+}
+
+impl Assembler {
+    /// The assembler that the arguments ask for, if any.
+    pub(super) fn new(arguments: &CompileArguments) -> Option<Assembler> {
+        let python = arguments.python.clone();
+        let asked = python.is_some();
+        (!arguments.no_assemble).then(|| Assembler { python: python.unwrap_or_else(|| PYTHON.into()), asked })
+    }
+
+    /// Assembles the kernel of a folder.
+    pub(super) fn run(&self, folder: &Path, input: &str) -> Result<Assembled, Error> {
+        let python = || self.python.display().to_string();
+        let failed = |why: String| Err(Error::Assembler { input: input.to_owned(), python: python(), why });
+        let mut command = Command::new(&self.python);
+        // No caches of Python in the folder.
+        command.args(["-B", "assemble.py", "--json"]).current_dir(folder).stdin(Stdio::null());
+        let output = match command.output() {
+            Ok(output) => output,
+            Err(error) if !self.asked && error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Assembled::Impossible(format!("there is no {}", python())));
+            }
+            Err(error) => return failed(error.to_string()),
+        };
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            let last = complaint.trim_end().lines().last().unwrap_or_default();
+            let no_triton = ["ModuleNotFoundError", "ImportError"].iter().any(|kind| last.starts_with(kind));
+            return match (no_triton, self.asked) {
+                (true, false) => Ok(Assembled::Impossible(format!("{} has no Triton 3.6 ({last})", python()))),
+                (true, true) => failed(format!("it has no Triton 3.6 ({last})")),
+                (false, _) => failed(complaint.trim_end().to_owned()),
+            };
+        }
+        match serde_json::from_slice(&output.stdout) {
+            Ok(assembly) => Ok(Assembled::Report(assembly)),
+            Err(error) => failed(format!("its report does not read: {error}")),
+        }
+    }
+}

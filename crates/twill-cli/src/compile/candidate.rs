@@ -1,0 +1,243 @@
+//! One kernel that could be written: scheduled, checked, generated.
+
+use crate::arguments::{CompileArguments, OrderArgument, SearchArguments, WarpAssignmentArgument, WhichSchedule};
+use crate::error::Error;
+use crate::input::{self, Loops, Posed, Source};
+use crate::progress::Ticker;
+use crate::{files, schedule, siblings};
+use std::time::Instant;
+use twill_check::Verified;
+use twill_emit::gluon::{self, Assembly, Header, Signature};
+use twill_emit::kernel::program::TileOrder;
+use twill_emit::kernel::{Checked, Options, ScheduledLoop};
+use twill_exact::{Naive, SearchOptions};
+use twill_graph::format::KernelScheduleFile;
+use twill_graph::{GroupRole, Report, Schedule, Status};
+use twill_triton::Lowered;
+
+/// A kernel that could be written.
+pub(super) struct Candidate {
+    pub(super) program: Checked,
+    /// By loop, what is known about its schedule.
+    pub(super) statuses: Vec<String>,
+    /// Seconds that the proof of its barriers took.
+    pub(super) checking: f64,
+    /// Most registers that the schedule grants a thread.
+    pub(super) granted: u32,
+    pub(super) source: String,
+    pub(super) assembly: Option<Assembly>,
+    signature: Signature,
+    json: String,
+    test: String,
+}
+
+/// What came of an attempt.
+pub(super) enum Attempt {
+    Made(Box<Candidate>),
+    /// There is no schedule to generate code for.
+    Nothing(Status),
+}
+
+/// What was found for the loops of a kernel, and its file.
+struct Found {
+    loops: Vec<Report<Verified<Schedule>>>,
+    status: Status,
+    json: String,
+}
+
+impl Candidate {
+    /// Schedules a kernel within these limits, and generates it.
+    pub(super) fn make(
+        arguments: &CompileArguments,
+        limits: &SearchArguments,
+        source: &Source,
+        search: &SearchOptions,
+    ) -> Result<Attempt, Error> {
+        let started = Instant::now();
+        let mut limits = limits.clone();
+        if naive(arguments).is_some() {
+            limits.model.warp_assignment = Some(WarpAssignmentArgument::BySubTile);
+        }
+        let limits = &limits;
+        let posed = input::problems(limits)?;
+        let found = find(arguments, limits, &posed, search, started)?;
+        let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
+        let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
+        let of_compute = schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
+        let granted = of_compute.map(|g| g.registers_per_thread).max().unwrap_or_default();
+        let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
+        let lowered: Result<Vec<Lowered>, twill_triton::Error> = source.kernel.loops().iter().map(lower).collect();
+        let lowered = lowered?;
+        let each = lowered.iter().zip(&posed.loops).zip(schedules);
+        let loops: Vec<ScheduledLoop<'_>> =
+            each.map(|((lowered, p), schedule)| ScheduledLoop { lowered, problem: &p.problem, schedule }).collect();
+        let options = options(arguments, source);
+        let emitted = |error| Error::Emit { input: limits.source.input.clone(), error };
+        let program = twill_emit::kernel::lower(&source.kernel, &loops, &options).map_err(emitted)?;
+        let checking = Instant::now();
+        let program = twill_emit::kernel::check(program).map_err(emitted)?;
+        let checking = checking.elapsed().as_secs_f64();
+        let header = header(arguments, source, &found);
+        Ok(Attempt::Made(Box::new(Candidate {
+            statuses: header.statuses.clone(),
+            checking,
+            granted,
+            source: gluon::source(&program, &header),
+            signature: Signature::new(&program, &header),
+            json: found.json,
+            test: gluon::test(&program),
+            assembly: None,
+            program,
+        })))
+    }
+
+    /// All files of its folder.
+    pub(super) fn files(&self) -> Vec<(&'static str, String)> {
+        let signature = match &self.assembly {
+            Some(assembly) => self.signature.clone().assembled(assembly.clone()),
+            None => self.signature.clone(),
+        };
+        vec![
+            ("kernel.py", self.source.clone()),
+            ("kernel.json", signature.to_json()),
+            ("schedule.json", self.json.clone()),
+            ("launch.py", gluon::LAUNCHER.to_owned()),
+            ("assemble.py", gluon::ASSEMBLER.to_owned()),
+            ("test_kernel.py", self.test.clone()),
+        ]
+    }
+
+    /// The smaller the better: multiplies that run one by one, bytes spilled, cycles an iteration.
+    pub(super) fn cost(&self) -> (usize, u64, i64) {
+        let interval = self.program.loops.iter().map(|l| l.interval).sum();
+        let assembly = self.assembly.as_ref();
+        let spills = assembly.map_or(0, |a| a.spill_stores + a.spill_loads);
+        (assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused")), spills, interval)
+    }
+}
+
+/// The naive schedule that is asked for, if one is.
+fn naive(arguments: &CompileArguments) -> Option<Naive> {
+    match arguments.schedule {
+        WhichSchedule::Optimal => None,
+        WhichSchedule::SwpOnly => Some(Naive::PipeliningOnly),
+        WhichSchedule::NoSwp => Some(Naive::NoPipelining),
+    }
+}
+
+/// Schedules all loops of the kernel.
+fn find(
+    arguments: &CompileArguments,
+    search: &SearchArguments,
+    posed: &Loops<Posed>,
+    options: &SearchOptions,
+    started: Instant,
+) -> Result<Found, Error> {
+    if let Some(how) = naive(arguments) {
+        return find_naive(search, posed, options, how);
+    }
+    let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
+    if let Some(kernel) = siblings::pose(search, &arguments.siblings, posed)? {
+        let mut report = siblings::solve(search, &kernel, options, reading)?;
+        // The same input gives the same folder, however long it took.
+        report.phases.clear();
+        report.loops.iter_mut().for_each(|own| own.phases.clear());
+        let json = KernelScheduleFile::new(&kernel, &report).to_json() + "\n";
+        return Ok(Found { status: report.outcome.status(), loops: report.loops, json });
+    }
+    let mut loops = Vec::new();
+    for one in &posed.loops {
+        let mut report = schedule::solve(search, one, options, reading)?;
+        report.phases.clear();
+        loops.push(report);
+    }
+    let each = posed.loops.iter().zip(&loops);
+    let json = files::json(each.map(|(p, r)| schedule::schedule_file(p, r)));
+    let worst = loops.iter().map(|r| r.outcome.status()).max_by_key(|s| schedule::exit(*s));
+    Ok(Found { status: worst.unwrap_or(Status::Unknown), loops, json })
+}
+
+/// The naive schedule of each loop by itself.
+fn find_naive(
+    search: &SearchArguments,
+    posed: &Loops<Posed>,
+    options: &SearchOptions,
+    how: Naive,
+) -> Result<Found, Error> {
+    let mut loops = Vec::new();
+    for one in &posed.loops {
+        let mut ticker = Ticker::new(search.quiet);
+        let report = twill_exact::naive(&one.problem, how, options, &mut |p| ticker.tell(&p));
+        let verify = |schedule| twill_check::verify(&one.problem, schedule);
+        let mut report =
+            report.try_map(verify).map_err(|error| Error::Defect { input: search.source.input.clone(), error })?;
+        report.phases.clear();
+        loops.push(report);
+    }
+    let each = posed.loops.iter().zip(&loops);
+    let json = files::json(each.map(|(p, r)| schedule::schedule_file(p, r)));
+    let worst = loops.iter().map(|r| r.outcome.status()).max_by_key(|s| schedule::exit(*s));
+    Ok(Found { status: worst.unwrap_or(Status::Unknown), loops, json })
+}
+
+fn options(arguments: &CompileArguments, source: &Source) -> Options {
+    let grows = source.kernel.loops().len() > 1;
+    let order = match arguments.order {
+        Some(OrderArgument::Linear) => TileOrder::Linear,
+        Some(OrderArgument::Longest) => TileOrder::LongestFirst { heads: arguments.band },
+        Some(OrderArgument::Grouped) => TileOrder::Grouped(arguments.band),
+        None if grows => TileOrder::LongestFirst { heads: arguments.band },
+        None => TileOrder::Linear,
+    };
+    let axis = |axis: twill_triton::tile::Axis| match axis {
+        twill_triton::tile::Axis::X => 0,
+        twill_triton::tile::Axis::Y => 1,
+        twill_triton::tile::Axis::Z => 2,
+    };
+    let in_tensor_memory = source.machine.tensor_core().accumulator == twill_machine::Memory::Tensor;
+    Options {
+        persistent: arguments.persistent,
+        order,
+        // Without pipelining, what is loaded is for the iteration at hand.
+        ring_depth: if arguments.schedule == WhichSchedule::NoSwp { 1 } else { arguments.ring_depth },
+        handover_depth: arguments.handover_depth,
+        late_releases: arguments.late_releases,
+        operands_in_registers: arguments.operands_in_registers,
+        turns: arguments.turns,
+        shared_bytes: source.machine.resources().shared_memory.0,
+        tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
+        programs: source.options.programs.map(|gang| (gang.count, axis(gang.axis))),
+    }
+}
+
+fn header(arguments: &CompileArguments, source: &Source, found: &Found) -> Header {
+    let status = |report: &Report<Verified<Schedule>>| {
+        match report.outcome.status() {
+            Status::Feasible if arguments.schedule == WhichSchedule::SwpOnly => {
+                "software pipelining without choice of warps, to compare with"
+            }
+            Status::Feasible if arguments.schedule == WhichSchedule::NoSwp => "no software pipelining, to compare with",
+            Status::Optimal => "optimal: proved",
+            Status::Feasible => "feasible: optimality not proved",
+            Status::Infeasible | Status::Unknown => "not settled",
+        }
+        .to_owned()
+    };
+    Header {
+        input: arguments.search.source.input.clone(),
+        machine: source.machine.name().to_owned(),
+        architecture: source.machine.architecture().to_owned(),
+        command: command(),
+        statuses: found.loops.iter().map(status).collect(),
+    }
+}
+
+/// The command line, to be typed again.
+fn command() -> String {
+    let quote = |argument: String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+".contains(c);
+        if !argument.is_empty() && argument.chars().all(plain) { argument } else { format!("{argument:?}") }
+    };
+    let arguments: Vec<String> = std::env::args().skip(1).map(quote).collect();
+    format!("twill {}", arguments.join(" "))
+}

@@ -1,0 +1,13 @@
+"""Compiles the kernel of this folder.
+
+    python test_kernel.py
+
+Skipped without Triton 3.6; a GPU is not needed.
+"""
+
+import importlib.util
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+

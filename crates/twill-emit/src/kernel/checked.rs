@@ -1,0 +1,47 @@
+//! The seal without which no code is printed.
+
+use super::program::KernelProgram;
+use crate::error::Error;
+use std::ops::Deref;
+use twill_check::protocol::{Limits, Proof, ProtocolError, verify};
+
+/// Warp programs of a kernel whose barriers are proved to be enough, in whatever order groups and asynchronous units
+/// work. Only [`check`] makes one, and the emitters take nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    program: KernelProgram,
+    proof: Proof,
+}
+
+impl Checked {
+    /// What was looked at.
+    pub fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    /// Breaks the seal.
+    pub fn into_inner(self) -> KernelProgram {
+        self.program
+    }
+}
+
+impl Deref for Checked {
+    type Target = KernelProgram;
+
+    fn deref(&self) -> &KernelProgram {
+        &self.program
+    }
+}
+
+/// Proves that the barriers of a kernel are enough (docs/protocol.md).
+///
+/// # Errors
+/// [`Error::Protocol`] with a run that goes wrong, or [`Error::NotProved`] where neither a proof nor such a run was found.
+pub fn check(program: KernelProgram) -> Result<Checked, Error> {
+    match verify(&program.system(), &Limits::default()) {
+        Ok(verified) => Ok(Checked { proof: verified.proof(), program }),
+        Err(ProtocolError::Violated(found)) => Err(Error::Protocol { counterexample: found.to_string() }),
+        Err(error @ ProtocolError::Malformed { .. }) => Err(Error::Protocol { counterexample: error.to_string() }),
+        Err(error) => Err(Error::NotProved { why: error.to_string() }),
+    }
+}

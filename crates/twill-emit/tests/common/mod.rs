@@ -1,0 +1,72 @@
+//! From an example to its warp programs.
+
+use std::path::Path;
+use twill_check::Verified;
+use twill_emit::kernel::program::{KernelProgram, TileOrder};
+use twill_emit::kernel::{self, Options, ScheduledLoop};
+use twill_exact::SearchOptions;
+use twill_graph::{KernelProblem, LoopGraph, ModelOptions, Problem, Schedule, corresponding};
+use twill_machine::Machine;
+use twill_triton::tile::Axis;
+use twill_triton::{Gang, Lowered, lower_parts, read};
+
+/// A kernel with the schedules of its loops, to generate code from in several ways.
+pub struct Scheduled {
+    kernel: twill_triton::Kernel,
+    lowered: Vec<Lowered>,
+    problems: Vec<Problem>,
+    schedules: Vec<Verified<Schedule>>,
+    programs: Option<(u32, u32)>,
+    shared_bytes: u64,
+}
+
+impl Scheduled {
+    /// Schedules an example for an H200.
+    pub fn new(example: &str, options: &twill_triton::Options) -> Scheduled {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(example).with_extension("ttir");
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let kernel = read(&text, example).unwrap();
+        let machine = Machine::load("h200").unwrap();
+        let lowered: Vec<Lowered> = kernel.loops().iter().map(|l| lower_parts(l, &machine, options).unwrap()).collect();
+        let pose =
+            |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), ModelOptions::default()).unwrap();
+        let problems: Vec<Problem> = lowered.iter().map(pose).collect();
+        let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
+        let schedules = solve(example, &problems, &graphs);
+        let programs = options.programs.map(|gang| (gang.count, 0));
+        Scheduled { kernel, lowered, problems, schedules, programs, shared_bytes: machine.resources().shared_memory.0 }
+    }
+
+    /// The warp programs.
+    pub fn program(&self, persistent: bool, ring_depth: u32, turns: bool) -> Result<KernelProgram, twill_emit::Error> {
+        let each = self.lowered.iter().zip(&self.problems).zip(&self.schedules);
+        let loops: Vec<ScheduledLoop<'_>> =
+            each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
+        let (shared_bytes, programs) = (self.shared_bytes, self.programs);
+        let options = Options { persistent, order: TileOrder::Linear, ring_depth, turns, shared_bytes, programs };
+        kernel::lower(&self.kernel, &loops, &options)
+    }
+}
+
+fn solve(name: &str, problems: &[Problem], graphs: &[&LoopGraph]) -> Vec<Verified<Schedule>> {
+    let search = SearchOptions::default();
+    if let [problem] = problems {
+        let report = twill_exact::schedule(problem, &search, &mut |_| ());
+        return vec![twill_check::verify(problem, report.outcome.schedule().unwrap().clone()).unwrap()];
+    }
+    let weights = vec![1; problems.len()];
+    let together = KernelProblem::new(name.to_owned(), problems.to_vec(), weights, corresponding(graphs)).unwrap();
+    let report = twill_exact::schedule_kernel(&together, &search, &mut |_| ());
+    let schedules = report.loops.iter().map(|r| r.outcome.schedule().unwrap().clone()).collect();
+    twill_check::verify_kernel(&together, &report.outcome.schedule().unwrap().groups, schedules).unwrap()
+}
+
+/// So many sub-tiles.
+pub fn sub_tiles(count: u32) -> twill_triton::Options {
+    twill_triton::Options { sub_tiles: Some(count), ..twill_triton::Options::default() }
+}
+
+/// So many programs that share a CTA.
+pub fn gang(count: u32) -> twill_triton::Options {
+    twill_triton::Options { programs: Some(Gang { count, axis: Axis::X }), ..twill_triton::Options::default() }
+}

@@ -1,0 +1,218 @@
+//! The barriers of generated programs: proved, and none of them there for nothing.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod common;
+
+use Mutation::{
+    Arrivals, BarrierSlots, BufferSlots, CursorSlots, Drop, Duplicate, Edge, InFlight, OtherCursor, Participants,
+    Previous, Swap,
+};
+use common::{Scheduled, gang, sub_tiles};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use twill_check::protocol::{Limits, Mutation, ProtocolError, System, mutants, verify};
+use twill_emit::Error;
+use twill_emit::kernel::check;
+
+/// Every way to generate code for an example, as far as its buffers fit; the number of ways that do not.
+fn proved(example: &str, options: &twill_triton::Options) -> usize {
+    let scheduled = Scheduled::new(example, options);
+    let mut too_large = 0;
+    for persistent in [false, true] {
+        for ring_depth in [1, 2, 3] {
+            for turns in [false, true] {
+                let program = match scheduled.program(persistent, ring_depth, turns) {
+                    Ok(program) => program,
+                    Err(Error::SharedMemory { .. }) => {
+                        too_large += 1;
+                        continue;
+                    }
+                    Err(error) => panic!("{example}: {error}"),
+                };
+                let checked = check(program).unwrap_or_else(|error| {
+                    panic!("{example}, persistent {persistent}, rings of {ring_depth}, turns {turns}: {error}")
+                });
+                let proof = checked.proof();
+                assert!(proof.cases > 5, "{example}");
+                assert_eq!(proof.searched, 0, "{example}: the order of events alone should be enough");
+            }
+        }
+    }
+    too_large
+}
+
+#[test]
+fn matrix_multiplications_are_proved() {
+    let whole = twill_triton::Options::default();
+    for example in ["gemm_tma", "gemm_tma_n256", "gemm_tma_m256", "gemm_pointers", "swiglu"] {
+        assert_eq!(proved(example, &whole), 0, "{example}");
+    }
+    assert_eq!(proved("gemm_tma", &sub_tiles(1)), 0);
+}
+
+#[test]
+fn attention_is_proved() {
+    let whole = twill_triton::Options::default();
+    // Three tiles of K and of V with 128 columns do not fit.
+    assert_eq!(proved("attention_forward", &whole), 4);
+    assert_eq!(proved("attention_forward_d64", &whole), 0);
+    assert_eq!(proved("attention_forward_causal_d64", &whole), 0);
+    assert_eq!(proved("attention_forward_d64_m64", &gang(3)), 0);
+    assert_eq!(proved("attention_backward", &whole), 4);
+}
+
+/// Nobody waits for what comes after the last use.
+const END: &str = "after the last iteration nobody waits for it";
+/// Waiting again for what has happened.
+const AGAIN: &str = "what has happened has happened";
+/// Slots that no cursor stands at.
+const UNUSED: &str = "a slot more is not used";
+/// Nothing depends on the order.
+const APART: &str = "the two have nothing to do with each other";
+/// A stricter wait.
+const STRICTER: &str = "waits for more than it must, earlier than it must";
+/// Two cursors at one place.
+const SAME: &str = "the cursors stand at the same slot there, or the ring has one slot";
+/// A ring, or another group, that is behind anyway.
+const HELD: &str = "a first use of fresh slots, or another ring or group has waited for it already";
+/// Who multiplies when is a matter of speed.
+const TURN: &str = "turns on the tensor core guard no data";
+
+/// Mutation, event, neighbour of the mistakes that may be none, and why.
+const HARMLESS: &[(Mutation, &str, &str, &str)] = &[
+    (Arrivals, "", "", "the barrier is there for the next tile, and there is one tile"),
+    (BarrierSlots, "", "", UNUSED),
+    (BufferSlots, "", "", UNUSED),
+    (Drop, "Advance", "", END),
+    (Drop, "Arrive", "", END),
+    (Drop, "Keep", "", SAME),
+    (Drop, "Wait", "", HELD),
+    (Duplicate, "Advance", "", END),
+    (Duplicate, "Arrive", "", END),
+    (Duplicate, "Fence", "", AGAIN),
+    (Duplicate, "Keep", "", AGAIN),
+    (Duplicate, "Wait", "", AGAIN),
+    (Duplicate, "WaitMultiplies", "", AGAIN),
+    (Duplicate, "WaitStores", "", AGAIN),
+    (Edge, "When", "", "work is left out, which is not what is checked"),
+    (InFlight, "WaitMultiplies", "", STRICTER),
+    (InFlight, "WaitStores", "", STRICTER),
+    (OtherCursor, "Advance", "", END),
+    (OtherCursor, "Arrive", "", SAME),
+    (OtherCursor, "Wait", "", SAME),
+    (Swap, "Advance", "Load", APART),
+    (Swap, "Advance", "Multiply", APART),
+    (Swap, "Advance", "Store", APART),
+    (Swap, "Advance", "Signal", APART),
+    (Swap, "Advance", "Sync", APART),
+    (Swap, "Advance", "Wait", APART),
+    (Swap, "Advance", "WaitMultiplies", APART),
+    (Swap, "Advance", "WaitStores", APART),
+    (Swap, "Advance", "When", APART),
+    (Swap, "Advance", "Write", APART),
+    (Swap, "Arrive", "Advance", SAME),
+    (Swap, "Arrive", "Arrive", APART),
+    (Swap, "Arrive", "Wait", "the wait is for another ring"),
+    (Swap, "Arrive", "WaitMultiplies", "the slot is freed later, or the wait is for another multiply"),
+    (Swap, "Keep", "Advance", SAME),
+    (Swap, "Load", "Advance", SAME),
+    (Swap, "Load", "Wait", "two rings: the load is later than the other one's wait"),
+    (Swap, "Loop", "Wait", HELD),
+    (Swap, "Multiply", "Signal", TURN),
+    (Swap, "Multiply", "Wait", "the wait is for another ring"),
+    (Swap, "Multiply", "WaitMultiplies", STRICTER),
+    (Swap, "Read", "Arrive", HELD),
+    (Swap, "Signal", "WaitMultiplies", TURN),
+    (Swap, "Sync", "Multiply", TURN),
+    (Swap, "Wait", "Keep", APART),
+    (Swap, "WaitMultiplies", "Arrive", "the last iteration's, or another ring holds the loads back"),
+    (Swap, "WaitStores", "Arrive", "the arrival is for another buffer"),
+    (Swap, "When", "Advance", END),
+    (Swap, "When", "WaitStores", APART),
+];
+
+/// Checks every `step`th mutant: all of a kind and those that survive, by mutation, event and neighbour.
+type Counts = BTreeMap<(Mutation, &'static str, &'static str), (usize, Vec<String>)>;
+
+fn survivors(name: &str, system: &System, step: usize) -> Counts {
+    let mut counts = Counts::new();
+    for mutant in mutants(system).iter().step_by(step) {
+        let (all, survived) = counts.entry((mutant.mutation, mutant.event, mutant.neighbour)).or_default();
+        *all += 1;
+        match verify(&mutant.system, &Limits::default()) {
+            Ok(_) => survived.push(mutant.name.clone()),
+            Err(ProtocolError::Violated(_) | ProtocolError::Malformed { .. }) => {}
+            Err(error) => panic!("{name}: {}: {error}", mutant.name),
+        }
+    }
+    counts
+}
+
+/// Every mistake is found, but for those that are none; how many of each kind is in the snapshot.
+#[test]
+fn mistakes_in_generated_programs_are_found() {
+    let (mut table, mut unknown) = (String::new(), String::new());
+    for (example, persistent, turns, step) in [
+        ("gemm_tma", false, false, 1),
+        ("gemm_tma", true, true, 1),
+        ("attention_forward", false, false, 1),
+        ("attention_forward", true, true, 1),
+        ("attention_backward", false, false, 7),
+    ] {
+        let scheduled = Scheduled::new(example, &twill_triton::Options::default());
+        let system = scheduled.program(persistent, 2, turns).unwrap().system();
+        let counts = survivors(example, &system, step);
+        let all: usize = counts.values().map(|(all, _)| all).sum();
+        let survived: usize = counts.values().map(|(_, names)| names.len()).sum();
+        let how = if persistent { ", persistent, in turns" } else { "" };
+        writeln!(table, "{example}{how}: {survived} of {all} survive").unwrap();
+        for ((mutation, event, neighbour), (all, names)) in &counts {
+            let known = HARMLESS.iter().find(|row| (row.0, row.1, row.2) == (*mutation, *event, *neighbour));
+            if known.is_none() && !names.is_empty() {
+                writeln!(unknown, "{example}{how}: {}", names.join("\n")).unwrap();
+            }
+            if let (Some(row), false) = (known, names.is_empty()) {
+                let kind = format!("{mutation:?} {event} {neighbour}");
+                writeln!(table, "  {}: {} of {all}, {}", kind.trim_end(), names.len(), row.3).unwrap();
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "mistakes that nothing finds, and no reason is known why they are none:\n{unknown}");
+    insta::assert_snapshot!(table);
+}
+
+/// In the body of a loop a group that computes needs each of its waits for data, and its release of each slot.
+#[test]
+fn nothing_that_is_needed_can_go() {
+    for example in ["gemm_tma", "attention_forward"] {
+        let system =
+            Scheduled::new(example, &twill_triton::Options::default()).program(true, 2, false).unwrap().system();
+        let mut needed = 0;
+        for mutant in mutants(&system) {
+            let needs = match mutant.mutation {
+                Drop => {
+                    matches!(mutant.event, "Arrive" | "Fence" | "Sync" | "Signal" | "WaitStores" | "Advance")
+                        || (mutant.event == "Wait" && mutant.name.starts_with("compute"))
+                }
+                Previous | CursorSlots | Participants => true,
+                _ => false,
+            };
+            if needs {
+                needed += 1;
+                assert!(verify(&mutant.system, &Limits::default()).is_err(), "{example}: {}", mutant.name);
+            }
+        }
+        assert!(needed > 40, "{example}: {needed}");
+    }
+}
+
+#[test]
+fn an_unsafe_program_is_refused_with_the_run_that_goes_wrong() {
+    let mut program = Scheduled::new("gemm_tma", &twill_triton::Options::default()).program(false, 2, false).unwrap();
+    for barriers in &mut program.barriers {
+        barriers.arrivals.extend(barriers.arrivals.first().copied());
+    }
+    let Err(Error::Protocol { counterexample }) = check(program) else { panic!("a barrier that nobody completes") };
+    assert!(counterexample.contains("wait"), "{counterexample}");
+}

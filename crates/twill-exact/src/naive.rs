@@ -1,0 +1,173 @@
+//! Schedules as compilers make them without a search over warp groups, to compare with.
+//!
+//! Every operation runs on the group that [`WarpAssignment::BySubTile`](twill_graph::WarpAssignment) gives it, so there is
+//! nothing to choose. What is left is an order for each group, laid out in time: an operation issues as soon as the ones
+//! before it leave its group and its units, and what it depends on is there.
+
+use crate::constraints::{assignment, shared_memory};
+use crate::limits::Meter;
+use crate::search::{Progress, SearchOptions};
+use crate::{bounds, extract, modulo, query};
+use std::collections::BTreeMap;
+use twill_graph::{
+    Cycles, Dependence, Families, GroupId, GroupRole, OpId, Outcome, Placement, Problem, Report, Schedule, Storage,
+};
+
+/// How naive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naive {
+    /// One iteration after another; in each, a group finishes an operation before it begins the next, in the order of the
+    /// kernel.
+    NoPipelining,
+    /// Order and stages of the modulo schedule, which knows nothing of warps.
+    PipeliningOnly,
+}
+
+/// The naive schedule of a problem whose operations all have a fixed group. Its interval is the least of this order, as
+/// far as that is easily found; nothing is proved of it.
+///
+/// The outcome is [`Outcome::Unknown`] where the order breaks a constraint at every interval that is tried.
+pub fn naive(problem: &Problem, how: Naive, options: &SearchOptions, progress: &mut dyn FnMut(Progress)) -> Report {
+    let meter = Meter::start(&options.budget);
+    let unknown = |why: &str| Outcome::Unknown { stopped_by: why.to_owned() };
+    let mut report = Report {
+        outcome: unknown("search for a modulo schedule"),
+        lower_bound: bounds::lower_bound(problem, Families::ALL),
+        modulo: None,
+        rejections: Vec::new(),
+        objectives: Vec::new(),
+        phases: Vec::new(),
+    };
+    let layout = match how {
+        Naive::NoPipelining => Layout::new(problem, &vec![(0, 0); problem.graph().operations().len()], true),
+        Naive::PipeliningOnly => {
+            let pipelined = modulo::pipeline(problem, options, progress);
+            report.modulo = pipelined.modulo;
+            report.phases = pipelined.phases;
+            let Some(pipeline) = pipelined.outcome.schedule() else { return report };
+            let place = |t: &Cycles| (t.stage(pipeline.interval), t.slot(pipeline.interval).0);
+            Layout::new(problem, &pipeline.cycles.iter().map(place).collect::<Vec<_>>(), false)
+        }
+    };
+    report.outcome = match layout.and_then(|layout| layout.verified(&meter)) {
+        Some(schedule) => Outcome::Feasible { schedule },
+        None => unknown("constraints that this order breaks at every interval"),
+    };
+    report
+}
+
+/// Intervals that are tried beyond the one that the order needs, and how far apart in parts of it.
+const TRIES: i64 = 32;
+const STEP: i64 = 64;
+
+/// An order of operations, laid out in time.
+struct Layout<'p> {
+    problem: &'p Problem,
+    groups: Vec<GroupId>,
+    stages: Vec<i64>,
+    /// Cycles within a stage.
+    slots: Vec<i64>,
+    /// Least interval.
+    interval: i64,
+}
+
+/// When something is first and last in use.
+#[derive(Clone, Copy)]
+struct Span {
+    first: i64,
+    end: i64,
+}
+
+impl<'p> Layout<'p> {
+    /// Lays operations out by stage and wish, a time within the stage; `serial`: groups finish one before the next.
+    fn new(problem: &'p Problem, wishes: &[(i64, i64)], serial: bool) -> Option<Layout<'p>> {
+        let graph = problem.graph();
+        let groups: Option<Vec<GroupId>> =
+            graph.op_ids().map(|op| assignment::candidates(problem, op).first().copied()).collect();
+        let groups = groups?;
+        let stages: Vec<i64> = wishes.iter().map(|(stage, _)| *stage).collect();
+        let across = |d: &Dependence| stages[d.to.index()] - stages[d.from.index()] + i64::from(d.distance);
+        // A register value comes to another group through shared memory.
+        let delay = |d: &Dependence| {
+            let from = graph.operation(d.from);
+            let registers = matches!(from.storage, Storage::Registers(_)) && d.carries_value;
+            let apart = groups[d.from.index()] != groups[d.to.index()];
+            d.delay.0 + if registers && apart { from.handoff.0 } else { 0 }
+        };
+        let mut slots = vec![0; wishes.len()];
+        let mut of_group: BTreeMap<GroupId, Span> = BTreeMap::new();
+        let mut of_unit: BTreeMap<&str, Span> = BTreeMap::new();
+        for op in in_order(problem, wishes, &across)? {
+            let operation = graph.operation(op);
+            let group = groups[op.index()];
+            let before = graph.dependences().iter().filter(|d| d.to == op && across(d) == 0);
+            let ready = before.map(|d| slots[d.from.index()] + delay(d)).max().unwrap_or(0);
+            let free = of_group.get(&group).map_or(0, |span| span.end);
+            let units = operation.reservations.iter();
+            let unit_free = units.filter_map(|r| of_unit.get(r.unit.as_str()).map(|span| span.end - r.start.0)).max();
+            let at = ready.max(free).max(unit_free.unwrap_or(0)).max(0);
+            slots[op.index()] = at;
+            let computes = problem.groups()[group.index()].role == GroupRole::Compute;
+            let busy = match (serial && computes, operation.is_synchronous()) {
+                (true, _) => operation.completion().max(operation.span()),
+                (false, true) => operation.span(),
+                (false, false) => Cycles(1),
+            };
+            take(&mut of_group, group, at, at + busy.0);
+            for r in &operation.reservations {
+                take(&mut of_unit, r.unit.as_str(), at + r.start.0, at + r.start.0 + r.cycles.0);
+            }
+        }
+        let spans = of_group.values().chain(of_unit.values()).map(|span| span.end - span.first);
+        let carried = graph.dependences().iter().filter(|d| across(d) > 0).map(|d| {
+            let needed = slots[d.from.index()] + delay(d) - slots[d.to.index()];
+            Cycles(needed).div_ceil(Cycles(across(d)))
+        });
+        // What a stage holds must fit in it.
+        let last = slots.iter().max().map(|t| t + 1);
+        let length = graph.op_ids().map(|op| slots[op.index()] + graph.operation(op).span().0).max();
+        let whole = if serial { length } else { last };
+        // Without pipelining a tile is loaded in the iteration that reads it, so its life is no longer than that.
+        let streaming = graph.op_ids().filter(|op| serial && graph.operation(*op).streaming);
+        let lives = streaming.map(|load| shared_memory::ring_depth(problem, load, &slots, 1));
+        let interval = spans.chain(carried).chain(whole).chain(lives).max()?.max(1);
+        Some(Layout { problem, groups, stages, slots, interval })
+    }
+
+    /// The schedule at the least interval that is tried at which it breaks no constraint.
+    fn verified(&self, meter: &Meter) -> Option<Schedule> {
+        let step = (self.interval / STEP).max(1);
+        (0..=TRIES).map(|n| self.interval + n * step).find_map(|interval| {
+            let each = self.stages.iter().zip(&self.slots).zip(&self.groups);
+            let place = |((stage, slot), group): ((&i64, &i64), &GroupId)| Placement {
+                cycle: Cycles(stage * interval + slot),
+                group: *group,
+            };
+            let placements: Vec<Placement> = each.map(place).collect();
+            let found = query::at(self.problem, interval, &placements, meter)?;
+            Some(extract::schedule(&found.encoding, &found.candidate))
+        })
+    }
+}
+
+fn take<K: Ord>(spans: &mut BTreeMap<K, Span>, key: K, first: i64, end: i64) {
+    let span = spans.entry(key).or_insert(Span { first, end });
+    span.first = span.first.min(first);
+    span.end = span.end.max(end);
+}
+
+/// Operations by wish, but none before what it depends on in the same stretch of time; `None` where they depend on each
+/// other in a circle.
+fn in_order(problem: &Problem, wishes: &[(i64, i64)], across: &dyn Fn(&Dependence) -> i64) -> Option<Vec<OpId>> {
+    let graph = problem.graph();
+    let mut left: Vec<OpId> = graph.op_ids().collect();
+    left.sort_by_key(|op| (wishes[op.index()].1, op.index()));
+    let mut order: Vec<OpId> = Vec::new();
+    while !left.is_empty() {
+        let ready =
+            |op: &OpId| !graph.dependences().iter().any(|d| d.to == *op && across(d) == 0 && left.contains(&d.from));
+        let next = left.iter().position(ready)?;
+        order.push(left.remove(next));
+    }
+    Some(order)
+}
