@@ -4,9 +4,10 @@ mod assembler;
 mod candidate;
 mod folder;
 mod report;
+mod rules;
 
 use crate::Exit;
-use crate::arguments::{CompileArguments, SearchArguments};
+use crate::arguments::{CompileArguments, SearchArguments, WarpAssignmentArgument};
 use crate::error::Error;
 use crate::input::{self, Source};
 use crate::schedule;
@@ -85,10 +86,19 @@ fn assembled(
     let (mut granted, mut source_before) = (best.granted, best.source.clone());
     for number in 2..=arguments.attempts {
         let short = best.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers);
-        let Some(fewer) = fewer_registers(&limits, granted, source).filter(|_| short && !stopped()) else { break };
-        limits.registers_per_thread = Some(fewer);
+        if !short || stopped() {
+            break;
+        }
         let what = best.assembly.as_ref().map(report::machine_code).unwrap_or_default();
-        note(format!("{what}; attempt {number}: at most {fewer} registers a thread in the schedule"));
+        let by_sub_tile = limits.model.warp_assignment.is_none();
+        if by_sub_tile {
+            limits.model.warp_assignment = Some(WarpAssignmentArgument::Free);
+            note(format!("{what}; attempt {number}: any group may work on any sub-tile"));
+        } else {
+            let Some(fewer) = fewer_registers(&limits, granted, source) else { break };
+            limits.registers_per_thread = Some(fewer);
+            note(format!("{what}; attempt {number}: at most {fewer} registers a thread in the schedule"));
+        }
         let mut candidate = match Candidate::make(arguments, &limits, source, &later) {
             Ok(Attempt::Made(candidate)) => *candidate,
             Ok(Attempt::Nothing(_)) => {
@@ -124,6 +134,9 @@ fn assembled(
             best = candidate;
         } else {
             note(format!("attempt {number} is no better"));
+            if by_sub_tile {
+                limits.model.warp_assignment = Some(WarpAssignmentArgument::BySubTile);
+            }
         }
     }
     Ok(Some(best))

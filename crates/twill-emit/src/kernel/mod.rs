@@ -88,14 +88,10 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
     Err(error.unwrap_or(Error::SharedMemory { needed: 0, available: options.shared_bytes }))
 }
 
-/// How much shared memory code takes beyond what it must, or less than the schedule asks for.
+/// How code in tensor memory does with less shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thrift {
-    /// Least number of slots of the rings of loads.
-    pub ring_depth: u32,
-    /// Least number of slots of buffers through which groups hand over values.
-    pub handover_depth: u32,
-    /// So many slots fewer than the schedule asks for: loads come later then.
+    /// So many slots of rings fewer than the schedule asks for: loads come later then.
     pub fewer_slots: u32,
     /// Elements that a group stores at once after the loops.
     pub part_elements: u64,
@@ -105,16 +101,11 @@ impl Thrift {
     /// From the most to the least; where results are in registers, one.
     fn all(options: &Options) -> Vec<Thrift> {
         // 128 registers a thread of four warps, or half of that.
-        let (whole, half) = (128 * 128, 128 * 64);
-        let (ring_depth, handover_depth) = (options.ring_depth, options.handover_depth);
-        let most = Thrift { ring_depth, handover_depth, fewer_slots: 0, part_elements: whole };
-        let mut all = vec![most];
+        let mut all = vec![Thrift { fewer_slots: 0, part_elements: 128 * 128 }];
         if options.tensor_columns.is_some() {
-            let in_halves = Thrift { part_elements: half, ..most };
-            all.extend((1..=handover_depth).rev().map(|handover_depth| Thrift { handover_depth, ..in_halves }));
-            let handed_over = Thrift { handover_depth: 1, ..in_halves };
-            all.extend((1..ring_depth).rev().map(|ring_depth| Thrift { ring_depth, ..handed_over }));
-            all.extend((1..MOST_SLOTS).map(|fewer_slots| Thrift { ring_depth: 1, fewer_slots, ..handed_over }));
+            let half = Thrift { fewer_slots: 0, part_elements: 128 * 64 };
+            let is_least = options.ring_depth == 1 && options.handover_depth == 1;
+            all.extend((0..if is_least { MOST_SLOTS } else { 1 }).map(|fewer_slots| Thrift { fewer_slots, ..half }));
         }
         all
     }
@@ -332,9 +323,9 @@ fn deepen(lowering: &mut Lowering<'_>) {
     for ((index, id), at) in &lowering.of_loop {
         let buffer = lowering.loops[*index].program.buffer(*id);
         let slots = match buffer.kind {
-            BufferKind::Ring(_) => lowering.thrift.ring_depth,
+            BufferKind::Ring(_) => lowering.options.ring_depth,
             BufferKind::Handoff(_) | BufferKind::Shared(_) if !buffer.released_by.is_empty() => {
-                lowering.thrift.handover_depth
+                lowering.options.handover_depth
             }
             _ => 1,
         };
@@ -370,7 +361,7 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     let registers = if lowering.has_tensor_memory() {
         tensor::registers(lowering, role, copies, compute)
     } else {
-        registers(role != GroupRole::Compute, copies, compute)
+        registers(role != GroupRole::Compute, copies, lowering.empties.len(), compute)
     };
     let name = match role {
         GroupRole::Issue if lowering.is_issuer(id) => "multiplies".to_owned(),
@@ -386,15 +377,22 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
 }
 
+/// Registers a thread that each of so many groups gets that compute, beside a group that only starts loads.
+pub fn register_share(compute: u32) -> u32 {
+    registers(false, false, 0, compute)
+}
+
 /// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
 /// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
 /// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
-/// `copies`: the threads that load hold addresses.
-fn registers(is_loader: bool, copies: bool, compute: u32) -> u32 {
+/// `copies`: the threads that load hold addresses; `rings`: how many rings and buffers the group that loads serves, each
+/// with a slot and a phase.
+fn registers(is_loader: bool, copies: bool, rings: usize, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
     let loader = match compute {
         _ if copies => 72,
+        _ if rings > 4 => 40,
         0..=2 => 24,
         _ => 32,
     };
