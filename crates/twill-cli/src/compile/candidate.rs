@@ -1,7 +1,7 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
 use super::rules::{self, Registers};
-use crate::arguments::{CompileArguments, SearchArguments, WarpAssignmentArgument, WhichSchedule};
+use crate::arguments::{CompileArguments, SearchArguments, WhichSchedule};
 use crate::error::Error;
 use crate::input::{self, Loops, Posed, Source};
 use crate::progress::Ticker;
@@ -56,9 +56,8 @@ impl Candidate {
         search: &SearchOptions,
     ) -> Result<Attempt, Error> {
         let mut limits = limits.clone();
-        // A sub-tile that stays on one group is what is fast: what goes between groups costs more than the model says.
         let usual = if naive(arguments).is_some() { None } else { limits.model.warp_assignment };
-        limits.model.warp_assignment = Some(usual.unwrap_or(WarpAssignmentArgument::BySubTile));
+        limits.model.warp_assignment = Some(usual.unwrap_or(rules::assignments(source)[0]));
         Candidate::within(arguments, &limits, source, search)
     }
 

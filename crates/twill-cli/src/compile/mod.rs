@@ -90,10 +90,15 @@ fn assembled(
             break;
         }
         let what = best.assembly.as_ref().map(report::machine_code).unwrap_or_default();
-        let by_sub_tile = limits.model.warp_assignment.is_none();
-        if by_sub_tile {
-            limits.model.warp_assignment = Some(WarpAssignmentArgument::Free);
-            note(format!("{what}; attempt {number}: any group may work on any sub-tile"));
+        let by_rule = limits.model.warp_assignment.is_none();
+        let [usual, other] = rules::assignments(source);
+        if by_rule {
+            limits.model.warp_assignment = Some(other);
+            let how = match other {
+                WarpAssignmentArgument::BySubTile => "each group works on sub-tiles of its own",
+                WarpAssignmentArgument::Free => "any group may work on any sub-tile",
+            };
+            note(format!("{what}; attempt {number}: {how}"));
         } else {
             let Some(fewer) = fewer_registers(&limits, granted, source) else { break };
             limits.registers_per_thread = Some(fewer);
@@ -134,8 +139,8 @@ fn assembled(
             best = candidate;
         } else {
             note(format!("attempt {number} is no better"));
-            if by_sub_tile {
-                limits.model.warp_assignment = Some(WarpAssignmentArgument::BySubTile);
+            if by_rule {
+                limits.model.warp_assignment = Some(usual);
             }
         }
     }

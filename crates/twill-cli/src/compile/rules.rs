@@ -1,6 +1,6 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
-use crate::arguments::{CompileArguments, OrderArgument, Switch, WhichSchedule};
+use crate::arguments::{CompileArguments, OrderArgument, Switch, WarpAssignmentArgument, WhichSchedule};
 use crate::input::Source;
 use twill_emit::kernel::Options;
 use twill_emit::kernel::program::TileOrder;
@@ -14,6 +14,19 @@ const BAND: u32 = 16;
 const HEADS: u32 = 2;
 /// Registers a thread that addresses and what the assembler needs take beside tiles.
 const RESERVE: u64 = 24;
+
+/// Whether multiplies leave their results in tensor memory.
+pub(super) fn in_tensor_memory(source: &Source) -> bool {
+    source.machine.tensor_core().accumulator == twill_machine::Memory::Tensor
+}
+
+/// How operations come to their groups, first and where registers do not do: on Hopper a sub-tile that stays on one group is
+/// what is fast, since what goes between groups costs more than the model says. On Blackwell, which nothing was measured on,
+/// multiplies are handed over in any case, and the solver decides.
+pub(super) fn assignments(source: &Source) -> [WarpAssignmentArgument; 2] {
+    let [one, other] = [WarpAssignmentArgument::BySubTile, WarpAssignmentArgument::Free];
+    if in_tensor_memory(source) { [other, one] } else { [one, other] }
+}
 
 /// The options to try, the best first; a later one is for where an earlier one does not fit shared memory.
 pub(super) fn options(
@@ -39,10 +52,11 @@ pub(super) fn options(
     };
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
     let room = u64::from(registers.granted) + held / 128 + RESERVE <= u64::from(registers.share);
-    let in_tensor_memory = source.machine.tensor_core().accumulator == twill_machine::Memory::Tensor;
+    let in_tensor_memory = in_tensor_memory(source);
     let whole = Options {
         // Tiles of different length are dealt out better by the hardware, as CTAs end.
-        persistent: on(arguments.persistent, !grows),
+        // On Blackwell it is not known to pay, and takes registers.
+        persistent: on(arguments.persistent, !grows && !in_tensor_memory),
         order,
         ring_depth: arguments.ring_depth.unwrap_or(3),
         handover_depth: arguments.handover_depth.unwrap_or(2),

@@ -6,7 +6,7 @@ use twill_graph::{Cycles, FixedGroup};
 
 #[test]
 fn every_builtin_is_sound() {
-    assert_eq!(builtin_names().collect::<Vec<_>>(), ["a100", "h100", "h200", "b200"]);
+    assert_eq!(builtin_names().collect::<Vec<_>>(), ["a100", "h100", "h200", "b200", "b200-left-shared"]);
     for name in builtin_names() {
         let machine = Machine::load(name).unwrap();
         assert_eq!((machine.name(), machine.resources().name.as_str()), (name, name));
