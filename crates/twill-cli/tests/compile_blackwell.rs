@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{stderr, twill};
+use common::{stderr, stdout, twill};
 use serde_json::Value;
 use std::fs;
 
@@ -16,7 +16,7 @@ fn compile(example: &str, machine: &str, options: &[&str]) -> Result<(String, Va
     let fixed = ["compile", &input, "--machine", machine, "--no-assemble", "--output", output.to_str().unwrap()];
     let done = twill(&[&fixed, options].concat());
     if done.status.code() != Some(0) {
-        return Err(stderr(&done));
+        return Err(stdout(&done) + &stderr(&done));
     }
     let read = |name: &str| fs::read_to_string(output.join(name)).unwrap();
     Ok((read("kernel.py"), serde_json::from_str(&read("kernel.json")).unwrap()))

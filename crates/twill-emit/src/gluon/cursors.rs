@@ -70,9 +70,9 @@ fn uses(action: &Action) -> Vec<CursorId> {
                 }
             }
         }
-        Action::MultiplyInTensor { left, right, to, signals, .. } => {
-            [left, right, to].into_iter().for_each(slot);
-            cursors.extend(signals.iter().map(|(_, at)| *at));
+        Action::MultiplyInTensor(multiply) => {
+            [&multiply.left, &multiply.right, &multiply.to].into_iter().for_each(slot);
+            cursors.extend(multiply.signals.iter().map(|(_, at)| *at));
         }
         Action::Commit(signals) => cursors.extend(signals.iter().map(|(_, at)| *at)),
         Action::Wait { at, .. } | Action::Arrive { at, .. } | Action::Keep { from: at, .. } => cursors.push(*at),

@@ -493,9 +493,9 @@ impl<'a> Printer<'a> {
             }
             Action::Rename { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
             Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator),
-            Action::MultiplyInTensor { left, right, to, addend, signals } => {
-                let barriers = self.barriers(signals);
-                tensor_memory::multiply(&self.names, left, right, to, addend, &barriers, self.is_short_of_registers)
+            Action::MultiplyInTensor(multiply) => {
+                let barriers = self.barriers(&multiply.signals);
+                tensor_memory::multiply(&self.names, multiply, &barriers, self.is_short_of_registers)
             }
             Action::Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
             Action::Fly(variable) => {

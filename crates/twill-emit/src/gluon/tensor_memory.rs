@@ -3,7 +3,7 @@
 use super::expression::{Names, dtype};
 use super::layout::{Layout, visit};
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{Action, Addend, Buffer, Group, KernelProgram, Node, Note, Slot};
+use crate::kernel::program::{Action, Addend, Buffer, Group, KernelProgram, Node, Note, Slot, TensorMultiply};
 use crate::program::Iteration;
 
 /// What a kernel with tensor memory imports.
@@ -44,8 +44,8 @@ pub(super) fn is_short_of_registers(kernel: &KernelProgram, group: &Group, body:
     };
     let mut found = false;
     visit(body, &mut |action| {
-        if let Action::MultiplyInTensor { left, right, .. } = action {
-            found |= is_fixed(left) || is_fixed(right);
+        if let Action::MultiplyInTensor(multiply) = action {
+            found |= is_fixed(&multiply.left) || is_fixed(&multiply.right);
         }
     });
     found && group.registers < FEW_REGISTERS
@@ -89,13 +89,11 @@ pub(super) fn allocation(buffer: &Buffer) -> String {
 /// A multiply, which signals `barriers` when it is done.
 pub(super) fn multiply(
     names: &Names<'_>,
-    left: &Slot,
-    right: &Slot,
-    to: &Slot,
-    addend: &Addend,
+    multiply: &TensorMultiply,
     barriers: &[String],
     finds_anew: bool,
 ) -> String {
+    let TensorMultiply { left, right, to, addend, .. } = multiply;
     let adds = match addend {
         Addend::Zero => "False".to_owned(),
         Addend::Value(_) | Addend::Before => "True".to_owned(),

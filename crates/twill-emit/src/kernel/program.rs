@@ -310,6 +310,21 @@ pub enum Operand {
     Registers(VariableId),
 }
 
+/// A matrix multiply whose result stays in tensor memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMultiply {
+    /// Rows × depth.
+    pub left: Slot,
+    /// Depth × columns.
+    pub right: Slot,
+    /// The result.
+    pub to: Slot,
+    /// What it adds to.
+    pub addend: Addend,
+    /// Signalled when it and all multiplies before it are done.
+    pub signals: Vec<(BarrierId, CursorId)>,
+}
+
 /// What a multiply in tensor memory adds to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addend {
@@ -390,18 +405,7 @@ pub enum Action {
         accumulator: Option<VariableId>,
     },
     /// Starts a matrix multiply whose result stays in tensor memory.
-    MultiplyInTensor {
-        /// Rows × depth.
-        left: Slot,
-        /// Depth × columns.
-        right: Slot,
-        /// The result.
-        to: Slot,
-        /// What it adds to.
-        addend: Addend,
-        /// Signalled when it and all multiplies before it are done.
-        signals: Vec<(BarrierId, CursorId)>,
-    },
+    MultiplyInTensor(Box<TensorMultiply>),
     /// Barriers that are signalled when all multiplies so far are done.
     Commit(Vec<(BarrierId, CursorId)>),
     /// Makes a value one that a multiply may be adding to.

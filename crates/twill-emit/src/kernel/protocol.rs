@@ -118,16 +118,17 @@ fn events(buffers: &[Buffer], action: &Action) -> Vec<Event> {
             });
             events.push(Event::Multiply { reads: shared.collect(), writes: Vec::new(), signals: Vec::new() });
         }
-        Action::MultiplyInTensor { left, right, to, addend, signals } => {
-            let mut reads = vec![access(left), access(right)];
+        Action::MultiplyInTensor(multiply) => {
+            let to = &multiply.to;
+            let mut reads = vec![access(&multiply.left), access(&multiply.right)];
             let own = |value: Tag| Access { value, ..access(to) };
-            match addend {
+            match &multiply.addend {
                 // Whether there is an iteration before is not known here; that it writes over what others read is.
                 Addend::Zero | Addend::BeforeUnlessFirst(_) => {}
                 Addend::Value(tag) => reads.push(own(*tag)),
                 Addend::Before => reads.push(own(before(to.value))),
             }
-            events.push(Event::Multiply { reads, writes: vec![access(to)], signals: signals.clone() });
+            events.push(Event::Multiply { reads, writes: vec![access(to)], signals: multiply.signals.clone() });
         }
         Action::Commit(signals) => {
             events.push(Event::Multiply { reads: Vec::new(), writes: Vec::new(), signals: signals.clone() });

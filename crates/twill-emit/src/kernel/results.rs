@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
         let fits = |p: &&Piece| p.region.holds(region) && (p.program.is_none() || p.program == program);
         let Some(piece) = pieces.iter().find(fits).cloned() else { return Ok(None) };
         if self.lowering.is_tensor_multiply(index, piece.op) {
-            return self.from_tensor(index, k, &piece, region).map(Some);
+            return self.tensor_result(index, k, &piece, region).map(Some);
         }
         if facts.is_load(piece.op) || facts.group(piece.op) == self.group.id || piece.region != *region {
             return Ok(None);
@@ -183,7 +183,7 @@ impl Reader<'_, '_> {
     }
 
     /// A result in tensor memory, when the last multiply is done.
-    fn from_tensor(&mut self, index: usize, k: usize, piece: &Piece, region: &Region) -> Result<Expression, Error> {
+    fn tensor_result(&mut self, index: usize, k: usize, piece: &Piece, region: &Region) -> Result<Expression, Error> {
         let key = (index, piece.op, region.clone());
         if let Some(variable) = self.group.results.get(&key) {
             return Ok(self.group.read(*variable));

@@ -7,7 +7,7 @@ use super::input::value_of;
 use super::loops::Adder;
 use super::lowering::Lowering;
 use super::names;
-use super::program::{Action, Addend, Arrival, Node, Note, Operand, Slot};
+use super::program::{Action, Addend, Arrival, Node, Note, Operand, Slot, TensorMultiply};
 use super::reader::tag_iteration;
 use super::region::Region;
 use crate::error::Error;
@@ -138,7 +138,8 @@ impl Adder<'_, '_> {
             };
             let signals = if k == last { std::mem::take(&mut ends) } else { Vec::new() };
             self.reader.group.note = note.clone();
-            self.reader.group.act(Action::MultiplyInTensor { left, right, to: to.clone(), addend, signals });
+            let multiply = TensorMultiply { left, right, to: to.clone(), addend, signals };
+            self.reader.group.act(Action::MultiplyInTensor(Box::new(multiply)));
             addend = Addend::Value(to.value);
         }
         Ok(())
