@@ -1,6 +1,6 @@
 //! Code for Blackwell, as `twill compile` writes it: nothing is written unless its barriers are proved to be enough.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod common;
 
