@@ -19,7 +19,7 @@ TILES = {
     "attention_forward": {"BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
     "attention_backward": {"HEAD_DIM": ("q_desc", 1)},
     "gemm_tma": {"BLOCK_N": ("b_desc", 0), "BLOCK_K": ("a_desc", 1)},
-    "gemm_pointers": {},
+    "gemm_pointers": {"BLOCK_N": ("b_ptr", 1), "BLOCK_K": ("b_ptr", 0)},
     "swiglu": {"BLOCK_N": ("gate_desc", 0), "BLOCK_K": ("x_desc", 1)},
 }
 DEFAULTS = {

@@ -79,13 +79,13 @@ def gemm_tma(name="gemm_tma", rows=128, columns=128):
     )
 
 
-def gemm_pointers(**where):
+def gemm_pointers(rows=128, columns=128, **where):
     pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp16"}
     sizes = {name: "i32" for name in ("M", "N", "K", "stride_a", "stride_b", "stride_c")}
     return Variant(
         kernel="gemm_pointers.gemm_pointers",
         arguments=pointers | sizes,
-        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+        constants={"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64},
         divisible=(*pointers, *sizes),
         **({"name": "gemm_pointers"} | where),
     )
@@ -207,6 +207,8 @@ VARIANTS = [
     gemm_tma("gemm_tma_n256", columns=256),
     gemm_tma("gemm_tma_m256", rows=256),
     gemm_pointers(),
+    gemm_pointers(name="gemm_pointers_n256", columns=256),
+    gemm_pointers(name="gemm_pointers_m256", rows=256),
     attention_forward("attention_forward", 128, False),
     attention_forward("attention_forward_d64", 64, False),
     attention_forward("attention_forward_d64_m64", 64, False, queries=64),

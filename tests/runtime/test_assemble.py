@@ -111,6 +111,14 @@ class MachineCode(Folder):
         self.assertEqual((report["barriers_at"], self.kinds(report)), (-1, ["slow_barriers"]))
         self.assertIn("BAR", report["groups"][0]["loops"][0]["order"])
 
+    def test_workers_that_compare_their_numbers_are_groups_too(self):
+        # Without warps that only fill up, there are too few workers for a jump table.
+        groups = self.report(("        [4, 1],\n", "        [4, 4],\n"))["groups"]
+        self.assertEqual([group["name"] for group in groups], ["group_1", "group_2", "group_0"])
+        self.assertEqual([group["registers"] for group in groups][1:], [168, 40])
+        self.assertEqual([len(group["loops"]) for group in groups], [1, 1, 1])
+        self.assertIn("UTMALDG", groups[2]["loops"][0]["order"])
+
     def test_spills_are_found_with_their_group(self):
         report = self.report(*WIDE, (WAIT, WAIT + "        total = total * 0.5 + acc\n"), **wide(self.kernel))
         self.assertIn("spilled", self.kinds(report))

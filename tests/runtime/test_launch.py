@@ -12,6 +12,13 @@ from folder import HERE, runtime, variant
 launch = runtime("launch")
 
 
+ZEROS = 1 << 30
+"""Where torch.zeros puts its tensors."""
+BLOCK = dict(
+    argument="p_64x64", shape=[64, 64], extents=["M", "K"], strides=["stride", 1], not_negative=["first"]
+)
+
+
 class Device:
     def __init__(self, kind="cuda", index=0):
         self.type, self.index = kind, index
@@ -54,6 +61,8 @@ class Torch(types.ModuleType):
         super().__init__("torch")
         self.current = 0
         self.device = Device
+        self.uint8 = "uint8"
+        self.zeros = lambda count, dtype, device: Tensor([count], dtype, address=ZEROS, device=device)
         self.cuda = types.SimpleNamespace(
             current_device=lambda: self.current,
             get_device_capability=lambda index: [(9, 0), (10, 0)][index],
@@ -147,6 +156,36 @@ class Calls(Launches):
         run()
         self.assertEqual(len(self.launched), 2)
         self.assertIs(self.launched[0][1][0], self.launched[1][1][0])
+
+    def test_a_matrix_behind_a_pointer(self):
+        kernel = self.kernel()
+        kernel._parameters = [
+            dict(name="p", kind="pointer", element="fp16", divisible_by_16=True, blocks=[BLOCK]),
+            *(dict(name=name, kind="scalar", element="i32") for name in ("M", "K", "stride", "first")),
+        ]
+        kernel._kernel = {**kernel._kernel, "arguments": ["p_64x64", "p", "M", "K", "stride", "programs_x"]}
+        kernel._layouts = {"p_64x64": kernel._layouts["a_desc_64x64"]}
+        # The tensor's own shape says nothing: the kernel's addresses are made of the numbers.
+        tensor = Tensor([1 << 20], strides=[1], address=1 << 20)
+        kernel(tensor, 100, 72, 80, 0, grid=1)
+        (descriptor, pointer, *numbers), address = self.launched[0][1], tensor.address
+        self.assertEqual((pointer, numbers), (address, [100, 72, 80, 1, 4096]))
+        self.assertEqual((descriptor.base.data_ptr(), list(descriptor.shape)), (address, [100, 72]))
+        self.assertEqual((list(descriptor.strides), descriptor.block_shape), ([80, 1], [64, 64]))
+        kernel(tensor, 100, 64, 80, 5, grid=1)
+        self.assertEqual(list(self.launched[1][1][0].shape), [100, 64])
+        # Without rows or columns every mask is false: zeros are read, of a tensor that exists.
+        for rows, columns in (0, 72), (100, 0), (-16, 72):
+            kernel(tensor, rows, columns, 80, 0, grid=1)
+            descriptor = self.launched[-1][1][0]
+            self.assertEqual((descriptor.base.data_ptr(), list(descriptor.shape)), (ZEROS, [1, 8]))
+            self.assertEqual(list(descriptor.strides), [8, 1])
+        with self.assertRaisesRegex(ValueError, "p: stride must not be negative, but is -80"):
+            kernel(tensor, 100, 72, -80, 0, grid=1)
+        with self.assertRaisesRegex(ValueError, "p: stride must be a multiple of 16 bytes, but is 84 elements"):
+            kernel(tensor, 100, 72, 84, 0, grid=1)
+        with self.assertRaisesRegex(ValueError, "p: first must not be negative, but is -1"):
+            kernel(tensor, 100, 72, 80, -1, grid=1)
 
     def test_grids(self):
         for grid, programs in [

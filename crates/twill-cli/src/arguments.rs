@@ -68,6 +68,15 @@ pub(crate) struct CompileArguments {
     /// Programs along the first axis that form a band, or along the second that go together.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) band: u32,
+    /// Least slots of the buffers through which warp groups hand values over.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) handover_depth: u32,
+    /// Give buffers back where a group waits anyway, instead of as soon as they are read.
+    #[arg(long)]
+    pub(crate) late_releases: bool,
+    /// Hold left operands that are the same in all iterations in registers instead of shared memory.
+    #[arg(long)]
+    pub(crate) operands_in_registers: bool,
     /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers).
     #[arg(long)]
     pub(crate) turns: bool,

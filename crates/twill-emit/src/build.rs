@@ -9,6 +9,7 @@
 
 use crate::events::{Action, Events, Kind};
 use crate::order::{precedences, ranks};
+use crate::places::Places;
 use crate::program::{Barrier, Block, BufferId, Iteration, Program, Step, WarpProgram};
 use crate::reads::Context;
 use std::collections::{HashMap, HashSet};
@@ -28,8 +29,8 @@ impl Program {
 
     /// The warp programs that code is generated from: registers are left to the compiler, and rings may
     /// have been used before.
-    pub(crate) fn for_code(problem: &Problem, schedule: &Schedule) -> Program {
-        Program::of(Context::new(problem, schedule).for_code(), schedule)
+    pub(crate) fn for_code(problem: &Problem, schedule: &Schedule, late_releases: bool) -> Program {
+        Program::of(Context::new(problem, schedule).for_code(late_releases), schedule)
     }
 
     fn of(context: Context<'_>, schedule: &Schedule) -> Program {
@@ -80,13 +81,8 @@ enum Window {
 
 impl<'a> Lowering<'a> {
     fn new(context: &'a Context<'a>, all: &'a Events, ranks: &[usize], group: GroupId) -> Lowering<'a> {
-        let interval = context.interval();
-        let mut order: Vec<usize> = (0..all.events.len()).filter(|&k| all.events[k].group == group).collect();
-        order.sort_by_key(|&k| (all.events[k].time.rem_euclid(interval), ranks.get(k).copied().unwrap_or(k)));
-        let cut = if context.for_code { quiet_place(context, all, &order) } else { 0 };
-        let early: HashSet<usize> = order[..cut].iter().copied().collect();
-        order.rotate_left(cut);
-        let window = |k: usize| all.events[k].time.div_euclid(interval) - i64::from(early.contains(&k));
+        let Places { order, windows } = Places::new(context, all, ranks, group);
+        let window = |k: usize| windows.get(&k).copied().unwrap_or(0);
         let first = order.iter().map(|&k| window(k)).min().unwrap_or(0);
         let stage = |k: usize| window(k) - first;
         let waits: Vec<(i64, &[Action])> =
@@ -228,40 +224,6 @@ impl<'a> Lowering<'a> {
         }
         newer
     }
-}
-
-/// Where in a group's order the loop's body begins: at the place that the fewest multiplies are in flight over, since
-/// compilers move values from one iteration to the next there, and ptxas serialises all multiplies if it finds one
-/// whose result is moved before it is waited for (note C7514). At 0 where that changes nothing.
-fn quiet_place(context: &Context, all: &Events, order: &[usize]) -> usize {
-    let count = i64::try_from(order.len()).unwrap_or(i64::MAX);
-    let interval = context.interval();
-    let place = |position: usize, time: i64| time.div_euclid(interval) * count + i64::try_from(position).unwrap_or(0);
-    // From issue to wait, in places of the group's order.
-    let mut flights: Vec<(i64, i64)> = Vec::new();
-    for (position, &k) in order.iter().enumerate() {
-        let Kind::Start(op) = all.events[k].kind else { continue };
-        if !matches!(context.operation(op).storage, twill_graph::Storage::Registers(_)) {
-            continue;
-        }
-        let waits = order.iter().enumerate().flat_map(|(position, &k)| {
-            let event = &all.events[k];
-            event.actions.iter().filter_map(move |action| match action {
-                Action::WaitAsync { op: awaited, at, .. } if *awaited == op => {
-                    Some(place(position, event.time - at * interval))
-                }
-                _ => None,
-            })
-        });
-        let start = place(position, all.events[k].time);
-        flights.push((start, waits.min().unwrap_or(start + count)));
-    }
-    let over = |cut: usize| -> i64 {
-        let cut = i64::try_from(cut).unwrap_or(0);
-        let crossed = |&(start, end): &(i64, i64)| (end - cut).div_euclid(count) - (start - cut).div_euclid(count);
-        flights.iter().map(crossed).sum()
-    };
-    (0..order.len()).min_by_key(|&cut| (over(cut), cut)).unwrap_or(0)
 }
 
 /// Appends steps to the last block, if that is done for the same trip counts.

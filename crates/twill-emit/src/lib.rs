@@ -11,6 +11,7 @@ mod events;
 pub mod gluon;
 pub mod kernel;
 mod order;
+mod places;
 pub mod program;
 mod pseudocode;
 mod reads;

@@ -10,16 +10,18 @@ pub(crate) struct Context<'a> {
     /// A compiler gives every register value a register of its own, so nobody waits for one to be
     /// free, and rings go on where an earlier loop left them, so nothing is known to be free.
     pub for_code: bool,
+    /// Releases wait until the group waits anyway.
+    pub late_releases: bool,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(problem: &'a Problem, schedule: &'a Schedule) -> Context<'a> {
-        Context { graph: problem.graph(), schedule, for_code: false }
+        Context { graph: problem.graph(), schedule, for_code: false, late_releases: false }
     }
 
     /// The same, to generate code.
-    pub(crate) fn for_code(self) -> Context<'a> {
-        Context { for_code: true, ..self }
+    pub(crate) fn for_code(self, late_releases: bool) -> Context<'a> {
+        Context { for_code: true, late_releases, ..self }
     }
 
     pub(crate) fn interval(&self) -> i64 {

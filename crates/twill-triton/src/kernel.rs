@@ -1,11 +1,14 @@
 //! From a module of TTIR to a kernel's loops of tile operations.
 
+mod affine;
 mod dimensions;
 mod extract;
 mod grid;
+mod matrix;
 mod names;
 mod needs;
 mod operations;
+mod polynomial;
 mod resolve;
 mod varies;
 mod views;
@@ -14,6 +17,8 @@ use crate::error::{Error, Place};
 use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
 use crate::tile::{Axes, TileLoop};
 use grid::Differences;
+pub use matrix::{Amount, Matrix, MatrixTile};
+pub use polynomial::{Polynomial, Symbol};
 
 /// A kernel and its innermost loops.
 #[derive(Clone, Debug)]
@@ -38,7 +43,7 @@ impl Kernel {
         let mut loops = Vec::new();
         for parts in innermost(&module, function) {
             check_trips(&module, &parts)?;
-            loops.extend(extract::tile_loop(&module, parts, &needed, &differences, &name)?);
+            loops.extend(extract::tile_loop(&module, function, parts, &needed, &differences, &name)?);
         }
         match loops.as_mut_slice() {
             [] => return Err(Error::NoLoop { file: module.file().to_owned(), kernel: name }),

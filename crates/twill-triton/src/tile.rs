@@ -10,9 +10,12 @@ mod grid;
 mod names;
 mod recipe;
 
+use std::collections::BTreeMap;
+
 use twill_graph::Source;
 
 use crate::error::Place;
+use crate::kernel::MatrixTile;
 use crate::mlir;
 
 pub use element::Element;
@@ -136,7 +139,7 @@ impl Operand {
 /// How tiles move to and from global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transfer {
-    /// By tensor descriptor.
+    /// By tensor descriptor: the kernel's own, or one that says what its pointers and masks say.
     Tma,
     /// By pointers.
     Pointer,
@@ -245,6 +248,8 @@ pub struct TileLoop {
     /// The axes of the grid along which programs differ in whether and how often it runs.
     pub(crate) trips: Axes,
     pub(crate) split: Split,
+    /// What the loads through pointers read that TMA does.
+    pub(crate) matrix_tiles: BTreeMap<mlir::OperationId, MatrixTile>,
 }
 
 impl TileLoop {
@@ -294,6 +299,11 @@ impl TileLoop {
             Origin::Operation(operation) => Some(operation),
             Origin::Invariant { .. } => None,
         }
+    }
+
+    /// What a load through pointers reads, if it is a tile of a matrix: then TMA does it.
+    pub fn matrix_tile(&self, load: mlir::OperationId) -> Option<&MatrixTile> {
+        self.matrix_tiles.get(&load)
     }
 
     /// Rows of the whole tile: the extent of the dimension that the loop can be cut along.

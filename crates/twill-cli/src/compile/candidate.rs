@@ -196,6 +196,9 @@ fn options(arguments: &CompileArguments, source: &Source) -> Options {
         order,
         // Without pipelining, what is loaded is for the iteration at hand.
         ring_depth: if arguments.schedule == WhichSchedule::NoSwp { 1 } else { arguments.ring_depth },
+        handover_depth: arguments.handover_depth,
+        late_releases: arguments.late_releases,
+        operands_in_registers: arguments.operands_in_registers,
         turns: arguments.turns,
         shared_bytes: source.machine.resources().shared_memory.0,
         programs: source.options.programs.map(|gang| (gang.count, axis(gang.axis))),

@@ -13,6 +13,8 @@ pub(super) enum Layout {
     LeftOperand { columns: u64, bits: u32 },
     /// Of what is left when a dimension is taken out.
     Slice(usize, Box<Layout>),
+    /// That of this variable.
+    Like(String),
     /// Rows over warps, columns over lanes.
     Blocked { rank: usize, warps: u32 },
 }
@@ -25,6 +27,7 @@ impl Layout {
             Layout::LeftOperand { columns, bits: 16 } => format!("LEFT_{columns}"),
             Layout::LeftOperand { columns, bits } => format!("LEFT_{columns}_{bits}BIT"),
             Layout::Slice(dimension, parent) => format!("gl.SliceLayout({dimension}, {})", parent.name()),
+            Layout::Like(variable) => format!("{variable}.type.layout"),
             Layout::Blocked { rank, warps } => format!("SPREAD_{rank}D_{warps}"),
         }
     }
@@ -33,6 +36,7 @@ impl Layout {
     pub fn roots(&self, roots: &mut BTreeSet<Layout>) {
         match self {
             Layout::Slice(_, parent) => parent.roots(roots),
+            Layout::Like(_) => {}
             Layout::LeftOperand { columns, .. } => {
                 roots.insert(Layout::Accumulator(*columns));
                 roots.insert(self.clone());
@@ -54,7 +58,7 @@ impl Layout {
                 let width = 32 / bits.max(&1);
                 format!("gl.DotOperandLayout(operand_index=0, parent=ACC_{columns}.value, k_width={width})")
             }
-            Layout::Slice(..) => self.name(),
+            Layout::Slice(..) | Layout::Like(_) => self.name(),
             Layout::Blocked { rank: 1, warps } => format!("gl.BlockedLayout([1], [32], [{warps}], [0])"),
             Layout::Blocked { warps, .. } => format!("gl.BlockedLayout([1, 8], [4, 8], [{warps}, 1], [1, 0])"),
         }
@@ -79,6 +83,9 @@ pub(super) fn of_variables(group: &Group) -> Vec<Option<Layout>> {
     loop {
         let before = layouts.clone();
         visit(&group.body, &mut |action| match action {
+            Action::Let { to, value } if matches!(value.kind, ExpressionKind::Shares(_)) => {
+                layouts[to.index()] = Some(Layout::Like(group.variables[to.index()].name.clone()));
+            }
             Action::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
                 layouts[to.index()] = infer(value, &layouts);
             }

@@ -62,3 +62,11 @@ def advance(slot, phase, SLOTS: gl.constexpr):
     """The slot after this one, and its phase."""
     after = following(slot, SLOTS)
     return after, phase ^ (after == 0).to(gl.int32)
+
+
+@gluon.jit
+def row_shares(tile):
+    """Row sums, by each of the four threads that a row lies in over its own columns."""
+    rows: gl.constexpr = tile.shape[0]
+    columns: gl.constexpr = tile.shape[1]
+    return gl.sum(gl.sum(tile.reshape([rows, columns // 8, 4, 2]), 3), 1)

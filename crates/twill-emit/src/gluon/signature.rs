@@ -4,7 +4,7 @@ use super::example::{Constant, constants};
 use super::source::arguments;
 use super::{Assembly, Header};
 use crate::kernel::Checked;
-use crate::kernel::program::{KernelProgram, Parameter};
+use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use twill_triton::mlir::{FloatKind, Type};
@@ -45,6 +45,20 @@ struct ParameterEntry {
 struct Block {
     argument: String,
     shape: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extents: Option<[AmountEntry; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strides: Option<[AmountEntry; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_negative: Vec<String>,
+}
+
+/// A number, or the name of the parameter that is it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum AmountEntry {
+    Parameter(String),
+    Constant(u64),
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -112,16 +126,31 @@ impl Signature {
 }
 
 fn parameter(kernel: &KernelProgram, parameter: &Parameter) -> ParameterEntry {
+    let own = kernel.descriptors.iter().filter(|d| d.parameter == parameter.name);
+    let blocks: Vec<Block> = own.map(block).collect();
     let (kind, element, blocks) = match &parameter.kind {
         Type::TensorDescriptor(block) => {
-            let own = kernel.descriptors.iter().filter(|d| d.parameter == parameter.name);
-            let blocks = own.map(|d| Block { argument: d.name.clone(), shape: d.block.clone() }).collect();
             ("descriptor", element(block.element()), Some(blocks))
         }
-        Type::Pointer { pointee, .. } => ("pointer", element(pointee), None),
+        Type::Pointer { pointee, .. } => ("pointer", element(pointee), Some(blocks).filter(|b| !b.is_empty())),
         other => ("scalar", element(other), None),
     };
     ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16: parameter.divisible_by_16 }
+}
+
+fn block(descriptor: &Descriptor) -> Block {
+    let amount = |amount: &Amount| match amount {
+        Amount::Parameter(name) => AmountEntry::Parameter(name.clone()),
+        Amount::Constant(number) => AmountEntry::Constant(*number),
+    };
+    let matrix = descriptor.matrix.as_ref();
+    Block {
+        argument: descriptor.name.clone(),
+        shape: descriptor.block.clone(),
+        extents: matrix.map(|m| m.extents.each_ref().map(amount)),
+        strides: matrix.map(|m| [amount(&m.stride), AmountEntry::Constant(1)]),
+        not_negative: matrix.map(|m| m.natural.clone()).unwrap_or_default(),
+    }
 }
 
 /// Triton's name of a type.

@@ -462,6 +462,8 @@ impl<'a> Printer<'a> {
                     return;
                 }
                 let text = match &self.names.layouts[to.index()] {
+                    // The layout is the variable's own from here on.
+                    _ if matches!(value.kind, ExpressionKind::Shares(_)) => self.names.shares(value),
                     Some(layout) if !value.shape.is_empty() => self.names.tile(value, layout),
                     _ => self.spread(value),
                 };

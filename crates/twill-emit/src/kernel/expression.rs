@@ -73,6 +73,8 @@ pub enum ExpressionKind {
         /// What is reduced.
         operand: Box<Expression>,
     },
+    /// Row sums of a tile, each thread's share of a row by itself (see `sums`).
+    Shares(Box<Expression>),
     /// A load through pointers.
     Load {
         /// The pointers.
@@ -120,7 +122,7 @@ impl Expression {
             ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) | ExpressionKind::Transpose(_, x) => {
                 x.walk(visit);
             }
-            ExpressionKind::Reduce { operand, .. } => operand.walk(visit),
+            ExpressionKind::Reduce { operand, .. } | ExpressionKind::Shares(operand) => operand.walk(visit),
             ExpressionKind::Load { pointers, mask, other } => {
                 pointers.walk(visit);
                 mask.iter().chain(other).for_each(|x| x.walk(visit));

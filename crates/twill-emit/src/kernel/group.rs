@@ -66,6 +66,10 @@ pub(crate) struct GroupBuilder {
     /// Outer pieces that the group reads: cursor, in the order of the first read.
     pub pieces: Vec<(usize, CursorId)>,
     pub note: Note,
+    /// Left operands that are held in registers through the loops.
+    pub held: HashMap<OuterKey, VariableId>,
+    /// Storage of tiles of before the loops that results were put in.
+    pub staged: Vec<BufferId>,
     /// By loop, its trip count.
     pub trips: Vec<Option<VariableId>>,
     /// How many older values of an operation are read, by loop.
@@ -91,6 +95,8 @@ impl GroupBuilder {
             out: Vec::new(),
             pieces: Vec::new(),
             note: Note::default(),
+            held: HashMap::new(),
+            staged: Vec::new(),
             trips: vec![None; loops],
             ages: HashMap::new(),
             slot_ages: HashMap::new(),

@@ -43,12 +43,15 @@ pub(crate) struct LoopFacts<'a> {
     pub makers: HashMap<ValueId, Vec<Piece>>,
     /// The operation that stores a tile to shared memory.
     pub to_shared: HashMap<tile::ValueId, OpId>,
+    /// Sums that are carried in shares, by the operation that makes the new sum.
+    pub sums: HashMap<OpId, super::sums::CarriedSum>,
     /// The graph's operation for an operation on tiles.
     pub ops: HashMap<TileId, OpId>,
 }
 
 impl<'a> LoopFacts<'a> {
-    pub fn new(module: &'a Module, one: ScheduledLoop<'a>, programs: bool) -> Option<LoopFacts<'a>> {
+    pub fn new(module: &'a Module, one: ScheduledLoop<'a>, options: &super::Options) -> Option<LoopFacts<'a>> {
+        let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;
         let mut facts = LoopFacts {
@@ -56,10 +59,11 @@ impl<'a> LoopFacts<'a> {
             tiles,
             problem: one.problem,
             schedule: one.schedule,
-            program: Program::for_code(one.problem, one.schedule),
+            program: Program::for_code(one.problem, one.schedule, options.late_releases),
             stands_for: &one.lowered.stands_for,
             makers: HashMap::new(),
             to_shared: HashMap::new(),
+            sums: HashMap::new(),
             ops: HashMap::new(),
         };
         for (op, stands) in one.problem.graph().op_ids().zip(facts.stands_for) {
@@ -119,6 +123,12 @@ impl<'a> LoopFacts<'a> {
     /// Whether an operation is a load.
     pub fn is_load(&self, op: OpId) -> bool {
         self.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(_)))
+    }
+
+    /// Whether TMA puts the tile that an operation loads turned round into shared memory, as its matrix lies.
+    pub fn is_turned(&self, op: OpId) -> bool {
+        let load = self.tile_operation(op).and_then(|o| o.statements.last());
+        load.and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed)
     }
 
     /// Which carried value an argument of the body is.

@@ -52,11 +52,62 @@ impl Adder<'_, '_> {
             Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
             Kind::Store(_) | Kind::AtomicReduce(_) => self.store(op, &tile, id, &region, program, iteration),
             Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. } => {
-                let value = self.reader.apply(id, &region, program, Some((index, iteration)))?;
+                let note = std::mem::take(&mut self.reader.group.note);
+                let value = self.computed(op, id, &region, program, iteration)?;
                 let to = self.produce(op, iteration);
+                self.reader.group.note = note;
                 self.reader.group.act(Action::Let { to, value });
+                self.prepare_operand(op, to);
                 Ok(())
             }
+        }
+    }
+
+    /// What an operation computes.
+    fn computed(
+        &mut self,
+        op: OpId,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<Expression, Error> {
+        let index = self.index;
+        let at = Some((index, iteration));
+        let facts = &self.reader.lowering.loops[index];
+        if let Some(sum) = facts.sums.values().find(|s| s.reduce == op).cloned() {
+            let columns = self.reader.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
+            let region = super::sums::tile_region(region, columns);
+            return Ok(super::sums::shares(self.reader.value(sum.tile, &region, program, at)?));
+        }
+        if let Some(sum) = facts.sums.get(&op).cloned() {
+            let old = self.reader.newest(index, op, shifted(iteration, -1))?;
+            let new = self.reader.newest(index, sum.reduce, iteration)?;
+            let factor = sum.factor.map(|f| self.reader.value(f, region, program, at)).transpose()?;
+            let (old, new) = (self.reader.group.read(old), self.reader.group.read(new));
+            return Ok(super::sums::next(old, factor, new));
+        }
+        self.reader.apply(id, region, program, at)
+    }
+
+    /// A tile that a multiply of the group reads from registers is brought into the form for that at once: it is carried
+    /// to the multiply as it is needed there.
+    fn prepare_operand(&mut self, op: OpId, made: VariableId) {
+        let facts = &self.reader.lowering.loops[self.index];
+        let own = self.reader.group.id;
+        let reads = |d: &twill_graph::Dependence| {
+            let tile = facts.tile_operation(d.to)?;
+            let is_left = tile.operand(twill_triton::tile::Role::Left).is_some_and(|left| {
+                let made = facts.tile_operation(op).and_then(|o| o.result);
+                left.tiles.len() == 1 && left.tiles.first().copied() == made && !left.is_transposed()
+            });
+            let columns = tile.result.and_then(|r| facts.tiles.tile(r).shape.last().copied());
+            (is_left && facts.group(d.to) == own && matches!(tile.kind, Kind::Dot { .. })).then_some(columns)?
+        };
+        let columns: Vec<u64> = facts.problem.graph().uses(op).filter_map(reads).collect();
+        for columns in columns {
+            let to = self.left_operand(made, columns);
+            self.prepared.insert((made, columns), to);
         }
     }
 
@@ -116,6 +167,7 @@ impl Adder<'_, '_> {
         let index = self.index;
         let module = self.reader.lowering.module;
         let operation = module.operation(id);
+        let tiles = self.reader.lowering.loops[index].tiles;
         let at = Some((index, iteration));
         let full = signals.iter().find_map(|(b, _)| match b {
             Barrier::Full { .. } => self.reader.barrier(index, *b),
@@ -125,13 +177,21 @@ impl Adder<'_, '_> {
         let Some(full) = full else {
             return Err(self.reader.lowering.defect(id, "a barrier for a load"));
         };
-        match transfer {
-            Transfer::Tma => {
+        match (transfer, tiles.matrix_tile(id)) {
+            (Transfer::Tma, Some(tile)) => {
+                let turned = region.before_transposition(&[1, 0]);
+                let region = if tile.transposed { &turned } else { region };
+                let coordinates = self.reader.corner(&tile.corner, region, program, (index, iteration))?;
+                let descriptor = self.reader.lowering.matrix_descriptor(tile, &region.extents);
+                let to = Slot { transposed: false, ..to };
+                self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
+            }
+            (Transfer::Tma, None) => {
                 let coordinates = self.coordinates(&operation.operands[1..], region, program, at)?;
                 let descriptor = self.reader.lowering.descriptor(operation.operands[0], &region.extents, id)?;
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }
-            Transfer::Pointer => {
+            (Transfer::Pointer, _) => {
                 let pointers = self.reader.value(operation.operands[0], region, program, at)?;
                 let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
                 if let Some(other) = operation.operands.get(2) {
@@ -233,7 +293,9 @@ impl Adder<'_, '_> {
         let mut flight =
             Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
         for (left, right) in pairs {
-            if let Operand::Registers(v) = left {
+            if let Operand::Registers(v) = left
+                && !self.reader.group.held.values().any(|held| *held == v)
+            {
                 flight.operands.push(v);
             }
             self.reader.group.note = note.clone();
@@ -346,8 +408,12 @@ impl Adder<'_, '_> {
             let mut segments = Vec::new();
             for piece in pieces {
                 let Some(part) = self.reader.lowering.pieces[piece].region.overlap(region) else { continue };
-                let slot = self.reader.outer_slot(piece, &part)?;
-                let operand = Operand::Shared(slot);
+                let in_registers = self.reader.lowering.options.operands_in_registers && along == 1 && left_columns > 0;
+                let operand = if in_registers && part == *region {
+                    Operand::Registers(self.held_operand(value, piece, &part, program, left_columns)?)
+                } else {
+                    Operand::Shared(self.reader.outer_slot(piece, &part)?)
+                };
                 segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
             }
             return Ok(segments);
@@ -371,11 +437,42 @@ impl Adder<'_, '_> {
         let slice = slice_of(tile, part).ok_or_else(|| {
             self.reader.lowering.unsupported(id, "an operand that is cut along two dimensions", "use one sub-tile (--sub-tiles 1)")
         })?;
+        // Cut before it is turned round.
+        let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
         Ok(Slot { slice, ..slot })
+    }
+
+    /// A tile of before the loops that is a left operand in every iteration, loaded to registers once.
+    fn held_operand(
+        &mut self,
+        value: ValueId,
+        piece: usize,
+        part: &Region,
+        program: Option<u32>,
+        columns: u64,
+    ) -> Result<VariableId, Error> {
+        let key = (value, part.clone(), program);
+        let form = Form::LeftOperand { columns };
+        if let Some(held) = self.reader.group.held.get(&key).copied() {
+            return Ok(held);
+        }
+        let slot = self.reader.outer_slot(piece, part)?;
+        let stem = self.reader.lowering.buffers[slot.buffer.index()].name.trim_end_matches("_buffer").to_owned();
+        let element = self.reader.lowering.element(value);
+        let to = self.reader.group.variable(&format!("{stem}_held"), &part.extents, element.clone(), form);
+        self.reader.group.define(to, 0);
+        let value = Expression { kind: ExpressionKind::FromShared(slot), shape: part.extents.clone(), element };
+        let node = super::program::Node::Do(Action::Let { to, value }, super::program::Note::default());
+        self.reader.group.sections[0].push(node);
+        self.reader.group.held.insert(key, to);
+        Ok(to)
     }
 
     /// A tile in registers as a multiply reads its left operand.
     fn left_operand(&mut self, from: VariableId, columns: u64) -> VariableId {
+        if let Some(prepared) = self.prepared.remove(&(from, columns)) {
+            return prepared;
+        }
         let variable = self.reader.group.variables[from.index()].clone();
         let name = format!("{}_operand", variable.name);
         let form = Form::LeftOperand { columns };

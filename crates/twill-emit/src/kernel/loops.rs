@@ -27,11 +27,11 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
     if let Some(warp) = warp {
         // Once to see how many older values and slots are read, once with just those.
         let mut trial = group.clone();
-        let mut adder = Adder { reader: Reader { lowering, group: &mut trial }, index, trips: None, trial: true, held_turn: None, next_multiplies: VecDeque::new() };
+        let mut adder = Adder { reader: Reader { lowering, group: &mut trial }, index, trips: None, trial: true, held_turn: None, next_multiplies: VecDeque::new(), prepared: HashMap::new() };
         adder.initial_values()?;
         adder.nodes(&warp)?;
         (group.ages, group.slot_ages) = (trial.ages, trial.slot_ages);
-        let mut adder = Adder { reader: Reader { lowering, group }, index, trips: None, trial: false, held_turn: None, next_multiplies: VecDeque::new() };
+        let mut adder = Adder { reader: Reader { lowering, group }, index, trips: None, trial: false, held_turn: None, next_multiplies: VecDeque::new(), prepared: HashMap::new() };
         adder.trip_count()?;
         adder.initial_values()?;
         let nodes = adder.nodes(&warp)?;
@@ -73,6 +73,8 @@ pub(super) struct Adder<'r, 'a> {
     pub held_turn: Option<super::turns::Turn>,
     /// Multiplies that follow in the code that is being made.
     pub next_multiplies: VecDeque<OpId>,
+    /// Operands of multiplies that are in the form for them, by the tile and the result's columns.
+    pub prepared: HashMap<(VariableId, u64), VariableId>,
 }
 
 /// What the rest of the code depends on.
@@ -154,7 +156,7 @@ impl Adder<'_, '_> {
                 if self.reader.group.tracks[index].contains_key(&piece.op) {
                     continue;
                 }
-                let value = self.reader.value(parts.initial[k], &piece.region, piece.program, None)?;
+                let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
                 let to = self.new_track(piece.op);
                 self.reader.group.define(to, index + 1);
                 if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
@@ -183,6 +185,9 @@ impl Adder<'_, '_> {
             }
             None => (Vec::new(), twill_triton::mlir::Type::Integer(32), Form::Any),
         };
+        let facts = &self.reader.lowering.loops[index];
+        let in_shares = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
+        let shape = if in_shares { vec![shape[0], super::sums::SHARES] } else { shape };
         let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
         let count = if self.trial { MOST_AGES } else { ages + 1 };
         let variables: Vec<VariableId> = (0..count)

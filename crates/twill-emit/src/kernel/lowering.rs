@@ -1,7 +1,7 @@
 //! What all groups of a kernel have in common while their programs are made.
 
 use super::input::LoopFacts;
-use super::program::{Arrival, Barriers, Buffer, Descriptor, DescriptorId};
+use super::program::{Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Matrix};
 use super::region::Region;
 use super::Options;
 use crate::error::Error;
@@ -10,8 +10,11 @@ use std::collections::HashMap;
 use twill_check::protocol::{BarrierId, BufferId, Tag};
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
-use twill_triton::tile::Origin;
+use twill_triton::tile::{Kind, Origin, Transfer};
 use twill_triton::{Kernel, Place};
+
+/// Warps of a group whose threads copy tiles.
+const COPYING_WARPS: u32 = 4;
 
 /// A part of a tile that is loaded before the loops and stays in shared memory.
 #[derive(Clone, Debug)]
@@ -82,8 +85,23 @@ impl<'a> Lowering<'a> {
     }
 
     pub fn warps(&self, group: GroupId) -> u32 {
+        if self.copies_by_threads(group) {
+            return COPYING_WARPS;
+        }
         let of = |l: &LoopFacts| l.schedule.groups.iter().find(|g| g.id == group).map(|g| g.warps);
         self.loops.iter().find_map(of).unwrap_or(4)
+    }
+
+    /// Whether threads of a group that only loads copy tiles of two dimensions: one warp has neither the registers for the
+    /// addresses nor the instructions. Four warps are allocated for it anyhow.
+    pub fn copies_by_threads(&self, group: GroupId) -> bool {
+        let copies = |l: &LoopFacts, op: OpId| {
+            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, Kind::Load(Transfer::Pointer)));
+            let shape = tile.and_then(|o| o.result).map(|result| l.tiles.tile(result).shape.as_slice());
+            l.group(op) == group && shape.is_some_and(|s| s.iter().filter(|extent| **extent > 1).count() > 1)
+        };
+        let copies = |l: &LoopFacts| l.problem.graph().op_ids().any(|op| copies(l, op));
+        self.role(group) != GroupRole::Compute && self.loops.iter().any(copies)
     }
 
     pub fn role(&self, group: GroupId) -> GroupRole {
@@ -118,14 +136,43 @@ impl<'a> Lowering<'a> {
             Type::TensorDescriptor(block) => block.element().clone(),
             other => other.clone(),
         };
-        let found = self.descriptors.iter().position(|d| d.parameter == parameter && d.block == block);
+        Ok(self.described(parameter, block, element, None))
+    }
+
+    /// The descriptor of a matrix behind a pointer for blocks of a shape.
+    pub fn matrix_descriptor(&mut self, tile: &twill_triton::kernel::MatrixTile, block: &[u64]) -> DescriptorId {
+        use twill_triton::kernel::Amount as Known;
+        let matrix = &tile.matrix;
+        let name = |value: ValueId| self.module.value(value).name.clone();
+        let amount = |known: Known| match known {
+            Known::Argument(value) => Amount::Parameter(name(value)),
+            Known::Constant(number) => Amount::Constant(number),
+        };
+        let element = match self.module.type_of(matrix.base) {
+            Type::Pointer { pointee, .. } => (**pointee).clone(),
+            other => other.clone(),
+        };
+        let (parameter, extents) = (name(matrix.base), matrix.extents.map(amount));
+        let natural = tile.natural.iter().map(|value| name(*value)).collect();
+        let matrix = Matrix { extents, stride: amount(matrix.stride), natural };
+        self.described(parameter, block, element, Some(matrix))
+    }
+
+    fn described(&mut self, parameter: String, block: &[u64], element: Type, matrix: Option<Matrix>) -> DescriptorId {
+        let alike = |d: &Descriptor| d.parameter == parameter && d.block == block;
+        let found = self.descriptors.iter().position(|d| alike(d) && d.matrix == matrix);
+        let others = self.descriptors.iter().filter(|d| alike(d)).count();
         let position = found.unwrap_or_else(|| {
             let extents: Vec<String> = block.iter().map(u64::to_string).collect();
-            let name = format!("{parameter}_{}", extents.join("x"));
-            self.descriptors.push(Descriptor { name, parameter, block: block.to_vec(), element });
+            let mut name = format!("{parameter}_{}", extents.join("x"));
+            if others > 0 {
+                // The same tensor seen as another matrix.
+                name = format!("{name}_{others}");
+            }
+            self.descriptors.push(Descriptor { name, parameter, block: block.to_vec(), element, matrix });
             self.descriptors.len() - 1
         });
-        Ok(DescriptorId(u32::try_from(position).unwrap_or(u32::MAX)))
+        DescriptorId(u32::try_from(position).unwrap_or(u32::MAX))
     }
 
     /// A number for what an operation of a loop makes.
@@ -250,7 +297,10 @@ impl<'a> Lowering<'a> {
             _ => "",
         };
         let name = format!("{name}{suffix}");
-        let (shape, element) = self.tile_of(index, op);
+        let (mut shape, element) = self.tile_of(index, op);
+        if facts.is_turned(op) {
+            shape.reverse();
+        }
         let read_by_unit = self.is_read_by_unit(index, op);
         let warps = |group: GroupId| self.warps(group);
         let arrivals_empty: Vec<Arrival> =
@@ -344,7 +394,6 @@ impl<'a> Lowering<'a> {
         let facts = &self.loops[index];
         facts.problem.graph().uses(op).any(|d| {
             facts.tile_operation(d.to).is_some_and(|o| {
-                use twill_triton::tile::{Kind, Transfer};
                 matches!(
                     o.kind,
                     Kind::Dot { .. } | Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma)
@@ -367,6 +416,5 @@ pub(crate) fn cut_along(facts: &LoopFacts<'_>, value: ValueId) -> Option<usize> 
 
 /// Whether TMA brings what an operation makes.
 pub(crate) fn is_tma(facts: &LoopFacts<'_>, op: OpId) -> bool {
-    use twill_triton::tile::{Kind, Transfer};
     facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(Transfer::Tma)))
 }

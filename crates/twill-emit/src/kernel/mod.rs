@@ -7,11 +7,13 @@
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader` | from a value of the source to an expression |
 //! | `loops`, `issue` | a loop's steps |
+//! | `corner` | where a tile of a matrix begins |
 //! | `stores` | writes to global memory |
 //! | `protocol` | what the protocol checker sees |
 //! | `checked` | programs that have passed it, the only ones that are printed |
 
 mod checked;
+mod corner;
 pub mod expression;
 mod group;
 mod input;
@@ -24,6 +26,7 @@ mod protocol;
 mod reader;
 pub mod region;
 mod stores;
+mod sums;
 mod turns;
 mod views;
 
@@ -49,6 +52,12 @@ pub struct Options {
     pub order: TileOrder,
     /// Least number of slots of the rings of loads, as far as shared memory goes.
     pub ring_depth: u32,
+    /// Least number of slots of buffers through which groups hand over values.
+    pub handover_depth: u32,
+    /// Buffers are given back where a group waits anyway instead of as soon as they are read.
+    pub late_releases: bool,
+    /// Left operands that are the same in all iterations are held in registers.
+    pub operands_in_registers: bool,
     /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong).
     pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
@@ -67,7 +76,7 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         return Err(Error::Defect { place: twill_triton::Place::of(module, kernel.function()), what: "a body".into() });
     };
     let facts: Option<Vec<LoopFacts<'_>>> =
-        loops.iter().map(|l| LoopFacts::new(module, *l, options.programs.is_some())).collect();
+        loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
     let mut lowering = Lowering {
         kernel,
         module,
@@ -86,17 +95,35 @@ pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) ->
         turns: None,
     };
     check_top_level(&lowering)?;
+    lowering.plan_sums();
     lowering.plan_loops()?;
     deepen(&mut lowering);
     lowering.plan_turns();
     let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
     ids.sort();
     ids.dedup();
-    // Groups that compute come first: what they read decides about what others load.
-    ids.sort_by_key(|g| lowering.role(*g) != GroupRole::Compute);
+    // First the loops of all, then the stores, which may use storage that nobody else reads any more.
+    let loops_of = |lowering: &mut Lowering<'_>, id: GroupId| -> Result<GroupBuilder, Error> {
+        let mut builder = GroupBuilder::new(id, lowering.loops.len());
+        if lowering.role(id) != GroupRole::Compute {
+            load_outer_tiles(lowering, &mut builder)?;
+        }
+        for index in 0..lowering.loops.len() {
+            loops::add_loop(lowering, &mut builder, index)?;
+        }
+        Ok(builder)
+    };
+    let (compute, loaders): (Vec<GroupId>, Vec<GroupId>) =
+        ids.into_iter().partition(|id| lowering.role(*id) == GroupRole::Compute);
     let mut groups = Vec::new();
-    for id in ids {
-        groups.push(group(&mut lowering, id)?);
+    let builders: Result<Vec<GroupBuilder>, Error> = compute.iter().map(|id| loops_of(&mut lowering, *id)).collect();
+    for mut builder in builders? {
+        stores_and_releases(&mut lowering, &mut builder)?;
+        groups.push(group(&lowering, builder));
+    }
+    for id in loaders {
+        let builder = loops_of(&mut lowering, id)?;
+        groups.push(group(&lowering, builder));
     }
     let used = lowering.buffers.iter().map(program::Buffer::bytes).sum::<u64>();
     let barrier_bytes = lowering.barriers.iter().map(|b| 8 * u64::from(b.slots)).sum::<u64>();
@@ -207,40 +234,34 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the rings of loads more slots as far as shared memory goes; the schedule needs only as many as it says, but
-/// memory is not always on time.
+/// Gives rings and hand-over buffers more slots; the schedule needs only as many as it says, but nothing is always on
+/// time. What does not fit shared memory in the end is an error, so this asks for no more than it is told to.
 fn deepen(lowering: &mut Lowering<'_>) {
-    let wanted = lowering.options.ring_depth;
-    let rings: Vec<_> = lowering
-        .of_loop
-        .iter()
-        .filter(|((index, id), _)| {
-            let buffer = lowering.loops[*index].program.buffer(*id);
-            matches!(buffer.kind, crate::program::BufferKind::Ring(_))
-        })
-        .map(|(_, at)| *at)
-        .collect();
-    for at in rings {
-        if lowering.buffers[at.index()].slots < wanted {
-            lowering.set_slots(at, wanted);
+    use crate::program::BufferKind;
+    let mut wanted: Vec<_> = Vec::new();
+    for ((index, id), at) in &lowering.of_loop {
+        let buffer = lowering.loops[*index].program.buffer(*id);
+        let slots = match buffer.kind {
+            BufferKind::Ring(_) => lowering.options.ring_depth,
+            BufferKind::Handoff(_) | BufferKind::Shared(_) if !buffer.released_by.is_empty() => {
+                lowering.options.handover_depth
+            }
+            _ => 1,
+        };
+        wanted.push((*at, slots));
+    }
+    for (at, slots) in wanted {
+        if lowering.buffers[at.index()].slots < slots {
+            lowering.set_slots(at, slots);
         }
     }
 }
 
-fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
+/// The program of a group whose code is made.
+fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
+    let id = builder.id;
     let warps = lowering.warps(id);
-    let loops = lowering.loops.len();
-    let mut builder = GroupBuilder::new(id, loops);
     let is_loader = lowering.role(id) != GroupRole::Compute;
-    if is_loader {
-        load_outer_tiles(lowering, &mut builder)?;
-    }
-    for index in 0..loops {
-        loops::add_loop(lowering, &mut builder, index)?;
-    }
-    if !is_loader {
-        stores_and_releases(lowering, &mut builder)?;
-    }
     let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
     let body: Vec<Node> = builder.sections.into_iter().flatten().collect();
     let end = if stores(&body) {
@@ -252,30 +273,31 @@ fn group(lowering: &mut Lowering<'_>, id: GroupId) -> Result<Group, Error> {
     let mut compute: Vec<GroupId> = compute.map(|g| g.id).collect();
     compute.sort();
     compute.dedup();
-    let granted = |l: &LoopFacts<'_>| l.schedule.groups.iter().find(|g| g.id == id).map(|g| g.registers_per_thread);
-    let granted = lowering.loops.iter().filter_map(granted).max().unwrap_or(24);
-    let registers = registers(granted, is_loader, u32::try_from(compute.len()).unwrap_or(1));
+    let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
+    let copies = all.map(|g| g.id).any(|g| lowering.copies_by_threads(g));
+    let registers = registers(is_loader, copies, u32::try_from(compute.len()).unwrap_or(1));
     let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
     let give = |barrier| {
         Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
     };
     let begin = lowering.first_turn(id).map(give).into_iter().collect();
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
-    Ok(Group { id, name, warps, registers, variables, cursors, trips, begin, body, end })
+    Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
 }
 
-/// Registers a thread: what the schedule grants, and for groups that compute what is left over in the file of 64 K words,
-/// evenly. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even share at the kernel's
-/// entry, so the shares must sum up to that.
-fn registers(granted: u32, is_loader: bool, compute: u32) -> u32 {
+/// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
+/// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
+/// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
+/// `copies`: the threads that load hold addresses.
+fn registers(is_loader: bool, copies: bool, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
-    let loader = if compute > 2 { 32 } else { 24 };
-    if is_loader {
-        return granted.max(loader);
-    }
-    let share = (entry * groups - loader) / compute.max(1) / 8 * 8;
-    granted.max(share.min(240))
+    let loader = match compute {
+        _ if copies => 72,
+        0..=2 => 24,
+        _ => 32,
+    };
+    if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
 }
 
 fn has_stores(node: &Node) -> bool {

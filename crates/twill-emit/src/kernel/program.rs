@@ -100,6 +100,28 @@ pub struct Descriptor {
     pub block: Vec<u64>,
     /// Type of an element.
     pub element: Type,
+    /// The matrix that it describes, where the parameter is only a pointer.
+    pub matrix: Option<Matrix>,
+}
+
+/// A matrix behind a pointer, its rows contiguous.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// Rows and columns.
+    pub extents: [Amount; 2],
+    /// Elements from a row to the next.
+    pub stride: Amount,
+    /// Scalar parameters that must not be negative, or else the kernel reads elsewhere.
+    pub natural: Vec<String>,
+}
+
+/// A number that is known when the kernel is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// A scalar parameter of the kernel, by name.
+    Parameter(String),
+    /// A constant.
+    Constant(u64),
 }
 
 /// Slots for tiles of one shape in shared memory.

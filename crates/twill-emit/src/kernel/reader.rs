@@ -268,7 +268,7 @@ impl Reader<'_, '_> {
     pub fn slot(&mut self, index: usize, op: OpId, iteration: Iteration) -> Result<Slot, Error> {
         let facts = &self.lowering.loops[index];
         let name = facts.problem.graph().operation(op).name.clone();
-        let id = facts.parts.operation;
+        let (id, transposed) = (facts.parts.operation, facts.is_turned(op));
         let Some(buffer) = facts.buffer(op) else {
             return Err(self.lowering.defect(id, format!("where {name} is stored")));
         };
@@ -286,7 +286,7 @@ impl Reader<'_, '_> {
             return Err(self.lowering.defect(id, format!("the slot of {name} of {iteration:?} (latest {latest:?})")));
         };
         let value = Tag { value: Lowering::value_number(index, op), iteration: tag_iteration(index, iteration) };
-        Ok(Slot { buffer: at, at: Some(cursor), slice: None, transposed: false, value })
+        Ok(Slot { buffer: at, at: Some(cursor), slice: None, transposed, value })
     }
 
     /// A value that is defined outside the loops.
@@ -341,13 +341,38 @@ impl Reader<'_, '_> {
     ) -> Result<Expression, Error> {
         let parts = self.lowering.loops[index].parts;
         if self.lowering.loops[index].makers.contains_key(&parts.yielded[k]) {
-            return self.made(index, parts.yielded[k], region, program, Iteration::End(-1));
+            let value = self.made(index, parts.yielded[k], region, program, Iteration::End(-1))?;
+            let in_shares = self.lowering.loops[index].sums.values().any(|s| s.carried == k);
+            return Ok(if in_shares { super::sums::whole(value) } else { value });
         }
         Err(self.lowering.unsupported(
             parts.operation,
             "a pointer or an index that is used after the loop that moves it",
             "compute it anew after the loop",
         ))
+    }
+
+    /// What a carried value of a loop begins with; a sum that is carried in shares, in shares.
+    pub fn initial(
+        &mut self,
+        index: usize,
+        k: usize,
+        op: OpId,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let initial = self.lowering.loops[index].parts.initial[k];
+        let Some(sum) = self.lowering.loops[index].sums.get(&op).cloned() else {
+            return self.value(initial, region, program, None);
+        };
+        if let Some((before, k)) = self.lowering.loop_result(initial) {
+            let yielded = self.lowering.loops[before].parts.yielded[k];
+            return self.made(before, yielded, region, program, Iteration::End(-1));
+        }
+        let columns = self.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
+        let shape = super::sums::tile_region(region, columns).extents;
+        let element = self.lowering.element(sum.tile);
+        Ok(super::sums::shares(Expression { kind: ExpressionKind::Float(0.0), shape, element }))
     }
 
     /// A tile that is loaded before the loops, in registers.

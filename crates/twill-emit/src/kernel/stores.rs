@@ -74,8 +74,39 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// The storage of a tile of before the loops that nobody but this group read, and that holds just what is to be stored:
+    /// after the loops it is free, unless the next tile is already on its way there.
+    fn free_piece(&self, value: &Expression) -> Option<twill_check::protocol::BufferId> {
+        if self.lowering.options.persistent {
+            return None;
+        }
+        let own = |p: &&super::lowering::OuterPiece| {
+            let buffer = &self.lowering.buffers[p.buffer.index()];
+            p.readers == [self.group.id] && buffer.shape == value.shape && buffer.element == value.element
+        };
+        let free: Vec<_> = self.lowering.pieces.iter().filter(own).map(|p| p.buffer).collect();
+        let fresh = free.iter().find(|b| !self.group.staged.contains(b));
+        fresh.or(free.first()).copied()
+    }
+
     /// Puts a tile where TMA can read it.
     fn stage(&mut self, id: OperationId, value: Expression) -> Result<Slot, Error> {
+        let number = (1 << 25) + u32::try_from(id.index()).unwrap_or(0);
+        let tag = Tag { value: number, iteration: Iteration::Absolute(0) };
+        if let Some(buffer) = self.free_piece(&value) {
+            let used = self.group.staged.contains(&buffer);
+            if used {
+                self.group.act(Action::WaitStores(0));
+            }
+            // All warps are done with what the buffer held.
+            self.group.act(Action::Meet);
+            self.group.staged.push(buffer);
+            let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
+            self.group.act(Action::Write { value, to: slot.clone() });
+            self.group.act(Action::Fence);
+            self.group.act(Action::Meet);
+            return Ok(slot);
+        }
         let name = format!("staging_{}", self.group.id.index());
         let fits = |b: &Buffer| b.shape == value.shape && b.element == value.element && b.name.starts_with(&name);
         let known = self.lowering.buffers.iter().position(fits);
@@ -93,8 +124,6 @@ impl Reader<'_, '_> {
             self.group.act(Action::WaitStores(0));
             self.group.act(Action::Meet);
         }
-        let number = (1 << 25) + u32::try_from(id.index()).unwrap_or(0);
-        let tag = Tag { value: number, iteration: Iteration::Absolute(0) };
         let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
         self.group.act(Action::Write { value, to: slot.clone() });
         self.group.act(Action::Fence);

@@ -25,7 +25,12 @@ impl Lowering<'_> {
         let mut order: Option<Vec<GroupId>> = None;
         let mut runs = Vec::new();
         for index in 0..self.loops.len() {
-            let of_loop = self.runs(index)?;
+            let mut of_loop = self.runs(index)?;
+            // The first loop says who begins; the turns of later ones must follow each other in the same order.
+            if let Some(first) = order.as_ref().and_then(|o| o.first()) {
+                let begins = of_loop.iter().position(|(g, _)| g == first)?;
+                of_loop.rotate_left(begins);
+            }
             let groups: Vec<GroupId> = of_loop.iter().map(|(g, _)| *g).collect();
             if order.as_ref().is_some_and(|o| *o != groups) {
                 return None;

@@ -1,18 +1,23 @@
 //! From the body of a loop to its tile operations.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, Place};
 use crate::mlir::{FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
-use crate::tile::{self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, elementwise};
+use crate::tile::{
+    self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, Transfer, elementwise,
+};
 
 use super::grid::Differences;
 use super::operations::{self, Memory, memory};
 use super::resolve::{Resolved, Resolver, View};
 use super::varies::Facts;
-use super::{dimensions, names, views};
+use super::{dimensions, matrix, names, views};
 
 /// The tile operations of a loop; `None` if it has none.
 pub(super) fn tile_loop(
     module: &Module,
+    function: OperationId,
     parts: ForLoop<'_>,
     needed: &[bool],
     differences: &Differences,
@@ -38,8 +43,15 @@ pub(super) fn tile_loop(
         results.push(result.transpose()?);
     }
     let mut operations: Vec<TileOperation> = Vec::with_capacity(chosen.len());
+    let mut matrix_tiles = BTreeMap::new();
     for (id, result) in chosen.iter().zip(results) {
-        let (kind, operands) = read(&mut resolver, *id)?;
+        let (mut kind, operands) = read(&mut resolver, *id)?;
+        if let Kind::Load(Transfer::Pointer) = kind
+            && let Some(tile) = matrix::tile(module, function, &parts, *id)
+        {
+            kind = Kind::Load(Transfer::Tma);
+            matrix_tiles.insert(*id, tile);
+        }
         let place = Place::of(module, *id);
         let mut operation = TileOperation {
             variable: String::new(),
@@ -63,6 +75,7 @@ pub(super) fn tile_loop(
         ambiguous: None,
         trips: differences.of_trips(module, &parts),
         split: Split::Whole,
+        matrix_tiles,
     };
     dimensions::find_rows(&mut tile_loop);
     Ok(Some(tile_loop))

@@ -86,11 +86,10 @@ def argument_types(kernel):
     types, divisible = {name: "i32" for name in PROGRAMS}, set()
     for parameter in kernel["parameters"]:
         name, element = parameter["name"], parameter["element"]
-        if parameter["kind"] == "descriptor":
-            for block in parameter["blocks"]:
-                layout = descriptor_layout(kernel, block["argument"], element, block["shape"])
-                types[block["argument"]] = f"tensordesc<{element}{list(block['shape'])},{layout!r}>"
-        else:
+        for block in parameter.get("blocks", ()):
+            layout = descriptor_layout(kernel, block["argument"], element, block["shape"])
+            types[block["argument"]] = f"tensordesc<{element}{list(block['shape'])},{layout!r}>"
+        if parameter["kind"] != "descriptor":
             types[name] = f"*{element}" if parameter["kind"] == "pointer" else element
             if parameter.get("divisible_by_16"):
                 divisible.add(name)
@@ -217,6 +216,24 @@ class Code:
                 to.append(number + 1)
             self.successors.append(to)
         self.all = self.reached()
+        self.table = self.table or self.compared()
+
+    def compared(self):
+        """Where workers begin, by number, if there are too few of them for a jump table: they compare theirs in turn."""
+        loads = (i for i, block in enumerate(self.blocks) if any("LDS.U8" in line for line in block))
+        at, workers = next(loads, None), {}
+        while at is not None and at + 1 < len(self.blocks):
+            block = self.blocks[at]
+            test = re.search(r"ISETP\.(NE|EQ)\S* (P\d), PT, R\d+, (RZ|0x[0-9a-f]+), PT", "\n".join(block))
+            branch = re.match(r"@(!?)(P\d) (BRA|EXIT)\b", block[-1])
+            if not test or not branch or test[2] != branch[2]:
+                break
+            taken, following = self.successors[at][0], at + 1
+            taken_if_equal = (test[1] == "EQ") != (branch[1] == "!")
+            if branch[3] == "BRA":
+                workers[int(test[3].replace("RZ", "0"), 0)] = taken if taken_if_equal else following
+            at = following if taken_if_equal else taken
+        return [workers[number] for number in sorted(workers)]
 
     def lines(self, blocks):
         """Instructions of blocks, in the order of the text."""
@@ -258,10 +275,10 @@ class Code:
 
 
 TOKENS = re.compile(
-    r"\b(HGMMA|QGMMA|IGMMA|UTC\w*MMA|UTCBAR|LDTM|STTM|WARPGROUP\.DEPBAR|MUFU\.EX2|SYNCS|UTMALDG|UTMASTG|BAR)\b"
+    r"\b(HGMMA|QGMMA|IGMMA|UTC\w*MMA|UTCBAR|LDTM|STTM|WARPGROUP\.DEPBAR|MUFU\.EX2|SYNCS|UTMALDG|UTMASTG|LDGSTS|BAR)\b"
 )
 WORDS = {"WARPGROUP.DEPBAR": "DEPBAR", "MUFU.EX2": "EX2"}
-WORK = {"HGMMA", "QGMMA", "IGMMA", "EX2", "UTMALDG", "LDTM", "STTM"}
+WORK = {"HGMMA", "QGMMA", "IGMMA", "EX2", "UTMALDG", "LDGSTS", "LDTM", "STTM"}
 WGMMA = {"HGMMA", "QGMMA", "IGMMA"}
 
 

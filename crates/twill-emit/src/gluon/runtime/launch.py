@@ -51,13 +51,9 @@ def load(folder=None, inline_barriers=True):
 class Address:
     """What a descriptor needs of a tensor. It does not keep the memory, so that a remembered launch does not either."""
 
-    def __init__(self, tensor):
-        self.address, self.dtype, self.shape, self.strides = (
-            tensor.data_ptr(),
-            tensor.dtype,
-            tensor.shape,
-            tensor.stride(),
-        )
+    def __init__(self, tensor, shape=None, strides=None, dtype=None):
+        self.address, self.dtype = tensor.data_ptr(), dtype or tensor.dtype
+        self.shape, self.strides = shape or tensor.shape, strides or tensor.stride()
 
     def data_ptr(self):
         return self.address
@@ -78,10 +74,9 @@ class Kernel:
                 self._kernel, block["argument"], parameter["element"], block["shape"]
             )
             for parameter in self._parameters
-            if parameter["kind"] == "descriptor"
-            for block in parameter["blocks"]
+            for block in parameter.get("blocks", ())
         }
-        self._compiled, self._launches, self._barriers_at = {}, {}, None
+        self._compiled, self._launches, self._nothing, self._barriers_at = {}, {}, {}, None
 
     def __call__(self, *args, grid, **named):
         """Launches the kernel on the current stream. `grid` is that of the Triton kernel."""
@@ -195,6 +190,31 @@ class Kernel:
         if uneven:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
+    def _matrix(self, parameter, block, value, given):
+        """The matrix behind a pointer: what the kernel's own addresses and masks would read of it."""
+        rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
+        size = value.element_size()
+        for name in block.get("not_negative", ()):
+            if given[name] < 0:
+                self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
+        if min(rows, columns) < 1:
+            # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
+            return Address(self._zeros(value.device), (1, 16 // size), (16 // size, 1), value.dtype)
+        name = block["strides"][0]
+        if stride < 0:
+            self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
+        if stride * size % 16:
+            self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
+        return Address(value, (rows, columns), (stride, 1))
+
+    def _zeros(self, device):
+        """16 bytes of zeros on a device."""
+        if device not in self._nothing:
+            import torch
+
+            self._nothing[device] = torch.zeros(16, dtype=torch.uint8, device=device)
+        return self._nothing[device]
+
     def _number(self, parameter, value):
         element = parameter["element"]
         if element.startswith(("fp", "bf")):
@@ -233,12 +253,11 @@ class Kernel:
             self._tensor(parameter, value, device)
             if parameter["kind"] == "pointer":
                 given[name] = value.data_ptr()
-                continue
-            for block in parameter["blocks"]:
-                argument = block["argument"]
-                given[argument] = TensorDescriptor.from_tensor(
-                    Address(value), list(block["shape"]), self._layouts[argument]
-                )
+        for parameter in self._parameters:
+            for block in parameter.get("blocks", ()):
+                argument, value = block["argument"], values[parameter["name"]]
+                seen = Address(value) if "extents" not in block else self._matrix(parameter, block, value, given)
+                given[argument] = TensorDescriptor.from_tensor(seen, list(block["shape"]), self._layouts[argument])
         index = device.index
         with torch.cuda.device(index):
             ctas = self._ctas(programs, index)

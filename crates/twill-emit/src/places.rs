@@ -1,0 +1,169 @@
+//! Where the events of a group stand in its code: in which order, and in which window of one interval.
+//!
+//! Events follow each other by their times in the schedule. For code there are two liberties, neither of which changes the
+//! order of what computes:
+//!
+//! - A release that waits for a multiply only to give a buffer back is put behind the next wait of the group that
+//!   includes it (units end in order, so it costs nothing there), or behind the next multiply that the group starts: earlier it
+//!   would stop the group from starting it. How long the buffer can do without is up to its slots; the protocol
+//!   checker sees to it that nobody waits for ever.
+//! - The loop's body begins where the fewest multiplies are in flight.
+
+use crate::events::{Action, Events, Kind};
+use crate::program::Purpose;
+use crate::reads::Context;
+use std::collections::HashMap;
+use twill_graph::{GroupId, OpId, Storage};
+
+/// The order of a group's events, and the window of each.
+pub(crate) struct Places {
+    /// Numbers of events.
+    pub order: Vec<usize>,
+    /// By number of event, counted from some window.
+    pub windows: HashMap<usize, i64>,
+}
+
+/// Places of a group's events in one line: twice their number among those of all iterations, so that there is room between
+/// any two.
+struct Line<'a> {
+    context: &'a Context<'a>,
+    all: &'a Events,
+    /// Event and place in iteration 0.
+    places: Vec<(usize, i64)>,
+    /// From an event to the same event of the next iteration.
+    period: i64,
+}
+
+impl Places {
+    pub(crate) fn new(context: &Context, all: &Events, ranks: &[usize], group: GroupId) -> Places {
+        let interval = context.interval();
+        let mut order: Vec<usize> = (0..all.events.len()).filter(|&k| all.events[k].group == group).collect();
+        order.sort_by_key(|&k| (all.events[k].time.rem_euclid(interval), ranks.get(k).copied().unwrap_or(k)));
+        let period = 2 * i64::try_from(order.len()).unwrap_or(i64::MAX / 2);
+        let place = |(position, &k): (usize, &usize)| {
+            let position = 2 * i64::try_from(position).unwrap_or(0);
+            (k, all.events[k].time.div_euclid(interval) * period + position)
+        };
+        let places = order.iter().enumerate().map(place).collect();
+        let mut line = Line { context, all, places, period };
+        let mut cut = 0;
+        if context.for_code {
+            if context.late_releases {
+                line.put_off_releases();
+            }
+            cut = line.quiet_place();
+        }
+        line.places.sort_by_key(|(_, place)| (place - cut).rem_euclid(period));
+        let window = |place: i64| (place - cut).div_euclid(period);
+        Places {
+            order: line.places.iter().map(|(k, _)| *k).collect(),
+            windows: line.places.iter().map(|(k, place)| (*k, window(*place))).collect(),
+        }
+    }
+}
+
+impl Line<'_> {
+    /// Where an operation issues in iteration 0.
+    fn issue(&self, op: OpId) -> Option<i64> {
+        let issues = |k: usize| self.all.events[k].kind.issues() == Some(op);
+        self.places.iter().find(|(k, _)| issues(*k)).map(|(_, place)| *place)
+    }
+
+    fn is_multiply(&self, op: OpId) -> bool {
+        self.context.is_asynchronous(op) && matches!(self.context.operation(op).storage, Storage::Registers(_))
+    }
+
+    /// Waits of an event for multiplies, with the iteration.
+    fn waits(&self, k: usize) -> impl Iterator<Item = (OpId, i64, Purpose)> + '_ {
+        self.all.events[k].actions.iter().filter_map(|action| match *action {
+            Action::WaitAsync { op, at, purpose } if self.is_multiply(op) => Some((op, at, purpose)),
+            _ => None,
+        })
+    }
+
+    /// Puts releases behind waits that include theirs, at most one interval later.
+    fn put_off_releases(&mut self) {
+        let mut moved = Vec::new();
+        for (position, &(k, place)) in self.places.iter().enumerate() {
+            if !matches!(self.all.events[k].kind, Kind::Release(..)) {
+                continue;
+            }
+            let issued = self.waits(k).filter_map(|(op, at, _)| Some((op, self.issue(op)? + at * self.period)));
+            let needed: Vec<(OpId, i64)> = issued.collect();
+            let wait = needed.iter().filter_map(|(op, issued)| self.next_wait(*op, *issued, place)).max();
+            let latest = if needed.is_empty() { None } else { wait.into_iter().chain(self.next_start(place)).min() };
+            let bound = needed.iter().filter_map(|(op, issued)| self.operands_change(*op, *issued)).min();
+            let latest = latest.map(|l| l + 1).filter(|l| *l - place <= self.period);
+            if let Some(latest) = latest.filter(|l| bound.is_none_or(|bound| *l < bound)) {
+                moved.push((position, latest));
+            }
+        }
+        for (position, place) in moved {
+            self.places[position].1 = place;
+        }
+    }
+
+    /// Where the group next starts a multiply.
+    fn next_start(&self, from: i64) -> Option<i64> {
+        let starts = |k: usize| matches!(self.all.events[k].kind, Kind::Start(op) if self.is_multiply(op));
+        let places = self.places.iter().filter(|(k, _)| starts(*k));
+        places.map(|(_, place)| place + ((from - place).div_euclid(self.period) + 1) * self.period).min()
+    }
+
+    /// Where the group next makes what a multiply that issues at a place reads from registers.
+    fn operands_change(&self, op: OpId, issued: i64) -> Option<i64> {
+        let own = self.context.group(op);
+        let in_registers = |from: OpId| {
+            matches!(self.context.operation(from).storage, Storage::Registers(_))
+                && self.context.group(from) == own
+                && !self.is_multiply(from)
+        };
+        let operands = self.context.graph.dependences().iter().filter(|d| d.to == op && d.carries_value && !d.tied);
+        let made = operands.filter(|d| in_registers(d.from)).filter_map(|d| self.issue(d.from));
+        made.map(|place| place + ((issued - place).div_euclid(self.period) + 1) * self.period).min()
+    }
+
+    /// The first event from a place on that waits, for a reason of its own, for what was issued at a place or later to the
+    /// unit of `op`.
+    fn next_wait(&self, op: OpId, issued: i64, from: i64) -> Option<i64> {
+        let queue = self.context.queue(op);
+        let up = |difference: i64| -(-difference).div_euclid(self.period);
+        let waits = self.places.iter().flat_map(|&(k, place)| {
+            let own = self.waits(k).filter(move |(awaited, _, purpose)| {
+                *purpose != Purpose::Release && self.context.queue(*awaited) == queue
+            });
+            own.filter_map(move |(awaited, at, _)| {
+                let late_enough = up(issued - self.issue(awaited)?) - at;
+                Some(place + late_enough.max(up(from - place)) * self.period)
+            })
+        });
+        waits.min()
+    }
+
+    /// Where the loop's body begins: at the place that the fewest multiplies are in flight over, since compilers move values
+    /// from one iteration to the next there, and ptxas serialises all multiplies if it finds one whose result is
+    /// moved before it is waited for (note C7514). Among equals, before a multiply: what is carried to the next iteration
+    /// is computed before it begins, so nothing stands between there and the multiply.
+    fn quiet_place(&self) -> i64 {
+        let mut flights: Vec<(i64, i64)> = Vec::new();
+        for &(k, start) in &self.places {
+            let Kind::Start(op) = self.all.events[k].kind else { continue };
+            if !self.is_multiply(op) {
+                continue;
+            }
+            let waits = self.places.iter().flat_map(|&(k, place)| {
+                let of = self.waits(k).filter(move |(awaited, ..)| *awaited == op);
+                of.map(move |(_, at, _)| place - at * self.period)
+            });
+            flights.push((start, waits.min().unwrap_or(start + self.period)));
+        }
+        let over = |cut: i64| -> i64 {
+            let crossed =
+                |&(start, end): &(i64, i64)| (end - cut).div_euclid(self.period) - (start - cut).div_euclid(self.period);
+            flights.iter().map(crossed).sum()
+        };
+        let begins = |k: usize| !matches!(self.all.events[k].kind, Kind::Start(op) if self.is_multiply(op));
+        let cuts = self.places.iter().map(|&(k, place)| (over(place), begins(k), place.rem_euclid(self.period)));
+        cuts.min().map_or(0, |(.., place)| place)
+    }
+}

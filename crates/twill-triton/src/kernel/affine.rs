@@ -1,0 +1,218 @@
+//! Values of the TTIR as polynomials, and the conditions in a mask.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use crate::mlir::{Attribute, ForLoop, Module, Operation, OperationId, Type, ValueId};
+
+use super::polynomial::{Polynomial, Symbol};
+
+/// Values that are looked at for one load; more belong to no address that anybody wrote.
+const MOST_VALUES: u32 = 400;
+
+/// For each dimension of a tensor, the dimension of the tile along which it runs; none where it is repeated.
+type Along = [Option<usize>];
+
+/// Reads values as they are in an iteration of a loop.
+///
+/// Numbers are those of the kernel's arithmetic as long as that does not overflow.
+pub(super) struct Reader<'m> {
+    module: &'m Module,
+    function: OperationId,
+    parts: &'m ForLoop<'m>,
+    /// Values that may still be looked at, so that a value used twice in every step takes no exponential time.
+    left: Cell<u32>,
+}
+
+/// What changes from iteration to iteration may be read, or not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    Iteration,
+    Invariants,
+}
+
+impl<'m> Reader<'m> {
+    pub fn new(module: &'m Module, function: OperationId, parts: &'m ForLoop<'m>) -> Reader<'m> {
+        Reader { module, function, parts, left: Cell::new(MOST_VALUES) }
+    }
+
+    /// A pointer's base, an argument of the kernel, and how many elements it lies behind that.
+    pub fn pointer(&self, value: ValueId, along: &Along) -> Option<(ValueId, Polynomial)> {
+        self.look()?;
+        if let Some(k) = self.parts.carried.iter().position(|v| *v == value) {
+            let (from, amount) = self.step(k, "tt.addptr")?;
+            let (base, first) = self.pointer(from, along)?;
+            return Some((base, self.after_steps(&first, amount, along)?));
+        }
+        if self.module.arguments(self.function).contains(&value) {
+            return Some((value, Polynomial::default()));
+        }
+        let (_, operation) = self.maker(value)?;
+        match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("tt.splat", [x]) => self.pointer(*x, &[]),
+            ("tt.broadcast" | "tt.expand_dims", [x]) => self.pointer(*x, &self.before(operation, along)?),
+            ("tt.addptr", [from, ahead]) => {
+                let (base, offset) = self.pointer(*from, along)?;
+                Some((base, offset.plus(&self.number(*ahead, along, Sight::Iteration)?)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Polynomials that are all positive exactly where a mask is true.
+    pub fn conditions(&self, mask: ValueId, along: &Along) -> Option<Vec<Polynomial>> {
+        self.look()?;
+        if let Some(constant) = self.module.integer_constant(mask) {
+            return (constant != 0).then(Vec::new);
+        }
+        let (_, operation) = self.maker(mask)?;
+        match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("tt.splat", [x]) => self.conditions(*x, &[]),
+            ("tt.broadcast" | "tt.expand_dims", [x]) => self.conditions(*x, &self.before(operation, along)?),
+            ("arith.andi", [a, b]) => {
+                let mut both = self.conditions(*a, along)?;
+                both.extend(self.conditions(*b, along)?);
+                Some(both)
+            }
+            ("arith.cmpi", [a, b]) => {
+                let (a, b) = (self.number(*a, along, Sight::Iteration)?, self.number(*b, along, Sight::Iteration)?);
+                let one = Polynomial::constant(1);
+                let positive = match operation.attributes.get("predicate")? {
+                    Attribute::Enumeration(predicate) => match predicate.as_str() {
+                        "slt" => b.minus(&a)?,
+                        "sgt" => a.minus(&b)?,
+                        "sle" => b.minus(&a)?.plus(&one)?,
+                        "sge" => a.minus(&b)?.plus(&one)?,
+                        _ => return None,
+                    },
+                    _ => return None,
+                };
+                Some(vec![positive])
+            }
+            _ => None,
+        }
+    }
+
+    /// Arguments of the kernel such that a scalar is not negative if they are not; `None` where it may be all the same.
+    pub fn natural_if(&self, value: ValueId) -> Option<BTreeSet<ValueId>> {
+        self.look()?;
+        if let Some(constant) = self.module.integer_constant(value) {
+            return (constant >= 0).then(BTreeSet::new);
+        }
+        if self.module.arguments(self.function).contains(&value) {
+            return Some(BTreeSet::from([value]));
+        }
+        let (_, operation) = self.maker(value)?;
+        match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("tt.get_program_id" | "tt.get_num_programs", _) => Some(BTreeSet::new()),
+            ("arith.addi" | "arith.muli" | "arith.divsi" | "arith.minsi", operands) => {
+                let each: Option<Vec<_>> = operands.iter().map(|v| self.natural_if(*v)).collect();
+                Some(each?.into_iter().flatten().collect())
+            }
+            ("arith.remsi", [a, _]) => self.natural_if(*a),
+            ("arith.extsi", [a]) if !self.is_flag(*a) => self.natural_if(*a),
+            _ => None,
+        }
+    }
+
+    fn number(&self, value: ValueId, along: &Along, sight: Sight) -> Option<Polynomial> {
+        self.look()?;
+        let module = self.module;
+        if let Some(constant) = module.integer_constant(value) {
+            return Some(Polynomial::constant(constant));
+        }
+        if value == self.parts.induction {
+            let (lower, step) = (self.parts.lower, self.parts.step);
+            return self.changing(sight, || {
+                let first = self.number(lower, &[], Sight::Invariants)?;
+                self.after_steps(&first, step, &[])
+            });
+        }
+        if let Some(k) = self.parts.carried.iter().position(|v| *v == value) {
+            return self.changing(sight, || {
+                let (from, amount) = self.step(k, "arith.addi")?;
+                let first = self.number(from, along, Sight::Invariants)?;
+                self.after_steps(&first, amount, along)
+            });
+        }
+        let is_scalar = !module.type_of(value).is_tensor();
+        let Some((id, operation)) = self.maker(value) else { return self.known_before(value) };
+        match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("arith.addi", [a, b]) => self.number(*a, along, sight)?.plus(&self.number(*b, along, sight)?),
+            ("arith.subi", [a, b]) => self.number(*a, along, sight)?.minus(&self.number(*b, along, sight)?),
+            ("arith.muli", [a, b]) => self.number(*a, along, sight)?.times(&self.number(*b, along, sight)?),
+            ("arith.extsi", [x]) if !self.is_flag(*x) => self.number(*x, along, sight),
+            ("tt.splat", [x]) => self.number(*x, &[], sight),
+            ("tt.broadcast" | "tt.expand_dims", [x]) => self.number(*x, &self.before(operation, along)?, sight),
+            ("tt.make_range", _) => {
+                let start = Polynomial::constant(i128::from(operation.attributes.integer("start")?));
+                match along.first()? {
+                    Some(dimension) => start.plus(&Polynomial::symbol(Symbol::Index(*dimension))),
+                    None => Some(start),
+                }
+            }
+            _ if is_scalar && module.operation(id).block != Some(self.parts.body) => self.known_before(value),
+            _ => None,
+        }
+    }
+
+    /// A scalar that no arithmetic of ours takes apart.
+    fn known_before(&self, value: ValueId) -> Option<Polynomial> {
+        let is_integer = matches!(self.module.type_of(value), Type::Integer(32 | 64));
+        is_integer.then(|| Polynomial::symbol(Symbol::Scalar(value)))
+    }
+
+    /// Whether it is `true` or `false`, which as signed numbers are -1 and 0.
+    fn is_flag(&self, value: ValueId) -> bool {
+        *self.module.type_of(value).element() == Type::Integer(1)
+    }
+
+    fn changing(&self, sight: Sight, read: impl FnOnce() -> Option<Polynomial>) -> Option<Polynomial> {
+        if sight == Sight::Iteration { read() } else { None }
+    }
+
+    /// What a carried value begins with, and what this operation adds to it in every iteration.
+    fn step(&self, k: usize, by: &str) -> Option<(ValueId, ValueId)> {
+        let (carried, yielded) = (*self.parts.carried.get(k)?, *self.parts.yielded.get(k)?);
+        let (_, operation) = self.maker(yielded)?;
+        match operation.operands.as_slice() {
+            [from, amount] if operation.name == by && *from == carried => Some((*self.parts.initial.get(k)?, *amount)),
+            _ => None,
+        }
+    }
+
+    fn after_steps(&self, first: &Polynomial, amount: ValueId, along: &Along) -> Option<Polynomial> {
+        let amount = self.number(amount, along, Sight::Invariants)?;
+        first.plus(&amount.times(&Polynomial::symbol(Symbol::Iteration))?)
+    }
+
+    /// Along which dimensions of the tile the operand of a view runs.
+    fn before(&self, view: &Operation, along: &Along) -> Option<Vec<Option<usize>>> {
+        let mut along = along.to_vec();
+        if view.name == "tt.expand_dims" {
+            let axis = usize::try_from(view.attributes.integer("axis")?).ok()?;
+            return (axis < along.len()).then(|| {
+                along.remove(axis);
+                along
+            });
+        }
+        let from = self.module.type_of(*view.operands.first()?).known_shape()?;
+        if from.len() != along.len() {
+            return None;
+        }
+        for (dimension, extent) in along.iter_mut().zip(from) {
+            *dimension = dimension.filter(|_| extent > 1);
+        }
+        Some(along)
+    }
+
+    fn maker(&self, value: ValueId) -> Option<(OperationId, &'m Operation)> {
+        let id = self.module.defining_operation(value)?;
+        Some((id, self.module.operation(id)))
+    }
+
+    fn look(&self) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        Some(())
+    }
+}

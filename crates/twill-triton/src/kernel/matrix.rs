@@ -1,0 +1,270 @@
+//! Loads through pointers that read a tile of a matrix: what a tensor descriptor could say as well.
+//!
+//! The rule. A `tt.load` of two dimensions in a loop is such a load if, read as polynomials in the element's indices `x₀`
+//! and `x₁`, the iteration's number and scalars of before the loop,
+//!
+//! - its pointers are `base + row · stride + column`, with `row = x₀ + r`, `column = x₁ + c` (or, for a tile that is read
+//!   transposed, `row = x₁ + r`, `column = x₀ + c`), and no index in `r`, `c` and `stride`;
+//! - its mask is `row < rows ∧ column < columns` and nothing else, in any order and form (`depth < K - k` says
+//!   `k + depth < K`), where `rows` and `columns` are arguments of the kernel or constants;
+//! - `r` and `c` cannot be negative: they are sums, with positive coefficients, of products of program numbers, iterations
+//!   and what is computed of these, of constants and of arguments; the launcher sees to it that those arguments are not
+//!   negative. A descriptor reads zeros at negative coordinates, pointers read what stands there;
+//! - what is masked off reads as zero, or is not specified;
+//! - `base` and `stride` are arguments of the kernel (`stride` perhaps a constant), and multiples of 16 bytes: the caller
+//!   promises so by `tt.divisibility`;
+//! - the kernel writes nothing through `base`, and the load is not volatile.
+//!
+//! The masks say which numbers row and column are, and the pointers must agree; so nothing is guessed. All is equal as long
+//! as the kernel's own arithmetic does not overflow, where it would read elsewhere.
+
+use std::collections::BTreeSet;
+
+use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
+
+use super::affine::Reader;
+use super::operations::{Memory, memory};
+use super::polynomial::{Polynomial, Symbol};
+
+/// Bytes that TMA moves at least, and of which addresses and strides are multiples.
+const GRANULE: u64 = 16;
+
+/// An amount that a kernel is called with, or that is built in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Amount {
+    /// An argument of the kernel.
+    Argument(ValueId),
+    /// A constant.
+    Constant(u64),
+}
+
+/// A matrix in global memory, its rows contiguous.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Matrix {
+    /// The argument of the kernel that points to its first element.
+    pub base: ValueId,
+    /// Rows and columns.
+    pub extents: [Amount; 2],
+    /// Elements from a row to the next.
+    pub stride: Amount,
+}
+
+/// The tile of a matrix that a load through pointers reads; beyond the matrix it reads zeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatrixTile {
+    /// The matrix.
+    pub matrix: Matrix,
+    /// The matrix's row and column of the tile's first element, in an iteration.
+    pub corner: [Polynomial; 2],
+    /// The tile's rows are columns of the matrix.
+    pub transposed: bool,
+    /// Arguments that must not be negative, or else it is another tile.
+    pub natural: Vec<ValueId>,
+}
+
+/// The tile of a matrix that a `tt.load` of a loop's body reads; `None` where that is not proved.
+pub(super) fn tile(
+    module: &Module,
+    function: OperationId,
+    parts: &ForLoop<'_>,
+    load: OperationId,
+) -> Option<MatrixTile> {
+    let operation = module.operation(load);
+    let [pointers, mask, rest @ ..] = operation.operands.as_slice() else { return None };
+    if operation.name != "tt.load" || operation.attributes.get("isVolatile").is_some() {
+        return None;
+    }
+    let is_zero = |v: &ValueId| module.float_constant(*v) == Some(0.0) || module.integer_constant(*v) == Some(0);
+    let kind = module.type_of(*operation.results.first()?);
+    let bytes = element_bytes(kind.element())?;
+    let shape = <[u64; 2]>::try_from(kind.known_shape()?).ok()?;
+    if !rest.iter().all(is_zero) {
+        return None;
+    }
+    let along = [Some(0), Some(1)];
+    let reader = Reader::new(module, function, parts);
+    let (base, offset) = reader.pointer(*pointers, &along)?;
+    let conditions = reader.conditions(*mask, &along)?;
+    let recognizer = Recognizer { module, function, reader };
+    if !recognizer.is_multiple_of_16(base) || recognizer.is_written(base) {
+        return None;
+    }
+    if conditions.iter().any(|c| !c.mentions(Symbol::Index(0)) && !c.mentions(Symbol::Index(1))) {
+        return None;
+    }
+    let bounds = [recognizer.bounds(&conditions, 0)?, recognizer.bounds(&conditions, 1)?];
+    [false, true].into_iter().find_map(|transposed| {
+        let order = if transposed { [1, 0] } else { [0, 1] };
+        let [row, column] = order;
+        // The tensor core reads columns of 16 bits as well as rows.
+        if transposed && bytes != 2 || shape[column].checked_mul(bytes)? % GRANULE != 0 {
+            return None;
+        }
+        let stride = stride(&offset, row).filter(|stride| recognizer.is_aligned(*stride, bytes))?;
+        let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
+        pairs.into_iter().find_map(|(rows, columns)| {
+            let corner = [rows.start.clone(), columns.start.clone()];
+            let agrees = offset_of(&corner, stride, order).as_ref() == Some(&offset);
+            let matrix = Matrix { base, extents: [rows.extent, columns.extent], stride };
+            let natural = rows.natural.union(&columns.natural).copied().collect();
+            agrees.then_some(MatrixTile { matrix, corner, transposed, natural })
+        })
+    })
+}
+
+/// What a mask may say about an index.
+struct Bound {
+    /// Of the matrix.
+    extent: Amount,
+    /// Where the tile begins.
+    start: Polynomial,
+    /// Arguments that must not be negative, so that `start` is not.
+    natural: BTreeSet<ValueId>,
+}
+
+/// Bytes of an element, if TMA moves such.
+fn element_bytes(element: &Type) -> Option<u64> {
+    match element.scalar_bits()? {
+        bits @ (8 | 16 | 32) => Some(u64::from(bits / 8)),
+        _ => None,
+    }
+}
+
+/// What the index along the matrix's rows is multiplied by.
+fn stride(offset: &Polynomial, row: usize) -> Option<Amount> {
+    let mut with_row = offset.terms().filter(|(product, _)| product.contains(&Symbol::Index(row)));
+    let (Some(one), None) = (with_row.next(), with_row.next()) else { return None };
+    match one {
+        ([Symbol::Index(_)], elements) => Some(Amount::Constant(u64::try_from(elements).ok()?)),
+        ([Symbol::Index(_), Symbol::Scalar(value)], 1) => Some(Amount::Argument(*value)),
+        _ => None,
+    }
+}
+
+/// The offset of the tile's element from the matrix's first one.
+fn offset_of(corner: &[Polynomial; 2], stride: Amount, order: [usize; 2]) -> Option<Polynomial> {
+    let [row, column] = [0, 1].map(|k| corner[k].plus(&Polynomial::symbol(Symbol::Index(order[k]))));
+    let stride = match stride {
+        Amount::Argument(value) => Polynomial::symbol(Symbol::Scalar(value)),
+        Amount::Constant(elements) => Polynomial::constant(i128::from(elements)),
+    };
+    row?.times(&stride)?.plus(&column?)
+}
+
+struct Recognizer<'m> {
+    module: &'m Module,
+    function: OperationId,
+    reader: Reader<'m>,
+}
+
+impl Recognizer<'_> {
+    /// What the condition about an index may say.
+    fn bounds(&self, conditions: &[Polynomial], dimension: usize) -> Option<Vec<Bound>> {
+        let index = Symbol::Index(dimension);
+        let mut about = conditions.iter().filter(|c| c.mentions(index));
+        let condition = about.next()?;
+        if about.any(|other| other != condition) {
+            return None;
+        }
+        // extent - (index + start) > 0
+        let rest = condition.plus(&Polynomial::symbol(index))?;
+        let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
+        if rest.terms().any(|(product, _)| product.iter().any(is_index)) {
+            return None;
+        }
+        let mut extents = Vec::new();
+        for (product, coefficient) in rest.terms() {
+            match (product, coefficient) {
+                ([Symbol::Scalar(value)], 1) if self.is_argument(*value) => extents.push(Amount::Argument(*value)),
+                ([], constant) => extents.extend(u64::try_from(constant).ok().map(Amount::Constant)),
+                _ => {}
+            }
+        }
+        let start = |extent: Amount| {
+            let extent = match extent {
+                Amount::Argument(value) => Polynomial::symbol(Symbol::Scalar(value)),
+                Amount::Constant(elements) => Polynomial::constant(i128::from(elements)),
+            };
+            extent.minus(&rest)
+        };
+        let bound = |extent: Amount| {
+            let start = start(extent)?;
+            Some(Bound { extent, natural: self.natural_if(&start)?, start })
+        };
+        Some(extents.into_iter().filter_map(bound).collect())
+    }
+
+    /// Arguments such that a coordinate is not negative if they are not. It has 32 bits.
+    fn natural_if(&self, start: &Polynomial) -> Option<BTreeSet<ValueId>> {
+        let mut natural = BTreeSet::new();
+        for (product, coefficient) in start.terms() {
+            for symbol in product {
+                match symbol {
+                    Symbol::Scalar(value) if *self.module.type_of(*value) == Type::Integer(32) => {
+                        natural.extend(self.reader.natural_if(*value)?);
+                    }
+                    Symbol::Iteration => {}
+                    Symbol::Scalar(_) | Symbol::Index(_) => return None,
+                }
+            }
+            if coefficient < 0 {
+                return None;
+            }
+        }
+        Some(natural)
+    }
+
+    fn is_argument(&self, value: ValueId) -> bool {
+        self.module.arguments(self.function).contains(&value)
+    }
+
+    /// Whether the caller promises an argument that is a multiple of 16 (bytes, if it is a pointer).
+    fn is_multiple_of_16(&self, value: ValueId) -> bool {
+        let index = self.module.arguments(self.function).iter().position(|v| *v == value);
+        let attributes = index.and_then(|index| self.module.argument_attributes(self.function, index));
+        let divisor = attributes.and_then(|a| a.integer("tt.divisibility"));
+        divisor.is_some_and(|divisor| divisor > 0 && divisor % 16 == 0)
+    }
+
+    fn is_aligned(&self, stride: Amount, bytes: u64) -> bool {
+        match stride {
+            Amount::Argument(value) => self.is_multiple_of_16(value),
+            Amount::Constant(elements) => elements.checked_mul(bytes).is_some_and(|b| b > 0 && b % GRANULE == 0),
+        }
+    }
+
+    /// Whether an address at which the kernel writes is made of this argument.
+    fn is_written(&self, base: ValueId) -> bool {
+        let module = self.module;
+        let mut seen = vec![false; module.value_count()];
+        let mut next: Vec<ValueId> = Vec::new();
+        for id in module.walk(self.function) {
+            let operation = module.operation(id);
+            if let Some(Memory::Store { .. } | Memory::Atomic { .. }) = memory(&operation.name) {
+                next.extend(operation.operands.first());
+            }
+        }
+        while let Some(value) = next.pop() {
+            if value == base {
+                return true;
+            }
+            if std::mem::replace(&mut seen[value.index()], true) {
+                continue;
+            }
+            match module.definition(value) {
+                // What is nested in an operation may be its result.
+                Definition::Result { operation, .. } => {
+                    next.extend(module.walk(operation).flat_map(|id| &module.operation(id).operands));
+                }
+                Definition::Argument { .. } if self.is_argument(value) => {}
+                Definition::Argument { .. } => {
+                    let carried = |l: &ForLoop<'_>| l.carried.iter().position(|v| *v == value);
+                    let of_loop = module.for_loops(self.function).find_map(|l| Some((l, carried(&l)?)));
+                    let Some((l, k)) = of_loop else { return true };
+                    next.extend([l.initial[k], l.yielded[k]]);
+                }
+            }
+        }
+        false
+    }
+}

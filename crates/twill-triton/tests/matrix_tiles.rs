@@ -1,0 +1,215 @@
+//! Which loads through pointers are proved to read a tile of a matrix.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+use twill_triton::kernel::{Amount, MatrixTile, Symbol};
+use twill_triton::{Kernel, read};
+
+/// examples/gemm_pointers.ttir without locations, with texts replaced that must be in it.
+fn gemm(changes: &[(&str, &str)]) -> Kernel {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gemm_pointers.ttir");
+    let mut text = std::fs::read_to_string(path).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    read(&text, "gemm.ttir").unwrap_or_else(|error| panic!("{error}\n{changes:?}"))
+}
+
+/// The tiles that the loads of A and B read, where that is proved.
+fn tiles(kernel: &Kernel) -> [Option<&MatrixTile>; 2] {
+    let gemm = &kernel.loops()[0];
+    let loads = gemm.operations().iter().filter(|op| op.label() == "load");
+    let tiles: Vec<_> = loads.map(|op| gemm.matrix_tile(op.statements[0])).collect();
+    tiles.try_into().unwrap()
+}
+
+/// Whether the loads of A and of B are tiles of matrices.
+fn recognized(changes: &[(&str, &str)]) -> [bool; 2] {
+    let kernel = gemm(changes);
+    tiles(&kernel).map(|tile| tile.is_some())
+}
+
+const COMPARE: &str = "%a_38 = arith.cmpi slt, %a_ptrs_13, %a_37 :";
+const BOTH: &str = "arith.andi %a_39, %a_40";
+const LOAD: &str = "tt.load %a_ptrs_34, %a_41, %cst_0 :";
+const ROWS: &str = "%rows_2 = arith.muli %rows, %c128_i32 :";
+const STRIDE: &str = "%a_ptrs_9 = tt.splat %stride_a :";
+const IN_M: &str = "%in_m = tt.splat %M :";
+const OFFSET: &str = "tt.addptr %a_ptrs_11, %a_ptrs_10 : tensor<128x1x!tt.ptr<f16>>, tensor<128x1xi32>";
+const COLUMNS: &str = "%a_ptrs_15 = tt.broadcast %a_ptrs_13 :";
+
+#[test]
+fn matrices_are_what_pointers_and_masks_say() {
+    let kernel = gemm(&[]);
+    let name = |amount: Amount| match amount {
+        Amount::Argument(value) => kernel.module().value(value).name.clone(),
+        Amount::Constant(number) => number.to_string(),
+    };
+    let [a, b] = tiles(&kernel).map(Option::unwrap);
+    assert_eq!((a.matrix.extents.map(name), name(a.matrix.stride)), (["M", "K"].map(str::to_owned), "stride_a".into()));
+    assert_eq!((b.matrix.extents.map(name), name(b.matrix.stride)), (["K", "N"].map(str::to_owned), "stride_b".into()));
+    for (along_depth, along_programs) in [(&a.corner[1], &a.corner[0]), (&b.corner[0], &b.corner[1])] {
+        assert_eq!(along_depth.terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
+        assert!(matches!(along_programs.terms().collect::<Vec<_>>()[..], [([Symbol::Scalar(_)], 128)]));
+    }
+}
+
+#[test]
+fn masks_and_pointers_may_be_written_in_any_form() {
+    for (what, from, to) in [
+        ("the other order", BOTH, "arith.andi %a_40, %a_39"),
+        ("both twice", BOTH, "arith.andi %again, %a_40"),
+        ("the other way round", COMPARE, "%a_38 = arith.cmpi sgt, %a_37, %a_ptrs_13 :"),
+        (
+            "at most one less",
+            COMPARE,
+            "%one = arith.constant dense<1> : tensor<1x64xi32>
+             %less = arith.subi %a_37, %one : tensor<1x64xi32>
+             %a_38 = arith.cmpi sle, %a_ptrs_13, %less :",
+        ),
+        (
+            "k + depth < K",
+            COMPARE,
+            "%ks = tt.splat %k : i32 -> tensor<1x64xi32>
+             %here = arith.addi %ks, %a_ptrs_13 : tensor<1x64xi32>
+             %end = tt.splat %K : i32 -> tensor<1x64xi32>
+             %a_38 = arith.cmpi slt, %here, %end :",
+        ),
+        ("a constant stride", STRIDE, "%far = arith.constant 4104 : i32\n%a_ptrs_9 = tt.splat %far :"),
+        ("a constant extent", IN_M, "%high = arith.constant 1000 : i32\n%in_m = tt.splat %high :"),
+        ("64 bits", OFFSET, "tt.addptr %a_ptrs_11, %wide : tensor<128x1x!tt.ptr<f16>>, tensor<128x1xi64>"),
+        ("a number of the grid", ROWS, "%count = tt.get_num_programs y : i32\n%rows_2 = arith.muli %rows, %count :"),
+    ] {
+        let mut changes = vec![(from, to)];
+        if what == "both twice" {
+            changes.push(("%a_41 = ", "%again = arith.andi %a_40, %a_39 : tensor<128x64xi1>\n%a_41 = "));
+        }
+        if what == "64 bits" {
+            let wide = "%wide = arith.extsi %a_ptrs_10 : tensor<128x1xi32> to tensor<128x1xi64>\n%a_ptrs_12 = ";
+            changes.push(("%a_ptrs_12 = ", wide));
+        }
+        assert_eq!(recognized(&changes), [true, true], "{what}");
+    }
+}
+
+#[test]
+fn what_is_not_proved_is_read_through_pointers() {
+    let unaligned = "%a_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}";
+    let uneven = "%stride_a: i32 {tt.divisibility = 16 : i32}";
+    for (what, from, to) in [
+        ("a base without promise", unaligned, "%a_ptr: !tt.ptr<f16>"),
+        ("a base at multiples of 8 bytes", unaligned, "%a_ptr: !tt.ptr<f16> {tt.divisibility = 8 : i32}"),
+        ("a stride without promise", uneven, "%stride_a: i32"),
+        ("a stride of 8200 bytes", STRIDE, "%far = arith.constant 4100 : i32\n%a_ptrs_9 = tt.splat %far :"),
+        ("a stride of 0", STRIDE, "%none = arith.constant 0 : i32\n%a_ptrs_9 = tt.splat %none :"),
+        ("another stride", STRIDE, "%sum = arith.addi %stride_a, %stride_b : i32\n%a_ptrs_9 = tt.splat %sum :"),
+        ("no mask", LOAD, "tt.load %a_ptrs_34 :"),
+        ("no bound of columns", LOAD, "tt.load %a_ptrs_34, %a_39, %cst_0 :"),
+        ("no bound of rows", LOAD, "tt.load %a_ptrs_34, %a_40, %cst_0 :"),
+        ("one or the other", BOTH, "arith.ori %a_39, %a_40"),
+        ("another condition", BOTH, "arith.andi %third, %a_40"),
+        ("unsigned", COMPARE, "%a_38 = arith.cmpi ult, %a_ptrs_13, %a_37 :"),
+        ("one column more", COMPARE, "%a_38 = arith.cmpi sle, %a_ptrs_13, %a_37 :"),
+        ("from the end", COMPARE, "%a_38 = arith.cmpi sgt, %a_ptrs_13, %a_37 :"),
+        ("a bound of the sum", IN_M, "%sum = arith.addi %M, %N : i32\n%in_m = tt.splat %sum :"),
+        ("ones elsewhere", "%cst_0 = arith.constant dense<0.0", "%cst_0 = arith.constant dense<1.0"),
+        ("volatile", LOAD, "tt.load %a_ptrs_34, %a_41, %cst_0 {isVolatile = true} :"),
+        ("pointers slower than masks", "%cst_1 = arith.constant dense<64>", "%cst_1 = arith.constant dense<32>"),
+        ("every other column", COLUMNS, "%a_ptrs_15 = tt.broadcast %even :"),
+        ("rows from a difference on", ROWS, "%less = arith.subi %M, %N : i32\n%rows_2 = arith.muli %rows, %less :"),
+        ("rows from -1 on", ROWS, "%before = arith.constant -1 : i32\n%rows_2 = arith.addi %rows, %before :"),
+        ("rows below 0", ROWS, "%rows_2 = arith.subi %rows, %c128_i32 :"),
+        ("written", "%c_ptrs_29 = tt.splat %c_ptr :", "%c_ptrs_29 = tt.splat %a_ptr :"),
+    ] {
+        let mut changes = vec![(from, to)];
+        if what == "another condition" {
+            let third = "%cold = arith.cmpi slt, %M, %N : i32
+                         %colds = tt.splat %cold : i1 -> tensor<128x64xi1>
+                         %third = arith.andi %a_39, %colds : tensor<128x64xi1>\n%a_41 = ";
+            changes.push(("%a_41 = ", third));
+        }
+        if what == "every other column" {
+            let even = "%even = arith.addi %a_ptrs_13, %a_ptrs_13 : tensor<1x64xi32>\n%a_ptrs_14 = ";
+            changes.push(("%a_ptrs_14 = ", even));
+        }
+        assert_eq!(recognized(&changes), [false, true], "{what}");
+    }
+    let longer = [("step %c64_i32", "step %c128_i32")];
+    assert_eq!(recognized(&longer), [false, false], "masks faster than pointers");
+}
+
+#[test]
+fn a_machine_prices_what_is_recognized_as_tma() {
+    let lines = |changes: &[(&str, &str)]| {
+        let text = gemm(changes).loops()[0].to_string();
+        text.lines().filter(|line| line.contains("load")).map(|l| l.trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&[]), ["a   = load tma          : 128x64xf16", "b   = load tma          : 64x128xf16"]);
+    let pointers = lines(&[(BOTH, "arith.ori %a_39, %a_40")]);
+    assert_eq!(pointers[0], "a   = load pointer      : 128x64xf16");
+}
+
+#[test]
+fn a_value_used_twice_in_every_step_takes_no_exponential_time() {
+    let mut doubled = String::from("%d0 = arith.addi %a_ptrs_13, %a_ptrs_13 : tensor<1x64xi32>\n");
+    for k in 0..60 {
+        doubled.push_str(&format!("%d{} = arith.addi %d{k}, %d{k} : tensor<1x64xi32>\n", k + 1));
+    }
+    let doubled = format!("{doubled}%a_ptrs_14 = ");
+    let changes = [("%a_ptrs_14 = ", doubled.as_str()), (COLUMNS, "%a_ptrs_15 = tt.broadcast %d60 :")];
+    assert_eq!(recognized(&changes), [false, true]);
+}
+
+/// The loads of A where columns of the tile are rows of the matrix, `a + row + column · stride`.
+const TRANSPOSED: [(&str, &str); 3] = [
+    ("tt.addptr %a_ptrs_11, %a_ptrs_10 :", "tt.addptr %a_ptrs_11, %a_ptrs :"),
+    (
+        "%a_ptrs_14 = ",
+        "%apart = tt.splat %stride_a : i32 -> tensor<1x64xi32>
+         %across = arith.muli %a_ptrs_13, %apart : tensor<1x64xi32>
+         %ahead = arith.muli %stride_a, %c64_i32 : i32
+         %aheads = tt.splat %ahead : i32 -> tensor<128x64xi32>
+         %a_ptrs_14 = ",
+    ),
+    (COLUMNS, "%a_ptrs_15 = tt.broadcast %across :"),
+];
+
+#[test]
+fn a_tile_may_be_read_transposed() {
+    let kernel =
+        gemm(&[&TRANSPOSED[..], &[("tt.addptr %a_ptrs_34, %cst_1 :", "tt.addptr %a_ptrs_34, %aheads :")]].concat());
+    let [a, b] = tiles(&kernel).map(Option::unwrap);
+    let name = |amount: Amount| match amount {
+        Amount::Argument(value) => kernel.module().value(value).name.clone(),
+        Amount::Constant(number) => number.to_string(),
+    };
+    assert!(a.transposed && !b.transposed);
+    assert_eq!((a.matrix.extents.map(name), name(a.matrix.stride)), (["K", "M"].map(str::to_owned), "stride_a".into()));
+    assert_eq!(a.corner[0].terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
+    assert_eq!(recognized(&TRANSPOSED), [false, true], "pointers that go on along the columns");
+}
+
+#[test]
+fn arguments_in_coordinates_must_not_be_negative() {
+    let natural = |to: &str| {
+        let kernel = gemm(&[(ROWS, to)]);
+        let names = tiles(&kernel).map(|tile| {
+            let natural = &tile.unwrap().natural;
+            natural.iter().map(|v| kernel.module().value(*v).name.clone()).collect::<Vec<_>>().join(" ")
+        });
+        names.join(", ")
+    };
+    assert_eq!(natural(ROWS), ", ");
+    assert_eq!(natural("%rows_2 = arith.muli %rows, %N :"), "N, ");
+    // A grid in one dimension: program / ceil(N / 128) * 128.
+    let row_of_tiles = "%c127 = arith.constant 127 : i32
+        %more = arith.addi %N, %c127 : i32
+        %count = arith.divsi %more, %c128_i32 : i32";
+    let quotient =
+        format!("{row_of_tiles}\n%which = arith.divsi %rows, %count : i32\n%rows_2 = arith.muli %which, %c128_i32 :");
+    assert_eq!(natural(&quotient), "N, ");
+    // What is left of a number of a program has its sign, whatever the divisor.
+    let rest = quotient.replace("arith.divsi %rows", "arith.remsi %rows");
+    assert_eq!(natural(&rest), ", ");
+}
