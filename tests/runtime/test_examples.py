@@ -20,7 +20,7 @@ CASES = {
     "swiglu": [],
     "attention_forward": [],
     "attention_forward_causal": ["--persistent"],
-    "attention_forward_d64_m64": ["--programs-per-cta", "3"],
+    "gemm_pointers": [],
     "attention_forward_d64": ["--schedule", "no-swp"],
     "attention_forward_causal_d64": ["--schedule", "swp-only"],
 }
@@ -54,6 +54,7 @@ class Examples(unittest.TestCase):
             [command(), "compile", example, "--output", str(cls.folder / name), *options],
             capture_output=True,
             text=True,
+            timeout=120,
         )
 
     def test_machine_code(self):
