@@ -52,7 +52,7 @@ fn matrix_multiplications_are_proved() {
 #[test]
 fn attention_is_proved() {
     let whole = twill_triton::Options::default();
-    // Three tiles of K and of V with 128 columns do not fit.
+    // Rings of three slots do not fit everywhere.
     for example in ["attention_forward", "attention_forward_d64", "attention_forward_causal", "attention_backward"] {
         assert!(proved(example, &whole) >= 4, "{example}");
     }
