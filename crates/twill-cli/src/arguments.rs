@@ -35,7 +35,7 @@ pub(crate) enum Command {
 }
 
 /// How the loops of a kernel are scheduled together.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SiblingArguments {
     /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -46,7 +46,7 @@ pub(crate) struct SiblingArguments {
 }
 
 /// Generate the kernel that runs a schedule.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time, or stopped. The folder is written whole or not at all."
 )]
@@ -96,7 +96,7 @@ pub(crate) struct CompileArguments {
     #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
     pub(crate) python: Option<PathBuf>,
     /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) attempts: u32,
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum Error {
         "{input}: {python} does not assemble the kernel: {why}\nNothing was written; --no-assemble writes it as it is"
     )]
     Assembler { input: String, python: String, why: String },
-    #[error("{input}: {error}")]
+    #[error("{}", placed(input, &error.to_string()))]
     Emit { input: String, error: twill_emit::Error },
     #[error(transparent)]
     Machine(#[from] twill_machine::MachineError),
@@ -104,6 +104,11 @@ pub(crate) enum Error {
     Explanation { input: String, why: String },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
+}
+
+/// An error with its file in front, unless it names that itself.
+fn placed(input: &str, error: &str) -> String {
+    if error.starts_with(input) { error.to_owned() } else { format!("{input}: {error}") }
 }
 
 fn lines(errors: &[twill_machine::MachineError]) -> String {

@@ -91,7 +91,8 @@ pub(crate) fn solve(
     Ok(report)
 }
 
-fn verified(
+/// Lets no schedules out that do not survive their replay.
+pub(crate) fn verified(
     arguments: &SearchArguments,
     kernel: &KernelProblem,
     report: KernelReport,

@@ -222,7 +222,7 @@ fn what_is_wrong_in_a_machine_file_is_named_with_its_line() {
     let transfer = h100.lines().find(|line| line.starts_with("transfer = ")).unwrap();
     let at = |part: &str| format!(":{}: ", line_of(&h100, part));
     let own = |rest: &str| format!("name = \"own\"\nextends = \"h100\"\n{rest}\n");
-    let builtin = "a100, h100, h200, b200";
+    let builtin = "a100, h100, h200, b200, b200-left-shared";
     let cases: &[(String, &[&str])] = &[
         (changed(&h100, &format!("{transfer}\n"), ""), &[&at("[latency]"), "`latency.transfer` is missing; expected "]),
         (
@@ -282,7 +282,7 @@ fn machines_that_extend_each_other_are_named() {
 
 #[test]
 fn a_machine_that_does_not_exist_is_named() {
-    let built_in = "built in are a100, h100, h200, b200";
+    let built_in = "built in are a100, h100, h200, b200, b200-left-shared";
     let says = ["there is no machine `h10`", "did you mean `h100`?", built_in, "./h10.toml"];
     unscheduled(&["gemm", "--machine", "h10"], &says);
     refused(&["machine", "show", "h10"], &says);

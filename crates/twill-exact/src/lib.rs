@@ -46,7 +46,7 @@ pub use explain::{ExplainOptions, explain, what_if};
 pub use kernel::schedule_kernel;
 pub use limits::Budget;
 pub use modulo::pipeline;
-pub use naive::{Naive, naive};
+pub use naive::{Naive, naive, naive_kernel};
 pub use normalise::{NormaliseError, Normalised, normalise};
 pub use search::{Progress, SearchOptions, schedule};
 pub use sparse::modulo_schedule;

@@ -10,7 +10,8 @@ use crate::search::{Progress, SearchOptions};
 use crate::{bounds, extract, modulo, query};
 use std::collections::BTreeMap;
 use twill_graph::{
-    Cycles, Dependence, Families, GroupId, GroupRole, OpId, Outcome, Placement, Problem, Report, Schedule, Storage,
+    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, KernelProblem, KernelReport, OpId, Outcome,
+    Placement, Problem, Report, Schedule, Storage, WarpGroup,
 };
 
 /// How naive.
@@ -54,6 +55,40 @@ pub fn naive(problem: &Problem, how: Naive, options: &SearchOptions, progress: &
         None => unknown("constraints that this order breaks at every interval"),
     };
     report
+}
+
+/// The naive schedules of sibling loops, whose operations all have a fixed group.
+pub fn naive_kernel(
+    kernel: &KernelProblem,
+    how: Naive,
+    options: &SearchOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> KernelReport {
+    let mut loops: Vec<Report> = kernel.loops().iter().map(|p| naive(p, how, options, progress)).collect();
+    let mut groups: BTreeMap<GroupId, WarpGroup> = BTreeMap::new();
+    for group in loops.iter().filter_map(|r| r.outcome.schedule()).flat_map(|s| &s.groups) {
+        let common = groups.entry(group.id).or_insert(*group);
+        common.registers_per_thread = common.registers_per_thread.max(group.registers_per_thread);
+    }
+    let groups: Vec<WarpGroup> = groups.into_values().collect();
+    let bounds = loops.iter().map(|r| r.lower_bound.interval);
+    let lower_bound = kernel.cycles(bounds);
+    let intervals: Option<Vec<Cycles>> = loops.iter().map(|r| r.outcome.schedule().map(|s| s.interval)).collect();
+    for report in &mut loops {
+        if let Outcome::Feasible { schedule } = &mut report.outcome {
+            // What a thread has, it has in all loops.
+            for own in &mut schedule.groups {
+                if let Some(common) = groups.iter().find(|g| g.id == own.id) {
+                    *own = *common;
+                }
+            }
+        }
+    }
+    let outcome = match intervals {
+        Some(intervals) => Outcome::Feasible { schedule: CommonGroups { groups, cycles: kernel.cycles(intervals) } },
+        None => Outcome::Unknown { stopped_by: "a loop without schedule".into() },
+    };
+    KernelReport { outcome, lower_bound, loops, rejections: Vec::new(), objectives: Vec::new(), phases: Vec::new() }
 }
 
 /// Intervals that are tried beyond the one that the order needs, and how far apart in parts of it.

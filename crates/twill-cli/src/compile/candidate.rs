@@ -161,12 +161,16 @@ fn find(
     options: &SearchOptions,
     started: Instant,
 ) -> Result<Found, Error> {
-    if let Some(how) = naive(arguments) {
-        return find_naive(search, posed, options, how);
-    }
     let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
     if let Some(kernel) = siblings::pose(search, &arguments.siblings, posed)? {
-        let mut report = siblings::solve(search, &kernel, options, reading)?;
+        let mut report = match naive(arguments) {
+            Some(how) => {
+                let mut ticker = Ticker::new(search.quiet);
+                let report = twill_exact::naive_kernel(&kernel, how, options, &mut |p| ticker.tell(&p));
+                siblings::verified(search, &kernel, report)?
+            }
+            None => siblings::solve(search, &kernel, options, reading)?,
+        };
         // The same input gives the same folder, however long it took.
         report.phases.clear();
         report.loops.iter_mut().for_each(|own| own.phases.clear());
@@ -175,7 +179,10 @@ fn find(
     }
     let mut loops = Vec::new();
     for one in &posed.loops {
-        let mut report = schedule::solve(search, one, options, reading)?;
+        let mut report = match naive(arguments) {
+            Some(how) => find_naive(search, one, options, how)?,
+            None => schedule::solve(search, one, options, reading)?,
+        };
         report.phases.clear();
         loops.push(report);
     }
@@ -185,27 +192,17 @@ fn find(
     Ok(Found { status: worst.unwrap_or(Status::Unknown), loops, json })
 }
 
-/// The naive schedule of each loop by itself.
+/// The naive schedule of a loop.
 fn find_naive(
     search: &SearchArguments,
-    posed: &Loops<Posed>,
+    one: &Posed,
     options: &SearchOptions,
     how: Naive,
-) -> Result<Found, Error> {
-    let mut loops = Vec::new();
-    for one in &posed.loops {
-        let mut ticker = Ticker::new(search.quiet);
-        let report = twill_exact::naive(&one.problem, how, options, &mut |p| ticker.tell(&p));
-        let verify = |schedule| twill_check::verify(&one.problem, schedule);
-        let mut report =
-            report.try_map(verify).map_err(|error| Error::Defect { input: search.source.input.clone(), error })?;
-        report.phases.clear();
-        loops.push(report);
-    }
-    let each = posed.loops.iter().zip(&loops);
-    let json = files::json(each.map(|(p, r)| schedule::schedule_file(p, r)));
-    let worst = loops.iter().map(|r| r.outcome.status()).max_by_key(|s| schedule::exit(*s));
-    Ok(Found { status: worst.unwrap_or(Status::Unknown), loops, json })
+) -> Result<Report<Verified<Schedule>>, Error> {
+    let mut ticker = Ticker::new(search.quiet);
+    let report = twill_exact::naive(&one.problem, how, options, &mut |p| ticker.tell(&p));
+    let verify = |schedule| twill_check::verify(&one.problem, schedule);
+    report.try_map(verify).map_err(|error| Error::Defect { input: search.source.input.clone(), error })
 }
 
 fn header(arguments: &CompileArguments, source: &Source, found: &Found) -> Header {

@@ -7,7 +7,7 @@ mod report;
 mod rules;
 
 use crate::Exit;
-use crate::arguments::{CompileArguments, SearchArguments, WarpAssignmentArgument};
+use crate::arguments::{CompileArguments, SearchArguments, Switch, WarpAssignmentArgument};
 use crate::error::Error;
 use crate::input::{self, Source};
 use crate::schedule;
@@ -80,7 +80,7 @@ fn assembled(
         }
         Err(error) => return Err(error),
     }
-    let mut limits = arguments.search.clone();
+    let (mut tried, mut limits) = (arguments.clone(), arguments.search.clone());
     let work = search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
     let later = SearchOptions { budget: Budget { work: Some(work), ..search.budget.clone() }, ..search.clone() };
     let (mut granted, mut source_before) = (best.granted, best.source.clone());
@@ -90,9 +90,13 @@ fn assembled(
             break;
         }
         let what = best.assembly.as_ref().map(report::machine_code).unwrap_or_default();
-        let by_rule = limits.model.warp_assignment.is_none();
+        // One change at a time; what does not help is taken back.
         let [usual, other] = rules::assignments(source);
-        if by_rule {
+        let before = (tried.clone(), limits.clone());
+        if tried.persistent.is_none() && best.program.tiling.persistent {
+            tried.persistent = Some(Switch::Off);
+            note(format!("{what}; attempt {number}: one tile a CTA"));
+        } else if limits.model.warp_assignment.is_none() {
             limits.model.warp_assignment = Some(other);
             let how = match other {
                 WarpAssignmentArgument::BySubTile => "each group works on sub-tiles of its own",
@@ -104,7 +108,7 @@ fn assembled(
             limits.registers_per_thread = Some(fewer);
             note(format!("{what}; attempt {number}: at most {fewer} registers a thread in the schedule"));
         }
-        let mut candidate = match Candidate::make(arguments, &limits, source, &later) {
+        let mut candidate = match Candidate::make(&tried, &limits, source, &later) {
             Ok(Attempt::Made(candidate)) => *candidate,
             Ok(Attempt::Nothing(_)) => {
                 note(format!("attempt {number}: there is no schedule, or none was found in time"));
@@ -139,9 +143,11 @@ fn assembled(
             best = candidate;
         } else {
             note(format!("attempt {number} is no better"));
-            if by_rule {
-                limits.model.warp_assignment = Some(usual);
-            }
+            let registers = limits.registers_per_thread;
+            (tried, limits) = before;
+            limits.registers_per_thread = registers;
+            tried.persistent = tried.persistent.or(Some(Switch::On));
+            limits.model.warp_assignment = limits.model.warp_assignment.or(Some(usual));
         }
     }
     Ok(Some(best))

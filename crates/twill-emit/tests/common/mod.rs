@@ -4,7 +4,7 @@ use std::path::Path;
 use twill_check::Verified;
 use twill_emit::kernel::program::{KernelProgram, TileOrder};
 use twill_emit::kernel::{self, Options, ScheduledLoop};
-use twill_exact::SearchOptions;
+use twill_exact::{Budget, SearchOptions};
 use twill_graph::{KernelProblem, LoopGraph, ModelOptions, Problem, Schedule, corresponding};
 use twill_machine::Machine;
 use twill_triton::tile::Axis;
@@ -43,13 +43,26 @@ impl Scheduled {
         let loops: Vec<ScheduledLoop<'_>> =
             each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
         let (shared_bytes, programs) = (self.shared_bytes, self.programs);
-        let options = Options { persistent, order: TileOrder::Linear, ring_depth, turns, shared_bytes, programs };
+        let options = Options {
+            persistent,
+            order: TileOrder::Linear,
+            ring_depth,
+            handover_depth: if persistent { 2 } else { 1 },
+            // A group that keeps the only slot of a ring while it waits for another may wait for ever.
+            late_releases: turns && ring_depth > 1,
+            operands_in_registers: turns,
+            turns,
+            shared_bytes,
+            programs,
+        };
         kernel::lower(&self.kernel, &loops, &options)
     }
 }
 
 fn solve(name: &str, problems: &[Problem], graphs: &[&LoopGraph]) -> Vec<Verified<Schedule>> {
-    let search = SearchOptions::default();
+    // Some of these take minutes to prove optimal, which is not the matter here.
+    let budget = Budget { work: Some(3_000_000), ..Budget::default() };
+    let search = SearchOptions { budget, ..SearchOptions::default() };
     if let [problem] = problems {
         let report = twill_exact::schedule(problem, &search, &mut |_| ());
         return vec![twill_check::verify(problem, report.outcome.schedule().unwrap().clone()).unwrap()];

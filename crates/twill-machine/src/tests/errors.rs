@@ -27,11 +27,11 @@ fn number(value: &str, expected: &str) {
 fn unknown_machines_are_answered_with_those_known() {
     assert_eq!(
         Machine::load("h10").unwrap_err().to_string(),
-        "there is no machine `h10`; built in are a100, h100, h200, b200 (did you mean `h100`?); a file of your own is given by its path, such as ./h10.toml"
+        "there is no machine `h10`; built in are a100, h100, h200, b200, b200-left-shared (did you mean `h100`?); a file of your own is given by its path, such as ./h10.toml"
     );
     assert_eq!(
         Machine::builtin("mi300x").unwrap_err().to_string(),
-        "there is no machine `mi300x`; built in are a100, h100, h200, b200; a file of your own is given by its path, such as ./mi300x.toml"
+        "there is no machine `mi300x`; built in are a100, h100, h200, b200, b200-left-shared; a file of your own is given by its path, such as ./mi300x.toml"
     );
 }
 

@@ -1,0 +1,346 @@
+//! `twill compile`: what is written, what is refused, and what is made of the assembler's report.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod common;
+
+use common::{root, stderr, stdout, twill};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+const FILES: [&str; 6] = ["assemble.py", "kernel.json", "kernel.py", "launch.py", "schedule.json", "test_kernel.py"];
+
+fn example(name: &str) -> String {
+    root().canonicalize().unwrap().join("examples").join(name).with_extension("ttir").to_str().unwrap().to_owned()
+}
+
+/// Compiles into the folder `kernel` of this one.
+fn compile(place: &TempDir, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_twill"))
+        .args(["compile", "--machine", "h200", "-o", "kernel"])
+        .args(arguments)
+        .current_dir(place.path())
+        .output()
+        .unwrap()
+}
+
+/// Compiles without an assembler; its standard output.
+fn compiled(place: &TempDir, name: &str, arguments: &[&str]) -> String {
+    let output = compile(place, &[&[example(name).as_str(), "--no-assemble"], arguments].concat());
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{name} {arguments:?}");
+    stdout(&output)
+}
+
+fn contents(folder: &Path) -> BTreeMap<String, String> {
+    let each = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    each.map(|e| (e.file_name().into_string().unwrap(), fs::read_to_string(e.path()).unwrap())).collect()
+}
+
+fn kernel_json(place: &TempDir) -> Value {
+    serde_json::from_str(&fs::read_to_string(place.path().join("kernel/kernel.json")).unwrap()).unwrap()
+}
+
+/// Nothing but what was there before: neither the kernel nor what it was prepared in.
+fn assert_entries(place: &TempDir, names: &[&str]) {
+    let mut found: Vec<String> = contents_names(place.path());
+    found.sort();
+    assert_eq!(found, names);
+}
+
+fn contents_names(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_folder_has_kernel_launcher_test_and_schedule() {
+    let place = tempfile::tempdir().unwrap();
+    let said = compiled(&place, "gemm_tma", &[]);
+    assert!(
+        said.starts_with("gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal: proved)\nbarriers: proved"),
+        "{said}"
+    );
+    assert!(said.ends_with("written to kernel\n"), "{said}");
+    assert_entries(&place, &["kernel"]);
+    let files = contents(&place.path().join("kernel"));
+    assert_eq!(files.keys().collect::<Vec<_>>(), FILES.iter().collect::<Vec<_>>());
+    let source = &files["kernel.py"];
+    for line in [
+        "gemm_tma: I = 512 cycles, 2 stages (optimal: proved).",
+        "\ndef compute_1(\n",
+        "\ndef loads(\n",
+        "    \"\"\"1 warp, 24 registers a thread.\"\"\"\n",
+        "        for i in range(1, trips):",
+        "    gl.warp_specialize(\n",
+    ] {
+        assert!(source.contains(line), "{line}:\n{source}");
+    }
+    let json = kernel_json(&place);
+    assert_eq!((&json["format"], &json["architecture"]), (&"twill-kernel".into(), &"sm_90a".into()));
+    assert_eq!(json["constants"], serde_json::json!({"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}));
+    assert_eq!((&json["barriers_at"], json.get("assembly")), (&(-1).into(), None));
+    assert!(files["test_kernel.py"].contains("class Product(Runs)"));
+    let checked = twill(&["check", place.path().join("kernel/schedule.json").to_str().unwrap()]);
+    assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
+}
+
+#[test]
+fn constants_of_the_examples_are_their_tiles_before_they_are_cut() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, constants) in [
+        ("attention_forward_d64", r#"{"BLOCK_M": 128, "BLOCK_N": 128, "CAUSAL": false, "HEAD_DIM": 64}"#),
+        ("attention_forward_causal", r#"{"BLOCK_M": 128, "BLOCK_N": 128, "CAUSAL": true, "HEAD_DIM": 128}"#),
+        ("attention_backward", r#"{"BLOCK_M": 64, "BLOCK_N": 128, "HEAD_DIM": 128}"#),
+        ("gemm_tma_n256", r#"{"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64}"#),
+        ("gemm_pointers", r#"{"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}"#),
+        ("swiglu", r#"{"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}"#),
+    ] {
+        compiled(&place, name, &[]);
+        let wanted: Value = serde_json::from_str(constants).unwrap();
+        assert_eq!(kernel_json(&place)["constants"], wanted, "{name}");
+    }
+}
+
+#[test]
+fn a_kernel_that_is_no_example_has_a_test_that_compiles() {
+    let place = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(example("gemm_tma")).unwrap().replace("@gemm_tma", "@another");
+    fs::write(place.path().join("another.ttir"), text).unwrap();
+    let output = compile(&place, &["another.ttir", "--no-assemble"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let files = contents(&place.path().join("kernel"));
+    assert!(files["test_kernel.py"].contains("test_compiles") && !files["test_kernel.py"].contains("torch"));
+    assert_eq!(kernel_json(&place)["constants"], serde_json::json!({}));
+}
+
+#[test]
+fn the_same_command_writes_the_same_bytes() {
+    for (name, options) in [("attention_forward_causal", vec!["--persistent"]), ("swiglu", vec!["--schedule=swp-only"])]
+    {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        compiled(&one, name, &options);
+        compiled(&two, name, &options);
+        // Over a kernel that is there, too.
+        compiled(&two, name, &options);
+        assert_entries(&two, &["kernel"]);
+        assert_eq!(contents(&one.path().join("kernel")), contents(&two.path().join("kernel")), "{name}");
+    }
+}
+
+/// The command fails, says this, and leaves nothing.
+fn refused(code: i32, arguments: &[&str], says: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let output = compile(&place, &[arguments, &["--no-assemble"]].concat());
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(code), ""), "{arguments:?}");
+    let error = stderr(&output);
+    assert!(error.starts_with("error: ") && error.contains(says), "{arguments:?}: {error}");
+    assert_entries(&place, &[]);
+}
+
+#[test]
+fn what_cannot_be_generated_is_refused_and_nothing_is_written() {
+    let (gemm, attention) = (example("gemm_tma"), example("attention_forward"));
+    refused(1, &["toy-attention"], "it is a loop graph; code is generated from a kernel in TTIR");
+    refused(1, &["absent.ttir"], "absent.ttir");
+    refused(1, &[&attention, "--ring-depth", "8"], "bytes of shared memory and there are 232448");
+    let nested = example("fixtures/nested_loops");
+    refused(1, &[&nested], "code generation does not know branches and other loops");
+    refused(2, &[&gemm, "--registers-per-thread", "32"], "no schedule, so no code");
+    refused(2, &[&attention, "--compute-groups", "1", "--registers-per-thread", "64"], "no schedule, so no code");
+    refused(3, &[&attention, "--work-limit", "1"], "no schedule, so no code");
+    refused(1, &[&gemm, "--python", "python3"], "cannot be used with");
+}
+
+#[test]
+fn an_operation_that_is_not_known_is_named_with_its_place() {
+    let place = tempfile::tempdir().unwrap();
+    let store = "    tt.descriptor_store %c_desc";
+    let text = fs::read_to_string(example("gemm_tma")).unwrap();
+    let text = text.replace(store, &format!("    gpu.barrier loc(#loc14)\n{store}"));
+    fs::write(place.path().join("odd.ttir"), text).unwrap();
+    let output = compile(&place, &["odd.ttir", "--no-assemble"]);
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.starts_with("error: odd.ttir:") && error.contains("`gpu.barrier`"), "{error}");
+    assert_entries(&place, &["odd.ttir"]);
+}
+
+#[test]
+fn folders_of_others_are_left_alone() {
+    let gemm = example("gemm_tma");
+    for (file, text) in [("notes.txt", "mine"), ("kernel.json", "{\"format\": \"somebody's\"}"), ("kernel.py", "pass")]
+    {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("kernel")).unwrap();
+        fs::write(place.path().join("kernel").join(file), text).unwrap();
+        let output = compile(&place, &[&gemm, "--no-assemble"]);
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.starts_with("error: kernel: ") && error.contains("a kernel needs a new folder"), "{error}");
+        assert_eq!(contents(&place.path().join("kernel")), [(file.to_owned(), text.to_owned())].into());
+        assert_entries(&place, &["kernel"]);
+    }
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("kernel"), "a file").unwrap();
+    assert!(stderr(&compile(&place, &[&gemm, "--no-assemble"])).contains("it is a file"));
+    // An empty one, and one with a kernel that Python has run, are ours to fill.
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("kernel")).unwrap();
+    compiled(&place, "gemm_tma", &[]);
+    fs::create_dir(place.path().join("kernel/__pycache__")).unwrap();
+    compiled(&place, "swiglu", &[]);
+    assert_eq!(kernel_json(&place)["name"], "swiglu");
+}
+
+#[test]
+fn naive_schedules_are_schedules_and_worse() {
+    let interval = |name: &str, which: &str| {
+        let place = tempfile::tempdir().unwrap();
+        let said = compiled(&place, name, &["--schedule", which]);
+        let checked = twill(&["check", place.path().join("kernel/schedule.json").to_str().unwrap()]);
+        assert_eq!(checked.status.code(), Some(0), "{name} {which}: {}", stderr(&checked));
+        let source = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
+        if which == "no-swp" {
+            assert!(said.contains("1 stage (no software pipelining, to compare with)"), "{said}");
+            let rings = source.lines().filter(|l| l.contains("= gl.allocate_shared_memory") && !l.contains("bars"));
+            assert!(
+                rings.clone().count() > 3 && rings.clone().all(|l| l.contains(", [1, ")),
+                "one slot each:\n{source}"
+            );
+        }
+        kernel_json(&place)["schedule"]["interval"].as_i64().unwrap()
+    };
+    for name in ["gemm_tma", "swiglu", "attention_forward", "attention_forward_causal", "attention_backward"] {
+        let [optimal, pipelined, naive] = ["optimal", "swp-only", "no-swp"].map(|which| interval(name, which));
+        assert!(optimal <= pipelined && pipelined < naive, "{name}: {optimal}, {pipelined}, {naive}");
+        assert!(optimal < pipelined || !name.starts_with("attention"), "{name}: {optimal}, {pipelined}");
+    }
+}
+
+/// What follows needs scripts that take Python's part.
+#[cfg(unix)]
+mod assembling {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A script beside the kernel, which runs in the folder that is prepared.
+    fn python(place: &TempDir, script: &str) -> String {
+        let path = place.path().join("python3");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Prints a report.
+    fn report(registers: u32, spills: u32) -> String {
+        let finding = if spills > 0 { r#"{"kind": "spilled", "message": "somewhere"}"# } else { "" };
+        format!(
+            r#"echo '{{"registers": {registers}, "spill_stores": {spills}, "spill_loads": {spills}, "shared_memory": 98304, "barriers_at": 98000, "findings": [{finding}], "more": 1}}'"#
+        )
+    }
+
+    #[test]
+    fn what_the_assembler_finds_is_written_down() {
+        let place = tempfile::tempdir().unwrap();
+        let python = python(&place, &format!("test \"$*\" = '-B assemble.py --json' || exit 7\n{}", report(168, 0)));
+        let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+        let said = stdout(&output);
+        assert!(said.contains("machine code: 168 registers a thread at entry, no spills, 98304 bytes"), "{said}");
+        let json = kernel_json(&place);
+        assert_eq!((&json["barriers_at"], &json["assembly"]["registers"]), (&98000.into(), &168.into()));
+        assert_entries(&place, &["kernel", "python3"]);
+    }
+
+    /// A script that reports spills of so many bytes at its first run, and at its second.
+    fn spilling(place: &TempDir, first: u32, second: u32) -> String {
+        let script = [
+            "n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count".to_owned(),
+            "cp schedule.json ../schedule.$n".to_owned(),
+            format!("if [ $n = 1 ]; then {}; else {}; fi", report(168, first), report(168, second)),
+        ];
+        python(place, &script.join("\n"))
+    }
+
+    #[test]
+    fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kept() {
+        for (first, second, kept, says) in [(16, 0, 2, "attempt 2 is better"), (4, 8, 1, "attempt 2 is no better")] {
+            let place = tempfile::tempdir().unwrap();
+            let python = spilling(&place, first, second);
+            let output = compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts", "2"]);
+            let notes = stderr(&output);
+            assert_eq!(output.status.code(), Some(0), "{notes}");
+            assert!(notes.contains(" registers a thread in the schedule"), "{notes}");
+            assert!(notes.contains(says), "{notes}");
+            assert_eq!(kernel_json(&place)["assembly"]["spill_stores"], first.min(second));
+            let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+            assert_ne!(read("schedule.1"), read("schedule.2"));
+            assert_eq!(read("kernel/schedule.json"), read(&format!("schedule.{kept}")));
+        }
+        let place = tempfile::tempdir().unwrap();
+        let python = spilling(&place, 8, 8);
+        let output = compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts", "1"]);
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+        assert!(stdout(&output).contains("  spilled: somewhere\n"), "{}", stdout(&output));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_assemble_is_not_written() {
+        let place = tempfile::tempdir().unwrap();
+        let python = python(&place, "echo 'kernel.py does not compile: odd' >&2; exit 1");
+        let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+        assert!(stderr(&output).contains("kernel.py does not compile: odd"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("--no-assemble writes it as it is"), "{}", stderr(&output));
+        assert_entries(&place, &["python3"]);
+        let output = compile(&place, &[&example("gemm_tma"), "--python", "./absent"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_entries(&place, &["python3"]);
+    }
+
+    #[test]
+    fn without_triton_the_kernel_is_written_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let missing = "echo \"ModuleNotFoundError: No module named 'triton'\" >&2; exit 1";
+        let python = python(&place, missing);
+        let by_default = |path: &str| {
+            Command::new(env!("CARGO_BIN_EXE_twill"))
+                .args(["compile", &example("gemm_tma"), "-o", "kernel"])
+                .env("PATH", path)
+                .current_dir(place.path())
+                .output()
+                .unwrap()
+        };
+        for (path, says) in
+            [(place.path().to_str().unwrap(), "python3 has no Triton 3.6"), ("/nowhere", "there is no python3")]
+        {
+            let output = by_default(path);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            assert!(stderr(&output).starts_with("note: the kernel is not assembled: "), "{}", stderr(&output));
+            assert!(stderr(&output).contains(says), "{}", stderr(&output));
+            assert_eq!(kernel_json(&place)["barriers_at"], -1);
+        }
+        // Asked for, it has to be there.
+        let output = compile(&place, &[&example("swiglu"), "--python", &python]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("it has no Triton 3.6"), "{}", stderr(&output));
+        assert_eq!(kernel_json(&place)["name"], "gemm_tma");
+    }
+
+    #[test]
+    fn ctrl_c_leaves_nothing_behind() {
+        for (script, code) in [
+            ("kill -INT $PPID; sleep 0.2; exit 1", 3),
+            ("kill -INT $PPID; sleep 0.2; kill -INT $PPID; sleep 0.5; exit 1", 130),
+        ] {
+            let place = tempfile::tempdir().unwrap();
+            let python = python(&place, script);
+            let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+            assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(code), ""), "{script}");
+            assert_entries(&place, &["python3"]);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+"""Examples from TTIR to machine code, by `twill compile`: no spills and no serialised multiplies where there are none today.
+
+They need Triton and a built `twill`, but no GPU: TWILL names the command, or it is looked for in target/ and on the path.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = {
+    "gemm_tma": [],
+    "gemm_tma_n256": ["--persistent"],
+    "swiglu": [],
+    "attention_forward": [],
+    "attention_forward_causal": ["--persistent"],
+    "gemm_pointers": [],
+    "attention_forward_d64": ["--schedule", "no-swp"],
+    "attention_forward_causal_d64": ["--schedule", "swp-only"],
+}
+"""One example each, with the options that it is compiled with."""
+
+
+def command():
+    """The `twill` to test; None if there is none."""
+    if named := os.environ.get("TWILL"):
+        return named
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = [target / profile / "twill" for profile in ("release", "debug")]
+    return next((str(path) for path in built if path.is_file()), shutil.which("twill"))
+
+
+@unittest.skipIf(command() is None, "needs twill: cargo build --release, or TWILL=…")
+class Examples(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = Path(scratch.name)
+        with ThreadPoolExecutor(2) as pool:
+            cls.runs = dict(zip(CASES, pool.map(cls.compile, CASES), strict=True))
+
+    @classmethod
+    def compile(cls, name):
+        options = ["--machine", "h200", "--python", sys.executable, "--attempts", "1", *CASES[name]]
+        example = str(ROOT / "examples" / f"{name}.ttir")
+        return subprocess.run(
+            [command(), "compile", example, "--output", str(cls.folder / name), *options],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def test_machine_code(self):
+        for name, run in self.runs.items():
+            with self.subTest(name):
+                self.assertEqual(run.returncode, 0, run.stderr)
+                kernel = json.loads((self.folder / name / "kernel.json").read_text())
+                assembly = kernel["assembly"]
+                self.assertEqual((assembly["spill_stores"], assembly["spill_loads"]), (0, 0))
+                self.assertEqual(assembly["findings"], [])
+                self.assertGreaterEqual(kernel["barriers_at"], 0)
+                self.assertLessEqual(assembly["shared_memory"], 232448)
+
+    def test_the_test_beside_the_kernel_compiles_it(self):
+        run = subprocess.run(
+            [sys.executable, "-B", "test_kernel.py", "Compiles"],
+            cwd=self.folder / "gemm_tma",
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stderr, r"Ran 1 test .*\n\nOK\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
