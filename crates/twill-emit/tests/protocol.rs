@@ -17,7 +17,12 @@ use twill_emit::kernel::check;
 
 /// Every way to generate code for an example, as far as its buffers fit; the number of ways that do.
 fn proved(example: &str, options: &twill_triton::Options) -> usize {
-    let scheduled = Scheduled::new(example, options);
+    proved_on("h200", example, options)
+}
+
+/// The same on a machine.
+fn proved_on(machine: &str, example: &str, options: &twill_triton::Options) -> usize {
+    let scheduled = Scheduled::new(example, machine, options);
     let mut fitting = 0;
     for persistent in [false, true] {
         for ring_depth in [1, 2, 3] {
@@ -57,6 +62,25 @@ fn attention_is_proved() {
         assert!(proved(example, &whole) >= 4, "{example}");
     }
     assert_eq!(proved("attention_forward_d64_m64", &gang(3)), 12);
+}
+
+#[test]
+fn kernels_in_tensor_memory_are_proved() {
+    let whole = twill_triton::Options::default();
+    let attention = ["attention_forward", "attention_forward_d64", "attention_forward_causal", "attention_backward_d64"];
+    let products = ["gemm_tma", "gemm_tma_n256", "gemm_tma_m256", "gemm_pointers", "swiglu"];
+    // Rings of three slots do not fit everywhere.
+    for (examples, least) in [(products.as_slice(), 8), (attention.as_slice(), 4)] {
+        for example in examples {
+            assert!(proved_on("b200", example, &whole) >= least, "{example}");
+        }
+    }
+    // Whose operands in tensor memory would not fit.
+    for example in ["attention_forward_m256", "attention_backward"] {
+        assert!(proved_on("b200-left-shared", example, &whole) >= 2, "{example}");
+        let error = Scheduled::new(example, "b200", &whole).program(false, 1, false).unwrap_err();
+        assert!(matches!(error, Error::TensorMemory { available: 512, .. }), "{error}");
+    }
 }
 
 /// Nobody waits for what comes after the last use.
@@ -163,7 +187,7 @@ fn mistakes_in_generated_programs_are_found() {
         ("attention_forward", true, true, 1),
         ("attention_backward", false, false, 7),
     ] {
-        let scheduled = Scheduled::new(example, &twill_triton::Options::default());
+        let scheduled = Scheduled::new(example, "h200", &twill_triton::Options::default());
         let system = scheduled.program(persistent, 2, turns).unwrap().system();
         let counts = survivors(example, &system, step);
         let all: usize = counts.values().map(|(all, _)| all).sum();
@@ -190,7 +214,7 @@ fn mistakes_in_generated_programs_are_found() {
 fn nothing_that_is_needed_can_go() {
     for example in ["gemm_tma", "attention_forward"] {
         let system =
-            Scheduled::new(example, &twill_triton::Options::default()).program(true, 2, false).unwrap().system();
+            Scheduled::new(example, "h200", &twill_triton::Options::default()).program(true, 2, false).unwrap().system();
         let mut needed = 0;
         for mutant in mutants(&system) {
             let needs = match mutant.mutation {
@@ -212,7 +236,7 @@ fn nothing_that_is_needed_can_go() {
 
 #[test]
 fn an_unsafe_program_is_refused_with_the_run_that_goes_wrong() {
-    let mut program = Scheduled::new("gemm_tma", &twill_triton::Options::default()).program(false, 2, false).unwrap();
+    let mut program = Scheduled::new("gemm_tma", "h200", &twill_triton::Options::default()).program(false, 2, false).unwrap();
     for barriers in &mut program.barriers {
         barriers.arrivals.extend(barriers.arrivals.first().copied());
     }

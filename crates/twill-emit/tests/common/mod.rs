@@ -18,15 +18,16 @@ pub struct Scheduled {
     schedules: Vec<Verified<Schedule>>,
     programs: Option<(u32, u32)>,
     shared_bytes: u64,
+    tensor_columns: Option<u64>,
 }
 
 impl Scheduled {
-    /// Schedules an example for an H200.
-    pub fn new(example: &str, options: &twill_triton::Options) -> Scheduled {
+    /// Schedules an example for a machine.
+    pub fn new(example: &str, machine: &str, options: &twill_triton::Options) -> Scheduled {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(example).with_extension("ttir");
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let kernel = read(&text, example).unwrap();
-        let machine = Machine::load("h200").unwrap();
+        let machine = Machine::load(machine).unwrap();
         let lowered: Vec<Lowered> = kernel.loops().iter().map(|l| lower_parts(l, &machine, options).unwrap()).collect();
         let pose =
             |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), ModelOptions::default()).unwrap();
@@ -34,7 +35,10 @@ impl Scheduled {
         let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
         let schedules = solve(example, &problems, &graphs);
         let programs = options.programs.map(|gang| (gang.count, 0));
-        Scheduled { kernel, lowered, problems, schedules, programs, shared_bytes: machine.resources().shared_memory.0 }
+        let resources = machine.resources();
+        let (shared_bytes, columns) = (resources.shared_memory.0, resources.tensor_memory.0);
+        let tensor_columns = machine.has_tensor_memory().then_some(columns);
+        Scheduled { kernel, lowered, problems, schedules, programs, shared_bytes, tensor_columns }
     }
 
     /// The warp programs.
@@ -53,6 +57,7 @@ impl Scheduled {
             operands_in_registers: turns,
             turns,
             shared_bytes,
+            tensor_columns: self.tensor_columns,
             programs,
         };
         kernel::lower(&self.kernel, &loops, &options)

@@ -105,11 +105,11 @@ fn what_cannot_be_extended() {
     let of = |extends: &str| check(&format!("name = \"x\"\nextends = {extends}"), "x.toml").unwrap_err()[0].to_string();
     assert_eq!(
         of("\"h10\""),
-        "x.toml:2: `extends` names h10, which is not built in (did you mean `h100`?); give a built-in machine (a100, h100, h200, b200) or a path relative to this file"
+        "x.toml:2: `extends` names h10, which is not built in (did you mean `h100`?); give a built-in machine (a100, h100, h200, b200, b200-left-shared) or a path relative to this file"
     );
     assert_eq!(
         of("\"nowhere/y.toml\""),
-        "x.toml:2: `extends` names nowhere/y.toml, which cannot be read: entity not found; give a built-in machine (a100, h100, h200, b200) or a path relative to this file"
+        "x.toml:2: `extends` names nowhere/y.toml, which cannot be read: entity not found; give a built-in machine (a100, h100, h200, b200, b200-left-shared) or a path relative to this file"
     );
     assert_eq!(of("3"), "x.toml:2: `extends` is 3; expected the name of a built-in machine or a path, in quotes");
 }
