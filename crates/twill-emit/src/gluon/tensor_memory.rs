@@ -87,12 +87,7 @@ pub(super) fn allocation(buffer: &Buffer) -> String {
 }
 
 /// A multiply, which signals `barriers` when it is done.
-pub(super) fn multiply(
-    names: &Names<'_>,
-    multiply: &TensorMultiply,
-    barriers: &[String],
-    finds_anew: bool,
-) -> String {
+pub(super) fn multiply(names: &Names<'_>, multiply: &TensorMultiply, barriers: &[String], finds_anew: bool) -> String {
     let TensorMultiply { left, right, to, addend, .. } = multiply;
     let adds = match addend {
         Addend::Zero => "False".to_owned(),

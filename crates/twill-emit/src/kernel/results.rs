@@ -96,9 +96,12 @@ impl Lowering<'_> {
         }
         let compute = self.compute_groups();
         let most = words.iter().filter(|(g, _)| compute.contains(g)).max_by_key(|(g, w)| (**w, std::cmp::Reverse(**g)));
-        let number = self.module.block(self.block).operations.iter().filter(|id| {
-            super::stores::is_store(&self.module.operation(**id).name) && **id < store
-        });
+        let number = self
+            .module
+            .block(self.block)
+            .operations
+            .iter()
+            .filter(|id| super::stores::is_store(&self.module.operation(**id).name) && **id < store);
         let turn = (number.count() + sub_tile as usize) % compute.len().max(1);
         most.map(|(g, _)| *g).or_else(|| compute.get(turn).copied()).unwrap_or_else(|| GroupId::new(0))
     }
@@ -206,10 +209,8 @@ impl Reader<'_, '_> {
                 "store the result as it is",
             ));
         };
-        let value = Tag {
-            value: Lowering::value_number(index, piece.op),
-            iteration: tag_iteration(index, Iteration::End(-1)),
-        };
+        let value =
+            Tag { value: Lowering::value_number(index, piece.op), iteration: tag_iteration(index, Iteration::End(-1)) };
         let slot = Slot { buffer: at, at: None, slice, transposed: false, value };
         let name = facts.problem.graph().operation(piece.op).name.clone();
         let element = self.lowering.element(parts.results[k]);
@@ -254,7 +255,10 @@ impl Reader<'_, '_> {
         let piece = self.lowering.pieces.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
             let buffer = &self.lowering.buffers[at.index()];
             let own = taken.get(at).is_none_or(|group| *group == self.group.id);
-            buffer.shape == shape && buffer.element == *element && own && readers.iter().all(|g| self.lowering.is_issuer(*g))
+            buffer.shape == shape
+                && buffer.element == *element
+                && own
+                && readers.iter().all(|g| self.lowering.is_issuer(*g))
         });
         // The next tile may be on its way there.
         let piece = piece.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
@@ -285,7 +289,8 @@ impl Reader<'_, '_> {
         self.group.cursors[cursor.index()].phase = true;
         self.group.done.insert(index, cursor);
         let wait = Action::Wait { barrier: done, at: cursor, previous: false };
-        self.group.place(index + 1, Node::Do(wait, Note { text: "the last multiply is done".into(), ..Note::default() }));
+        self.group
+            .place(index + 1, Node::Do(wait, Note { text: "the last multiply is done".into(), ..Note::default() }));
         Ok(())
     }
 
@@ -311,10 +316,8 @@ impl Reader<'_, '_> {
         self.group.define(to, index + 1);
         self.group.results.insert(key, to);
         let value = Expression { kind: ExpressionKind::FromShared(export.slot(number)), shape, element };
-        let mut actions = vec![
-            Action::Wait { barrier: export.full, at: cursor, previous: false },
-            Action::Let { to, value },
-        ];
+        let mut actions =
+            vec![Action::Wait { barrier: export.full, at: cursor, previous: false }, Action::Let { to, value }];
         actions.extend(export.empty.map(|barrier| Action::Arrive { barrier, at: cursor }));
         actions.push(Action::Advance(cursor));
         for action in actions {
@@ -413,7 +416,10 @@ impl Lowering<'_> {
         }
         let section = &mut group.sections[index + 1];
         if !signals.is_empty() {
-            section.push(Node::Do(Action::Commit(signals), Note { text: "when all multiplies are done".into(), ..Note::default() }));
+            section.push(Node::Do(
+                Action::Commit(signals),
+                Note { text: "when all multiplies are done".into(), ..Note::default() },
+            ));
         }
         section.extend(advances.into_iter().map(|c| Node::Do(Action::Advance(c), Note::default())));
     }

@@ -163,9 +163,8 @@ impl Adder<'_, '_> {
         let module = lowering.module;
         let facts = &lowering.loops[index];
         let Some(adds) = module.operation(id).operands.get(2).copied() else { return Ok(Addend::Zero) };
-        let is_zero = |value: ValueId| {
-            module.float_constant(value) == Some(0.0) || module.integer_constant(value) == Some(0)
-        };
+        let is_zero =
+            |value: ValueId| module.float_constant(value) == Some(0.0) || module.integer_constant(value) == Some(0);
         // What was stored in its place.
         let stored = facts.problem.graph().op_ids().zip(facts.stands_for).find_map(|(store, stands)| match *stands {
             Stands::Accumulator(dot) if facts.ops.get(&dot) == Some(&op) => Some(store),
@@ -193,7 +192,8 @@ impl Adder<'_, '_> {
                     ));
                 }
                 let number = IterationNumber { index, iteration };
-                let steady = facts.program.warps.iter().find(|w| w.group == self.reader.group.id).map_or(0, |w| w.first);
+                let steady =
+                    facts.program.warps.iter().find(|w| w.group == self.reader.group.id).map_or(0, |w| w.first);
                 Ok(match iteration {
                     Iteration::Absolute(0) => Addend::Zero,
                     Iteration::Absolute(_) => Addend::Before,
@@ -228,9 +228,9 @@ impl Adder<'_, '_> {
         self.wait_for_readers()?;
         for (k, piece) in sums {
             let facts = &self.reader.lowering.loops[index];
-            let buffer = facts.buffer(piece.op).ok_or_else(|| {
-                self.reader.lowering.defect(parts.operation, "the place of a sum in tensor memory")
-            })?;
+            let buffer = facts
+                .buffer(piece.op)
+                .ok_or_else(|| self.reader.lowering.defect(parts.operation, "the place of a sum in tensor memory"))?;
             let planned = facts.program.buffer(buffer);
             if planned.writer != own || planned.depth != 1 {
                 let id = module.defining_operation(parts.yielded[k]).unwrap_or(parts.operation);
@@ -248,7 +248,10 @@ impl Adder<'_, '_> {
                 iteration: tag_iteration(index, Iteration::Absolute(-1)),
             };
             let to = Slot { buffer: at, at: None, slice: None, transposed: false, value: tag };
-            let note = Note { line: module.defining_operation(parts.initial[k]).and_then(|id| names::line(module, id)), ..Note::default() };
+            let note = Note {
+                line: module.defining_operation(parts.initial[k]).and_then(|id| names::line(module, id)),
+                ..Note::default()
+            };
             let section = &mut self.reader.group.sections[index];
             section.extend(drained);
             section.push(Node::Do(Action::Write { value, to }, note));
@@ -271,7 +274,8 @@ impl Adder<'_, '_> {
             let buffer = facts.buffer(op).map(|b| facts.program.buffer(b));
             buffer.and_then(|b| b.values.first()).is_some_and(|v| v.op == op)
         };
-        let overwrites = pieces.into_iter().any(|p| self.reader.lowering.is_tensor_multiply(index, p.op) && first(p.op));
+        let overwrites =
+            pieces.into_iter().any(|p| self.reader.lowering.is_tensor_multiply(index, p.op) && first(p.op));
         if overwrites {
             let nodes = self.reader.drained(index);
             self.reader.group.sections[index].extend(nodes);
