@@ -13,7 +13,7 @@ import torch
 import triton
 import triton.experimental.gluon.language as gl
 from triton.experimental import gluon
-from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, warpgroup_mma, warpgroup_mma_wait
 
 ACC = gl.constexpr(gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 128, 16]))
 TILE = gl.constexpr(gl.NVMMASharedLayout.get_default_for([128, 128], gl.float16))
@@ -36,6 +36,8 @@ def work(out, values, WHAT: gl.constexpr, ROUNDS: gl.constexpr):
     row = gl.max(x, 1)
     q = gl.allocate_shared_memory(gl.float16, [64, 128], LEFT, x.to(gl.float16))
     k = gl.allocate_shared_memory(gl.float16, [128, 128], TILE)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
     begin = clock()
     for i in range(ROUNDS):
         if WHAT == "dot":
@@ -44,6 +46,11 @@ def work(out, values, WHAT: gl.constexpr, ROUNDS: gl.constexpr):
         elif WHAT == "two dots":
             y = warpgroup_mma(q, k.permute((1, 0)), x, is_async=True)
             y = warpgroup_mma(q, k.permute((1, 0)), y, is_async=True)
+            x = warpgroup_mma_wait(0, deps=(y,))
+        elif WHAT == "barrier and dot":
+            mbarrier.arrive(bar, count=1)
+            mbarrier.wait(bar, i & 1)
+            y = warpgroup_mma(q, k.permute((1, 0)), x, is_async=True)
             x = warpgroup_mma_wait(0, deps=(y,))
         elif WHAT == "store and dot":
             q.store(x.to(gl.float16))
@@ -84,7 +91,7 @@ def cycles(what):
 
 
 def main():
-    kinds = ["fma", "two fma", "maximum", "sum", "exp2", "convert", "softmax", "dot", "two dots", "store and dot"]
+    kinds = ["fma", "two fma", "maximum", "sum", "exp2", "convert", "softmax", "dot", "two dots", "store and dot", "barrier and dot"]
     seen = {what: cycles(what) for what in kinds}
     fma = seen["two fma"] - seen["fma"]
     found = {
@@ -92,6 +99,7 @@ def main():
         **{what: seen[what] - seen["fma"] for what in ("maximum", "sum", "exp2", "convert")},
         "softmax with an fma": seen["softmax"],
         "dot of 64 x 128 x 128": seen["two dots"] - seen["dot"],
+        "arrival at a barrier and wait for it": seen["barrier and dot"] - seen["dot"],
         "from registers to a dot's shared memory": seen["store and dot"] - seen["dot"],
         "from the end of a dot to the next": 2 * seen["dot"] - seen["two dots"],
     }

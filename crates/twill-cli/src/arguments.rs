@@ -35,7 +35,7 @@ pub(crate) enum Command {
 }
 
 /// How the loops of a kernel are scheduled together.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SiblingArguments {
     /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -46,7 +46,7 @@ pub(crate) struct SiblingArguments {
 }
 
 /// Generate the kernel that runs a schedule.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time, or stopped. The folder is written whole or not at all."
 )]
@@ -58,31 +58,34 @@ pub(crate) struct CompileArguments {
     /// The folder to write the kernel, its launcher, its schedule and its test to.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Let as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end.
-    #[arg(long)]
-    pub(crate) persistent: bool,
-    /// The order of tiles: as the grid says, the first axis from its end (loops that grow with it), or in bands along the
-    /// first axis [default: longest for loops whose length depends on the program, otherwise linear].
+    /// Let as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
+    /// [default: on, where it fits shared memory and all programs run their loops equally often].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) persistent: Option<Switch>,
+    /// The order of tiles [default: longest where the length of a loop depends on the program, grouped for products of
+    /// matrices, otherwise linear].
     #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) order: Option<OrderArgument>,
-    /// Programs along the first axis that form a band, or along the second that go together.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) band: u32,
-    /// Least slots of the buffers through which warp groups hand values over.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
-    pub(crate) handover_depth: u32,
-    /// Give buffers back where a group waits anyway, instead of as soon as they are read.
-    #[arg(long)]
-    pub(crate) late_releases: bool,
-    /// Hold left operands that are the same in all iterations in registers instead of shared memory.
-    #[arg(long)]
-    pub(crate) operands_in_registers: bool,
-    /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers).
-    #[arg(long)]
-    pub(crate) turns: bool,
-    /// Least slots of every ring of loads; the schedule may ask for more.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
-    pub(crate) ring_depth: u32,
+    /// Programs along the first axis that form a band [default: 16], or along the second that go together [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) band: Option<u32>,
+    /// Least slots of every ring of loads; the schedule may ask for more [default: 3 or what fits].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) ring_depth: Option<u32>,
+    /// Least slots of the buffers through which warp groups hand values over [default: 2 or what fits].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) handover_depth: Option<u32>,
+    /// Give buffers back where a group waits anyway, instead of as soon as they are read [default: off].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) late_releases: Option<Switch>,
+    /// Hold left operands that are the same in all iterations in registers instead of shared memory [default: on, where
+    /// the schedule leaves room].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) operands_in_registers: Option<Switch>,
+    /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
+    /// where the multiplies of a group stand together].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) turns: Option<Switch>,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
     pub(crate) schedule: WhichSchedule,
@@ -93,7 +96,7 @@ pub(crate) struct CompileArguments {
     #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
     pub(crate) python: Option<PathBuf>,
     /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) attempts: u32,
 }
 

@@ -1,19 +1,21 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
-use crate::arguments::{CompileArguments, OrderArgument, SearchArguments, WarpAssignmentArgument, WhichSchedule};
+use super::rules::{self, Registers};
+use crate::arguments::{CompileArguments, SearchArguments, WarpAssignmentArgument, WhichSchedule};
 use crate::error::Error;
 use crate::input::{self, Loops, Posed, Source};
 use crate::progress::Ticker;
 use crate::{files, schedule, siblings};
+use std::collections::BTreeSet;
 use std::time::Instant;
 use twill_check::Verified;
 use twill_emit::gluon::{self, Assembly, Header, Signature};
-use twill_emit::kernel::program::TileOrder;
+use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
 use twill_exact::{Naive, SearchOptions};
 use twill_graph::format::KernelScheduleFile;
 use twill_graph::{GroupRole, Report, Schedule, Status};
-use twill_triton::Lowered;
+use twill_triton::{Kernel, Lowered};
 
 /// A kernel that could be written.
 pub(super) struct Candidate {
@@ -53,12 +55,20 @@ impl Candidate {
         source: &Source,
         search: &SearchOptions,
     ) -> Result<Attempt, Error> {
-        let started = Instant::now();
         let mut limits = limits.clone();
-        if naive(arguments).is_some() {
-            limits.model.warp_assignment = Some(WarpAssignmentArgument::BySubTile);
-        }
-        let limits = &limits;
+        // A sub-tile that stays on one group is what is fast: what goes between groups costs more than the model says.
+        let usual = if naive(arguments).is_some() { None } else { limits.model.warp_assignment };
+        limits.model.warp_assignment = Some(usual.unwrap_or(WarpAssignmentArgument::BySubTile));
+        Candidate::within(arguments, &limits, source, search)
+    }
+
+    fn within(
+        arguments: &CompileArguments,
+        limits: &SearchArguments,
+        source: &Source,
+        search: &SearchOptions,
+    ) -> Result<Attempt, Error> {
+        let started = Instant::now();
         let posed = input::problems(limits)?;
         let found = find(arguments, limits, &posed, search, started)?;
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
@@ -71,9 +81,12 @@ impl Candidate {
         let each = lowered.iter().zip(&posed.loops).zip(schedules);
         let loops: Vec<ScheduledLoop<'_>> =
             each.map(|((lowered, p), schedule)| ScheduledLoop { lowered, problem: &p.problem, schedule }).collect();
-        let options = options(arguments, source);
+        let groups = loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
+        let groups: BTreeSet<_> = groups.map(|g| g.id).collect();
+        let share = twill_emit::kernel::register_share(u32::try_from(groups.len()).unwrap_or(1));
+        let options = rules::options(arguments, source, &lowered, Registers { granted, share });
         let emitted = |error| Error::Emit { input: limits.source.input.clone(), error };
-        let program = twill_emit::kernel::lower(&source.kernel, &loops, &options).map_err(emitted)?;
+        let program = emit(&source.kernel, &loops, &options).map_err(emitted)?;
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
@@ -114,6 +127,22 @@ impl Candidate {
         let spills = assembly.map_or(0, |a| a.spill_stores + a.spill_loads);
         (assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused")), spills, interval)
     }
+}
+
+/// The warp programs with the first options that fit shared memory.
+fn emit(
+    kernel: &Kernel,
+    loops: &[ScheduledLoop<'_>],
+    options: &[Options],
+) -> Result<KernelProgram, twill_emit::Error> {
+    let mut last = None;
+    for options in options {
+        match twill_emit::kernel::lower(kernel, loops, options) {
+            Err(error @ twill_emit::Error::SharedMemory { .. }) => last = last.or(Some(error)),
+            other => return other,
+        }
+    }
+    Err(last.unwrap_or(twill_emit::Error::SharedMemory { needed: 0, available: 0 }))
 }
 
 /// The naive schedule that is asked for, if one is.
@@ -175,34 +204,6 @@ fn find_naive(
     let report = twill_exact::naive(&one.problem, how, options, &mut |p| ticker.tell(&p));
     let verify = |schedule| twill_check::verify(&one.problem, schedule);
     report.try_map(verify).map_err(|error| Error::Defect { input: search.source.input.clone(), error })
-}
-
-fn options(arguments: &CompileArguments, source: &Source) -> Options {
-    let grows = source.kernel.loops().len() > 1;
-    let order = match arguments.order {
-        Some(OrderArgument::Linear) => TileOrder::Linear,
-        Some(OrderArgument::Longest) => TileOrder::LongestFirst { heads: arguments.band },
-        Some(OrderArgument::Grouped) => TileOrder::Grouped(arguments.band),
-        None if grows => TileOrder::LongestFirst { heads: arguments.band },
-        None => TileOrder::Linear,
-    };
-    let axis = |axis: twill_triton::tile::Axis| match axis {
-        twill_triton::tile::Axis::X => 0,
-        twill_triton::tile::Axis::Y => 1,
-        twill_triton::tile::Axis::Z => 2,
-    };
-    Options {
-        persistent: arguments.persistent,
-        order,
-        // Without pipelining, what is loaded is for the iteration at hand.
-        ring_depth: if arguments.schedule == WhichSchedule::NoSwp { 1 } else { arguments.ring_depth },
-        handover_depth: arguments.handover_depth,
-        late_releases: arguments.late_releases,
-        operands_in_registers: arguments.operands_in_registers,
-        turns: arguments.turns,
-        shared_bytes: source.machine.resources().shared_memory.0,
-        programs: source.options.programs.map(|gang| (gang.count, axis(gang.axis))),
-    }
 }
 
 fn header(arguments: &CompileArguments, source: &Source, found: &Found) -> Header {

@@ -4,9 +4,10 @@ mod assembler;
 mod candidate;
 mod folder;
 mod report;
+mod rules;
 
 use crate::Exit;
-use crate::arguments::{CompileArguments, SearchArguments};
+use crate::arguments::{CompileArguments, SearchArguments, Switch, WarpAssignmentArgument};
 use crate::error::Error;
 use crate::input::{self, Source};
 use crate::schedule;
@@ -79,17 +80,30 @@ fn assembled(
         }
         Err(error) => return Err(error),
     }
-    let mut limits = arguments.search.clone();
+    let (mut tried, mut limits) = (arguments.clone(), arguments.search.clone());
     let work = search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
     let later = SearchOptions { budget: Budget { work: Some(work), ..search.budget.clone() }, ..search.clone() };
     let (mut granted, mut source_before) = (best.granted, best.source.clone());
     for number in 2..=arguments.attempts {
         let short = best.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers);
-        let Some(fewer) = fewer_registers(&limits, granted, source).filter(|_| short && !stopped()) else { break };
-        limits.registers_per_thread = Some(fewer);
+        if !short || stopped() {
+            break;
+        }
         let what = best.assembly.as_ref().map(report::machine_code).unwrap_or_default();
-        note(format!("{what}; attempt {number}: at most {fewer} registers a thread in the schedule"));
-        let mut candidate = match Candidate::make(arguments, &limits, source, &later) {
+        // One change at a time; what does not help is taken back.
+        let before = (tried.clone(), limits.clone());
+        if tried.persistent.is_none() && best.program.tiling.persistent {
+            tried.persistent = Some(Switch::Off);
+            note(format!("{what}; attempt {number}: one tile a CTA"));
+        } else if limits.model.warp_assignment.is_none() {
+            limits.model.warp_assignment = Some(WarpAssignmentArgument::Free);
+            note(format!("{what}; attempt {number}: any group may work on any sub-tile"));
+        } else {
+            let Some(fewer) = fewer_registers(&limits, granted, source) else { break };
+            limits.registers_per_thread = Some(fewer);
+            note(format!("{what}; attempt {number}: at most {fewer} registers a thread in the schedule"));
+        }
+        let mut candidate = match Candidate::make(&tried, &limits, source, &later) {
             Ok(Attempt::Made(candidate)) => *candidate,
             Ok(Attempt::Nothing(_)) => {
                 note(format!("attempt {number}: there is no schedule, or none was found in time"));
@@ -124,6 +138,11 @@ fn assembled(
             best = candidate;
         } else {
             note(format!("attempt {number} is no better"));
+            let registers = limits.registers_per_thread;
+            (tried, limits) = before;
+            limits.registers_per_thread = registers;
+            tried.persistent = tried.persistent.or(Some(Switch::On));
+            limits.model.warp_assignment = limits.model.warp_assignment.or(Some(WarpAssignmentArgument::BySubTile));
         }
     }
     Ok(Some(best))

@@ -95,7 +95,30 @@ pub(super) fn of_variables(group: &Group) -> Vec<Option<Layout>> {
             _ => {}
         });
         if layouts == before {
+            // What has no layout of itself takes that of what it is combined with.
+            visit(&group.body, &mut |action| {
+                if let Action::Let { to, value } = action {
+                    let wanted = layouts[to.index()].clone();
+                    from_use(value, wanted.as_ref(), &mut layouts);
+                }
+            });
+        }
+        if layouts == before {
             return spread_loads(group, layouts);
+        }
+    }
+}
+
+/// Gives variables that are operands of an elementwise operation its layout.
+fn from_use(value: &Expression, wanted: Option<&Layout>, layouts: &mut [Option<Layout>]) {
+    let ExpressionKind::Apply { operands, .. } = &value.kind else { return };
+    let Some(layout) = wanted.cloned().or_else(|| infer(value, layouts)) else { return };
+    for operand in operands.iter().filter(|o| o.shape == value.shape && !o.shape.is_empty()) {
+        match operand.kind {
+            ExpressionKind::Variable(VariableId(k)) if layouts[k as usize].is_none() => {
+                layouts[k as usize] = Some(layout.clone());
+            }
+            _ => from_use(operand, Some(&layout), layouts),
         }
     }
 }

@@ -275,7 +275,7 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     compute.dedup();
     let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
     let copies = all.map(|g| g.id).any(|g| lowering.copies_by_threads(g));
-    let registers = registers(is_loader, copies, u32::try_from(compute.len()).unwrap_or(1));
+    let registers = registers(is_loader, copies, lowering.empties.len(), u32::try_from(compute.len()).unwrap_or(1));
     let name = if is_loader { "loads".to_owned() } else { format!("compute_{}", id.index()) };
     let give = |barrier| {
         Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
@@ -285,15 +285,22 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
 }
 
+/// Registers a thread that each of so many groups gets that compute, beside a group that only starts loads.
+pub fn register_share(compute: u32) -> u32 {
+    registers(false, false, 0, compute)
+}
+
 /// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
 /// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
 /// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
-/// `copies`: the threads that load hold addresses.
-fn registers(is_loader: bool, copies: bool, compute: u32) -> u32 {
+/// `copies`: the threads that load hold addresses; `rings`: how many rings and buffers the group that loads serves, each
+/// with a slot and a phase.
+fn registers(is_loader: bool, copies: bool, rings: usize, compute: u32) -> u32 {
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
     let loader = match compute {
         _ if copies => 72,
+        _ if rings > 4 => 40,
         0..=2 => 24,
         _ => 32,
     };

@@ -1,0 +1,119 @@
+//! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
+
+use crate::arguments::{CompileArguments, OrderArgument, Switch, WhichSchedule};
+use crate::input::Source;
+use twill_emit::kernel::Options;
+use twill_emit::kernel::program::TileOrder;
+use twill_triton::mlir::ValueId;
+use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
+use twill_triton::{Kernel, Lowered};
+
+/// Programs along the first axis that share what they load along the second, in matrix products.
+const BAND: u32 = 16;
+/// Programs along the second axis whose loads the L2 cache holds, where tiles are of different length.
+const HEADS: u32 = 2;
+/// Registers a thread that addresses and what the assembler needs take beside tiles.
+const RESERVE: u64 = 24;
+
+/// The options to try, the best first; a later one is for where an earlier one does not fit shared memory.
+pub(super) fn options(
+    arguments: &CompileArguments,
+    source: &Source,
+    loops: &[Lowered],
+    registers: Registers,
+) -> Vec<Options> {
+    let grows = grows(&source.kernel);
+    let number = |axis: Axis| match axis {
+        Axis::X => 0,
+        Axis::Y => 1,
+        Axis::Z => 2,
+    };
+    let on = |asked: Option<Switch>, usual: bool| asked.map_or(usual, |s| s == Switch::On);
+    let order = match arguments.order {
+        Some(OrderArgument::Linear) => TileOrder::Linear,
+        Some(OrderArgument::Longest) => TileOrder::LongestFirst { heads: arguments.band.unwrap_or(HEADS) },
+        Some(OrderArgument::Grouped) => TileOrder::Grouped(arguments.band.unwrap_or(BAND)),
+        None if grows => TileOrder::LongestFirst { heads: arguments.band.unwrap_or(HEADS) },
+        None if is_product(loops) => TileOrder::Grouped(arguments.band.unwrap_or(BAND)),
+        None => TileOrder::Linear,
+    };
+    let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
+    let room = u64::from(registers.granted) + held / 128 + RESERVE <= u64::from(registers.share);
+    let whole = Options {
+        // Tiles of different length are dealt out better by the hardware, as CTAs end.
+        persistent: on(arguments.persistent, !grows),
+        order,
+        ring_depth: arguments.ring_depth.unwrap_or(3),
+        handover_depth: arguments.handover_depth.unwrap_or(2),
+        late_releases: on(arguments.late_releases, false),
+        operands_in_registers: on(arguments.operands_in_registers, held > 0 && room),
+        turns: on(arguments.turns, true),
+        shared_bytes: source.machine.resources().shared_memory.0,
+        programs: source.options.programs.map(|gang| (gang.count, number(gang.axis))),
+    };
+    // Without pipelining, what is loaded is for the iteration at hand.
+    if arguments.schedule == WhichSchedule::NoSwp {
+        return vec![Options { ring_depth: 1, handover_depth: 1, ..whole }];
+    }
+    let mut all = Vec::new();
+    let persistent: &[bool] = if arguments.persistent.is_none() && whole.persistent { &[true, false] } else { &[whole.persistent] };
+    for persistent in persistent {
+        let rings: &[u32] = if arguments.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
+        let handovers: &[u32] = if arguments.handover_depth.is_none() { &[2, 1] } else { &[whole.handover_depth] };
+        for ring_depth in rings {
+            for handover_depth in handovers {
+                all.push(Options {
+                    persistent: *persistent,
+                    ring_depth: *ring_depth,
+                    handover_depth: *handover_depth,
+                    ..whole.clone()
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Registers a thread of the groups that compute.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registers {
+    /// That the schedule grants.
+    pub granted: u32,
+    /// That the file has for each.
+    pub share: u32,
+}
+
+/// Whether programs run a loop differently often.
+fn grows(kernel: &Kernel) -> bool {
+    let module = kernel.module();
+    let bounds = kernel.loops().iter().filter_map(|l| module.for_loop(l.statement()));
+    bounds.flat_map(|parts| [parts.lower, parts.upper]).any(|v: ValueId| kernel.differs(v) != Axes::NONE)
+}
+
+/// Whether some loads of a loop are shared along one axis of the grid, and others along the other.
+fn is_product(loops: &[Lowered]) -> bool {
+    let along = |l: &TileLoop, own: Axis, other: Axis| {
+        l.operations().iter().filter(|o| matches!(o.kind, Kind::Load(_))).any(|o| {
+            let differs = o.result.map_or(Axes::NONE, |r| l.tile(r).differs);
+            differs.contains(own) && !differs.contains(other)
+        })
+    };
+    loops.iter().any(|l| along(&l.tiles, Axis::X, Axis::Y) && along(&l.tiles, Axis::Y, Axis::X))
+}
+
+/// Words of the left operands of one group's multiplies that are the same in all iterations.
+fn held_words(tiles: &TileLoop) -> u64 {
+    let mut words = 0;
+    let mut seen = Vec::new();
+    for operation in tiles.operations().iter().filter(|o| o.sub_tile.unwrap_or(0) == 0) {
+        let Some(left) = operation.operand(twill_triton::tile::Role::Left) else { continue };
+        for tile in left.tiles.iter().filter(|t| tiles.producer(**t).is_none()) {
+            if !seen.contains(tile) && !left.is_transposed() {
+                seen.push(*tile);
+                let bits = u64::from(left.element.bits());
+                words += left.elements() * bits / 32;
+            }
+        }
+    }
+    words
+}
