@@ -16,10 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CASES = {
     "gemm_tma": [],
-    "gemm_tma_n256": ["--persistent"],
+    "gemm_tma_n256": ["--persistent", "on"],
     "swiglu": [],
     "attention_forward": [],
-    "attention_forward_causal": ["--persistent"],
+    "attention_forward_causal": ["--persistent", "on"],
     "gemm_pointers": [],
     "attention_forward_d64": ["--schedule", "no-swp"],
     "attention_forward_causal_d64": ["--schedule", "swp-only"],

@@ -86,7 +86,11 @@ pub fn naive_kernel(
     }
     let outcome = match intervals {
         Some(intervals) => Outcome::Feasible { schedule: CommonGroups { groups, cycles: kernel.cycles(intervals) } },
-        None => Outcome::Unknown { stopped_by: "a loop without schedule".into() },
+        None => {
+            let unknown = || Outcome::Unknown { stopped_by: "a loop without such a schedule".into() };
+            loops.iter_mut().for_each(|report| report.outcome = unknown());
+            Outcome::Unknown { stopped_by: "a loop without such a schedule".into() }
+        }
     };
     KernelReport { outcome, lower_bound, loops, rejections: Vec::new(), objectives: Vec::new(), phases: Vec::new() }
 }

@@ -176,7 +176,7 @@ impl Names<'_> {
             }
             ExpressionKind::Apply { operation, predicate, operands } => {
                 let covered = covers(operands, &value.shape);
-                if !covered && operands.iter().all(|o| is_single(o)) {
+                if !covered && operands.iter().all(is_single) {
                     let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
                     return full(apply(operation, predicate.as_deref(), &operands, &value.element));
                 }

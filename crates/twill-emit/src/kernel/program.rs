@@ -340,6 +340,7 @@ pub enum Addend {
 
 /// A piece of a group's program.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there are few of them, and nearly all are the large one")]
 pub enum Node {
     /// One thing.
     Do(Action, Note),

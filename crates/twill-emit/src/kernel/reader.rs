@@ -422,6 +422,7 @@ impl Reader<'_, '_> {
     }
 
     /// A tile that is loaded before the loops, in registers.
+    #[allow(clippy::wrong_self_convention, reason = "it reads from something, and makes no reader")]
     fn from_outer_load(
         &mut self,
         id: OperationId,

@@ -52,8 +52,8 @@ impl Scheduled {
             order: TileOrder::Linear,
             ring_depth,
             handover_depth: if persistent { 2 } else { 1 },
-            // A group that keeps the only slot of a ring while it waits for another may wait for ever.
-            late_releases: turns && ring_depth > 1,
+            // Not with all rings: a group that keeps a slot while it waits for another may wait for ever.
+            late_releases: false,
             operands_in_registers: turns,
             turns,
             shared_bytes,
