@@ -60,7 +60,8 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     for (k, barriers) in kernel.barriers.iter().enumerate() {
         let _ = writeln!(out, "{} = gl.constexpr({})", barriers.name.to_uppercase(), first_barrier(kernel, k));
     }
-    let _ = write!(out, "\n\n{PRELUDE}\n\n{}", tile_order(kernel));
+    let prelude = if has_tensor_memory { tensor_memory::ordered(PRELUDE) } else { PRELUDE.to_owned() };
+    let _ = write!(out, "\n\n{prelude}\n\n{}", tile_order(kernel));
     if !kernel.named_barriers.is_empty() {
         out.push_str(NAMED);
     }

@@ -51,6 +51,13 @@ pub(super) fn is_short_of_registers(kernel: &KernelProgram, group: &Group, body:
     found && group.registers < FEW_REGISTERS
 }
 
+/// Waits and arrivals that also order what threads and the unit do to tensor memory (`tcgen05.fence`).
+pub(super) fn ordered(prelude: &str) -> String {
+    let arrive = ("bar.warp.sync 0xffffffff;", "tcgen05.fence::before_thread_sync; bar.warp.sync 0xffffffff;");
+    let wait = ("@!p bra.uni waitLoop;", "@!p bra.uni waitLoop; tcgen05.fence::after_thread_sync;");
+    [arrive, wait].iter().fold(prelude.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
 /// Whether a kernel has values in tensor memory.
 pub(super) fn is_used(kernel: &KernelProgram) -> bool {
     kernel.buffers.iter().any(Buffer::is_tensor)
