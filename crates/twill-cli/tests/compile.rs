@@ -118,7 +118,8 @@ fn a_kernel_that_is_no_example_has_a_test_that_compiles() {
 
 #[test]
 fn the_same_command_writes_the_same_bytes() {
-    for (name, options) in [("attention_forward_causal", vec!["--persistent=on"]), ("swiglu", vec!["--schedule=swp-only"])]
+    for (name, options) in
+        [("attention_forward_causal", vec!["--persistent=on"]), ("swiglu", vec!["--schedule=swp-only"])]
     {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         compiled(&one, name, &options);
@@ -270,7 +271,10 @@ mod assembling {
         for (first, second, kept, says) in [(16, 0, 2, "attempt 2 is better"), (4, 8, 1, "attempt 2 is no better")] {
             let place = tempfile::tempdir().unwrap();
             let python = spilling(&place, first, second);
-            let output = compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts", "2", "--persistent=off"]);
+            let output = compile(
+                &place,
+                &[&example("attention_backward"), "--python", &python, "--attempts", "2", "--persistent=off"],
+            );
             let notes = stderr(&output);
             assert_eq!(output.status.code(), Some(0), "{notes}");
             assert!(notes.contains("; attempt 2: "), "{notes}");
@@ -282,7 +286,10 @@ mod assembling {
         }
         let place = tempfile::tempdir().unwrap();
         let python = spilling(&place, 8, 8);
-        let output = compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts", "1", "--persistent=off"]);
+        let output = compile(
+            &place,
+            &[&example("attention_backward"), "--python", &python, "--attempts", "1", "--persistent=off"],
+        );
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
         assert!(stdout(&output).contains("  spilled: somewhere\n"), "{}", stdout(&output));
     }

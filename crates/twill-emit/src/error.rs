@@ -26,7 +26,9 @@ pub enum Error {
         what: String,
     },
     /// Buffers take more than there is.
-    #[error("the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles, fewer stages or rings of fewer slots")]
+    #[error(
+        "the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles, fewer stages or rings of fewer slots"
+    )]
     SharedMemory {
         /// With all buffers.
         needed: u64,

@@ -190,8 +190,9 @@ impl Line<'_> {
             flights.push((start, waits.min().unwrap_or(start + self.period)));
         }
         let over = |cut: i64| -> i64 {
-            let crossed =
-                |&(start, end): &(i64, i64)| (end - cut).div_euclid(self.period) - (start - cut).div_euclid(self.period);
+            let crossed = |&(start, end): &(i64, i64)| {
+                (end - cut).div_euclid(self.period) - (start - cut).div_euclid(self.period)
+            };
             flights.iter().map(crossed).sum()
         };
         let begins = |k: usize| !matches!(self.all.events[k].kind, Kind::Start(op) if self.is_multiply(op));

@@ -12,8 +12,6 @@ use twill_triton::{Kernel, Lowered};
 const BAND: u32 = 16;
 /// Programs along the second axis whose loads the L2 cache holds, where tiles are of different length.
 const HEADS: u32 = 2;
-/// Registers a thread that addresses and what the assembler needs take beside tiles.
-const RESERVE: u64 = 24;
 
 /// Whether multiplies leave their results in tensor memory.
 pub(super) fn in_tensor_memory(source: &Source) -> bool {
@@ -51,7 +49,7 @@ pub(super) fn options(
         None => TileOrder::Linear,
     };
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
-    let room = u64::from(registers.granted) + held / 128 + RESERVE <= u64::from(registers.share);
+    let room = u64::from(registers.granted) + held / 128 <= u64::from(registers.share);
     let in_tensor_memory = in_tensor_memory(source);
     let whole = Options {
         // Tiles of different length are dealt out better by the hardware, as CTAs end.
@@ -72,7 +70,8 @@ pub(super) fn options(
         return vec![Options { ring_depth: 1, handover_depth: 1, ..whole }];
     }
     let mut all = Vec::new();
-    let persistent: &[bool] = if arguments.persistent.is_none() && whole.persistent { &[true, false] } else { &[whole.persistent] };
+    let persistent: &[bool] =
+        if arguments.persistent.is_none() && whole.persistent { &[true, false] } else { &[whole.persistent] };
     for persistent in persistent {
         let rings: &[u32] = if arguments.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
         let handovers: &[u32] = if arguments.handover_depth.is_none() { &[2, 1] } else { &[whole.handover_depth] };

@@ -2,8 +2,8 @@
 
 use super::layout::{Layout, infer};
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{KernelProgram, Slot, VariableId};
 use crate::kernel::program::Group;
+use crate::kernel::program::{KernelProgram, Slot, VariableId};
 use crate::program::Iteration;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -172,7 +172,11 @@ impl Names<'_> {
             }
             ExpressionKind::Transpose(order, x) => {
                 let inner = infer(x, &self.layouts).unwrap_or_else(|| Layout::spread(x.shape.len(), self.group.warps));
-                format!("gl.convert_layout(gl.permute({}, {order:?}), {})", self.part(x, &inner, false), self.layout(want))
+                format!(
+                    "gl.convert_layout(gl.permute({}, {order:?}), {})",
+                    self.part(x, &inner, false),
+                    self.layout(want)
+                )
             }
             ExpressionKind::Apply { operation, predicate, operands } => {
                 let covered = covers(operands, &value.shape);

@@ -147,7 +147,10 @@ fn spread_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<L
 fn has_load(value: &Expression) -> bool {
     let mut found = false;
     value.walk(&mut |e| {
-        found |= matches!(e.kind, ExpressionKind::Load { .. } | ExpressionKind::FromShared(_) | ExpressionKind::Reduce { .. });
+        found |= matches!(
+            e.kind,
+            ExpressionKind::Load { .. } | ExpressionKind::FromShared(_) | ExpressionKind::Reduce { .. }
+        );
     });
     found
 }

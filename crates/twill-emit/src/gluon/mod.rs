@@ -49,10 +49,7 @@ impl Header {
             kernel.name, self.machine, self.architecture, self.input
         );
         for (one, status) in kernel.loops.iter().zip(&self.statuses) {
-            text.push_str(&format!(
-                "{}: I = {} cycles, {} stages ({status}).\n",
-                one.name, one.interval, one.stages
-            ));
+            text.push_str(&format!("{}: I = {} cycles, {} stages ({status}).\n", one.name, one.interval, one.stages));
         }
         text.push_str("\nDo not edit; generate it again with\n\n    ");
         text.push_str(&self.command);

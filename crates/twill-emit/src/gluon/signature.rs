@@ -129,9 +129,7 @@ fn parameter(kernel: &KernelProgram, parameter: &Parameter) -> ParameterEntry {
     let own = kernel.descriptors.iter().filter(|d| d.parameter == parameter.name);
     let blocks: Vec<Block> = own.map(block).collect();
     let (kind, element, blocks) = match &parameter.kind {
-        Type::TensorDescriptor(block) => {
-            ("descriptor", element(block.element()), Some(blocks))
-        }
+        Type::TensorDescriptor(block) => ("descriptor", element(block.element()), Some(blocks)),
         Type::Pointer { pointee, .. } => ("pointer", element(pointee), Some(blocks).filter(|b| !b.is_empty())),
         other => ("scalar", element(other), None),
     };

@@ -5,9 +5,7 @@ use super::expression::{Names, dtype};
 use super::layout::{Layout, of_variables, visit};
 use super::tensor_memory;
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{
-    Action, Arrival, Group, KernelProgram, Node, Note, Operand, TileOrder, VariableId,
-};
+use crate::kernel::program::{Action, Arrival, Group, KernelProgram, Node, Note, Operand, TileOrder, VariableId};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -32,7 +30,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
     }
     if has_reduce(kernel) {
-        out.push_str("from triton._C.libtriton import ir\nfrom triton.experimental.gluon.language._core import builtin\n");
+        out.push_str(
+            "from triton._C.libtriton import ir\nfrom triton.experimental.gluon.language._core import builtin\n",
+        );
     }
     if groups.iter().any(|g| g.contains("PROPAGATE_NAN")) {
         out.push_str("from triton.language import PropagateNan\n");
@@ -259,9 +259,8 @@ fn entry(kernel: &KernelProgram) -> String {
 /// Run-time arguments of the kernel, in order.
 pub(super) fn arguments(kernel: &KernelProgram) -> Vec<String> {
     let mut names: Vec<String> = kernel.descriptors.iter().map(|d| d.name.clone()).collect();
-    let plain = |p: &&crate::kernel::program::Parameter| {
-        !matches!(p.kind, twill_triton::mlir::Type::TensorDescriptor(_))
-    };
+    let plain =
+        |p: &&crate::kernel::program::Parameter| !matches!(p.kind, twill_triton::mlir::Type::TensorDescriptor(_));
     names.extend(kernel.parameters.iter().filter(plain).map(|p| p.name.clone()));
     names.extend(["programs_x", "programs_y", "programs_z"].map(str::to_owned));
     names
@@ -349,11 +348,7 @@ impl<'a> Printer<'a> {
 
     /// Which program of the grid this is.
     fn programs(&mut self, depth: usize) {
-        self.line(
-            depth,
-            "program_x, program_y, program_z = program_of(tile, programs_x, programs_y, programs_z)",
-            "",
-        );
+        self.line(depth, "program_x, program_y, program_z = program_of(tile, programs_x, programs_y, programs_z)", "");
         for (axis, name) in ["x", "y", "z"].iter().enumerate() {
             let count = self.kernel.tiling.programs_per_cta[axis];
             if count > 1 {
@@ -505,11 +500,10 @@ impl<'a> Printer<'a> {
             }
             Action::WaitMultiplies { outstanding, landed, flying } => {
                 let names: Vec<&str> = landed.iter().chain(flying).map(|v| self.names.variable(*v)).collect();
-                let deps = if names.len() == 1 { format!("({},)", names[0]) } else { format!("({})", names.join(", ")) };
-                let mut code = format!(
-                    "{} = warpgroup_mma_wait(num_outstanding={outstanding}, deps={deps})",
-                    names.join(", ")
-                );
+                let deps =
+                    if names.len() == 1 { format!("({},)", names[0]) } else { format!("({})", names.join(", ")) };
+                let mut code =
+                    format!("{} = warpgroup_mma_wait(num_outstanding={outstanding}, deps={deps})", names.join(", "));
                 for variable in flying {
                     let name = self.names.variable(*variable);
                     code.push_str(&format!("\n{name} = warpgroup_mma_init({name})"));

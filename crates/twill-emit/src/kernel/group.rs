@@ -126,7 +126,12 @@ impl GroupBuilder {
         }
         let count = self.taken.entry(name.clone()).or_insert(0);
         *count += 1;
-        if *count == 1 { name } else { let n = *count; self.name(&format!("{name}_v{n}")) }
+        if *count == 1 {
+            name
+        } else {
+            let n = *count;
+            self.name(&format!("{name}_v{n}"))
+        }
     }
 
     pub fn variable(&mut self, wish: &str, shape: &[u64], element: Type, form: Form) -> VariableId {
@@ -193,7 +198,8 @@ impl GroupBuilder {
 const RESERVED: &[&str] = &[
     "gl", "tma", "mbarrier", "bars", "base", "i", "tile", "tiles", "acquire", "release", "if", "for", "in", "is", "or",
     "and", "not", "def", "del", "from", "as", "lambda", "None", "True", "False", "range", "min", "max", "sum", "abs",
-    "return", "class", "while", "with", "yield", "pass", "break", "continue", "else", "elif", "import", "global", "try",
+    "return", "class", "while", "with", "yield", "pass", "break", "continue", "else", "elif", "import", "global",
+    "try",
 ];
 
 /// How many iterations an iteration is before another, if both are counted from the same.

@@ -369,7 +369,11 @@ impl Adder<'_, '_> {
             };
             let both = part(&lefts, 1).zip(part(&rights, 0));
             pairs.push(both.ok_or_else(|| {
-                self.reader.lowering.unsupported(id, "operands that are cut differently", "use one sub-tile (--sub-tiles 1)")
+                self.reader.lowering.unsupported(
+                    id,
+                    "operands that are cut differently",
+                    "use one sub-tile (--sub-tiles 1)",
+                )
             })?);
         }
         Ok(pairs)
@@ -469,7 +473,11 @@ impl Adder<'_, '_> {
 
     fn sliced(&mut self, id: OperationId, slot: Slot, tile: &Region, part: &Region) -> Result<Slot, Error> {
         let slice = slice_of(tile, part).ok_or_else(|| {
-            self.reader.lowering.unsupported(id, "an operand that is cut along two dimensions", "use one sub-tile (--sub-tiles 1)")
+            self.reader.lowering.unsupported(
+                id,
+                "an operand that is cut along two dimensions",
+                "use one sub-tile (--sub-tiles 1)",
+            )
         })?;
         // Cut before it is turned round.
         let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));

@@ -26,12 +26,28 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
     if let Some(warp) = warp {
         // Once to see how many older values and slots are read, once with just those.
         let mut trial = group.clone();
-        let mut adder = Adder { reader: Reader { lowering, group: &mut trial }, index, trips: None, trial: true, held_turn: None, next_multiplies: VecDeque::new(), prepared: HashMap::new() };
+        let mut adder = Adder {
+            reader: Reader { lowering, group: &mut trial },
+            index,
+            trips: None,
+            trial: true,
+            held_turn: None,
+            next_multiplies: VecDeque::new(),
+            prepared: HashMap::new(),
+        };
         adder.initial_values()?;
         adder.initial_sums()?;
         adder.nodes(&warp)?;
         (group.ages, group.slot_ages) = (trial.ages, trial.slot_ages);
-        let mut adder = Adder { reader: Reader { lowering, group }, index, trips: None, trial: false, held_turn: None, next_multiplies: VecDeque::new(), prepared: HashMap::new() };
+        let mut adder = Adder {
+            reader: Reader { lowering, group },
+            index,
+            trips: None,
+            trial: false,
+            held_turn: None,
+            next_multiplies: VecDeque::new(),
+            prepared: HashMap::new(),
+        };
         adder.reader.trip_count(index)?;
         adder.initial_values()?;
         adder.initial_sums()?;
@@ -160,9 +176,8 @@ impl Adder<'_, '_> {
         let piece = facts.makers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
         let (shape, element, form) = match piece {
             Some((value, piece)) => {
-                let is_dot = facts
-                    .tile_operation(op)
-                    .is_some_and(|o| matches!(o.kind, twill_triton::tile::Kind::Dot { .. }));
+                let is_dot =
+                    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, twill_triton::tile::Kind::Dot { .. }));
                 let columns = piece.region.extents.last().copied().unwrap_or(8);
                 let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
                 (piece.region.extents, self.reader.lowering.element(value), form)

@@ -1,9 +1,9 @@
 //! What all groups of a kernel have in common while their programs are made.
 
+use super::Options;
 use super::input::LoopFacts;
 use super::program::{Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Matrix, Memory};
 use super::region::Region;
-use super::Options;
 use crate::error::Error;
 use crate::program::{BufferId as LoopBufferId, BufferKind};
 use std::collections::HashMap;
@@ -192,7 +192,12 @@ impl<'a> Lowering<'a> {
 
     /// The part of a tile of before the loops that a group gets at once: cut along the rows that the loops are
     /// cut along.
-    pub fn outer_piece(&mut self, load: OperationId, region: &Region, program: Option<u32>) -> Result<Vec<usize>, Error> {
+    pub fn outer_piece(
+        &mut self,
+        load: OperationId,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Vec<usize>, Error> {
         let value = self.module.operation(load).results[0];
         let shape = self.shape(value);
         let mut piece = shape.clone();
@@ -413,10 +418,7 @@ impl<'a> Lowering<'a> {
         let facts = &self.loops[index];
         facts.problem.graph().uses(op).any(|d| {
             facts.tile_operation(d.to).is_some_and(|o| {
-                matches!(
-                    o.kind,
-                    Kind::Dot { .. } | Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma)
-                )
+                matches!(o.kind, Kind::Dot { .. } | Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma))
             })
         })
     }

@@ -36,12 +36,13 @@ mod views;
 use crate::error::Error;
 pub use checked::{Checked, check};
 use group::GroupBuilder;
-pub use input::ScheduledLoop;
 use input::LoopFacts;
+pub use input::ScheduledLoop;
 use lowering::Lowering;
 use program::{Action, Group, KernelProgram, Loop, Node, Note, Parameter, TileOrder, Tiling};
 use reader::Reader;
 use std::collections::HashMap;
+use twill_check::protocol::CursorId;
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::Kernel;
 use twill_triton::mlir::{Module, OperationId, Type};
@@ -124,8 +125,7 @@ fn lower_with(
     let Some(block) = module.body(kernel.function()) else {
         return Err(Error::Defect { place: twill_triton::Place::of(module, kernel.function()), what: "a body".into() });
     };
-    let facts: Option<Vec<LoopFacts<'_>>> =
-        loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
+    let facts: Option<Vec<LoopFacts<'_>>> = loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
     let mut lowering = Lowering {
         kernel,
         module,
@@ -291,8 +291,13 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
             || reader::is_elementwise(name)
             || matches!(
                 name,
-                "tt.get_program_id" | "tt.get_num_programs" | "tt.descriptor_load" | "tt.load" | "tt.reduce"
-                    | "tt.return" | "llvm.intr.assume"
+                "tt.get_program_id"
+                    | "tt.get_num_programs"
+                    | "tt.descriptor_load"
+                    | "tt.load"
+                    | "tt.reduce"
+                    | "tt.return"
+                    | "llvm.intr.assume"
             );
         if !known {
             return Err(lowering.unsupported(
@@ -351,7 +356,10 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
         body.splice(0..0, wait);
     }
     let end = if stores(&body) {
-        vec![Node::Do(Action::WaitStores(0), Note { text: "shared memory must outlive its copies".into(), ..Note::default() })]
+        vec![Node::Do(
+            Action::WaitStores(0),
+            Note { text: "shared memory must outlive its copies".into(), ..Note::default() },
+        )]
     } else {
         Vec::new()
     };
@@ -472,13 +480,17 @@ fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) 
     }
     lowering.end_of_results(builder, &mut stores);
     builder.late = false;
-    // After the last loop every multiply has read what it reads.
+    // After the last loop every multiply has read what it reads; what was only loaded to registers is free at once.
     for (piece, cursor) in builder.pieces.clone() {
         let empty = lowering.pieces[piece].empty;
         if lowering.options.persistent {
             builder.act(Action::Arrive { barrier: empty, at: cursor });
         }
         builder.act(Action::Advance(cursor));
+        if let Some(place) = only_load(builder, cursor) {
+            let release = std::mem::take(&mut builder.out);
+            builder.sections[0].splice(place + 1..place + 1, release);
+        }
     }
     let releases = std::mem::take(&mut builder.out);
     let last = builder.sections.len() - 1;
@@ -493,6 +505,27 @@ fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) 
     }
     section.extend(stores);
     Ok(())
+}
+
+/// Where a group loads a tile of before the loops to registers, if it reads it nowhere else.
+fn only_load(builder: &GroupBuilder, cursor: CursorId) -> Option<usize> {
+    let reads = |node: &Node| slots_in(node).filter(|slot| slot.at == Some(cursor)).count();
+    let all: usize = builder.sections.iter().flatten().map(reads).sum();
+    let place =
+        builder.sections[0].iter().position(|n| matches!(n, Node::Do(Action::Let { .. }, _)) && reads(n) == 1)?;
+    (all == 1).then_some(place)
+}
+
+/// The slots that a piece of a program reads.
+fn slots_in(node: &Node) -> Box<dyn Iterator<Item = program::Slot> + '_> {
+    match node {
+        Node::Do(action, _) => Box::new(action.reads().into_iter()),
+        Node::Loop { body, .. } => Box::new(body.iter().flat_map(slots_in)),
+        Node::When { then, exactly, .. } => {
+            let rest = exactly.iter().flat_map(|(_, nodes)| nodes);
+            Box::new(then.iter().chain(rest).flat_map(slots_in))
+        }
+    }
 }
 
 fn reads_shared(node: &Node) -> bool {

@@ -1,7 +1,7 @@
 //! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
 //! last, as plain data that the printers and the protocol checker read alike.
 
-use super::expression::Expression;
+use super::expression::{Expression, ExpressionKind};
 use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
 use twill_graph::GroupId;
 use twill_triton::mlir::Type;
@@ -513,4 +513,38 @@ pub enum Action {
     Sync(u32),
     /// Comes to a named barrier and goes on.
     Signal(u32),
+}
+
+impl Action {
+    /// The tiles in shared memory that it reads.
+    pub fn reads(&self) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        let mut within = |expression: &Expression| {
+            expression.walk(&mut |e| {
+                if let ExpressionKind::FromShared(slot) = &e.kind {
+                    slots.push(slot.clone());
+                }
+            });
+        };
+        match self {
+            Action::Let { value, .. } | Action::Write { value, .. } => within(value),
+            Action::Load { coordinates, .. } => coordinates.iter().for_each(within),
+            Action::Copy { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(within),
+            Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+                [pointers, value].into_iter().chain(mask).for_each(within);
+            }
+            Action::Store { coordinates, from, .. } => {
+                coordinates.iter().for_each(within);
+                slots.push(from.clone());
+            }
+            Action::Multiply { left, right, .. } => {
+                slots.extend([left, right].into_iter().filter_map(|o| match o {
+                    Operand::Shared(slot) => Some(slot.clone()),
+                    Operand::Registers(_) => None,
+                }));
+            }
+            _ => {}
+        }
+        slots
+    }
 }

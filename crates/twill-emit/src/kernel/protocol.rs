@@ -12,11 +12,7 @@ impl KernelProgram {
             Arrival::Unit | Arrival::Threads { .. } | Arrival::EachThread { .. } => 1,
         };
         checked::System {
-            buffers: self
-                .buffers
-                .iter()
-                .map(|b| checked::Buffer { name: b.name.clone(), slots: b.slots })
-                .collect(),
+            buffers: self.buffers.iter().map(|b| checked::Buffer { name: b.name.clone(), slots: b.slots }).collect(),
             barriers: self
                 .barriers
                 .iter()
@@ -70,8 +66,7 @@ fn node(buffers: &[Buffer], node: &Node) -> Vec<checked::Node> {
         }
         Node::When { index, at_least, then, exactly } => {
             let trips = id(*index);
-            let mut all =
-                vec![checked::Node::When { trips, at_least: *at_least, at_most: None, body: nodes(then) }];
+            let mut all = vec![checked::Node::When { trips, at_least: *at_least, at_most: None, body: nodes(then) }];
             all.extend(exactly.iter().map(|(trip, body)| checked::Node::When {
                 trips,
                 at_least: *trip,

@@ -34,14 +34,62 @@ pub(crate) fn program_axis(operation: &Operation) -> u32 {
 pub(crate) fn is_elementwise(name: &str) -> bool {
     matches!(
         name,
-        "arith.addf" | "arith.subf" | "arith.mulf" | "arith.divf" | "arith.negf" | "arith.maxnumf" | "arith.minnumf"
-            | "arith.maximumf" | "arith.minimumf" | "arith.addi" | "arith.subi" | "arith.muli" | "arith.divsi"
-            | "arith.remsi" | "arith.divui" | "arith.remui" | "arith.maxsi" | "arith.minsi" | "arith.andi" | "arith.ori" | "arith.xori" | "arith.shli"
-            | "arith.shrsi" | "arith.shrui" | "arith.cmpf" | "arith.cmpi" | "arith.select" | "arith.truncf" | "arith.extf"
-            | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.trunci" | "arith.extsi" | "arith.extui"
-            | "arith.index_cast" | "tt.fp_to_fp" | "tt.addptr" | "math.exp" | "math.exp2" | "math.log" | "math.log2"
-            | "math.sqrt" | "math.rsqrt" | "math.sin" | "math.cos" | "math.erf" | "math.absf" | "math.absi"
-            | "math.floor" | "math.ceil" | "math.fma" | "tt.clampf" | "tt.precise_sqrt" | "tt.precise_divf" | "tt.mulhiui"
+        "arith.addf"
+            | "arith.subf"
+            | "arith.mulf"
+            | "arith.divf"
+            | "arith.negf"
+            | "arith.maxnumf"
+            | "arith.minnumf"
+            | "arith.maximumf"
+            | "arith.minimumf"
+            | "arith.addi"
+            | "arith.subi"
+            | "arith.muli"
+            | "arith.divsi"
+            | "arith.remsi"
+            | "arith.divui"
+            | "arith.remui"
+            | "arith.maxsi"
+            | "arith.minsi"
+            | "arith.andi"
+            | "arith.ori"
+            | "arith.xori"
+            | "arith.shli"
+            | "arith.shrsi"
+            | "arith.shrui"
+            | "arith.cmpf"
+            | "arith.cmpi"
+            | "arith.select"
+            | "arith.truncf"
+            | "arith.extf"
+            | "arith.sitofp"
+            | "arith.uitofp"
+            | "arith.fptosi"
+            | "arith.trunci"
+            | "arith.extsi"
+            | "arith.extui"
+            | "arith.index_cast"
+            | "tt.fp_to_fp"
+            | "tt.addptr"
+            | "math.exp"
+            | "math.exp2"
+            | "math.log"
+            | "math.log2"
+            | "math.sqrt"
+            | "math.rsqrt"
+            | "math.sin"
+            | "math.cos"
+            | "math.erf"
+            | "math.absf"
+            | "math.absi"
+            | "math.floor"
+            | "math.ceil"
+            | "math.fma"
+            | "tt.clampf"
+            | "tt.precise_sqrt"
+            | "tt.precise_divf"
+            | "tt.mulhiui"
     )
 }
 
@@ -212,11 +260,8 @@ impl Reader<'_, '_> {
         };
         let ahead = times(amount, number);
         let (shape, element) = (first.shape.clone(), first.element.clone());
-        let kind = ExpressionKind::Apply {
-            operation: operation.name.clone(),
-            predicate: None,
-            operands: vec![first, ahead],
-        };
+        let kind =
+            ExpressionKind::Apply { operation: operation.name.clone(), predicate: None, operands: vec![first, ahead] };
         Ok(Expression { kind, shape, element })
     }
 
@@ -423,15 +468,14 @@ impl Reader<'_, '_> {
 
     /// A tile that is loaded before the loops, in registers.
     #[allow(clippy::wrong_self_convention, reason = "it reads from something, and makes no reader")]
-    fn from_outer_load(
-        &mut self,
-        id: OperationId,
-        region: &Region,
-        program: Option<u32>,
-    ) -> Result<Expression, Error> {
+    fn from_outer_load(&mut self, id: OperationId, region: &Region, program: Option<u32>) -> Result<Expression, Error> {
         let pieces = self.lowering.outer_piece(id, region, program)?;
         let [piece] = pieces.as_slice() else {
-            return Err(self.lowering.unsupported(id, "a tile whose rows are read by several groups at once", "read it row by row"));
+            return Err(self.lowering.unsupported(
+                id,
+                "a tile whose rows are read by several groups at once",
+                "read it row by row",
+            ));
         };
         let slot = self.outer_slot(*piece, region)?;
         let value = self.lowering.module.operation(id).results[0];
@@ -460,7 +504,11 @@ impl Reader<'_, '_> {
             }
         };
         let slice = slice_of(&known.region, region).ok_or_else(|| {
-            self.lowering.unsupported(known.load, "a part of a tile that is cut along two dimensions", "use one sub-tile (--sub-tiles 1)")
+            self.lowering.unsupported(
+                known.load,
+                "a part of a tile that is cut along two dimensions",
+                "use one sub-tile (--sub-tiles 1)",
+            )
         })?;
         let value = Lowering::piece_tag(piece);
         Ok(Slot { buffer: known.buffer, at: Some(cursor), slice, transposed: false, value })
@@ -487,9 +535,10 @@ impl Reader<'_, '_> {
             ("tt.get_program_id", _) => {
                 let axis = program_axis(operation);
                 let instance = match self.lowering.programs {
-                    Some((_, shared)) if shared == axis => Some(program.ok_or_else(|| {
-                        self.lowering.defect(id, "for which of the programs of the CTA this is")
-                    })?),
+                    Some((_, shared)) if shared == axis => Some(
+                        program
+                            .ok_or_else(|| self.lowering.defect(id, "for which of the programs of the CTA this is"))?,
+                    ),
                     _ => None,
                 };
                 of(ExpressionKind::ProgramId { axis, instance })

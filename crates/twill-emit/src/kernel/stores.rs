@@ -35,13 +35,7 @@ impl Reader<'_, '_> {
     }
 
     /// Code of a store of part of a tile.
-    pub fn store(
-        &mut self,
-        id: OperationId,
-        region: &Region,
-        program: Option<u32>,
-        at: Place,
-    ) -> Result<(), Error> {
+    pub fn store(&mut self, id: OperationId, region: &Region, program: Option<u32>, at: Place) -> Result<(), Error> {
         let module = self.lowering.module;
         let operation = module.operation(id);
         let operands = operation.operands.as_slice();
@@ -234,8 +228,7 @@ impl Lowering<'_> {
         let operation = self.module.operation(self.module.defining_operation(value)?);
         let operands = &operation.operands;
         let first = || operands.iter().find_map(|v| self.cut(*v, depth + 1));
-        let axis =
-            || operation.attributes.integer("axis").and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0);
+        let axis = || operation.attributes.integer("axis").and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0);
         match operation.name.as_str() {
             "tt.expand_dims" => first().map(|d| if d >= axis() { d + 1 } else { d }),
             "tt.reduce" => first().filter(|d| *d != axis()).map(|d| if d > axis() { d - 1 } else { d }),

@@ -71,10 +71,17 @@ impl Lowering<'_> {
         let mut spans = Vec::new();
         for (group, ops) in &runs {
             let warp = facts.program.warps.iter().find(|w| w.group == *group)?;
-            let issued: Vec<(OpId, i64)> = warp.steady.iter().filter_map(|s| match s {
-                crate::program::Step::Issue { op, iteration: crate::program::Iteration::Current(n), .. } => Some((*op, *n)),
-                _ => None,
-            }).filter(|(op, _)| ops.contains(op)).collect();
+            let issued: Vec<(OpId, i64)> = warp
+                .steady
+                .iter()
+                .filter_map(|s| match s {
+                    crate::program::Step::Issue { op, iteration: crate::program::Iteration::Current(n), .. } => {
+                        Some((*op, *n))
+                    }
+                    _ => None,
+                })
+                .filter(|(op, _)| ops.contains(op))
+                .collect();
             let in_order: Vec<OpId> = issued.iter().map(|(op, _)| *op).collect();
             if in_order != *ops {
                 return None;
@@ -86,7 +93,11 @@ impl Lowering<'_> {
             return None;
         }
         // Who issues first in the first iteration has the first turn.
-        let first = runs.iter().enumerate().min_by_key(|(_, (_, ops))| ops.iter().map(|op| cycle(*op)).min()).map(|(k, _)| k)?;
+        let first = runs
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, (_, ops))| ops.iter().map(|op| cycle(*op)).min())
+            .map(|(k, _)| k)?;
         runs.rotate_left(first);
         Some(runs)
     }
