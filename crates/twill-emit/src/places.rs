@@ -147,8 +147,9 @@ impl Line<'_> {
     fn empty_place(&self) -> i64 {
         let lives = self.register_lives();
         let carried = |cut: i64| -> i64 {
-            let crossed =
-                |&(start, end): &(i64, i64)| (end - cut).div_euclid(self.period) - (start - cut).div_euclid(self.period);
+            let crossed = |&(start, end): &(i64, i64)| {
+                (end - cut).div_euclid(self.period) - (start - cut).div_euclid(self.period)
+            };
             lives.iter().map(|(live, words)| crossed(live) * words).sum()
         };
         let cuts = self.places.iter().map(|&(_, place)| (carried(place), place.rem_euclid(self.period)));

@@ -67,7 +67,8 @@ fn attention_is_proved() {
 #[test]
 fn kernels_in_tensor_memory_are_proved() {
     let whole = twill_triton::Options::default();
-    let attention = ["attention_forward", "attention_forward_d64", "attention_forward_causal", "attention_backward_d64"];
+    let attention =
+        ["attention_forward", "attention_forward_d64", "attention_forward_causal", "attention_backward_d64"];
     let products = ["gemm_tma", "gemm_tma_n256", "gemm_tma_m256", "gemm_pointers", "swiglu"];
     // Rings of three slots do not fit everywhere.
     for (examples, least) in [(products.as_slice(), 8), (attention.as_slice(), 4)] {
@@ -215,8 +216,10 @@ fn mistakes_in_generated_programs_are_found() {
 #[test]
 fn nothing_that_is_needed_can_go() {
     for example in ["gemm_tma", "attention_forward"] {
-        let system =
-            Scheduled::new(example, "h200", &twill_triton::Options::default()).program(true, 2, false).unwrap().system();
+        let system = Scheduled::new(example, "h200", &twill_triton::Options::default())
+            .program(true, 2, false)
+            .unwrap()
+            .system();
         let mut needed = 0;
         for mutant in mutants(&system) {
             let needs = match mutant.mutation {
@@ -238,7 +241,8 @@ fn nothing_that_is_needed_can_go() {
 
 #[test]
 fn an_unsafe_program_is_refused_with_the_run_that_goes_wrong() {
-    let mut program = Scheduled::new("gemm_tma", "h200", &twill_triton::Options::default()).program(false, 2, false).unwrap();
+    let mut program =
+        Scheduled::new("gemm_tma", "h200", &twill_triton::Options::default()).program(false, 2, false).unwrap();
     for barriers in &mut program.barriers {
         barriers.arrivals.extend(barriers.arrivals.first().copied());
     }

@@ -43,7 +43,11 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
         let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition());
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);
-    out.push_str(if has_tensor_memory { "\n# Tiles in shared and tensor memory.\n" } else { "\n# Tiles in shared memory.\n" });
+    out.push_str(if has_tensor_memory {
+        "\n# Tiles in shared and tensor memory.\n"
+    } else {
+        "\n# Tiles in shared memory.\n"
+    });
     for buffer in kernel.buffers.iter().filter(|b| !b.shape.is_empty()) {
         let shape = list(&buffer.shape);
         let layout = if buffer.is_tensor() {

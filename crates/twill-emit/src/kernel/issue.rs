@@ -346,7 +346,8 @@ impl Adder<'_, '_> {
             r.extents[d] = extent;
             r
         };
-        let lefts = self.segments(id, *left, &region_of(columns, 0, depth), program, iteration, 1, region.extents[1])?;
+        let lefts =
+            self.segments(id, *left, &region_of(columns, 0, depth), program, iteration, 1, region.extents[1])?;
         let rights = self.segments(id, *right, &region_of(rows, 0, depth), program, iteration, 0, 0)?;
         Ok((lefts, rights))
     }
@@ -445,7 +446,8 @@ impl Adder<'_, '_> {
             let mut segments = Vec::new();
             for piece in pieces {
                 let Some(part) = self.reader.lowering.pieces[piece].region.overlap(region) else { continue };
-                let can_be = self.reader.lowering.options.operands_in_registers && !self.reader.lowering.has_tensor_memory();
+                let can_be =
+                    self.reader.lowering.options.operands_in_registers && !self.reader.lowering.has_tensor_memory();
                 let in_registers = can_be && along == 1 && left_columns > 0;
                 let operand = if in_registers && part == *region {
                     Operand::Registers(self.held_operand(value, piece, &part, program, left_columns)?)

@@ -400,7 +400,11 @@ impl Adder<'_, '_> {
         let Some((barrier, at)) = self.signal(barrier, iteration)? else { return Ok(()) };
         // Who starts multiplies does nothing else: the unit arrives when those so far are done.
         let is_issuer = self.reader.lowering.is_issuer(self.reader.group.id);
-        self.reader.group.act(if is_issuer { Action::Commit(vec![(barrier, at)]) } else { Action::Arrive { barrier, at } });
+        self.reader.group.act(if is_issuer {
+            Action::Commit(vec![(barrier, at)])
+        } else {
+            Action::Arrive { barrier, at }
+        });
         Ok(())
     }
 

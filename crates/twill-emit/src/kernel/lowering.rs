@@ -241,8 +241,14 @@ impl<'a> Lowering<'a> {
             None => stem,
         };
         let element = self.element(value);
-        let buffer =
-            Buffer { name: format!("{name}_buffer"), shape: region.extents.clone(), element, slots: 1, memory: Memory::Shared, plain: false };
+        let buffer = Buffer {
+            name: format!("{name}_buffer"),
+            shape: region.extents.clone(),
+            element,
+            slots: 1,
+            memory: Memory::Shared,
+            plain: false,
+        };
         let buffer = self.buffer(buffer);
         let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Unit]);
         let empty = self.barrier(format!("{name}_empty"), 1, Vec::new());
@@ -317,8 +323,7 @@ impl<'a> Lowering<'a> {
             shape.reverse();
         }
         let read_by_unit = self.is_read_by_unit(index, op);
-        let arrivals_empty: Vec<Arrival> =
-            buffer.released_by.iter().map(|g| self.releasing(*g)).collect();
+        let arrivals_empty: Vec<Arrival> = buffer.released_by.iter().map(|g| self.releasing(*g)).collect();
         let is_order = matches!(buffer.kind, BufferKind::Order(_));
         let wanted = Buffer {
             name: format!("{name}_buffer"),

@@ -121,7 +121,10 @@ impl Reader<'_, '_> {
         let name = if self.lowering.loops.len() > 1 { format!("trips_{}", index) } else { "trips".into() };
         let to = self.group.variable(&name, &[], Type::Integer(32), super::program::Form::Any);
         self.group.define(to, section);
-        self.group.sections[section].push(super::program::Node::Do(super::program::Action::Let { to, value: count }, super::program::Note::default()));
+        self.group.sections[section].push(super::program::Node::Do(
+            super::program::Action::Let { to, value: count },
+            super::program::Note::default(),
+        ));
         self.group.trips[index] = Some(to);
         Ok(())
     }

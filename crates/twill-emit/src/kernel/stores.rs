@@ -104,7 +104,8 @@ impl Reader<'_, '_> {
         let name = format!("staging_{}", self.group.id.index());
         let fits = |b: &Buffer| b.shape == value.shape && b.element == value.element && b.name.starts_with(&name);
         let known = self.lowering.buffers.iter().position(fits);
-        let free = if self.lowering.has_tensor_memory() { self.free_buffer(&value.shape, &value.element)? } else { None };
+        let free =
+            if self.lowering.has_tensor_memory() { self.free_buffer(&value.shape, &value.element)? } else { None };
         let fresh = known.is_none() && free.is_none();
         let known = known.map(|k| twill_check::protocol::BufferId(u32::try_from(k).unwrap_or(0)));
         let buffer = match free.or(known) {
@@ -179,11 +180,7 @@ impl Lowering<'_> {
             Some(d) => {
                 let mut piece = shape.clone();
                 piece[d] /= u64::from(count);
-                let part = |s| Part {
-                    region: Region::piece(&shape, &piece, s),
-                    program: None,
-                    group: owner(s),
-                };
+                let part = |s| Part { region: Region::piece(&shape, &piece, s), program: None, group: owner(s) };
                 (0..count).map(part).collect()
             }
             None => vec![Part { region: whole, program: None, group: owner(0) }],
