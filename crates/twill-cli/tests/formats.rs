@@ -14,12 +14,10 @@ fn text() -> String {
     fs::read_to_string(root().join("docs/formats.md")).unwrap()
 }
 
-/// The graph in the text.
+/// The graph in the text: its first example.
 fn example(text: &str) -> &str {
     let (_, rest) = text.split_once("```json\n").unwrap();
-    let (example, rest) = rest.split_once("```\n").unwrap();
-    assert!(!rest.contains("```json"), "one example");
-    example
+    rest.split_once("```\n").unwrap().0
 }
 
 #[test]

@@ -172,7 +172,8 @@ fn survivors(name: &str, system: &System, step: usize) -> Counts {
         *all += 1;
         match verify(&mutant.system, &Limits::default()) {
             Ok(_) => survived.push(mutant.name.clone()),
-            Err(ProtocolError::Violated(_) | ProtocolError::Malformed { .. }) => {}
+            // What is not proved is not accepted either.
+            Err(ProtocolError::Violated(_) | ProtocolError::Malformed { .. } | ProtocolError::Undecided { .. }) => {}
             Err(error) => panic!("{name}: {}: {error}", mutant.name),
         }
     }

@@ -1,6 +1,6 @@
 //! The built-in files, and what is shown and written of them.
 
-use crate::{Machine, Provenance, builtin_names, builtin_text, check};
+use crate::{Machine, Provenance, Reduction, TileOperation, builtin_names, builtin_text, check};
 use std::collections::HashSet;
 use twill_graph::{Cycles, FixedGroup};
 
@@ -42,14 +42,18 @@ fn groups_and_registers_of_the_builtins() {
 }
 
 #[test]
-fn the_h200_is_an_h100_with_another_memory() {
+fn the_h200_is_an_h100_with_another_memory_and_costs_that_were_measured() {
     let (h100, h200) = (Machine::builtin("h100").unwrap(), Machine::builtin("h200").unwrap());
     assert_eq!(h200.architecture(), "sm_90a");
     assert_eq!(h200.chip().streaming_multiprocessors, 132);
     assert_eq!((h100.chip().memory_gb, h200.chip().memory_gb), (80.0, 141.0));
     let mut resources = h200.resources();
     resources.name = "h100".into();
+    resources.registers.reserve_per_thread = h100.resources().registers.reserve_per_thread;
     assert_eq!(resources, h100.resources());
+    let maxima = TileOperation::Reduce { kind: Reduction::Maximum, rows: 64, columns: 128 };
+    let cycles = |machine: &Machine| machine.cost(&maxima).unwrap().occupancy.0;
+    assert_eq!((cycles(&h100), cycles(&h200)), (64, 139));
     let row = |key: &str| h200.rows().find(|r| r.key == key).unwrap();
     assert_eq!(row("chip.memory_gb").file.as_deref(), Some("machines/h200.toml"));
     assert_eq!(row("registers.words").file.as_deref(), Some("machines/h100.toml"));
