@@ -169,6 +169,20 @@ fn an_operation_that_is_not_known_is_named_with_its_place() {
     assert_entries(&place, &["odd.ttir"]);
 }
 
+/// The last CTA's programs beyond the grid repeat its last one, which does for stores and not for sums.
+#[test]
+fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
+    let place = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(example("attention_forward_d64_m64")).unwrap();
+    let (store, rest) = ("tt.descriptor_store %o_desc[", "tt.descriptor_reduce add, %o_desc[");
+    assert!(text.contains(store));
+    fs::write(place.path().join("sums.ttir"), text.replace(store, rest)).unwrap();
+    let output = compile(&place, &["sums.ttir", "--no-assemble", "--programs-per-cta", "3"]);
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("atomics of programs that share a CTA"), "{error}");
+}
+
 #[test]
 fn folders_of_others_are_left_alone() {
     let gemm = example("gemm_tma");

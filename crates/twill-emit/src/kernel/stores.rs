@@ -39,6 +39,14 @@ impl Reader<'_, '_> {
         let module = self.lowering.module;
         let operation = module.operation(id);
         let operands = operation.operands.as_slice();
+        if program.is_some() && matches!(operation.name.as_str(), "tt.descriptor_reduce" | "tt.atomic_rmw") {
+            // The last CTA's programs beyond the grid repeat its last one: stores may be repeated, sums may not.
+            return Err(self.lowering.unsupported(
+                id,
+                "atomics of programs that share a CTA",
+                "let every program have a CTA of its own (without --programs-per-cta)",
+            ));
+        }
         match operation.name.as_str() {
             "tt.descriptor_store" | "tt.descriptor_reduce" => {
                 let coordinates = self.coordinates(&operands[2..], region, program, at)?;
