@@ -22,7 +22,6 @@ CASES = {
     "attention_forward_causal": ["--persistent", "on"],
     "gemm_pointers": [],
     "attention_forward_d64": ["--schedule", "no-swp"],
-    "attention_forward_causal_d64": ["--schedule", "swp-only"],
 }
 """One example each, with the options that it is compiled with."""
 

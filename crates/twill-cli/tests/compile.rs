@@ -183,6 +183,37 @@ fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
     assert!(error.contains("atomics of programs that share a CTA"), "{error}");
 }
 
+/// What groups that run ahead of each other, or Gluon's signed arithmetic, would get wrong without a word.
+#[test]
+fn what_would_be_silently_wrong_is_refused() {
+    let cases = [
+        (
+            "attention_forward",
+            "%row_sum_49 = arith.addf",
+            "%row_sum_49 = arith.mulf",
+            "a reduction by more than one operation",
+        ),
+        ("gemm_pointers", "arith.cmpi slt", "arith.cmpi ult", "unsigned or unordered"),
+        ("attention_backward", "tt.descriptor_reduce add", "tt.descriptor_reduce max", "atomics other than add"),
+        ("attention_forward", "tt.descriptor_store %o_desc", "tt.descriptor_store %q_desc", ""),
+    ];
+    for (name, from, to, says) in cases {
+        let place = tempfile::tempdir().unwrap();
+        let text = fs::read_to_string(example(name)).unwrap();
+        assert!(text.contains(from), "{name}: {from}");
+        fs::write(place.path().join("odd.ttir"), text.replace(from, to)).unwrap();
+        let output = compile(&place, &["odd.ttir", "--no-assemble", "-q"]);
+        let error = stderr(&output);
+        if says.is_empty() {
+            // A load before the store is in order.
+            assert_eq!(output.status.code(), Some(0), "{error}");
+        } else {
+            assert_eq!(output.status.code(), Some(1), "{name} {to}: {error}");
+            assert!(error.contains(says), "{name} {to}: {error}");
+        }
+    }
+}
+
 #[test]
 fn folders_of_others_are_left_alone() {
     let gemm = example("gemm_tma");

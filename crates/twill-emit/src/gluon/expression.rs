@@ -123,7 +123,8 @@ impl Names<'_> {
                     .unwrap_or_else(|| Layout::spread(operand.shape.len(), self.group.warps));
                 format!("{}({}, {axis})", reduction(combine), self.tile(operand, &layout))
             }
-            _ => "0".into(),
+            // A name that nobody defines stops the compiler: nothing wrong is computed.
+            _ => "undefined_scalar".into(),
         }
     }
 
@@ -300,6 +301,11 @@ fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element:
         _ => call("unknown"),
     };
     let first = || operands.first().map_or("0", String::as_str);
+    // A number of Python's has no type to change.
+    let typed = || match first() {
+        x if x.parse::<i128>().is_ok() => format!("gl.to_tensor({x})"),
+        x => nested(x),
+    };
     match operation {
         "arith.addf" | "arith.addi" | "tt.addptr" => two("+"),
         "arith.subf" | "arith.subi" => two("-"),
@@ -320,8 +326,8 @@ fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element:
         "arith.maximumf" => format!("gl.maximum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
         "arith.minimumf" => format!("gl.minimum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
         "arith.truncf" | "arith.extf" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.trunci"
-        | "arith.extsi" | "tt.fp_to_fp" | "arith.index_cast" => format!("{}.to({})", nested(first()), dtype(element)),
-        "arith.extui" => format!("{}.to({})", nested(first()), dtype(element)),
+        | "arith.extsi" | "tt.fp_to_fp" | "arith.index_cast" => format!("{}.to({})", typed(), dtype(element)),
+        "arith.extui" => format!("{}.to({})", typed(), dtype(element)),
         "tt.precise_divf" => call("gl.div_rn"),
         "tt.precise_sqrt" => call("gl.sqrt_rn"),
         "tt.mulhiui" => call("gl.umulhi"),

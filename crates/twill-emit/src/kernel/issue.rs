@@ -170,6 +170,13 @@ impl Adder<'_, '_> {
         let index = self.index;
         let module = self.reader.lowering.module;
         let operation = module.operation(id);
+        if region.extents.is_empty() {
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "a load of a scalar in the loop",
+                "load a tile of one row",
+            ));
+        }
         let tiles = self.reader.lowering.loops[index].tiles;
         let at = Some((index, iteration));
         let full = signals.iter().find_map(|(b, _)| match b {
@@ -338,6 +345,13 @@ impl Adder<'_, '_> {
         let [left, right, ..] = operands.as_slice() else {
             return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
         };
+        if self.reader.lowering.element(*left).scalar_bits() != Some(16) {
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "multiplies of elements that have not 16 bits",
+                "use float16 or bfloat16 operands",
+            ));
+        }
         let depth = self.reader.lowering.shape(*left).get(1).copied().unwrap_or(0);
         let (rows, columns) = (0, 1);
         let region_of = |d: usize, start: u64, extent: u64| {

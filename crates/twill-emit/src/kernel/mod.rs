@@ -22,6 +22,7 @@ mod issue;
 mod loops;
 mod lowering;
 mod names;
+mod order;
 pub mod program;
 mod protocol;
 mod reader;
@@ -149,6 +150,7 @@ fn lower_with(
         epilogue: None,
     };
     check_top_level(&lowering)?;
+    order::check(&lowering)?;
     lowering.plan_sums();
     lowering.plan_loops()?;
     deepen(&mut lowering);
@@ -274,6 +276,13 @@ fn parameters(kernel: &Kernel) -> Vec<Parameter> {
 
 /// Nothing at the kernel's top level may be left out silently.
 fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
+    if lowering.programs.is_some_and(|(_, axis)| axis != 0) {
+        return Err(lowering.unsupported(
+            lowering.kernel.function(),
+            "programs that share a CTA along another axis than the first",
+            "let them follow each other along x (--programs-axis x)",
+        ));
+    }
     for id in &lowering.module.block(lowering.block).operations {
         let operation = lowering.module.operation(*id);
         let scheduled = lowering.loops.iter().any(|l| l.parts.operation == *id);

@@ -48,8 +48,6 @@ pub(crate) fn is_elementwise(name: &str) -> bool {
             | "arith.muli"
             | "arith.divsi"
             | "arith.remsi"
-            | "arith.divui"
-            | "arith.remui"
             | "arith.maxsi"
             | "arith.minsi"
             | "arith.andi"
@@ -57,14 +55,12 @@ pub(crate) fn is_elementwise(name: &str) -> bool {
             | "arith.xori"
             | "arith.shli"
             | "arith.shrsi"
-            | "arith.shrui"
             | "arith.cmpf"
             | "arith.cmpi"
             | "arith.select"
             | "arith.truncf"
             | "arith.extf"
             | "arith.sitofp"
-            | "arith.uitofp"
             | "arith.fptosi"
             | "arith.trunci"
             | "arith.extsi"
@@ -91,6 +87,19 @@ pub(crate) fn is_elementwise(name: &str) -> bool {
             | "tt.precise_divf"
             | "tt.mulhiui"
     )
+}
+
+/// Operations by which the printers know how to reduce.
+fn is_combination(name: &str) -> bool {
+    matches!(name, "arith.addf" | "arith.addi" | "arith.maxnumf" | "arith.maxsi" | "arith.minnumf" | "arith.minsi")
+}
+
+/// Comparisons that the printers know: signed, and false where a number is none (`une`: true).
+fn is_known_comparison(operation: &str, predicate: &str) -> bool {
+    match operation {
+        "arith.cmpi" => matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge"),
+        _ => matches!(predicate, "oeq" | "une" | "olt" | "ole" | "ogt" | "oge"),
+    }
 }
 
 /// Reads for one group.
@@ -217,8 +226,15 @@ impl Reader<'_, '_> {
         if self.lowering.loops[index].makers.contains_key(&yielded) {
             return self.made(index, yielded, region, program, shifted(iteration, -1));
         }
-        if yielded == argument || self.lowering.loop_of(yielded) != Some(index) {
+        if yielded == argument || yielded == parts.initial[k] {
             return self.value(parts.initial[k], region, program, None);
+        }
+        if self.lowering.loop_of(yielded) != Some(index) {
+            return Err(self.lowering.unsupported(
+                parts.operation,
+                "a carried value that is another one from the second iteration on",
+                "choose by the loop's index (tl.where)",
+            ));
         }
         // A pointer or an index that goes on by the same amount: counted from the first iteration.
         let id = module.defining_operation(yielded).unwrap_or(parts.terminator);
@@ -242,7 +258,7 @@ impl Reader<'_, '_> {
             element: Type::Integer(32),
         };
         let times = |amount: Expression, number: Expression| match amount.kind {
-            ExpressionKind::Integer(_) | ExpressionKind::Broadcast(_) => {
+            _ if is_single(&amount) => {
                 let (scalar, shape, element) = (unspread(amount.clone()), amount.shape.clone(), amount.element);
                 let product = Expression::scalar("arith.muli", number, scalar);
                 if shape.is_empty() {
@@ -261,6 +277,13 @@ impl Reader<'_, '_> {
                 },
             },
         };
+        // Addresses have more bits than indices.
+        let wide = |number: Expression| Expression {
+            kind: ExpressionKind::Apply { operation: "arith.extsi".into(), predicate: None, operands: vec![number] },
+            shape: Vec::new(),
+            element: Type::Integer(64),
+        };
+        let number = if operation.name == "tt.addptr" { wide(number) } else { number };
         let ahead = times(amount, number);
         let (shape, element) = (first.shape.clone(), first.element.clone());
         let kind =
@@ -591,6 +614,12 @@ impl Reader<'_, '_> {
                         _ => None,
                     }
                 });
+                let unknown = predicate.as_deref().is_some_and(|p| !is_known_comparison(name, p));
+                let widened = operands.first().map(|o| self.lowering.element(*o));
+                if unknown || (name == "arith.extui" && widened != Some(Type::Integer(1))) {
+                    let what = format!("unsigned or unordered `{name}`");
+                    return Err(self.lowering.unsupported(id, what, "use signed integers and ordered comparisons"));
+                }
                 let mut made = Vec::new();
                 for operand in operands {
                     // A select may have one condition for all elements.
@@ -618,7 +647,7 @@ impl Reader<'_, '_> {
         let module = self.lowering.module;
         let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
         match body {
-            [one, _] if is_elementwise(&module.operation(*one).name) => Ok(module.operation(*one).name.clone()),
+            [one, _] if is_combination(&module.operation(*one).name) => Ok(module.operation(*one).name.clone()),
             _ => Err(self.lowering.unsupported(
                 id,
                 "a reduction by more than one operation",
@@ -649,6 +678,15 @@ impl Reader<'_, '_> {
             _ => None,
         };
         tile.and_then(|t| facts.to_shared.get(&t)).copied().unwrap_or(op)
+    }
+}
+
+/// Whether all elements are one scalar.
+fn is_single(expression: &Expression) -> bool {
+    match &expression.kind {
+        ExpressionKind::Broadcast(inner) => is_single(inner),
+        ExpressionKind::Integer(_) => true,
+        _ => expression.shape.is_empty(),
     }
 }
 

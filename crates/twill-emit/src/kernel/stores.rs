@@ -51,6 +51,9 @@ impl Reader<'_, '_> {
             "tt.descriptor_store" | "tt.descriptor_reduce" => {
                 let coordinates = self.coordinates(&operands[2..], region, program, at)?;
                 let value = self.value(operands[1], region, program, at)?;
+                if operation.name == "tt.descriptor_reduce" && !kind_of(operation).ends_with("add") {
+                    return Err(self.lowering.unsupported(id, "atomics other than add", "use atomic_add"));
+                }
                 let reduce = (operation.name == "tt.descriptor_reduce").then(|| kind_of(operation));
                 let descriptor = self.lowering.descriptor(operands[0], &region.extents, id)?;
                 let from = match value.kind {
