@@ -1,8 +1,9 @@
 //! Which cursors need a value before the group's code begins: those that live as long as the group, and those whose
 //! first value comes only after their first use in the text, where what is used then is of an iteration before the first.
 
+use crate::kernel::action::{Action, Node};
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{Action, Group, Node, Slot};
+use crate::kernel::program::{Group, Slot};
 use std::collections::BTreeSet;
 use twill_check::protocol::CursorId;
 

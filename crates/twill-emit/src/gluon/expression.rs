@@ -99,9 +99,6 @@ impl Names<'_> {
                 format!("programs_{}", ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x"))
             }
             ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
-            ExpressionKind::TripCount(index) => {
-                self.group.trips.get(*index).copied().flatten().map_or("trips".into(), |v| self.variable(v).to_owned())
-            }
             ExpressionKind::Integer(n) => integer(*n, &value.element),
             ExpressionKind::Float(x) => float(*x),
             ExpressionKind::Apply { operation, predicate, operands } => {

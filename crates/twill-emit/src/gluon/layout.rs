@@ -1,7 +1,8 @@
 //! How the threads of a group hold a tile, and which layout every variable of a group has.
 
+use crate::kernel::action::{Action, Node};
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{Action, Form, Group, Node, VariableId};
+use crate::kernel::program::{Form, Group, VariableId};
 use std::collections::BTreeSet;
 
 /// A layout, as Gluon names them.

@@ -17,6 +17,7 @@ mod assembly;
 mod cursors;
 mod example;
 mod expression;
+mod group;
 mod layout;
 mod signature;
 mod source;

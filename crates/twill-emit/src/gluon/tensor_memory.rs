@@ -2,8 +2,9 @@
 
 use super::expression::{Names, dtype};
 use super::layout::{Layout, visit};
+use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{Action, Addend, Buffer, Group, KernelProgram, Node, Note, Slot, TensorMultiply};
+use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, TensorMultiply};
 use crate::program::Iteration;
 
 /// What a kernel with tensor memory imports.

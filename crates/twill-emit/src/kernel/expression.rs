@@ -41,8 +41,6 @@ pub enum ExpressionKind {
     ProgramCount(u32),
     /// The number of an iteration, from 0.
     Iteration(IterationNumber),
-    /// How often a loop runs.
-    TripCount(usize),
     /// An integer or boolean constant, in every element.
     Integer(i128),
     /// A floating-point constant, in every element.

@@ -1,7 +1,8 @@
 //! A warp group's program in the making: its names, what it holds, and where code goes.
 
+use super::action::{Action, Node, Note};
 use super::expression::{Expression, ExpressionKind, IterationNumber};
-use super::program::{Action, Cursor, Form, Node, Note, Variable, VariableId};
+use super::program::{Cursor, Form, Variable, VariableId};
 use super::region::Region;
 use crate::program::Iteration;
 use std::collections::HashMap;

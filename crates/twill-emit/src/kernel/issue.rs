@@ -1,24 +1,17 @@
 //! An operation of a loop as code of its group.
 
-use super::expression::{Expression, ExpressionKind};
-use super::group::{Flight, shifted};
+use super::action::Action;
+use super::expression::Expression;
+use super::group::shifted;
 use super::loops::Adder;
-use super::program::{Action, Form, Operand, Slot, VariableId};
-use super::reader::slice_of;
+use super::program::{Slot, VariableId};
 use super::region::Region;
 use crate::error::Error;
 use crate::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
 use twill_graph::OpId;
 use twill_triton::Stands;
-use twill_triton::mlir::{OperationId, ValueId};
+use twill_triton::mlir::OperationId;
 use twill_triton::tile::{Kind, TileOperation, Transfer};
-
-/// An operand of a multiply and which part of the depth it covers.
-struct Segment {
-    start: u64,
-    extent: u64,
-    operand: Operand,
-}
 
 impl Adder<'_, '_> {
     /// Code of an operation.
@@ -197,7 +190,7 @@ impl Adder<'_, '_> {
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }
             (Transfer::Tma, None) => {
-                let coordinates = self.coordinates(&operation.operands[1..], region, program, at)?;
+                let coordinates = self.reader.coordinates(&operation.operands[1..], region, program, at)?;
                 let descriptor = self.reader.lowering.descriptor(operation.operands[0], &region.extents, id)?;
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }
@@ -220,17 +213,6 @@ impl Adder<'_, '_> {
         Ok(())
     }
 
-    /// Coordinates of a block, moved to the part that is wanted.
-    fn coordinates(
-        &mut self,
-        values: &[ValueId],
-        region: &Region,
-        program: Option<u32>,
-        at: super::reader::Place,
-    ) -> Result<Vec<Expression>, Error> {
-        self.reader.coordinates(values, region, program, at)
-    }
-
     fn store(
         &mut self,
         op: OpId,
@@ -247,320 +229,5 @@ impl Adder<'_, '_> {
             self.reader.group.stores.push((op, iteration));
         }
         Ok(())
-    }
-
-    fn multiply(
-        &mut self,
-        op: OpId,
-        id: OperationId,
-        region: &Region,
-        program: Option<u32>,
-        iteration: Iteration,
-    ) -> Result<(), Error> {
-        let note = std::mem::take(&mut self.reader.group.note);
-        let index = self.index;
-        let at = Some((index, iteration));
-        let (lefts, rights) = self.both_segments(id, region, program, iteration)?;
-        let Some(accumulator) = self.reader.lowering.module.operation(id).operands.get(2) else {
-            return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
-        };
-        let is_zero = {
-            let module = self.reader.lowering.module;
-            module.float_constant(*accumulator) == Some(0.0) || module.integer_constant(*accumulator) == Some(0)
-        };
-        let mut adds_to = if is_zero {
-            None
-        } else {
-            let value = self.reader.value(*accumulator, region, program, at)?;
-            Some(match value.kind {
-                ExpressionKind::Variable(v) => v,
-                _ => {
-                    let form = Form::Accumulator { columns: region.extents[1] };
-                    let to = self.reader.group.variable("sum", &value.shape, value.element.clone(), form);
-                    self.reader.group.act(Action::Let { to, value });
-                    to
-                }
-            })
-        };
-        let pairs = self.pair(id, lefts, rights)?;
-        let to = self.produce(op, iteration);
-        let turn = self.reader.lowering.turn(index, self.reader.group.id, op);
-        if let Some(turn) = turn
-            && self.held_turn.is_none()
-        {
-            self.reader.group.act(Action::Sync(turn.own));
-        }
-        let mut flight =
-            Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
-        for (left, right) in pairs {
-            if let Operand::Registers(v) = left
-                && !self.reader.group.held.values().any(|held| *held == v)
-            {
-                flight.operands.push(v);
-            }
-            self.reader.group.note = note.clone();
-            self.reader.group.act(Action::Multiply { to, left, right, accumulator: adds_to });
-            adds_to = Some(to);
-        }
-        self.reader.group.flights.push(flight);
-        self.held_turn = turn;
-        self.pass_turn();
-        Ok(())
-    }
-
-    /// After a multiply: passes the turn on unless the next multiply of this code belongs to it.
-    fn pass_turn(&mut self) {
-        let Some(turn) = self.held_turn else { return };
-        let goes_on = self.next_multiplies.front().is_some_and(|op| {
-            let next = self.reader.lowering.turn(self.index, self.reader.group.id, *op);
-            next.is_some_and(|n| n.position > turn.position)
-        });
-        if !goes_on {
-            self.reader.group.act(Action::Signal(turn.next));
-            self.held_turn = None;
-        }
-    }
-
-    /// The operands of a multiply, in parts of equal depth.
-    pub(super) fn operands(
-        &mut self,
-        id: OperationId,
-        region: &Region,
-        program: Option<u32>,
-        iteration: Iteration,
-    ) -> Result<Vec<(Operand, Operand)>, Error> {
-        let (lefts, rights) = self.both_segments(id, region, program, iteration)?;
-        self.pair(id, lefts, rights)
-    }
-
-    /// Where the parts of both operands of a multiply are.
-    fn both_segments(
-        &mut self,
-        id: OperationId,
-        region: &Region,
-        program: Option<u32>,
-        iteration: Iteration,
-    ) -> Result<(Vec<Segment>, Vec<Segment>), Error> {
-        let operands = self.reader.lowering.module.operation(id).operands.clone();
-        let [left, right, ..] = operands.as_slice() else {
-            return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
-        };
-        if self.reader.lowering.element(*left).scalar_bits() != Some(16) {
-            return Err(self.reader.lowering.unsupported(
-                id,
-                "multiplies of elements that have not 16 bits",
-                "use float16 or bfloat16 operands",
-            ));
-        }
-        let depth = self.reader.lowering.shape(*left).get(1).copied().unwrap_or(0);
-        let (rows, columns) = (0, 1);
-        let region_of = |d: usize, start: u64, extent: u64| {
-            let mut r = region.clone();
-            r.starts[d] = start;
-            r.extents[d] = extent;
-            r
-        };
-        let lefts =
-            self.segments(id, *left, &region_of(columns, 0, depth), program, iteration, 1, region.extents[1])?;
-        let rights = self.segments(id, *right, &region_of(rows, 0, depth), program, iteration, 0, 0)?;
-        Ok((lefts, rights))
-    }
-
-    /// Operands of equal depth next to each other.
-    fn pair(
-        &mut self,
-        id: OperationId,
-        lefts: Vec<Segment>,
-        rights: Vec<Segment>,
-    ) -> Result<Vec<(Operand, Operand)>, Error> {
-        let mut bounds: Vec<u64> = lefts.iter().chain(&rights).flat_map(|s| [s.start, s.start + s.extent]).collect();
-        bounds.sort_unstable();
-        bounds.dedup();
-        let mut pairs = Vec::new();
-        for pair in bounds.windows(2) {
-            let part = |segments: &[Segment], dimension: usize| {
-                let s = segments.iter().find(|s| s.start <= pair[0] && pair[1] <= s.start + s.extent)?;
-                cut(s, dimension, pair[0], pair[1] - pair[0])
-            };
-            let both = part(&lefts, 1).zip(part(&rights, 0));
-            pairs.push(both.ok_or_else(|| {
-                self.reader.lowering.unsupported(
-                    id,
-                    "operands that are cut differently",
-                    "use one sub-tile (--sub-tiles 1)",
-                )
-            })?);
-        }
-        Ok(pairs)
-    }
-
-    /// Where the parts of an operand are, along the depth, which is its dimension `along`.
-    #[allow(clippy::too_many_arguments, reason = "what an operand is made of")]
-    fn segments(
-        &mut self,
-        id: OperationId,
-        value: ValueId,
-        region: &Region,
-        program: Option<u32>,
-        iteration: Iteration,
-        along: usize,
-        left_columns: u64,
-    ) -> Result<Vec<Segment>, Error> {
-        let index = self.index;
-        let module = self.reader.lowering.module;
-        let facts = &self.reader.lowering.loops[index];
-        if let Some(k) = facts.carried(value) {
-            let yielded = facts.parts.yielded[k];
-            return self.segments(id, yielded, region, program, shifted(iteration, -1), along, left_columns);
-        }
-        if let Some(view) = module.defining_operation(value)
-            && module.operation(view).name == "tt.trans"
-        {
-            let inner = module.operation(view).operands[0];
-            let turned = region.before_transposition(&[1, 0]);
-            let mut segments = self.segments(id, inner, &turned, program, iteration, 1 - along, 0)?;
-            for segment in &mut segments {
-                match &mut segment.operand {
-                    Operand::Shared(slot) => slot.transposed = !slot.transposed,
-                    Operand::Registers(_) => {
-                        return Err(self.reader.lowering.defect(id, "a transposed operand in shared memory"));
-                    }
-                }
-            }
-            return Ok(segments);
-        }
-        let pieces = facts.makers.get(&value).cloned();
-        if let Some(pieces) = pieces {
-            let fits = |p: &super::input::Piece| p.program.is_none() || p.program == program;
-            let mut segments = Vec::new();
-            for piece in pieces.iter().filter(|p| fits(p)) {
-                let Some(part) = piece.region.overlap(region) else { continue };
-                let is_load = self.reader.lowering.loops[index].is_load(piece.op);
-                let stored = self.reader.stored(index, piece.op);
-                let plain_left = along == 1 && left_columns > 0 && part == *region;
-                let in_tensor = self.operand_in_tensor(index, piece.op).filter(|_| plain_left);
-                let operand = if let Some(op) = in_tensor {
-                    Operand::Shared(self.reader.slot(index, op, iteration)?)
-                } else if !is_load && (stored == piece.op || plain_left) && !self.reader.lowering.has_tensor_memory() {
-                    let from = self.reader.newest(index, piece.op, iteration)?;
-                    Operand::Registers(self.left_operand(from, left_columns))
-                } else {
-                    let slot = self.reader.slot(index, if is_load { piece.op } else { stored }, iteration)?;
-                    Operand::Shared(self.sliced(id, slot, &piece.region, &part)?)
-                };
-                segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
-            }
-            return Ok(segments);
-        }
-        let Some(source) = module.defining_operation(value) else {
-            return Err(self.reader.lowering.defect(id, "where an operand comes from"));
-        };
-        if module.operation(source).name == "tt.descriptor_load" && self.reader.lowering.loop_of(value).is_none() {
-            let pieces = self.reader.lowering.outer_piece(source, region, program)?;
-            let mut segments = Vec::new();
-            for piece in pieces {
-                let Some(part) = self.reader.lowering.pieces[piece].region.overlap(region) else { continue };
-                let can_be =
-                    self.reader.lowering.options.operands_in_registers && !self.reader.lowering.has_tensor_memory();
-                let in_registers = can_be && along == 1 && left_columns > 0;
-                let operand = if in_registers && part == *region {
-                    Operand::Registers(self.held_operand(value, piece, &part, program, left_columns)?)
-                } else {
-                    Operand::Shared(self.reader.outer_slot(piece, &part)?)
-                };
-                segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
-            }
-            return Ok(segments);
-        }
-        if along == 1 && left_columns > 0 {
-            let value = self.reader.value(value, region, program, Some((index, iteration)))?;
-            let form = Form::LeftOperand { columns: left_columns };
-            let to = self.reader.group.variable("left", &value.shape, value.element.clone(), form);
-            self.reader.group.act(Action::Let { to, value });
-            let operand = Operand::Registers(to);
-            return Ok(vec![Segment { start: 0, extent: region.extents[1], operand }]);
-        }
-        Err(self.reader.lowering.unsupported(
-            id,
-            "a right operand that is computed before the loop",
-            "load it through a tensor descriptor",
-        ))
-    }
-
-    fn sliced(&mut self, id: OperationId, slot: Slot, tile: &Region, part: &Region) -> Result<Slot, Error> {
-        let slice = slice_of(tile, part).ok_or_else(|| {
-            self.reader.lowering.unsupported(
-                id,
-                "an operand that is cut along two dimensions",
-                "use one sub-tile (--sub-tiles 1)",
-            )
-        })?;
-        // Cut before it is turned round.
-        let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
-        Ok(Slot { slice, ..slot })
-    }
-
-    /// A tile of before the loops that is a left operand in every iteration, loaded to registers once.
-    fn held_operand(
-        &mut self,
-        value: ValueId,
-        piece: usize,
-        part: &Region,
-        program: Option<u32>,
-        columns: u64,
-    ) -> Result<VariableId, Error> {
-        let key = (value, part.clone(), program);
-        let form = Form::LeftOperand { columns };
-        if let Some(held) = self.reader.group.held.get(&key).copied() {
-            return Ok(held);
-        }
-        let slot = self.reader.outer_slot(piece, part)?;
-        let stem = self.reader.lowering.buffers[slot.buffer.index()].name.trim_end_matches("_buffer").to_owned();
-        let element = self.reader.lowering.element(value);
-        let to = self.reader.group.variable(&format!("{stem}_held"), &part.extents, element.clone(), form);
-        self.reader.group.define(to, 0);
-        let value = Expression { kind: ExpressionKind::FromShared(slot), shape: part.extents.clone(), element };
-        let node = super::program::Node::Do(Action::Let { to, value }, super::program::Note::default());
-        self.reader.group.sections[0].push(node);
-        self.reader.group.held.insert(key, to);
-        Ok(to)
-    }
-
-    /// A tile in registers as a multiply reads its left operand.
-    fn left_operand(&mut self, from: VariableId, columns: u64) -> VariableId {
-        if let Some(prepared) = self.prepared.remove(&(from, columns)) {
-            return prepared;
-        }
-        let variable = self.reader.group.variables[from.index()].clone();
-        let name = format!("{}_operand", variable.name);
-        let form = Form::LeftOperand { columns };
-        let known = self.reader.group.variables.iter().position(|v| v.name == name && v.form == form);
-        let to = match known {
-            Some(k) => VariableId(u32::try_from(k).unwrap_or(0)),
-            None => self.reader.group.variable(&name, &variable.shape, variable.element, form),
-        };
-        self.release_name(to);
-        let value = self.reader.group.read(from);
-        self.reader.group.act(Action::Let { to, value });
-        to
-    }
-}
-
-/// Part of a segment along the depth.
-fn cut(segment: &Segment, dimension: usize, start: u64, extent: u64) -> Option<Operand> {
-    if segment.start == start && segment.extent == extent {
-        return Some(segment.operand.clone());
-    }
-    match &segment.operand {
-        Operand::Registers(_) => None,
-        Operand::Shared(slot) => {
-            let dimension = if slot.transposed { 1 - dimension } else { dimension };
-            let slice = match slot.slice {
-                None => Some((dimension, start - segment.start, extent)),
-                Some((d, from, _)) if d == dimension => Some((d, from + start - segment.start, extent)),
-                Some(_) => return None,
-            };
-            Some(Operand::Shared(Slot { slice, ..slot.clone() }))
-        }
     }
 }

@@ -7,9 +7,10 @@
 //! beginning, one iteration on; so the body is made twice, the second time from the state that the
 //! first left.
 
+use super::action::{Action, Node, Note};
 use super::group::{Flight, GroupBuilder, SlotTrack, Track, iterations_before, shifted};
 use super::lowering::Lowering;
-use super::program::{Action, Form, Node, Note, VariableId};
+use super::program::{Form, VariableId};
 use super::reader::Reader;
 use crate::error::Error;
 use crate::program::{Barrier, Block, BufferId as LoopBufferId, BufferKind, Iteration, Step, WarpProgram};

@@ -274,7 +274,7 @@ impl<'a> Lowering<'a> {
             match self.module.definition(value) {
                 Definition::Result { operation, .. } => {
                     let op = self.module.operation(operation);
-                    if op.name == "tt.get_program_id" && super::reader::program_axis(op) == axis {
+                    if op.name == "tt.get_program_id" && super::apply::program_axis(op) == axis {
                         return true;
                     }
                     next.extend(&op.operands);

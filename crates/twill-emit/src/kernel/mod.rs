@@ -2,17 +2,19 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `program` | the result: groups, buffers, barriers, actions |
+//! | `program`, `action` | the result: groups, buffers, barriers; what a group does |
 //! | `expression`, `region` | what is computed, on which part of a tile |
 //! | `input` | the loops with their schedules, and who makes what |
-//! | `reader` | from a value of the source to an expression |
-//! | `loops`, `issue` | a loop's steps |
+//! | `reader`, `apply` | from a value of the source to an expression, and one operation of it |
+//! | `loops`, `issue`, `multiply` | a loop's steps |
 //! | `corner` | where a tile of a matrix begins |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
 //! | `protocol` | what the protocol checker sees |
 //! | `checked` | programs that have passed it, the only ones that are printed |
 
+pub mod action;
+mod apply;
 mod checked;
 mod corner;
 pub mod expression;
@@ -21,6 +23,7 @@ mod input;
 mod issue;
 mod loops;
 mod lowering;
+mod multiply;
 mod names;
 mod order;
 pub mod program;
@@ -35,12 +38,13 @@ mod turns;
 mod views;
 
 use crate::error::Error;
+use action::{Action, Node, Note};
 pub use checked::{Checked, check};
 use group::GroupBuilder;
 use input::LoopFacts;
 pub use input::ScheduledLoop;
 use lowering::Lowering;
-use program::{Action, Group, KernelProgram, Loop, Node, Note, Parameter, TileOrder, Tiling};
+use program::{Group, KernelProgram, Loop, Parameter, TileOrder, Tiling};
 use reader::Reader;
 use std::collections::HashMap;
 use twill_check::protocol::CursorId;
@@ -297,7 +301,7 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
         let known = scheduled
             || stores::is_store(name)
             || views::is_view(name)
-            || reader::is_elementwise(name)
+            || apply::is_elementwise(name)
             || matches!(
                 name,
                 "tt.get_program_id"

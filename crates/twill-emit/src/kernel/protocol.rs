@@ -1,7 +1,8 @@
 //! What the protocol checker sees of a kernel's warp programs.
 
+use super::action::{Action, Node};
 use super::expression::{Expression, ExpressionKind};
-use super::program::{Action, Addend, Arrival, Buffer, KernelProgram, Node, Operand, Slot};
+use super::program::{Addend, Arrival, Buffer, KernelProgram, Operand, Slot};
 use twill_check::protocol as checked;
 use twill_check::protocol::{Access, Event, Iteration, LoopId, NamedBarrierId, Tag};
 

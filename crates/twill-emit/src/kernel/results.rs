@@ -1,11 +1,12 @@
 //! What becomes of the results of loops whose multiplies leave theirs in tensor memory: which group works on them after
 //! the loop, and how it gets at those that are in tensor memory or in another group's registers.
 
+use super::action::{Action, Node, Note};
 use super::expression::{Expression, ExpressionKind};
 use super::group::GroupBuilder;
 use super::input::Piece;
 use super::lowering::Lowering;
-use super::program::{Action, Arrival, Buffer, Form, Memory, Node, Note, Slot, VariableId};
+use super::program::{Arrival, Buffer, Form, Memory, Slot, VariableId};
 use super::reader::{Reader, slice_of, tag_iteration};
 use super::region::Region;
 use crate::error::Error;

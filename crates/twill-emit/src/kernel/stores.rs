@@ -1,8 +1,9 @@
 //! Writes to global memory, in loops and after them, and which group makes which part of them.
 
+use super::action::Action;
 use super::expression::{Expression, ExpressionKind};
 use super::lowering::Lowering;
-use super::program::{Action, Buffer, Memory, Slot};
+use super::program::{Buffer, Memory, Slot};
 use super::reader::{Place, Reader};
 use super::region::Region;
 use crate::error::Error;
@@ -248,7 +249,7 @@ impl Lowering<'_> {
                 let from = self.shape(operands[0]);
                 first().filter(|d| from.get(*d).is_some_and(|e| *e > 1))
             }
-            name if super::reader::is_elementwise(name) => first(),
+            name if super::apply::is_elementwise(name) => first(),
             _ => None,
         }
     }

@@ -1,13 +1,14 @@
 //! Loops whose multiplies leave their results in tensor memory: a group of one warp starts them and never waits
 //! for them; the unit itself signals barriers when they are done.
 
+use super::action::{Action, Node, Note};
 use super::expression::{Expression, ExpressionKind, IterationNumber};
 use super::group::shifted;
 use super::input::value_of;
 use super::loops::Adder;
 use super::lowering::Lowering;
 use super::names;
-use super::program::{Action, Addend, Arrival, Node, Note, Operand, Slot, TensorMultiply};
+use super::program::{Addend, Arrival, Operand, Slot, TensorMultiply};
 use super::reader::tag_iteration;
 use super::region::Region;
 use crate::error::Error;

@@ -1,0 +1,216 @@
+//! What a warp group does, one thing after another.
+
+use super::expression::{Expression, ExpressionKind};
+use super::program::{DescriptorId, Operand, Slot, TensorMultiply, VariableId};
+use twill_check::protocol::{BarrierId, CursorId};
+
+/// A piece of a group's program.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there are few of them, and nearly all are the large one")]
+pub enum Node {
+    /// One thing.
+    Do(Action, Note),
+    /// `for i in first..trips`.
+    Loop {
+        /// Which loop.
+        index: usize,
+        /// Its first iteration.
+        first: u32,
+        /// The body.
+        body: Vec<Node>,
+    },
+    /// Branches on a trip count.
+    When {
+        /// Which loop's.
+        index: usize,
+        /// At least so many trips.
+        at_least: u32,
+        /// The body.
+        then: Vec<Node>,
+        /// For exactly so many trips, fewer than `at_least`.
+        exactly: Vec<(u32, Vec<Node>)>,
+    },
+}
+
+/// What is said about an action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Cycle in its iteration, and stage, of the operation.
+    pub scheduled: Option<(i64, u32)>,
+    /// The line of the source.
+    pub line: Option<u32>,
+    /// In words.
+    pub text: String,
+}
+
+/// One thing that a group does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Computes.
+    Let {
+        /// What it is called.
+        to: VariableId,
+        /// What it is.
+        value: Expression,
+    },
+    /// Gives a value another name.
+    Rename {
+        /// The new name.
+        to: VariableId,
+        /// The old one.
+        from: VariableId,
+    },
+    /// Starts a matrix multiply.
+    Multiply {
+        /// The result.
+        to: VariableId,
+        /// Rows × depth.
+        left: Operand,
+        /// Depth × columns.
+        right: Operand,
+        /// What it adds to; none for zero.
+        accumulator: Option<VariableId>,
+    },
+    /// Starts a matrix multiply whose result stays in tensor memory.
+    MultiplyInTensor(Box<TensorMultiply>),
+    /// Barriers that are signalled when all multiplies so far are done.
+    Commit(Vec<(BarrierId, CursorId)>),
+    /// Makes a value one that a multiply may be adding to.
+    Fly(VariableId),
+    /// Waits for multiplies.
+    WaitMultiplies {
+        /// So many may still run.
+        outstanding: u32,
+        /// Results that are there afterwards, and operands that are free.
+        landed: Vec<VariableId>,
+        /// Results that go on changing.
+        flying: Vec<VariableId>,
+    },
+    /// Starts a copy from global to shared memory through a descriptor.
+    Load {
+        /// The descriptor.
+        descriptor: DescriptorId,
+        /// Of the block's first element.
+        coordinates: Vec<Expression>,
+        /// Where to.
+        to: Slot,
+        /// Signalled when it is there.
+        full: BarrierId,
+    },
+    /// Starts a copy from global to shared memory through pointers.
+    Copy {
+        /// The pointers.
+        pointers: Expression,
+        /// Which to copy; elsewhere zeros are put.
+        mask: Option<Expression>,
+        /// Where to.
+        to: Slot,
+        /// Signalled when it is there.
+        full: BarrierId,
+    },
+    /// Writes a tile to shared or tensor memory.
+    Write {
+        /// The tile.
+        value: Expression,
+        /// Where to.
+        to: Slot,
+    },
+    /// Makes what threads wrote to shared memory visible to asynchronous units.
+    Fence,
+    /// All threads of the group meet.
+    Meet,
+    /// Starts a copy from shared to global memory through a descriptor.
+    Store {
+        /// The descriptor.
+        descriptor: DescriptorId,
+        /// Of the block's first element.
+        coordinates: Vec<Expression>,
+        /// Where from.
+        from: Slot,
+        /// Combine with what is there by this operation of the TTIR (`add`); none to overwrite.
+        reduce: Option<String>,
+    },
+    /// Waits until at most so many of the group's stores still read shared memory.
+    WaitStores(u32),
+    /// Writes through pointers.
+    Put {
+        /// The pointers.
+        pointers: Expression,
+        /// What.
+        value: Expression,
+        /// Where.
+        mask: Option<Expression>,
+    },
+    /// Adds to memory through pointers, atomically.
+    PutAdd {
+        /// The pointers.
+        pointers: Expression,
+        /// What.
+        value: Expression,
+        /// Where.
+        mask: Option<Expression>,
+    },
+    /// Waits for a phase.
+    Wait {
+        /// The barriers.
+        barrier: BarrierId,
+        /// Slot and phase.
+        at: CursorId,
+        /// For the phase before.
+        previous: bool,
+    },
+    /// Arrives.
+    Arrive {
+        /// The barriers.
+        barrier: BarrierId,
+        /// The slot.
+        at: CursorId,
+    },
+    /// The next slot.
+    Advance(CursorId),
+    /// One cursor stands where another does.
+    Keep {
+        /// The one that moves.
+        to: CursorId,
+        /// Where it moves to.
+        from: CursorId,
+    },
+    /// Comes to a named barrier and waits.
+    Sync(u32),
+    /// Comes to a named barrier and goes on.
+    Signal(u32),
+}
+
+impl Action {
+    /// The tiles in shared memory that it reads.
+    pub fn reads(&self) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        let mut within = |expression: &Expression| {
+            expression.walk(&mut |e| {
+                if let ExpressionKind::FromShared(slot) = &e.kind {
+                    slots.push(slot.clone());
+                }
+            });
+        };
+        match self {
+            Action::Let { value, .. } | Action::Write { value, .. } => within(value),
+            Action::Load { coordinates, .. } => coordinates.iter().for_each(within),
+            Action::Copy { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(within),
+            Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+                [pointers, value].into_iter().chain(mask).for_each(within);
+            }
+            Action::Store { coordinates, from, .. } => {
+                coordinates.iter().for_each(within);
+                slots.push(from.clone());
+            }
+            Action::Multiply { left, right, .. } => {
+                slots.extend([left, right].into_iter().filter_map(|o| match o {
+                    Operand::Shared(slot) => Some(slot.clone()),
+                    Operand::Registers(_) => None,
+                }));
+            }
+            _ => {}
+        }
+        slots
+    }
+}

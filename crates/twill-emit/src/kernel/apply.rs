@@ -1,0 +1,211 @@
+//! Operations of the TTIR as expressions, and which of them the printers know.
+
+use super::expression::{Expression, ExpressionKind};
+use super::reader::{Place, Reader};
+use super::region::Region;
+use crate::error::Error;
+use twill_triton::mlir::{Attribute, Operation, OperationId, Type};
+
+/// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
+pub(crate) fn program_axis(operation: &Operation) -> u32 {
+    let axis = operation.attributes.get("axis");
+    match axis {
+        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => match name.as_str() {
+            "y" | "1" => 1,
+            "z" | "2" => 2,
+            _ => 0,
+        },
+        Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Operations on elements that the printers know.
+pub(crate) fn is_elementwise(name: &str) -> bool {
+    matches!(
+        name,
+        "arith.addf"
+            | "arith.subf"
+            | "arith.mulf"
+            | "arith.divf"
+            | "arith.negf"
+            | "arith.maxnumf"
+            | "arith.minnumf"
+            | "arith.maximumf"
+            | "arith.minimumf"
+            | "arith.addi"
+            | "arith.subi"
+            | "arith.muli"
+            | "arith.divsi"
+            | "arith.remsi"
+            | "arith.maxsi"
+            | "arith.minsi"
+            | "arith.andi"
+            | "arith.ori"
+            | "arith.xori"
+            | "arith.shli"
+            | "arith.shrsi"
+            | "arith.cmpf"
+            | "arith.cmpi"
+            | "arith.select"
+            | "arith.truncf"
+            | "arith.extf"
+            | "arith.sitofp"
+            | "arith.fptosi"
+            | "arith.trunci"
+            | "arith.extsi"
+            | "arith.extui"
+            | "arith.index_cast"
+            | "tt.fp_to_fp"
+            | "tt.addptr"
+            | "math.exp"
+            | "math.exp2"
+            | "math.log"
+            | "math.log2"
+            | "math.sqrt"
+            | "math.rsqrt"
+            | "math.sin"
+            | "math.cos"
+            | "math.erf"
+            | "math.absf"
+            | "math.absi"
+            | "math.floor"
+            | "math.ceil"
+            | "math.fma"
+            | "tt.clampf"
+            | "tt.precise_sqrt"
+            | "tt.precise_divf"
+            | "tt.mulhiui"
+    )
+}
+
+/// Operations by which the printers know how to reduce.
+fn is_combination(name: &str) -> bool {
+    matches!(name, "arith.addf" | "arith.addi" | "arith.maxnumf" | "arith.maxsi" | "arith.minnumf" | "arith.minsi")
+}
+
+/// Comparisons that the printers know: signed, and false where a number is none (`une`: true).
+fn is_known_comparison(operation: &str, predicate: &str) -> bool {
+    match operation {
+        "arith.cmpi" => matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge"),
+        _ => matches!(predicate, "oeq" | "une" | "olt" | "ole" | "ogt" | "oge"),
+    }
+}
+
+impl Reader<'_, '_> {
+    /// An operation whose result is not held by anybody, computed where it is used.
+    pub fn apply(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        at: Place,
+    ) -> Result<Expression, Error> {
+        let module = self.lowering.module;
+        let operation = module.operation(id);
+        let Some(value) = operation.results.first().copied() else {
+            return Err(self.lowering.defect(id, "what this operation makes"));
+        };
+        let element = self.lowering.element(value);
+        let shape = region.extents.clone();
+        let of = |kind| Ok(Expression { kind, shape: shape.clone(), element: element.clone() });
+        let operands = operation.operands.as_slice();
+        match (operation.name.as_str(), operands) {
+            ("tt.get_program_id", _) => {
+                let axis = program_axis(operation);
+                let instance = match self.lowering.programs {
+                    Some((_, shared)) if shared == axis => Some(
+                        program
+                            .ok_or_else(|| self.lowering.defect(id, "for which of the programs of the CTA this is"))?,
+                    ),
+                    _ => None,
+                };
+                of(ExpressionKind::ProgramId { axis, instance })
+            }
+            ("tt.get_num_programs", _) => of(ExpressionKind::ProgramCount(program_axis(operation))),
+            ("tt.make_range", _) => {
+                let start = operation.attributes.integer("start").and_then(|s| u64::try_from(s).ok()).unwrap_or(0);
+                let first = start + region.starts.first().copied().unwrap_or(0);
+                of(ExpressionKind::Range(first, first + region.extents.first().copied().unwrap_or(1)))
+            }
+            ("tt.splat", [x]) => {
+                let x = self.scalar(*x, program, at)?;
+                of(ExpressionKind::Broadcast(Box::new(x)))
+            }
+            ("tt.broadcast", [x]) => {
+                let x = self.value(*x, &region.before_broadcast(&self.lowering.shape(*x)), program, at)?;
+                of(ExpressionKind::Broadcast(Box::new(x)))
+            }
+            ("tt.expand_dims", [x]) => {
+                let axis = self.axis(id);
+                let x = self.value(*x, &region.without(axis), program, at)?;
+                of(ExpressionKind::ExpandDims(axis, Box::new(x)))
+            }
+            ("tt.trans", [x]) => {
+                let order = super::views::order(operation);
+                let x = self.value(*x, &region.before_transposition(&order), program, at)?;
+                of(ExpressionKind::Transpose(order, Box::new(x)))
+            }
+            ("tt.reduce", [x]) => {
+                let axis = self.axis(id);
+                let extent = self.lowering.shape(*x).get(axis).copied().unwrap_or(1);
+                let combine = self.combine(id)?;
+                let operand = Box::new(self.value(*x, &region.with(axis, extent), program, at)?);
+                of(ExpressionKind::Reduce { axis, combine, operand })
+            }
+            ("tt.load", [pointers, rest @ ..]) => {
+                let pointers = Box::new(self.value(*pointers, region, program, at)?);
+                let mut rest = rest.iter();
+                let mask = rest.next().map(|m| self.value(*m, region, program, at)).transpose()?.map(Box::new);
+                let other = rest.next().map(|o| self.value(*o, region, program, at)).transpose()?.map(Box::new);
+                of(ExpressionKind::Load { pointers, mask, other })
+            }
+            (name, _) if is_elementwise(name) => {
+                let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
+                    match operation.attributes.get("predicate") {
+                        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => Some(name.clone()),
+                        _ => None,
+                    }
+                });
+                let unknown = predicate.as_deref().is_some_and(|p| !is_known_comparison(name, p));
+                let widened = operands.first().map(|o| self.lowering.element(*o));
+                if unknown || (name == "arith.extui" && widened != Some(Type::Integer(1))) {
+                    let what = format!("unsigned or unordered `{name}`");
+                    return Err(self.lowering.unsupported(id, what, "use signed integers and ordered comparisons"));
+                }
+                let mut made = Vec::new();
+                for operand in operands {
+                    // A select may have one condition for all elements.
+                    let is_scalar = !self.lowering.module.type_of(*operand).is_tensor();
+                    let whole = Region::whole(&[]);
+                    made.push(self.value(*operand, if is_scalar { &whole } else { region }, program, at)?);
+                }
+                of(ExpressionKind::Apply { operation: name.to_owned(), predicate, operands: made })
+            }
+            (name, _) => Err(self.lowering.unsupported(
+                id,
+                format!("`{name}`"),
+                "move it out of the kernel, or schedule without generating code",
+            )),
+        }
+    }
+
+    fn axis(&self, id: OperationId) -> usize {
+        let axis = self.lowering.module.operation(id).attributes.integer("axis");
+        axis.and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0)
+    }
+
+    /// The one operation with which a reduction combines two elements.
+    fn combine(&self, id: OperationId) -> Result<String, Error> {
+        let module = self.lowering.module;
+        let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
+        match body {
+            [one, _] if is_combination(&module.operation(*one).name) => Ok(module.operation(*one).name.clone()),
+            _ => Err(self.lowering.unsupported(
+                id,
+                "a reduction by more than one operation",
+                "use tl.sum, tl.max or tl.min",
+            )),
+        }
+    }
+}
