@@ -13,6 +13,7 @@
 //! ```
 
 pub mod builtin;
+mod dataflow;
 mod explanation;
 mod family;
 pub mod format;
@@ -30,6 +31,10 @@ mod resources;
 mod schedule;
 mod unroll;
 
+pub use dataflow::{
+    Dataflow, DataflowDependence, DataflowError, DataflowObjective, DataflowOperation, DataflowProblem,
+    DataflowResource, ResourceUse, StartSteps,
+};
 pub use explanation::{
     Breach, Change, Conflict, Demand, ExplainedRejection, Explanation, KnownBy, Member, Quantity, WhatIf, Witness,
 };

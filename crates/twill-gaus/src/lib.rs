@@ -1,0 +1,4 @@
+//! The second scheduler, for graphs too large for exact search: scheduling by gradient, with lower bounds.
+//!
+//! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
+//! arXiv 2602.20427).
