@@ -470,6 +470,8 @@ pub(crate) struct SchemaArguments {
 pub(crate) enum SchemaFormat {
     /// Loop graphs.
     Graph,
+    /// Graphs of operations without warps.
+    Dataflow,
     /// Schedules.
     Schedule,
     /// Schedules of sibling loops.

@@ -26,6 +26,7 @@ pub(crate) fn run(arguments: &KernelsArguments) -> Result<Exit, Error> {
 pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Error> {
     let schema = match arguments.format {
         SchemaFormat::Graph => format::graph_schema(),
+        SchemaFormat::Dataflow => format::dataflow_schema(),
         SchemaFormat::Schedule => format::schedule_schema(),
         SchemaFormat::KernelSchedule => format::kernel_schedule_schema(),
         SchemaFormat::Explanation => format::explanation_schema(),

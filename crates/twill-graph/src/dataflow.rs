@@ -154,6 +154,14 @@ pub enum DataflowError {
         /// Words on the limit.
         limit: String,
     },
+    /// A use of what is not there.
+    #[error("`{operation}` uses `{resource}`, which is not among the resources")]
+    UnknownResource {
+        /// The operation.
+        operation: String,
+        /// The resource.
+        resource: String,
+    },
     /// Operations wait for each other within one iteration, at any interval.
     #[error("operations wait for each other within one iteration: {}", .cycle.join(" → "))]
     ZeroDistanceCycle {

@@ -27,6 +27,7 @@ mod pipeline;
 mod problem;
 pub mod proof;
 mod quantities;
+mod random;
 mod resources;
 mod schedule;
 mod unroll;
@@ -54,5 +55,6 @@ pub use outcome::{
 pub use pipeline::Pipeline;
 pub use problem::{Group, GroupRole, Problem, ProblemError};
 pub use quantities::{Bytes, Columns, Cycles, Words};
+pub use random::{Random, RandomError};
 pub use resources::{ComputePool, FixedGroup, RegisterFile, Resources, ResourcesError, Unit};
 pub use schedule::{Channel, ChannelStorage, Placement, Ring, Schedule, WarpGroup};

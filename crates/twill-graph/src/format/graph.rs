@@ -13,7 +13,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-const FORMAT: &str = "twill-graph";
+pub(super) const FORMAT: &str = "twill-graph";
 
 /// A loop graph file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -27,6 +27,14 @@ pub struct NamedText<'a> {
 /// # Errors
 /// The first thing that is wrong, with file, line and column.
 pub fn read_graphml(graph: NamedText, model: NamedText) -> Result<ModuloProblem, FormatError> {
+    read_with_latencies(graph, model).map(|(problem, _)| problem)
+}
+
+/// The loop, and the latency of each resource.
+pub(super) fn read_with_latencies(
+    graph: NamedText,
+    model: NamedText,
+) -> Result<(ModuloProblem, Vec<u32>), FormatError> {
     let resources = read_resources(&Xml::parse(model)?)?;
     let document = Xml::parse(graph)?;
     let graphs: Vec<Node> = document.elements("graph");
@@ -69,8 +77,10 @@ pub fn read_graphml(graph: NamedText, model: NamedText) -> Result<ModuloProblem,
         dependences.push(ModuloDependence { from, to, delay, distance });
     }
     let name = std::path::Path::new(graph.file).file_stem().and_then(|s| s.to_str()).unwrap_or(graph.file);
-    ModuloProblem::new(name, operations, dependences, resources.list)
-        .map_err(|error| FormatError::Modulo { file: graph.file.to_owned(), error })
+    let problem = ModuloProblem::new(name, operations, dependences, resources.list)
+        .map_err(|error| FormatError::Modulo { file: graph.file.to_owned(), error })?;
+    // At most LARGEST, which is well within the type.
+    Ok((problem, resources.latencies.iter().map(|&latency| latency as u32).collect()))
 }
 
 struct ResourceModel {

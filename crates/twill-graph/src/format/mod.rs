@@ -1,6 +1,6 @@
 //! Text formats: loop graphs, schedules, schedules of sibling loops, pipelines without warps and explanations as JSON,
-//! versioned, with published JSON Schemas (`docs/schema/`); and loops of HatScheT in GraphML, which are only read
-//! ([`read_graphml`]).
+//! versioned, with published JSON Schemas (`docs/schema/`); graphs of operations, of our own and of others ([`read_dataflow`]);
+//! and loops of HatScheT in GraphML as they are ([`read_graphml`]).
 //!
 //! ```
 //! let text = r#"{
@@ -17,6 +17,7 @@
 //! ```
 
 mod certificate;
+mod dataflow;
 mod explanation;
 mod graph;
 mod graphml;
@@ -26,6 +27,10 @@ mod pipeline;
 mod schedule;
 
 pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
+pub use dataflow::{
+    DataflowDependenceEntry, DataflowFile, DataflowOperationEntry, DataflowOptions, DataflowResourceEntry,
+    DataflowUseEntry, loop_dataflow, modulo_dataflow, read_dataflow,
+};
 pub use explanation::{ExplanationFile, PlaceEntry};
 pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};
 pub use graphml::{NamedText, read_graphml};
@@ -36,7 +41,7 @@ pub use schedule::{
     ChannelEntry, GroupEntry, NormalisationEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile,
 };
 
-use crate::{GraphError, KernelError, ModuloError, ProblemError};
+use crate::{DataflowError, GraphError, KernelError, ModuloError, ProblemError};
 use thiserror::Error;
 
 /// Version of all formats; files of another version are refused.
@@ -105,6 +110,14 @@ pub enum FormatError {
         /// What is wrong.
         error: ModuloError,
     },
+    /// A graph of operations is not well formed.
+    #[error("{file}: {error}")]
+    Dataflow {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: DataflowError,
+    },
     /// The loops do not go together.
     #[error("{file}: {error}")]
     Kernel {
@@ -113,7 +126,7 @@ pub enum FormatError {
         /// What is wrong.
         error: KernelError,
     },
-    /// A schedule file without a schedule, or with an incomplete one.
+    /// A file that lacks something: a schedule, or part of one, or what has to stand beside it.
     #[error("{file}: {why}")]
     Schedule {
         /// The file.
@@ -158,6 +171,11 @@ fn check_version(file: &str, expected: &'static str, found: &str, found_version:
 /// The JSON Schema of the graph format.
 pub fn graph_schema() -> serde_json::Value {
     schemars::schema_for!(GraphFile).to_value()
+}
+
+/// The JSON Schema of the dataflow format.
+pub fn dataflow_schema() -> serde_json::Value {
+    schemars::schema_for!(DataflowFile).to_value()
 }
 
 /// The JSON Schema of the explanation format.
