@@ -2,3 +2,11 @@
 //!
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
 //! arXiv 2602.20427).
+
+mod mobility;
+mod precedence;
+#[cfg(test)]
+mod testing;
+
+pub use mobility::{Mobility, MobilityError};
+pub use precedence::{Neighbour, Precedence};
