@@ -3,10 +3,12 @@
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
 //! arXiv 2602.20427).
 
+mod measure;
 mod mobility;
 mod precedence;
 #[cfg(test)]
 mod testing;
 
+pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};
 pub use precedence::{Neighbour, Precedence};
