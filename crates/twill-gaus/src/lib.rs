@@ -1,4 +1,20 @@
+#![allow(dead_code)]
 //! The second scheduler, for graphs too large for exact search: scheduling by gradient, with lower bounds.
 //!
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
 //! arXiv 2602.20427).
+
+mod measure;
+mod mobility;
+mod model;
+mod precedence;
+mod random;
+mod relax;
+#[cfg(test)]
+mod testing;
+
+pub use measure::{Measure, is_legal};
+pub use mobility::{Mobility, MobilityError};
+pub use model::GausError;
+pub use precedence::{Neighbour, Precedence};
+pub use relax::{DependenceLoss, Detail};

@@ -1,0 +1,30 @@
+//! Graphs for tests.
+
+use twill_graph::{Dataflow, DataflowDependence, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId};
+
+/// Takes one step, one unit of nothing, and stores 1.
+pub fn operation(index: usize) -> DataflowOperation {
+    DataflowOperation { name: format!("v{index}"), latency: 1, uses: Vec::new(), storage: 1 }
+}
+
+/// One use from the first step on.
+pub fn uses(resource: usize, steps: u32) -> ResourceUse {
+    ResourceUse { resource: UnitId::new(resource), offset: 0, steps, amount: 1 }
+}
+
+/// A dependence of `delay` steps within an iteration, whose communication costs 1.
+pub fn after(from: usize, to: usize, delay: i64) -> DataflowDependence {
+    DataflowDependence { from: OpId::new(from), to: OpId::new(to), delay, distance: 0, communication: 1 }
+}
+
+/// Resources without limits.
+pub fn resources(count: usize) -> Vec<DataflowResource> {
+    (0..count).map(|index| DataflowResource { name: format!("r{index}"), limit: None }).collect()
+}
+
+/// `count` operations one after another, on one resource.
+pub fn chain(count: usize) -> Dataflow {
+    let operations = (0..count).map(|v| DataflowOperation { uses: vec![uses(0, 1)], ..operation(v) }).collect();
+    let edges = (1..count).map(|v| after(v - 1, v, 1)).collect();
+    Dataflow::new("chain", operations, edges, resources(1)).unwrap()
+}
