@@ -36,6 +36,9 @@ impl Violation {
     pub fn constraint(&self) -> Constraint {
         match self {
             Violation::Interval { .. }
+            | Violation::OtherInterval { .. }
+            | Violation::StepsTooLarge { .. }
+            | Violation::LatencyBound { .. }
             | Violation::PlacementCount { .. }
             | Violation::UnknownGroup { .. }
             | Violation::NegativeCycle { .. }

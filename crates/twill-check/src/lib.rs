@@ -12,7 +12,8 @@
 //! order of time from the first issue (`unroll.rs` says how many copies suffice and why). So the
 //! ramp-up is seen as well as the steady state, wrap-around needs no modular arithmetic, and the
 //! cost depends on the number of operations and copies, not on cycle counts. Each constraint has
-//! one file, named as in `docs/model.md`. [`verify_modulo`] and [`verify_pipeline`] replay schedules without warps.
+//! one file, named as in `docs/model.md`. [`verify_modulo`], [`verify_pipeline`] and
+//! [`verify_dataflow`] replay schedules without warps.
 //!
 //! # What is proved
 //!
@@ -64,6 +65,7 @@ mod certificate;
 mod channels;
 mod concurrency;
 mod constraint;
+mod dataflow;
 mod dependence;
 mod exclusive;
 mod handoff;
@@ -87,6 +89,7 @@ mod violation;
 
 pub use certificate::{CertificateError, Evidence, verify_certificate};
 pub use constraint::Constraint;
+pub use dataflow::{MeasuredSteps, verify_dataflow};
 pub use holders::{Held, Holder, Holders, Moment};
 pub use kernel::{KernelViolation, RejectedKernel, verify_kernel};
 pub use modulo::verify_modulo;

@@ -9,8 +9,8 @@ use crate::{
 use std::ops::Deref;
 use twill_graph::{Problem, Schedule};
 
-/// Something that was replayed and holds. Only [`verify`], [`verify_modulo`](crate::verify_modulo) and
-/// [`verify_pipeline`](crate::verify_pipeline) make one.
+/// Something that was replayed and holds. Only [`verify`], [`verify_modulo`](crate::verify_modulo),
+/// [`verify_pipeline`](crate::verify_pipeline) and [`verify_dataflow`](crate::verify_dataflow) make one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified<T>(T);
 

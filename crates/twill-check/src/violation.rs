@@ -15,6 +15,30 @@ pub enum Violation {
         /// What was given.
         interval: Cycles,
     },
+    /// Another interval than the problem's.
+    #[error("the schedule is {}; the problem is {}", said(.given), said(.required))]
+    OtherInterval {
+        /// The problem's; `None` without one.
+        required: Option<u64>,
+        /// The schedule's.
+        given: Option<u64>,
+    },
+    /// Steps too large to be added up.
+    #[error("start steps or the interval are beyond {limit}, or what they cost is beyond 2^127")]
+    StepsTooLarge {
+        /// Most that is replayed.
+        limit: u64,
+    },
+    /// An operation is finished too late.
+    #[error("operation `{operation}` is finished at step {finish}; the latency bound is {bound}")]
+    LatencyBound {
+        /// The operation.
+        operation: String,
+        /// `D`.
+        bound: u64,
+        /// When it is finished.
+        finish: Cycles,
+    },
     /// Not one placement an operation.
     #[error("the schedule places {given} operations; the graph has {required}")]
     PlacementCount {
@@ -400,6 +424,8 @@ impl Violation {
     pub fn operations(&self) -> Vec<&str> {
         match self {
             Violation::Interval { .. }
+            | Violation::OtherInterval { .. }
+            | Violation::StepsTooLarge { .. }
             | Violation::PlacementCount { .. }
             | Violation::Length { .. }
             | Violation::UnlistedGroup { .. }
@@ -412,6 +438,7 @@ impl Violation {
             | Violation::RegisterFile { .. } => Vec::new(),
             Violation::UnknownGroup { operation, .. }
             | Violation::NegativeCycle { operation, .. }
+            | Violation::LatencyBound { operation, .. }
             | Violation::AssignmentWidth { operation, .. }
             | Violation::AssignmentVariableLatency { operation, .. }
             | Violation::AssignmentIssue { operation, .. }
@@ -436,6 +463,10 @@ impl Violation {
             | Violation::RingDepth { load, .. } => vec![load],
         }
     }
+}
+
+fn said(interval: &Option<u64>) -> String {
+    interval.map_or("one without an interval".to_owned(), |interval| format!("one at the interval {interval}"))
 }
 
 fn place(storage: &ChannelStorage) -> String {
