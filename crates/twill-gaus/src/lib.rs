@@ -4,6 +4,7 @@
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
 //! arXiv 2602.20427).
 
+mod bounds;
 mod measure;
 mod mobility;
 mod model;
@@ -13,6 +14,7 @@ mod relax;
 #[cfg(test)]
 mod testing;
 
+pub use bounds::{Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_interval, lower_bound};
 pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};
 pub use model::GausError;

@@ -1,0 +1,143 @@
+//! Lower bounds: what no schedule can undercut, whoever looks for it.
+//!
+//! Objectives are bounded term by term, so that a sum is bounded by the sum of its terms' bounds.
+//!
+//! | objective | bound |
+//! |---|---|
+//! | A | `peak · Σ_r` energy within mobility windows `+ α ·` the least communication, a flow |
+//! | B, C | the largest of operands, compulsory lives, energy of lives, and all lifetimes over all slots |
+//! | latency | the longest path; the least at which no limited resource is overloaded by energy |
+//! | C* | [`least_interval`] |
+//!
+//! Windows need a latency bound; without one, only what needs none is said.
+
+mod communication;
+mod energy;
+mod flow;
+mod interval;
+mod latency;
+mod resources;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+#[allow(unused_imports)]
+pub(crate) use interval::fits_alone;
+pub use interval::{IntervalBound, least_interval};
+
+use crate::{Mobility, MobilityError, Precedence};
+use storage::Values;
+use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, UnitId};
+
+/// Why a term cannot be smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Argument {
+    /// Operations follow each other along a path.
+    Path,
+    /// What must lie between two steps, divided by these steps.
+    Energy,
+    /// Each dependence is at least as long as its delay.
+    Delays,
+    /// What dependences and windows leave together is a flow of least cost.
+    Flow,
+    /// An operation's operands are live together.
+    Operands,
+    /// Values that are live at a step in every schedule.
+    Compulsory,
+    /// All lifetimes together, divided by the slots.
+    Lifetimes,
+}
+
+/// A quantity that objectives are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// The latest finish.
+    Latency,
+    /// The peak of a resource.
+    Peak(UnitId),
+    /// Communication.
+    Communication,
+    /// Peak storage.
+    Storage,
+}
+
+/// A quantity and what it cannot be below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundedTerm {
+    /// The quantity.
+    pub term: Term,
+    /// What it is at least.
+    pub least: i128,
+    /// Why.
+    pub argument: Argument,
+}
+
+/// No schedule has a smaller objective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LowerBound {
+    /// What the objective is at least.
+    pub value: i128,
+    /// What it is made of.
+    pub terms: Vec<BoundedTerm>,
+}
+
+/// A lower bound on the objective of `problem`. Deterministic; on the largest graphs it takes seconds, and gives up
+/// strength rather than take longer.
+///
+/// # Errors
+/// When dependences alone rule out every schedule.
+pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityError> {
+    let (graph, interval) = (&problem.graph, problem.interval);
+    let precedence = Precedence::new(graph, interval);
+    // Without a bound, the latest starts mean nothing.
+    let mobility = Mobility::within(graph, &precedence, problem.latency_bound, interval)?;
+    let windows = problem.latency_bound.map(|_| &mobility);
+    let one = |term, (least, argument): (i128, Argument)| BoundedTerm { term, least, argument };
+    Ok(match problem.objective {
+        DataflowObjective::Resources { peak, communication } => {
+            let mut terms = Vec::new();
+            for unit in (0..graph.resources().len()).map(UnitId::new) {
+                let least = resources::peak(graph, windows, interval, unit, i128::MAX);
+                terms.push(one(Term::Peak(unit), (least, Argument::Energy)));
+            }
+            let peaks = terms.iter().map(|term| term.least).fold(0, i128::saturating_add);
+            let mut value = i128::from(peak).saturating_mul(peaks);
+            if communication > 0 {
+                let least = communication::communication(graph, &precedence, windows, interval);
+                terms.push(one(Term::Communication, least));
+                value = value.saturating_add(i128::from(communication).saturating_mul(least.0));
+            }
+            LowerBound { value, terms }
+        }
+        DataflowObjective::Storage => {
+            let values = Values { graph, precedence: &precedence, mobility: windows, interval };
+            let term = one(Term::Storage, values.peak());
+            LowerBound { value: term.least, terms: vec![term] }
+        }
+        DataflowObjective::Latency => {
+            let (least, path) = latency::latency(problem, &precedence)?;
+            let argument = if path { Argument::Path } else { Argument::Energy };
+            LowerBound { value: least.into(), terms: vec![one(Term::Latency, (least.into(), argument))] }
+        }
+    })
+}
+
+/// Windows for [`flow`]; without a latency bound, wide enough that they cost nothing. `None` when numbers are too large.
+fn flow_windows(
+    graph: &Dataflow,
+    precedence: &Precedence,
+    mobility: Option<&Mobility>,
+    interval: Option<u64>,
+) -> Option<Vec<(i64, i64)>> {
+    const LARGEST: i64 = 1 << 50;
+    let lags = || (0..precedence.len()).flat_map(|v| precedence.successors(v)).map(|s| i128::from(s.lag.abs()));
+    let apart = graph.dependences().iter().map(|d| i128::from(d.distance) * i128::from(interval.unwrap_or(0)));
+    // Basic solutions are sums of lags around a tree, each once.
+    let widest = lags().sum::<i128>() + apart.sum::<i128>();
+    if widest > LARGEST.into() {
+        return None;
+    }
+    let Some(m) = mobility else { return Some(vec![(0, widest as i64); precedence.len()]) };
+    let fits = m.latency < LARGEST as u64;
+    fits.then(|| m.earliest.iter().zip(&m.latest).map(|(&e, &l)| (e as i64, l as i64)).collect())
+}

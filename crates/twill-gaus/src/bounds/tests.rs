@@ -1,0 +1,124 @@
+//! Bounds against all schedules of tiny graphs.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use super::*;
+use crate::{Measure, is_legal};
+use proptest::prelude::*;
+use twill_graph::Random;
+
+/// The least of `cost` over all legal schedules of a tiny problem; `None` when there are none.
+fn least(problem: &DataflowProblem, cost: impl Fn(&Measure) -> i128) -> Option<i128> {
+    let precedence = Precedence::new(&problem.graph, problem.interval);
+    let bound = problem.latency_bound.unwrap();
+    let mut steps = vec![0_u64; problem.graph.operations().len()];
+    let mut best = None;
+    loop {
+        if is_legal(problem, &precedence, &steps) {
+            let measure = Measure::with(&problem.graph, &precedence, problem.interval, &steps);
+            let cost = cost(&measure);
+            best = Some(best.map_or(cost, |best: i128| best.min(cost)));
+        }
+        // Counts on, with a digit an operation.
+        match steps.iter_mut().find(|step| **step + 1 < bound) {
+            None => return best,
+            Some(_) => {
+                for step in &mut steps {
+                    *step += 1;
+                    if *step < bound {
+                        break;
+                    }
+                    *step = 0;
+                }
+            }
+        }
+    }
+}
+
+fn tiny() -> impl Strategy<Value = DataflowProblem> {
+    let shape = (2..6_u32, 0.0..0.8_f64, 0..3_u32, 1..3_u32);
+    let costs = (1..4_u32, 1..3_u32, 0..3_u64, 1..4_u32, any::<u64>());
+    (shape, costs, prop::option::of(1..5_u64), 0..4_u64).prop_map(|(shape, costs, interval, slack)| {
+        let ((nodes, density, back_edges, distance), (latency, resources, limit, storage, seed)) = (shape, costs);
+        let random =
+            Random { nodes, density, reach: 0, back_edges, distance, latency, resources, limit, storage, seed };
+        let graph = random.graph().unwrap();
+        let precedence = Precedence::new(&graph, None);
+        let path = Mobility::within(&graph, &precedence, None, None).unwrap().latency;
+        let latency_bound = Some((path + slack).min(8));
+        DataflowProblem { graph, latency_bound, interval, objective: DataflowObjective::Storage }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_schedule_undercuts_a_bound(problem in tiny(), peak in 0..4_u64, alpha in 0..4_u64) {
+        let objectives = [
+            DataflowObjective::Resources { peak, communication: alpha },
+            DataflowObjective::Storage,
+            DataflowObjective::Latency,
+        ];
+        for objective in objectives {
+            let problem = DataflowProblem { objective, ..problem.clone() };
+            let best = least(&problem, |measure| measure.objective(objective));
+            match (lower_bound(&problem), best) {
+                (Ok(bound), Some(best)) => prop_assert!(bound.value <= best, "{:?}: {} {:?}", objective, best, bound),
+                (Err(_), best) => prop_assert_eq!(best, None),
+                (Ok(_), None) => {}
+            }
+            // A bound that does not know of the latency bound is one, too.
+            let loose = DataflowProblem { latency_bound: None, ..problem };
+            if let (Ok(bound), Some(best)) = (lower_bound(&loose), best) {
+                prop_assert!(bound.value <= best, "without windows, {:?}: {} {:?}", objective, best, bound);
+            }
+        }
+    }
+
+    /// Without limits, the flow is exact.
+    #[test]
+    fn the_least_communication_is_found(problem in tiny()) {
+        let mut resources = problem.graph.resources().to_vec();
+        resources.iter_mut().for_each(|r| r.limit = None);
+        let graph = Dataflow::new("g", problem.graph.operations().to_vec(), problem.graph.dependences().to_vec(), resources);
+        let objective = DataflowObjective::Resources { peak: 0, communication: 1 };
+        let problem = DataflowProblem { graph: graph.unwrap(), objective, ..problem };
+        if let Ok(bound) = lower_bound(&problem) {
+            prop_assert_eq!(Some(bound.value), least(&problem, |measure| measure.communication));
+        }
+    }
+
+    #[test]
+    fn no_schedule_has_a_smaller_interval(problem in tiny()) {
+        let bound = least_interval(&problem.graph).least();
+        for interval in 1..bound.min(6) {
+            let problem = DataflowProblem { interval: Some(interval), ..problem.clone() };
+            prop_assert_eq!(least(&problem, |_| 0), None);
+        }
+    }
+}
+
+#[test]
+fn each_argument_is_the_best_somewhere() {
+    let bounded = |text: &str, latency_bound, interval, objective| {
+        let graph = text.parse::<Random>().unwrap().graph().unwrap();
+        lower_bound(&DataflowProblem { graph, latency_bound, interval, objective }).unwrap()
+    };
+    // Five in two steps.
+    let peaks = DataflowObjective::Resources { peak: 1, communication: 0 };
+    assert_eq!(bounded("nodes=5,density=0", Some(2), None, peaks).value, 3);
+    assert_eq!(bounded("nodes=5,density=0", None, Some(2), peaks).value, 3);
+    // Five on two units.
+    let least = bounded("nodes=5,density=0,limit=2", None, None, DataflowObjective::Latency);
+    assert_eq!((least.value, least.terms[0].argument), (3, Argument::Energy));
+    // A chain of four, all edges drawn: communication is 3 · 1 + 2 · 2 + 3.
+    let communication = DataflowObjective::Resources { peak: 0, communication: 1 };
+    assert_eq!(bounded("nodes=4,density=1", None, None, communication).value, 10);
+    // The last of them reads all three; without the bound, too.
+    let storage = bounded("nodes=4,density=1", None, None, DataflowObjective::Storage);
+    assert_eq!((storage.value, storage.terms[0].argument), (3, Argument::Operands));
+    // A new one starts every step: lives of 3, 2 and 1.
+    let loops = bounded("nodes=4,density=1", None, Some(1), DataflowObjective::Storage);
+    assert_eq!((loops.value, loops.terms[0].argument), (6, Argument::Lifetimes));
+}
