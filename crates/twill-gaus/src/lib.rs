@@ -4,17 +4,29 @@
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
 //! arXiv 2602.20427).
 
+mod control;
+mod descent;
+mod engine;
+mod legal;
 mod measure;
 mod mobility;
 mod model;
+mod options;
+mod polish;
 mod precedence;
 mod random;
 mod relax;
 #[cfg(test)]
 mod testing;
 
+pub use control::Control;
+pub use descent::Descent;
+pub use engine::{Found, Progress, schedule};
+pub use legal::{Preference, Side};
 pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};
 pub use model::GausError;
+pub use options::{Options, StartFrom};
+pub use polish::Polish;
 pub use precedence::{Neighbour, Precedence};
 pub use relax::{DependenceLoss, Detail};
