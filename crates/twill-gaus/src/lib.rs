@@ -5,9 +5,15 @@
 //! arXiv 2602.20427).
 
 mod bounds;
+mod control;
+mod descent;
+mod engine;
+mod legal;
 mod measure;
 mod mobility;
 mod model;
+mod options;
+mod polish;
 mod precedence;
 mod random;
 mod relax;
@@ -15,8 +21,14 @@ mod relax;
 mod testing;
 
 pub use bounds::{Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_interval, lower_bound};
+pub use control::Control;
+pub use descent::Descent;
+pub use engine::{Found, Progress, schedule};
+pub use legal::{Preference, Side};
 pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};
 pub use model::GausError;
+pub use options::{Options, StartFrom};
+pub use polish::Polish;
 pub use precedence::{Neighbour, Precedence};
 pub use relax::{DependenceLoss, Detail};

@@ -30,7 +30,8 @@ pub struct Precedence {
     order: Vec<u32>,
     successors: Rows,
     predecessors: Rows,
-    loops: bool,
+    /// Dependences between iterations.
+    back: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl Precedence {
             order: graph.order().unwrap_or_default().into_iter().map(|op| op.index() as u32).collect(),
             successors: Rows::new(count, counted.clone().map(|(from, _, _, to)| (from, to))),
             predecessors: Rows::new(count, counted.map(|(_, from, to, _)| (to, from))),
-            loops: interval.is_some() && graph.dependences().iter().any(|d| d.distance > 0),
+            back: graph.dependences().iter().filter(|d| d.distance > 0 && interval.is_some()).count(),
         }
     }
 
@@ -116,7 +117,7 @@ impl Precedence {
 
     /// Whether dependences between iterations count, so that one sweep in [`order`](Self::order) may not settle all.
     pub fn loops(&self) -> bool {
-        self.loops
+        self.back > 0
     }
 
     /// Raises `starts` to the least steps, at or above them, that keep every dependence. `false` when there are none,
@@ -134,12 +135,13 @@ impl Precedence {
                     changed = true;
                 }
             }
-            if !self.loops {
+            if self.back == 0 {
                 return true;
             }
-            // A longest path goes back at most once for each operation.
+            // A sweep settles a path up to its next dependence between iterations. A longest path takes each of these
+            // once at most, and so each operation.
             sweeps += 1;
-            if sweeps > self.len() + 1 {
+            if sweeps > self.len().min(self.back) + 1 {
                 return false;
             }
         }
@@ -161,11 +163,11 @@ impl Precedence {
                     changed = true;
                 }
             }
-            if !self.loops {
+            if self.back == 0 {
                 return true;
             }
             sweeps += 1;
-            if sweeps > self.len() + 1 {
+            if sweeps > self.len().min(self.back) + 1 {
                 return false;
             }
         }

@@ -1,0 +1,44 @@
+//! When to stop, and who is told how it goes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a search may take. The answer is the best schedule found by then.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Control<'c> {
+    /// Time, if it is limited. With a limit, the answer may depend on the machine.
+    pub time: Option<Duration>,
+    /// Set from elsewhere to stop as soon as possible.
+    pub interrupt: Option<&'c AtomicBool>,
+}
+
+/// A control, running.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock<'c> {
+    started: Instant,
+    until: Option<Instant>,
+    interrupt: Option<&'c AtomicBool>,
+}
+
+impl<'c> Clock<'c> {
+    pub fn start(control: Control<'c>) -> Self {
+        let started = Instant::now();
+        Self { started, until: control.time.and_then(|time| started.checked_add(time)), interrupt: control.interrupt }
+    }
+
+    /// A clock for a part of what is left: over after `share` of the remaining time.
+    pub fn share(&self, share: f64) -> Self {
+        let now = Instant::now();
+        let until = self.until.map(|until| now + until.saturating_duration_since(now).mul_f64(share.clamp(0.0, 1.0)));
+        Self { until, ..*self }
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
+            || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}

@@ -1,0 +1,187 @@
+//! The search: start, downhill, legalise, polish, and again from the best.
+
+use crate::control::{Clock, Control};
+use crate::descent::descend;
+use crate::legal::{Ejection, Preference, Table, eject, settle};
+use crate::measure::is_legal;
+use crate::model::{GausError, Model};
+use crate::options::{Options, StartFrom};
+use crate::polish::polish;
+use crate::random::Random;
+use crate::{Mobility, Precedence};
+use std::time::Duration;
+use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
+
+/// What is told after every improvement.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Time since the start.
+    pub elapsed: Duration,
+    /// Round of the search, from 0.
+    pub round: u32,
+    /// Gradients taken so far.
+    pub gradients: u64,
+    /// Objective of the best schedule.
+    pub objective: i128,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The best schedule, legal; `None` where none was found, which does not mean that there is none.
+    pub schedule: Option<StartSteps>,
+    /// Its objective.
+    pub objective: Option<i128>,
+    /// Objective of what the first legalisation made of the start, before any gradient or polish, if it was legal.
+    pub at_start: Option<i128>,
+    /// Gradients taken.
+    pub gradients: u64,
+    /// Latency that windows were counted back from: the bound of the problem, or the one chosen where it has none.
+    pub latency: u64,
+}
+
+struct Search<'s, 'c> {
+    model: &'s Model<'s>,
+    options: &'s Options,
+    clock: Clock<'c>,
+    random: Random,
+    best: Option<(i128, Vec<i64>)>,
+    gradients: u64,
+    round: u32,
+    report: &'s mut dyn FnMut(Progress),
+}
+
+/// Searches for a good schedule of `problem`.
+///
+/// # Errors
+/// When dependences alone rule out every schedule, or schedules are too long for the engine.
+pub fn schedule(
+    problem: &DataflowProblem,
+    options: &Options,
+    control: Control<'_>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Found, GausError> {
+    let clock = Clock::start(control);
+    let precedence = Precedence::new(&problem.graph, problem.interval);
+    let latency = match problem.latency_bound {
+        Some(bound) => bound,
+        None => roomy(problem, &precedence)?,
+    };
+    let model = Model::new(problem, &precedence, latency)?;
+    let random = Random::new(options.seed);
+    let mut search = Search { model: &model, options, clock, random, best: None, gradients: 0, round: 0, report };
+    let at_start = search.run();
+    let Search { best, gradients, .. } = search;
+    let (objective, steps) = best.unzip();
+    let schedule = steps.map(|steps: Vec<i64>| StartSteps {
+        interval: problem.interval,
+        steps: steps.into_iter().map(|s| s as u64).collect(),
+    });
+    Ok(Found { schedule, objective, at_start, gradients, latency })
+}
+
+/// A latency that leaves room for limits, where the problem has no bound: that of dependences alone and, on top, of the
+/// resource that is used most for its limit.
+fn roomy(problem: &DataflowProblem, precedence: &Precedence) -> Result<u64, GausError> {
+    let least = Mobility::within(&problem.graph, precedence, None, problem.interval)?.latency;
+    let held = |resource: usize, limit: u64| {
+        let uses = problem.graph.operations().iter().flat_map(|op| &op.uses);
+        let uses = uses.filter(|used| used.resource.index() == resource);
+        uses.map(|used| u64::from(used.steps) * used.amount).sum::<u64>().div_ceil(limit.max(1))
+    };
+    let resources = problem.graph.resources().iter().enumerate();
+    let most = resources.filter_map(|(resource, r)| r.limit.map(|limit| held(resource, limit))).max();
+    Ok(least + most.unwrap_or(0))
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self) -> Option<i128> {
+        let model = self.model;
+        let start: Vec<f64> = match &self.options.start {
+            StartFrom::Given(steps) if steps.len() == model.len() => steps.iter().map(|&s| s as f64).collect(),
+            StartFrom::Random => (0..model.len())
+                .map(|v| model.earliest[v] as f64 + self.random.unit() * model.width(v) as f64)
+                .collect(),
+            _ => (0..model.len()).map(|v| (model.earliest[v] + model.latest[v]) as f64 / 2.0).collect(),
+        };
+        let legal = self.legalise(&start);
+        let at_start = legal.as_ref().and_then(|steps| self.offer(steps));
+        for round in 0..self.options.rounds.max(1) {
+            self.round = round;
+            if self.clock.is_over() {
+                break;
+            }
+            let mut mu = match (&self.best, round) {
+                (Some((_, best)), 1..) => best.iter().map(|&s| s as f64).collect(),
+                _ => start.clone(),
+            };
+            if let Some(descent) = &self.options.descent {
+                let mut descent = *descent;
+                // Later rounds stay near where they begin: a narrower spread each time.
+                descent.kappa *= 0.5_f64.powi(round as i32);
+                let (found, gradients) = descend(model, mu, &descent, &self.clock);
+                mu = found;
+                self.gradients += gradients;
+            }
+            if let Some(legal) = self.legalise(&mu) {
+                self.offer(&legal);
+                let seed = self.random.next();
+                let (polished, _) = polish(model, legal, self.options.polish, seed, &self.clock);
+                self.offer(&polished);
+            }
+        }
+        at_start
+    }
+
+    /// Near the wishes, and within the limits of resources if there are any.
+    fn legalise(&mut self, wishes: &[f64]) -> Option<Vec<i64>> {
+        let model = self.model;
+        let settled = settle(model, wishes, self.options.side);
+        let peaks = Table::of(model, &settled).peaks();
+        let within = |(peak, limit): (&i64, &Option<i64>)| limit.is_none_or(|limit| *peak <= limit);
+        if peaks.iter().zip(&model.limits).all(within) {
+            return Some(settled);
+        }
+        let rank = by_start(model, &settled);
+        [Preference::Nearest, Preference::Earliest].into_iter().find_map(|preference| {
+            let how = Ejection { preference, budget: self.options.ejections, seed: self.random.next() };
+            eject(model, &settled, &rank, &model.limits, how, &self.clock)
+        })
+    }
+
+    /// Keeps a schedule if it is the best so far and legal; its objective if it is legal.
+    fn offer(&mut self, steps: &[i64]) -> Option<i128> {
+        let unsigned: Vec<u64> = steps.iter().map(|&s| s as u64).collect();
+        let model = self.model;
+        let in_windows = (0..model.len()).all(|v| (model.earliest[v]..=model.latest[v]).contains(&steps[v]));
+        if !in_windows || !is_legal(model.problem, model.precedence, &unsigned) {
+            debug_assert!(false, "the legaliser and polish keep every rule");
+            return None;
+        }
+        let measure = crate::Measure::with(&model.problem.graph, model.precedence, model.problem.interval, &unsigned);
+        let objective = measure.objective(model.objective());
+        if self.best.as_ref().is_none_or(|(best, _)| objective < *best) {
+            self.best = Some((objective, steps.to_vec()));
+            let elapsed = self.clock.elapsed();
+            (self.report)(Progress { elapsed, round: self.round, gradients: self.gradients, objective });
+        }
+        Some(objective)
+    }
+}
+
+/// Ranks by start, then by how little an operation can be moved, then as in the topological order.
+fn by_start(model: &Model<'_>, steps: &[i64]) -> Vec<u32> {
+    let mut order: Vec<usize> = model.precedence.order().collect();
+    order.sort_by_key(|&v| (steps[v], model.width(v)));
+    let mut rank = vec![0; order.len()];
+    for (position, v) in order.into_iter().enumerate() {
+        rank[v] = position as u32;
+    }
+    rank
+}
+
+/// Whether latency is what is asked for.
+#[expect(dead_code)]
+fn wants_latency(problem: &DataflowProblem) -> bool {
+    problem.objective == DataflowObjective::Latency
+}

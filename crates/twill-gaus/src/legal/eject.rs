@@ -1,0 +1,211 @@
+//! Legal with caps on resources, by a reservation table and bounded ejection.
+//!
+//! Rau's iterative modulo scheduling (MICRO 1994) with windows on both sides, so that it keeps a latency bound, and with
+//! a wish for each operation, so that it stays near what the gradient found. Without an interval the table has a column
+//! for every step, and the same is a list scheduler that may take back what it did.
+
+use super::table::Table;
+use crate::control::Clock;
+use crate::model::Model;
+use crate::random::Random;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Which of the steps that are free an operation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    /// The first.
+    Earliest,
+    /// The one nearest to its wish.
+    Nearest,
+}
+
+/// How to eject.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ejection {
+    pub preference: Preference,
+    /// Placements, in multiples of the number of operations, before it is given up.
+    pub budget: u32,
+    pub seed: u64,
+}
+
+struct Placer<'m> {
+    model: &'m Model<'m>,
+    caps: &'m [Option<i64>],
+    table: Table,
+    /// By resource with a cap and slot, who covers it.
+    occupants: Vec<Vec<Vec<u32>>>,
+    starts: Vec<Option<i64>>,
+    last: Vec<Option<i64>>,
+    rank: &'m [u32],
+    waiting: BinaryHeap<Reverse<(u32, u32)>>,
+    random: Random,
+}
+
+/// A schedule near `wishes` within `caps`, or `None` where none was found. Operations are placed by `rank`, least first.
+pub(crate) fn eject(
+    model: &Model<'_>,
+    wishes: &[i64],
+    rank: &[u32],
+    caps: &[Option<i64>],
+    how: Ejection,
+    clock: &Clock<'_>,
+) -> Option<Vec<i64>> {
+    let occupants = caps.iter().map(|cap| vec![Vec::new(); if cap.is_some() { model.slots } else { 0 }]).collect();
+    let mut placer = Placer {
+        model,
+        caps,
+        table: Table::new(model),
+        occupants,
+        starts: vec![None; model.len()],
+        last: vec![None; model.len()],
+        rank,
+        waiting: (0..model.len()).map(|v| Reverse((rank[v], v as u32))).collect(),
+        random: Random::new(how.seed),
+    };
+    let mut budget = model.len() as u64 * u64::from(how.budget);
+    while let Some(Reverse((_, v))) = placer.waiting.pop() {
+        let v = v as usize;
+        if budget == 0 || budget % 1024 == 0 && clock.is_over() {
+            return None;
+        }
+        budget -= 1;
+        match placer.free(v, wishes[v], how.preference) {
+            Some(step) => placer.place(v, step),
+            None => {
+                let step = placer.forced(v, wishes[v], how.preference);
+                placer.force(v, step)?;
+            }
+        }
+    }
+    placer.starts.into_iter().collect()
+}
+
+impl Placer<'_> {
+    /// The steps that the window and those already placed leave to `v`.
+    fn span(&self, v: usize) -> (i64, i64) {
+        let (mut low, mut high) = (self.model.earliest[v], self.model.latest[v]);
+        for p in self.model.precedence.predecessors(v) {
+            if let Some(start) = self.starts[p.op()].filter(|_| p.op() != v) {
+                low = low.max(start + p.lag);
+            }
+        }
+        for edge in &self.model.edges()[self.model.edges_of(v)] {
+            if let Some(start) = self.starts[edge.to].filter(|_| edge.to != v) {
+                high = high.min(start - edge.lag);
+            }
+        }
+        (low, high)
+    }
+
+    fn fits(&mut self, v: usize, step: i64) -> bool {
+        self.table.add(self.model, v, step, 1);
+        let fits = self.table.within(self.model, v, step, self.caps);
+        self.table.add(self.model, v, step, -1);
+        fits
+    }
+
+    /// A step at which `v` is in nobody's way.
+    fn free(&mut self, v: usize, wish: i64, preference: Preference) -> Option<i64> {
+        let (low, high) = self.span(v);
+        if low > high {
+            return None;
+        }
+        let anywhere = self.model.uses[v].iter().all(|used| self.caps[used.resource].is_none());
+        let from = match preference {
+            Preference::Earliest => low,
+            Preference::Nearest => wish.clamp(low, high),
+        };
+        if anywhere {
+            return Some(from);
+        }
+        // Slots repeat after one interval.
+        let tries = self.model.interval.unwrap_or(i64::MAX).min(high - low + 1);
+        let (mut up, mut down) = (from, from - 1);
+        for _ in 0..tries {
+            // Nearest first, the later of two as near: producers come first in the order.
+            let rise = up <= high && (down < low || up - from <= from - down);
+            let step = if rise { up } else { down };
+            if rise {
+                up += 1
+            } else {
+                down -= 1
+            }
+            if self.fits(v, step) {
+                return Some(step);
+            }
+        }
+        None
+    }
+
+    /// Where `v` goes although others are in the way; each time elsewhere.
+    fn forced(&mut self, v: usize, wish: i64, preference: Preference) -> i64 {
+        let (first, last) = (self.model.earliest[v], self.model.latest[v]);
+        let (low, high) = self.span(v);
+        let low = low.clamp(first, last);
+        match (self.last[v], preference) {
+            (None, Preference::Earliest) => low,
+            (None, Preference::Nearest) => wish.clamp(low, high.clamp(low, last)),
+            (Some(before), _) if before < last && before + 1 >= low && self.random.below(4) > 0 => before + 1,
+            (Some(_), _) => {
+                // A window of one interval has every slot.
+                let width = (last - low + 1).min(self.model.interval.unwrap_or(i64::MAX));
+                low + self.random.below(width as usize) as i64
+            }
+        }
+    }
+
+    fn place(&mut self, v: usize, step: i64) {
+        self.table.add(self.model, v, step, 1);
+        for &used in self.model.uses[v].iter().filter(|used| self.caps[used.resource].is_some()) {
+            for slot in Table::slots(self.model, used, step) {
+                self.occupants[used.resource][slot].push(v as u32);
+            }
+        }
+        self.starts[v] = Some(step);
+        self.last[v] = Some(step);
+    }
+
+    fn remove(&mut self, v: usize) {
+        let Some(step) = self.starts[v].take() else { return };
+        self.table.add(self.model, v, step, -1);
+        for &used in self.model.uses[v].iter().filter(|used| self.caps[used.resource].is_some()) {
+            for slot in Table::slots(self.model, used, step) {
+                let occupants = &mut self.occupants[used.resource][slot];
+                if let Some(at) = occupants.iter().position(|&op| op as usize == v) {
+                    occupants.swap_remove(at);
+                }
+            }
+        }
+        self.waiting.push(Reverse((self.rank[v], v as u32)));
+    }
+
+    /// Places `v` and ejects who is in its way; `None` when it is in its own way.
+    fn force(&mut self, v: usize, step: i64) -> Option<()> {
+        let model = self.model;
+        for p in model.precedence.predecessors(v) {
+            if p.op() != v && self.starts[p.op()].is_some_and(|start| start + p.lag > step) {
+                self.remove(p.op());
+            }
+        }
+        for edge in &model.edges()[model.edges_of(v)] {
+            if edge.to != v && self.starts[edge.to].is_some_and(|start| step + edge.lag > start) {
+                self.remove(edge.to);
+            }
+        }
+        self.place(v, step);
+        while let Some((resource, slot)) = self.table.above(model, v, step, self.caps) {
+            // Who is least urgent goes, or now and then anybody: or two could eject each other for ever.
+            let others: Vec<u32> =
+                self.occupants[resource][slot].iter().copied().filter(|&op| op as usize != v).collect();
+            let anybody = self.random.below(4) == 0;
+            let victim = if anybody && !others.is_empty() {
+                others.get(self.random.below(others.len())).copied()
+            } else {
+                others.into_iter().max_by_key(|&op| self.rank[op as usize])
+            };
+            self.remove(victim? as usize);
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,52 @@
+//! Every knob of the engine.
+
+use crate::descent::Descent;
+use crate::legal::Side;
+use crate::polish::Polish;
+
+/// Where the search begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartFrom {
+    /// The middle of each operation's mobility window (paper).
+    Middle,
+    /// A schedule, such as a list scheduler's (paper).
+    Given(Vec<u64>),
+    /// Anywhere in the window, by the seed.
+    Random,
+}
+
+/// How to search. With the same options and no limit of time, the answer is the same on any machine and on any number of
+/// threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What random choices depend on. Default 1.
+    pub seed: u64,
+    /// Where the search begins. Default the middle (paper).
+    pub start: StartFrom,
+    /// Rounds: each goes downhill from the best schedule so far, moved a little, then legalises and polishes. Default 3
+    /// (own).
+    pub rounds: u32,
+    /// The gradient phase; `None` to leave it out, so that the same start goes to the legaliser and on. Default on.
+    pub descent: Option<Descent>,
+    /// Who gives way when wishes break a dependence. Default the middle (own).
+    pub side: Side,
+    /// Placements of the reservation table before it is given up, in multiples of the number of operations. Default 10
+    /// (own; Rau 1994 uses 6).
+    pub ejections: u32,
+    /// Local improvement after each legalisation. Default on.
+    pub polish: Polish,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            start: StartFrom::Middle,
+            rounds: 3,
+            descent: Some(Descent::default()),
+            side: Side::Middle,
+            ejections: 10,
+            polish: Polish::default(),
+        }
+    }
+}
