@@ -138,10 +138,10 @@ impl Precedence {
             if self.back == 0 {
                 return true;
             }
-            // A sweep settles a path up to its next dependence between iterations. A longest path takes each of these
-            // once at most, and so each operation.
+            // A sweep settles a path up to its next dependence between iterations, and a longest path takes each of these
+            // at most once, as it does each operation. The last sweep finds nothing to do.
             sweeps += 1;
-            if sweeps > self.len().min(self.back) + 1 {
+            if sweeps > self.len().min(self.back + 1) + 1 {
                 return false;
             }
         }
@@ -167,7 +167,7 @@ impl Precedence {
                 return true;
             }
             sweeps += 1;
-            if sweeps > self.len().min(self.back) + 1 {
+            if sweeps > self.len().min(self.back + 1) + 1 {
                 return false;
             }
         }
