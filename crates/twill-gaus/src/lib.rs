@@ -4,6 +4,7 @@
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
 //! arXiv 2602.20427).
 
+mod baseline;
 mod bounds;
 mod control;
 mod descent;
@@ -20,6 +21,7 @@ mod relax;
 #[cfg(test)]
 mod testing;
 
+pub use baseline::{Baseline, BaselineError, UnknownBaseline};
 pub use bounds::{Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_interval, lower_bound};
 pub use control::Control;
 pub use descent::Descent;

@@ -21,7 +21,6 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-#[allow(unused_imports)]
 pub(crate) use interval::fits_alone;
 pub use interval::{IntervalBound, least_interval};
 
@@ -120,6 +119,11 @@ pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityErro
             LowerBound { value: least.into(), terms: vec![one(Term::Latency, (least.into(), argument))] }
         }
     })
+}
+
+/// A lower bound on the peak of a resource; `mobility` where latency is bounded.
+pub(crate) fn peak_bound(graph: &Dataflow, mobility: Option<&Mobility>, interval: Option<u64>, unit: UnitId) -> i128 {
+    resources::peak(graph, mobility, interval, unit, i128::MAX)
 }
 
 /// Windows for [`flow`]; without a latency bound, wide enough that they cost nothing. `None` when numbers are too large.
