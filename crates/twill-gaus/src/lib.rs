@@ -7,6 +7,9 @@
 mod control;
 mod descent;
 mod engine;
+mod feasible;
+mod interval;
+mod latency;
 mod legal;
 mod measure;
 mod mobility;
@@ -22,6 +25,7 @@ mod testing;
 pub use control::Control;
 pub use descent::Descent;
 pub use engine::{Found, Progress, schedule};
+pub use interval::{Cyclic, recurrence_interval, resource_interval, smallest_interval};
 pub use legal::{Preference, Side};
 pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};
