@@ -2,6 +2,8 @@
 
 use crate::control::{Clock, Control};
 use crate::descent::descend;
+use crate::feasible::rank;
+use crate::latency::{Shrink, roomy};
 use crate::legal::{Ejection, Preference, Table, eject, settle};
 use crate::measure::is_legal;
 use crate::model::{GausError, Model};
@@ -61,37 +63,66 @@ pub fn schedule(
     control: Control<'_>,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Found, GausError> {
-    let clock = Clock::start(control);
+    search(problem, options, &Clock::start(control), report)
+}
+
+/// [`schedule`], on a clock that is running already.
+pub(crate) fn search(
+    problem: &DataflowProblem,
+    options: &Options,
+    clock: &Clock<'_>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Found, GausError> {
     let precedence = Precedence::new(&problem.graph, problem.interval);
+    if problem.objective == DataflowObjective::Latency {
+        return shortest(problem, &precedence, options, clock, report);
+    }
     let latency = match problem.latency_bound {
         Some(bound) => bound,
-        None => roomy(problem, &precedence)?,
+        None => roomy(problem, Mobility::within(&problem.graph, &precedence, None, problem.interval)?.latency),
     };
     let model = Model::new(problem, &precedence, latency)?;
     let random = Random::new(options.seed);
-    let mut search = Search { model: &model, options, clock, random, best: None, gradients: 0, round: 0, report };
+    let mut search =
+        Search { model: &model, options, clock: *clock, random, best: None, gradients: 0, round: 0, report };
     let at_start = search.run();
     let Search { best, gradients, .. } = search;
     let (objective, steps) = best.unzip();
-    let schedule = steps.map(|steps: Vec<i64>| StartSteps {
-        interval: problem.interval,
-        steps: steps.into_iter().map(|s| s as u64).collect(),
-    });
+    let schedule = steps.map(|steps: Vec<i64>| start_steps(problem, &steps));
     Ok(Found { schedule, objective, at_start, gradients, latency })
 }
 
-/// A latency that leaves room for limits, where the problem has no bound: that of dependences alone and, on top, of the
-/// resource that is used most for its limit.
-fn roomy(problem: &DataflowProblem, precedence: &Precedence) -> Result<u64, GausError> {
-    let least = Mobility::within(&problem.graph, precedence, None, problem.interval)?.latency;
-    let held = |resource: usize, limit: u64| {
-        let uses = problem.graph.operations().iter().flat_map(|op| &op.uses);
-        let uses = uses.filter(|used| used.resource.index() == resource);
-        uses.map(|used| u64::from(used.steps) * used.amount).sum::<u64>().div_ceil(limit.max(1))
+/// The objective is latency: nothing to follow downhill but what is feasible within less and less.
+fn shortest(
+    problem: &DataflowProblem,
+    precedence: &Precedence,
+    options: &Options,
+    clock: &Clock<'_>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Found, GausError> {
+    let seed = options.seed;
+    let mut shrink = Shrink { problem, precedence, options, clock: *clock, seed, gradients: 0 };
+    let first = shrink.first()?;
+    let at_start = first.as_ref().map(|short| i128::from(short.latency));
+    let gradients = shrink.gradients;
+    let best = match first {
+        Some(first) => Some(shrink.shrink(first, &mut |short| {
+            let objective = i128::from(short.latency);
+            report(Progress { elapsed: clock.elapsed(), round: 0, gradients, objective });
+        })?),
+        None => None,
     };
-    let resources = problem.graph.resources().iter().enumerate();
-    let most = resources.filter_map(|(resource, r)| r.limit.map(|limit| held(resource, limit))).max();
-    Ok(least + most.unwrap_or(0))
+    Ok(Found {
+        objective: best.as_ref().map(|short| i128::from(short.latency)),
+        schedule: best.as_ref().map(|short| start_steps(problem, &short.steps)),
+        at_start,
+        gradients: shrink.gradients,
+        latency: best.map_or(0, |short| short.latency),
+    })
+}
+
+fn start_steps(problem: &DataflowProblem, steps: &[i64]) -> StartSteps {
+    StartSteps { interval: problem.interval, steps: steps.iter().map(|&s| s as u64).collect() }
 }
 
 impl Search<'_, '_> {
@@ -142,7 +173,7 @@ impl Search<'_, '_> {
         if peaks.iter().zip(&model.limits).all(within) {
             return Some(settled);
         }
-        let rank = by_start(model, &settled);
+        let rank = rank(model, |v| settled[v] as f64);
         [Preference::Nearest, Preference::Earliest].into_iter().find_map(|preference| {
             let how = Ejection { preference, budget: self.options.ejections, seed: self.random.next() };
             eject(model, &settled, &rank, &model.limits, how, &self.clock)
@@ -167,21 +198,4 @@ impl Search<'_, '_> {
         }
         Some(objective)
     }
-}
-
-/// Ranks by start, then by how little an operation can be moved, then as in the topological order.
-fn by_start(model: &Model<'_>, steps: &[i64]) -> Vec<u32> {
-    let mut order: Vec<usize> = model.precedence.order().collect();
-    order.sort_by_key(|&v| (steps[v], model.width(v)));
-    let mut rank = vec![0; order.len()];
-    for (position, v) in order.into_iter().enumerate() {
-        rank[v] = position as u32;
-    }
-    rank
-}
-
-/// Whether latency is what is asked for.
-#[expect(dead_code)]
-fn wants_latency(problem: &DataflowProblem) -> bool {
-    problem.objective == DataflowObjective::Latency
 }

@@ -9,6 +9,9 @@ mod bounds;
 mod control;
 mod descent;
 mod engine;
+mod feasible;
+mod interval;
+mod latency;
 mod legal;
 mod measure;
 mod mobility;
@@ -26,6 +29,7 @@ pub use bounds::{Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_i
 pub use control::Control;
 pub use descent::Descent;
 pub use engine::{Found, Progress, schedule};
+pub use interval::{Cyclic, recurrence_interval, resource_interval, smallest_interval};
 pub use legal::{Preference, Side};
 pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};

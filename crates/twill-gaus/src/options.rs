@@ -33,6 +33,8 @@ pub struct Options {
     /// Placements of the reservation table before it is given up, in multiples of the number of operations. Default 10
     /// (own; Rau 1994 uses 6).
     pub ejections: u32,
+    /// Orders that are tried before an interval or a latency is given up, where these are searched for. Default 8 (own).
+    pub tries: u32,
     /// Local improvement after each legalisation. Default on.
     pub polish: Polish,
 }
@@ -46,6 +48,7 @@ impl Default for Options {
             descent: Some(Descent::default()),
             side: Side::Middle,
             ejections: 10,
+            tries: 8,
             polish: Polish::default(),
         }
     }

@@ -7,6 +7,12 @@
 use super::curve::{Curve, Detail, Point, Start};
 use super::profile::Ramps;
 
+/// Readers that may be the last, up to which each has knots of its own.
+const MOST_GRIDS: usize = 3;
+
+/// Knots that they share where they are more.
+const COMMON_KNOTS: i64 = 32;
+
 /// A reader, and how much later its read is on the producer's clock.
 pub type Reader = (Start, i64);
 
@@ -38,17 +44,23 @@ impl Live {
         }
         self.dies = dies;
         self.late.clear();
-        let mut late_stride = i64::MAX;
         for (reader, (start, shift)) in self.readers.iter().enumerate() {
             if start.window(detail).1 + shift > dies {
                 self.late.push((reader, start.at(dies - shift)));
-                late_stride = late_stride.min(start.stride(detail));
             }
         }
         self.steps.clear();
         rising(first, last.min(dead), producer.stride(detail), &mut self.steps);
-        self.steps.push(dies - 1);
-        rising(dies, dead, late_stride, &mut self.steps);
+        self.steps.extend([dies - 1, dies, dead - 1, dead]);
+        if self.late.len() > MOST_GRIDS && detail.spacing > 0.0 {
+            rising(dies, dead, ((dead - dies) / COMMON_KNOTS).max(1), &mut self.steps);
+        } else {
+            for &(reader, _) in &self.late {
+                let (start, shift) = self.readers[reader];
+                let (first, last) = start.window(detail);
+                rising((first + shift).max(dies), last + shift, start.stride(detail), &mut self.steps);
+            }
+        }
         self.steps.retain(|step| (first..=dead).contains(step));
         self.steps.sort_unstable();
         self.steps.dedup();

@@ -1,0 +1,68 @@
+//! Is there a schedule at all, at this interval and within this latency? Tried again and again in different orders.
+
+use crate::control::Clock;
+use crate::descent::descend;
+use crate::legal::{Ejection, Preference, eject, settle};
+use crate::model::Model;
+use crate::options::Options;
+use crate::random::Random;
+
+/// A schedule within windows and limits, and the number of gradients that it took to find; `None` where `tries` orders
+/// did not lead to one.
+pub(crate) fn feasible(
+    model: &Model<'_>,
+    options: &Options,
+    tries: u32,
+    seed: u64,
+    clock: &Clock<'_>,
+) -> (Option<Vec<i64>>, u64) {
+    let mut random = Random::new(seed);
+    let mut gradients = 0;
+    // What the gradient wishes is found once, and only when the first orders fail.
+    let mut wished: Option<Vec<i64>> = None;
+    for attempt in 0..tries {
+        if clock.is_over() {
+            break;
+        }
+        let guided = attempt >= 2 && attempt % 2 == 0 && options.descent.is_some();
+        if let (true, None, Some(descent)) = (guided, &wished, &options.descent) {
+            let middle = (0..model.len()).map(|v| (model.earliest[v] + model.latest[v]) as f64 / 2.0).collect();
+            let (mu, taken) = descend(model, middle, descent, clock);
+            gradients += taken;
+            wished = Some(settle(model, &mu, options.side));
+        }
+        let noise = if attempt < 3 { 0.0 } else { 0.2 };
+        let (wishes, preference) = match &wished {
+            Some(wished) if guided => (wished, Preference::Nearest),
+            _ => (&model.earliest, Preference::Earliest),
+        };
+        let rank = rank(model, |v| {
+            let jitter = 1.0 + noise * (random.unit() - 0.5);
+            match attempt % 4 {
+                // Rau's priority, the longest path to the end, is the latest start.
+                0 => model.latest[v] as f64 * jitter,
+                // Whoever can be moved least first: recurrences before all.
+                1 => model.width(v) as f64 * jitter,
+                2 => wishes[v] as f64 * jitter,
+                _ => (model.width(v) as f64 + model.latest[v] as f64) * jitter,
+            }
+        });
+        let how = Ejection { preference, budget: options.ejections, seed: random.next() };
+        if let Some(steps) = eject(model, wishes, &rank, &model.limits, how, clock) {
+            return (Some(steps), gradients);
+        }
+    }
+    (None, gradients)
+}
+
+/// Positions in the order of keys; equal keys in topological order.
+pub(crate) fn rank(model: &Model<'_>, key: impl FnMut(usize) -> f64) -> Vec<u32> {
+    let keys: Vec<f64> = (0..model.len()).map(key).collect();
+    let mut order: Vec<usize> = model.precedence.order().collect();
+    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+    let mut rank = vec![0; order.len()];
+    for (position, v) in order.into_iter().enumerate() {
+        rank[v] = position as u32;
+    }
+    rank
+}
