@@ -5,10 +5,14 @@
 //! step by step. To start an operation at a step pulls it there with a force, the change of `Σ demand · probability`, its own
 //! and that of the neighbours whose windows it cuts. The operation and step of least force go first.
 //!
+//! Forces are the first-order change of the sum of squares of demand. Where one step closes the windows of many neighbours
+//! alike, the second order decides, and is added for them (the paper's look-ahead is of that kind; without it, the readers
+//! of a value with hundreds of them end up in one step).
+//!
 //! The original chooses one operation at a time among all steps, in time cubic in the size of the graph. Bounded here: a
 //! round fixes `⌈operations left / rounds left⌉` of them, with as many rounds as [`ROUNDS`] allows (one each up to 2000
 //! operations); forces are compared at [`STEPS`] steps of a window; when it is fixed, an operation looks at [`CLOSE_STEPS`]. Forces
-//! on neighbours go one dependence far, as in the original. Windows, in contrast, are always exact.
+//! on neighbours go one dependence far, as in the original. Windows are always exact; demand is, too, up to [`WORK`] a round.
 
 use super::{BaselineError, Task};
 use std::collections::VecDeque;
@@ -20,6 +24,8 @@ const ROUNDS: usize = 4_000_000;
 const FEWEST_ROUNDS: usize = 16;
 /// Steps at which forces are compared.
 const STEPS: i64 = 16;
+/// Steps of windows over which demand is spread anew within a round.
+const WORK: usize = 10_000_000;
 /// Steps that are tried when an operation is fixed.
 const CLOSE_STEPS: i64 = 256;
 
@@ -51,7 +57,9 @@ struct Forces<'a> {
     demand: Vec<Vec<f64>>,
     sums: Vec<Vec<f64>>,
     rows: usize,
-    interval: Option<i64>,
+    /// The windows that demand was last spread over, and how many rows may still be written in this round.
+    dealt: Vec<(i64, i64)>,
+    work: usize,
     queue: VecDeque<usize>,
     /// By resource: who uses it, and how.
     users: Vec<Vec<(usize, ResourceUse)>>,
@@ -78,13 +86,16 @@ impl<'a> Forces<'a> {
             demand: vec![vec![0.0; rows]; resources],
             sums: vec![vec![0.0; rows + 1]; resources],
             rows,
-            interval: task.problem.interval.map(|ii| ii as i64),
+            dealt: Vec::new(),
+            work: 0,
             queue: VecDeque::new(),
         })
     }
 
     /// Demand anew, from all windows.
     fn spread(&mut self) {
+        self.dealt = self.low.iter().copied().zip(self.high.iter().copied()).collect();
+        self.work = WORK;
         let length = self.task.mobility.latency as usize + 1;
         for (r, resource) in self.demand.iter_mut().enumerate() {
             // Where demand begins or ends to grow: the second differences of it.
@@ -172,15 +183,27 @@ impl<'a> Forces<'a> {
         let mut best = (f64::INFINITY, low);
         for step in (0..tries).map(at) {
             let mut force = self.met(v, step) - now;
-            for s in
-                self.task.precedence.successors(v).iter().filter(|s| s.op() != v && self.low[s.op()] < step + s.lag)
+            for (ahead, neighbours) in
+                [(true, self.task.precedence.successors(v)), (false, self.task.precedence.predecessors(v))]
             {
-                force += self.change(s.op(), step + s.lag, self.high[s.op()]);
-            }
-            for p in
-                self.task.precedence.predecessors(v).iter().filter(|p| p.op() != v && self.high[p.op()] > step - p.lag)
-            {
-                force += self.change(p.op(), self.low[p.op()], step - p.lag);
+                // Neighbours that are cut alike meet each other: half of the square of what they add.
+                let (mut before, mut after) = (0.0, 0.0);
+                for n in neighbours.iter().filter(|n| n.op() != v) {
+                    let w = n.op();
+                    let (low, high) = if ahead {
+                        (self.low[w].max(step + n.lag), self.high[w])
+                    } else {
+                        (self.low[w], self.high[w].min(step - n.lag))
+                    };
+                    if (low, high) == (self.low[w], self.high[w]) {
+                        continue;
+                    }
+                    force += self.change(w, low, high);
+                    let amount: u64 = self.task.graph.operations()[w].uses.iter().map(|used| used.amount).sum();
+                    before += amount as f64 / ((self.high[w] - self.low[w] + 1) as f64).sqrt();
+                    after += amount as f64 / ((high - low + 1) as f64).sqrt();
+                }
+                force += (after * after - before * before) / 2.0;
             }
             if force < best.0 {
                 best = (force, step);
@@ -191,31 +214,45 @@ impl<'a> Forces<'a> {
 
     /// Starts `v` at `step`; cuts all windows that depend on it.
     fn fix(&mut self, v: usize, step: i64) {
-        self.deal(v, -1.0);
         (self.low[v], self.high[v]) = (step, step);
-        self.deal(v, 1.0);
+        self.deal(v);
         self.queue.push_back(v);
+        let mut cut = Vec::new();
         // In difference constraints, every step of a window is part of a solution: this ends, and no window is empty.
         while let Some(v) = self.queue.pop_front() {
             for s in self.task.precedence.successors(v) {
                 if self.low[s.op()] < self.low[v] + s.lag {
                     self.low[s.op()] = self.low[v] + s.lag;
                     self.queue.push_back(s.op());
+                    cut.push(s.op());
                 }
             }
             for p in self.task.precedence.predecessors(v) {
                 if self.high[p.op()] > self.high[v] - p.lag {
                     self.high[p.op()] = self.high[v] - p.lag;
                     self.queue.push_back(p.op());
+                    cut.push(p.op());
                 }
             }
         }
+        cut.into_iter().for_each(|v| self.deal(v));
     }
 
-    /// Adds or takes the demand of `v` alone; where windows are cut, the next round does it.
-    fn deal(&mut self, v: usize, sign: f64) {
-        let (low, high) = (self.low[v], self.high[v]);
-        let rows = self.interval.unwrap_or(self.rows as i64);
+    /// Spreads the demand of `v` over its window as it is now; where the work is too much, the next round does it.
+    fn deal(&mut self, v: usize) {
+        let (before, now) = (self.dealt[v], (self.low[v], self.high[v]));
+        let rows = (before.1 - before.0 + now.1 - now.0 + 2) as usize;
+        if before == now || self.work < rows {
+            return;
+        }
+        self.work -= rows;
+        self.add(v, before, -1.0);
+        self.add(v, now, 1.0);
+        self.dealt[v] = now;
+    }
+
+    fn add(&mut self, v: usize, (low, high): (i64, i64), sign: f64) {
+        let rows = self.rows as i64;
         for used in &self.task.graph.operations()[v].uses {
             let share = sign * used.amount as f64 / (high - low + 1) as f64;
             let (first, steps) = (i64::from(used.offset), i64::from(used.steps));
