@@ -73,7 +73,7 @@ fn least_latency(graph: &Dataflow, interval: Option<u64>) -> Result<u64, Box<dyn
 fn intervals(graph: &Dataflow, bound: Option<u64>) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let least = least_interval(graph);
-    print!(" ResMII {} RecMII {} {:.2?}", least.resources, least.recurrences, start.elapsed());
+    print!(" ResMII {} RecMII {} II ≥ {} {:.2?}", least.resources, least.recurrences, least.least(), start.elapsed());
     for baseline in [Baseline::IterativeModulo, Baseline::SdcModulo] {
         let start = Instant::now();
         let steps: StartSteps = match baseline.smallest_interval(graph, bound, 200) {

@@ -2,30 +2,110 @@
 //!
 //! `ResMII = max_r ⌈Σ amount · steps / limit_r⌉`, and no operation by itself may meet itself on more than there is;
 //! `RecMII = max over cycles ⌈Σ delay / Σ distance⌉` (Rau, "Iterative Modulo Scheduling", MICRO 1994).
+//!
+//! And both together (own): on a recurrence, operations have windows relative to each other, whatever the latency, from the
+//! longest path there to the longest path back. Where [energy](super::energy) within these is more than the limit, the
+//! interval is excluded.
 
-use super::energy::ceiling;
+use super::energy::{Piece, ceiling, densest};
 use crate::Precedence;
+use std::collections::VecDeque;
 use twill_graph::{Dataflow, DataflowOperation};
 
-/// No schedule has a smaller interval than either.
+/// No schedule has a smaller interval than any of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalBound {
     /// `ResMII`, at least 1.
     pub resources: u64,
     /// `RecMII`, at least 1.
     pub recurrences: u64,
+    /// The first interval from `MII` on that windows of recurrences do not exclude.
+    pub windows: u64,
 }
 
 impl IntervalBound {
-    /// `MII`, the greater of the two.
-    pub fn least(self) -> u64 {
+    /// `MII`, the greater of the bounds by resources and recurrences, as the literature has it.
+    pub fn mii(self) -> u64 {
         self.resources.max(self.recurrences)
+    }
+
+    /// The greatest of all.
+    pub fn least(self) -> u64 {
+        self.mii().max(self.windows)
     }
 }
 
 /// The bound of a graph.
 pub fn least_interval(graph: &Dataflow) -> IntervalBound {
-    IntervalBound { resources: resources(graph), recurrences: recurrences(graph) }
+    let (resources, recurrences) = (resources(graph), recurrences(graph));
+    let mut windows = resources.max(recurrences);
+    for _ in 0..TRIES {
+        if !excluded(graph, windows) {
+            break;
+        }
+        windows += 1;
+    }
+    IntervalBound { resources, recurrences, windows }
+}
+
+/// Most intervals that are looked at one by one.
+const TRIES: usize = 256;
+/// Most operations of which the windows of others are counted from, and most dependences times these.
+const ANCHORS: usize = 64;
+const WORK: usize = 20_000_000;
+
+/// Whether windows of recurrences exclude `interval`, which is not below `MII`.
+fn excluded(graph: &Dataflow, interval: u64) -> bool {
+    if !graph.dependences().iter().any(|d| d.distance > 0) {
+        return false;
+    }
+    let precedence = Precedence::new(graph, Some(interval));
+    let is_limited = |resource: usize| graph.resources()[resource].limit.is_some();
+    let limited = |v: &usize| graph.operations()[*v].uses.iter().any(|used| is_limited(used.resource.index()));
+    let limited: Vec<usize> = (0..precedence.len()).filter(limited).collect();
+    let anchors = limited.len().min(ANCHORS).min(WORK / (graph.dependences().len() + 1));
+    (0..anchors).map(|k| limited[k * limited.len() / anchors]).any(|anchor| {
+        let (there, back) = (longest(&precedence, anchor, true), longest(&precedence, anchor, false));
+        let start = there.iter().zip(&back).filter_map(|(there, back)| there.filter(|_| back.is_some())).min();
+        graph.resources().iter().enumerate().any(|(r, resource)| {
+            let (Some(limit), Some(start)) = (resource.limit, start) else { return false };
+            let piece = |&v: &usize| {
+                let (first, last) = (there[v]? - start, -back[v]? - start);
+                let uses = graph.operations()[v].uses.iter().filter(move |used| used.resource.index() == r);
+                Some(uses.map(move |used| Piece {
+                    first: first + i64::from(used.offset),
+                    last: last + i64::from(used.offset),
+                    steps: used.steps.into(),
+                    amount: used.amount as i64,
+                }))
+            };
+            let pieces: Vec<Piece> = limited.iter().filter_map(piece).flatten().collect();
+            densest(&pieces, Some(interval), limit.into()) > limit.into()
+        })
+    })
+}
+
+/// The longest path from (to) `anchor`; `None` where there is no path. There are no cycles of positive lag.
+fn longest(precedence: &Precedence, anchor: usize, from: bool) -> Vec<Option<i64>> {
+    let mut paths: Vec<Option<i64>> = vec![None; precedence.len()];
+    paths[anchor] = Some(0);
+    let mut queue = VecDeque::from([anchor]);
+    let mut queued = vec![false; precedence.len()];
+    while let Some(v) = queue.pop_front() {
+        queued[v] = false;
+        let Some(path) = paths[v] else { continue };
+        let neighbours = if from { precedence.successors(v) } else { precedence.predecessors(v) };
+        for n in neighbours {
+            let longer = path.saturating_add(n.lag);
+            if paths[n.op()].is_none_or(|before| longer > before) {
+                paths[n.op()] = Some(longer);
+                if !std::mem::replace(&mut queued[n.op()], true) {
+                    queue.push_back(n.op());
+                }
+            }
+        }
+    }
+    paths
 }
 
 fn resources(graph: &Dataflow) -> u64 {
