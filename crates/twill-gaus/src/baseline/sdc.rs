@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Attempts for each operation on a limited resource.
-const BUDGET: u64 = 200;
+const BUDGET: u64 = 100;
 
 pub(super) fn schedule(task: &Task, interval: u64) -> Result<Vec<u64>, BaselineError> {
     task.table_of(interval)?;

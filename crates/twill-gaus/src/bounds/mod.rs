@@ -5,13 +5,14 @@
 //! | objective | bound |
 //! |---|---|
 //! | A | `peak · Σ_r` energy within mobility windows `+ α ·` the least communication, a flow |
-//! | B, C | the largest of operands, compulsory lives, energy of lives, and all lifetimes over all slots |
+//! | B, C | the largest of operands, compulsory lives, cuts, energy of lives, and all lifetimes over all slots |
 //! | latency | the longest path; the least at which no limited resource is overloaded by energy |
 //! | C* | [`least_interval`] |
 //!
 //! Windows need a latency bound; without one, only what needs none is said.
 
 mod communication;
+mod cut;
 mod energy;
 mod flow;
 mod interval;
@@ -43,6 +44,8 @@ pub enum Argument {
     Operands,
     /// Values that are live at a step in every schedule.
     Compulsory,
+    /// What is live at a step, however operations are divided into those before and after it.
+    Cut,
     /// All lifetimes together, divided by the slots.
     Lifetimes,
 }

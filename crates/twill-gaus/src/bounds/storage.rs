@@ -2,11 +2,13 @@
 //!
 //! - *Operands*: one step before an operation starts, all values are live that it reads and that take at least a step.
 //! - *Compulsory*: a value is live from the latest start of its producer to the earliest start of its last reader.
+//! - *Cut*: what is live at a step, however operations are divided into those before and after: a [cut](super::cut).
 //! - *Energy*: a value lives at least as long as its longest dependence; [energy](super::energy) within windows.
 //! - *Lifetimes*: the least that all lifetimes together can be, `min Σ storage_v · (z_v − s_v)` where `z_v ≥ s_w + δ·II`, is a
 //!   [flow](super::flow); divided by the slots, `⌈Σ / II⌉` (Huff, "Lifetime-Sensitive Modulo Scheduling", PLDI 1993:
 //!   MinAvg), or by the latency bound.
 
+use super::cut::cut;
 use super::energy::{Piece, ceiling, densest};
 use super::flow::{Arc, cheapest};
 use super::{Argument, flow_windows};
@@ -29,6 +31,7 @@ impl Values<'_> {
         if let Some(mobility) = self.mobility {
             let (compulsory, lives) = self.pieces(mobility);
             best = best.max((densest(&compulsory, self.interval, i128::MAX), Argument::Compulsory));
+            best = best.max((cut(self, mobility), Argument::Cut));
             best = best.max((densest(&lives, self.interval, i128::MAX), Argument::Energy));
         }
         let rows = self.interval.or(self.mobility.map(|m| m.latency));
@@ -39,11 +42,11 @@ impl Values<'_> {
     }
 
     /// `δ · II` of a dependence.
-    fn apart(&self, d: &DataflowDependence) -> i64 {
+    pub fn apart(&self, d: &DataflowDependence) -> i64 {
         (u64::from(d.distance)).saturating_mul(self.interval.unwrap_or(0)).min(1 << 60) as i64
     }
 
-    fn reads(&self, v: usize) -> impl Iterator<Item = (usize, &DataflowDependence)> {
+    pub fn reads(&self, v: usize) -> impl Iterator<Item = (usize, &DataflowDependence)> {
         let dependences = self.graph.dependences();
         self.precedence.successors(v).iter().map(move |s| (s.op(), &dependences[s.dependence()]))
     }

@@ -118,6 +118,17 @@ fn each_argument_is_the_best_somewhere() {
     // The last of them reads all three; without the bound, too.
     let storage = bounded("nodes=4,density=1", None, None, DataflowObjective::Storage);
     assert_eq!((storage.value, storage.terms[0].argument), (3, Argument::Operands));
+    // Two chains of three: they can take turns only where two steps are to spare.
+    let operations = (0..6).map(crate::testing::operation).collect();
+    let edges = [(0, 2), (2, 4), (1, 3), (3, 5)].map(|(from, to)| crate::testing::after(from, to, 1));
+    let graph = Dataflow::new("chains", operations, edges.into(), Vec::new()).unwrap();
+    let within = |bound| {
+        let latency_bound = Some(bound);
+        let objective = DataflowObjective::Storage;
+        let problem = DataflowProblem { graph: graph.clone(), latency_bound, interval: None, objective };
+        lower_bound(&problem).unwrap().value
+    };
+    assert_eq!((within(3), within(4), within(5)), (2, 2, 1));
     // A new one starts every step: lives of 3, 2 and 1.
     let loops = bounded("nodes=4,density=1", None, Some(1), DataflowObjective::Storage);
     assert_eq!((loops.value, loops.terms[0].argument), (6, Argument::Lifetimes));
