@@ -33,6 +33,13 @@ impl<'c> Clock<'c> {
         Self { until, ..*self }
     }
 
+    /// How much of the time of this clock is gone, from 0 to 1; 0 where time is not limited.
+    pub fn gone(&self, since: Instant) -> f64 {
+        let Some(until) = self.until else { return 0.0 };
+        let all = until.saturating_duration_since(since).as_secs_f64();
+        if all > 0.0 { (since.elapsed().as_secs_f64() / all).min(1.0) } else { 1.0 }
+    }
+
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

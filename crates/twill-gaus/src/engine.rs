@@ -142,6 +142,8 @@ impl Search<'_, '_> {
             if self.clock.is_over() {
                 break;
             }
+            // What is left of the time is for the rounds left, in equal parts; the gradient has half of each.
+            let clock = self.clock.share(1.0 / f64::from(self.options.rounds.max(1) - round));
             let mut mu = match (&self.best, round) {
                 (Some((_, best)), 1..) => best.iter().map(|&s| s as f64).collect(),
                 _ => start.clone(),
@@ -150,14 +152,14 @@ impl Search<'_, '_> {
                 let mut descent = *descent;
                 // Later rounds stay near where they begin: a narrower spread each time.
                 descent.kappa *= 0.5_f64.powi(round as i32);
-                let (found, gradients) = descend(model, mu, &descent, &self.clock);
+                let (found, gradients) = descend(model, mu, &descent, &clock.share(0.5));
                 mu = found;
                 self.gradients += gradients;
             }
             if let Some(legal) = self.legalise(&mu) {
                 self.offer(&legal);
                 let seed = self.random.next();
-                let (polished, _) = polish(model, legal, self.options.polish, seed, &self.clock);
+                let (polished, _) = polish(model, legal, self.options.polish, seed, &clock);
                 self.offer(&polished);
             }
         }

@@ -10,6 +10,7 @@ use crate::control::Clock;
 use crate::model::Model;
 use crate::relax::{DependenceLoss, Detail, Gaussians, Losses, Shape, evaluate};
 use adam::Adam;
+use std::time::Instant;
 
 /// Every knob of the gradient phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,14 +120,16 @@ pub(crate) fn descend(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Cl
     let mut limit = Multiplier::new(how, losses.limits, limits, objective, 1.0);
     let (mut by_mu, mut by_sigma) = (Adam::new(model.len()), Adam::new(model.len()));
     let mut taken = 4;
-    let all = f64::from(how.rounds.max(1) * how.steps.max(1));
+    let (since, all) = (Instant::now(), f64::from(how.rounds.max(1) * how.steps.max(1)));
     for round in 0..how.rounds {
-        let done = f64::from(round) / f64::from((how.rounds - 1).max(1));
-        shape.temperature = how.hot * (how.cold / how.hot).powf(done);
         for step in 0..how.steps {
             if clock.is_over() {
                 return (at.mu, taken);
             }
+            // Where time runs out sooner than steps, what is annealed follows the time.
+            let done = (f64::from(round * how.steps + step) / all).max(clock.gone(since));
+            shape.temperature = how.hot * (how.cold / how.hot).powf(done);
+            let ceiling = ceiling * (how.sigma_end / ceiling).powf(done);
             let weights = Losses {
                 objective: 1.0,
                 dependence: dependence.weight(losses.dependence),
@@ -139,12 +142,11 @@ pub(crate) fn descend(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Cl
                 let (first, last) = (model.earliest[v] as f64, model.latest[v] as f64);
                 at.mu[v] = (at.mu[v] + change * widths[v]).clamp(first, last);
             });
-            let done = f64::from(round * how.steps + step) / all;
-            let ceiling = ceiling * (how.sigma_end / ceiling).powf(done);
             by_sigma.step(&evaluation.by_sigma, how.rate, |v, change| {
                 let sigma = at.sigma[v] * change.exp();
                 at.sigma[v] = sigma.min(ceiling).max(how.sigma_floor);
             });
+            if std::env::var("TRACE").is_ok() && step == how.steps-1 { let mean = at.sigma.iter().sum::<f64>()/at.sigma.len() as f64; eprintln!("      {round} {losses:?} w {} sigma {mean} tau {} ceil {ceiling}", weights.dependence, shape.temperature); }
         }
         dependence.update(losses.dependence, how.growth);
         limit.update(losses.limits, how.growth);

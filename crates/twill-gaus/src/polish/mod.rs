@@ -11,6 +11,7 @@ use crate::control::Clock;
 use crate::model::Model;
 use crate::random::Random;
 use state::State;
+use std::time::Instant;
 use twill_graph::DataflowObjective;
 
 /// How to anneal.
@@ -119,14 +120,8 @@ impl Annealer<'_> {
             let chosen = self.random.below(levels.len().max(1));
             for (resource, level) in levels.iter_mut().enumerate() {
                 let peak = level.peak();
-                let target = if communication > 0 {
-                    // Less of the one may be worth more of the other.
-                    (peak as f64 * (0.9 + 0.15 * self.random.unit())) as i64
-                } else if resource == chosen {
-                    peak - (peak / 256).max(1)
-                } else {
-                    peak
-                };
+                let lower = peak - (peak / 256).max(1);
+                let target = if communication > 0 || resource == chosen { lower } else { peak };
                 level.aim(target.min(model.limits[resource].unwrap_or(i64::MAX)).max(0));
             }
         }
@@ -141,6 +136,7 @@ impl Annealer<'_> {
         let moves = count as u64 * u64::from(self.how.sweeps);
         let unit = self.typical();
         let (hot, cold) = (self.how.hot * unit, self.how.cold * unit);
+        let since = Instant::now();
         let mut temperature = hot;
         let mut energy = self.energy();
         for tried in 0..moves {
@@ -148,10 +144,12 @@ impl Annealer<'_> {
                 if clock.is_over() {
                     break;
                 }
-                temperature = hot * (cold / hot).powf(tried as f64 / moves as f64);
+                let done = (tried as f64 / moves as f64).max(clock.gone(since));
+                temperature = hot * (cold / hot).powf(done);
             }
-            if tried % (4 * count as u64) == 0 && self.aim.communication > 0.0 {
-                self.record();
+            if tried % (2 * count as u64) == 0 && self.aim.communication > 0.0 {
+                self.retarget();
+                energy = self.energy();
             }
             let Some(next) = self.propose() else { continue };
             let worse = next - energy;
@@ -168,6 +166,23 @@ impl Annealer<'_> {
             }
         }
         self.record();
+    }
+
+    /// Where peaks are traded for communication, targets follow what has been worth it: further down while the objective
+    /// falls or there is nothing above them, and halfway back up to the peak where neither is so.
+    fn retarget(&mut self) {
+        let before = self.best_value;
+        self.record();
+        let improved = self.best_value != before;
+        for (level, limit) in self.state.levels.iter_mut().zip(&self.state.model.limits) {
+            let peak = level.peak();
+            let target = if improved || level.above == 0 {
+                peak - (peak / 32).max(1)
+            } else {
+                level.target + (peak - level.target + 1) / 2
+            };
+            level.aim(target.min(limit.unwrap_or(i64::MAX)).max(0));
+        }
     }
 
     /// Mean of what makes the energy worse, over some moves that are all taken back.

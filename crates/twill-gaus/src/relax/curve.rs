@@ -47,14 +47,21 @@ pub struct Point {
     pub by_sigma: f64,
 }
 
+impl Point {
+    /// Before the start.
+    pub const NEVER: Point = Point { value: 0.0, by_mu: 0.0, by_sigma: 0.0 };
+    /// After it.
+    pub const EVER: Point = Point { value: 1.0, ..Self::NEVER };
+}
+
 impl Start {
     /// `F(d)`.
     pub fn at(&self, step: i64) -> Point {
         if step < self.earliest {
-            return Point { value: 0.0, by_mu: 0.0, by_sigma: 0.0 };
+            return Point::NEVER;
         }
         if step >= self.latest {
-            return Point { value: 1.0, by_mu: 0.0, by_sigma: 0.0 };
+            return Point::EVER;
         }
         let z = (step as f64 + 0.5 - self.mu) / self.sigma;
         let (cdf, pdf) = normal(z);
@@ -107,7 +114,7 @@ impl Drawn {
             // The tail lies in the last step: the one before it ends the drawn part.
             step = if step < last - 1 { (step + stride).min(last - 1) } else { last };
         }
-        self.add(last, Point { value: 1.0, by_mu: 0.0, by_sigma: 0.0 });
+        self.add(last, Point::EVER);
     }
 
     fn add(&mut self, step: i64, point: Point) {

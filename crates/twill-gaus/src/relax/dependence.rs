@@ -66,7 +66,7 @@ fn by_ends(value: f64, by_short: f64, by_spread: f64, from: &Start, to: &Start, 
 fn exact(from: &Start, to: &Start, lag: i64, detail: Detail, scratch: &mut Drawn) -> PairLoss {
     scratch.draw(from, Detail { spacing: 0.0, ..detail });
     let mut loss = PairLoss::default();
-    let mut below = super::curve::Point { value: 0.0, by_mu: 0.0, by_sigma: 0.0 };
+    let mut below = super::curve::Point::NEVER;
     for (&(step, _), &upto) in scratch.curve.knots.iter().zip(&scratch.points) {
         let mass = upto.value - below.value;
         let reader = to.at(step + lag - 1);

@@ -8,10 +8,10 @@ use super::curve::{Curve, Detail, Point, Start};
 use super::profile::Ramps;
 
 /// Readers that may be the last, up to which each has knots of its own.
-const MOST_GRIDS: usize = 3;
+const MOST_GRIDS: usize = 2;
 
 /// Knots that they share where they are more.
-const COMMON_KNOTS: i64 = 32;
+const COMMON_KNOTS: i64 = 12;
 
 /// A reader, and how much later its read is on the producer's clock.
 pub type Reader = (Start, i64);
@@ -22,11 +22,23 @@ pub struct Live {
     /// The probability by steps.
     pub curve: Curve,
     readers: Vec<Reader>,
-    /// Readers that may be the last, by position in `readers`, with their `F` at the step looked at.
-    late: Vec<(usize, Point)>,
+    /// Readers that may be the last: who is certain to have read latest comes first.
+    late: Vec<Late>,
+    /// How many of `late` may not have read at the step looked at.
+    waiting: usize,
     /// Before it somebody has certainly not read.
     dies: i64,
     steps: Vec<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    /// Position in `readers`.
+    reader: usize,
+    /// From this step on it has read.
+    done: i64,
+    /// Its `F` at the step looked at.
+    point: Point,
 }
 
 impl Live {
@@ -45,20 +57,22 @@ impl Live {
         self.dies = dies;
         self.late.clear();
         for (reader, (start, shift)) in self.readers.iter().enumerate() {
-            if start.window(detail).1 + shift > dies {
-                self.late.push((reader, start.at(dies - shift)));
+            let done = start.window(detail).1 + shift;
+            if done > dies {
+                self.late.push(Late { reader, done, point: Point::NEVER });
             }
         }
+        self.late.sort_unstable_by_key(|late| (std::cmp::Reverse(late.done), late.reader));
         self.steps.clear();
         rising(first, last.min(dead), producer.stride(detail), &mut self.steps);
         self.steps.extend([dies - 1, dies, dead - 1, dead]);
         if self.late.len() > MOST_GRIDS && detail.spacing > 0.0 {
             rising(dies, dead, ((dead - dies) / COMMON_KNOTS).max(1), &mut self.steps);
         } else {
-            for &(reader, _) in &self.late {
-                let (start, shift) = self.readers[reader];
-                let (first, last) = start.window(detail);
-                rising((first + shift).max(dies), last + shift, start.stride(detail), &mut self.steps);
+            for late in &self.late {
+                let (start, shift) = self.readers[late.reader];
+                let first = start.window(detail).0 + shift;
+                rising(first.max(dies), late.done, start.stride(detail), &mut self.steps);
             }
         }
         self.steps.retain(|step| (first..=dead).contains(step));
@@ -77,14 +91,16 @@ impl Live {
 
     /// Probability that all have read by `step`.
     fn read(&mut self, step: i64) -> f64 {
+        self.waiting = 0;
         if step < self.dies {
             return 0.0;
         }
         let mut all = 1.0;
-        for (reader, point) in &mut self.late {
-            let (start, shift) = self.readers[*reader];
-            *point = start.at(step - shift);
-            all *= point.value;
+        for late in self.late.iter_mut().take_while(|late| late.done > step) {
+            let (start, shift) = self.readers[late.reader];
+            late.point = start.at(step - shift);
+            all *= late.point.value;
+            self.waiting += 1;
         }
         all
     }
@@ -108,10 +124,10 @@ impl Live {
             by_producer[1] += by_value * (1.0 - read) * started.by_sigma;
             if read > 0.0 {
                 let by_read = -by_value * started.value;
-                for (reader, point) in &self.late {
+                for late in &self.late[..self.waiting] {
                     // From `dies` on every reader has started with some probability: no division by 0.
-                    let by_reader = by_read * read / point.value;
-                    report(*reader, [by_reader * point.by_mu, by_reader * point.by_sigma]);
+                    let by_reader = by_read * read / late.point.value;
+                    report(late.reader, [by_reader * late.point.by_mu, by_reader * late.point.by_sigma]);
                 }
             }
         });
