@@ -11,7 +11,7 @@ import gpu_kernels
 import torch
 from gpu_kernels import ATTENTION, DEFAULTS, Generated
 from gpu_problems import Problem
-from gpu_rows import CUBLAS, CUDNN, FLASH, HAND, NAIVE, STOCK, Row
+from gpu_rows import CUBLAS, CUDNN, FLASH, HAND, HAND_CUDA, NAIVE, STOCK, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 WARPS, STAGES = (8, 4), (3, 2, 4)
@@ -217,7 +217,7 @@ def first(out: object) -> torch.Tensor:
 def by_hand(row: Row, folder: Path) -> list[Contender]:
     """Kernels of the folder's bench_h200.py: tables D128, D64, CAUSAL of name -> make(q, k, v); gluon_gemm(a, b)."""
     if row.example == "gemm_tma":
-        return [Contender(f"{HAND} GEMM", HAND, lambda p: hand_product(folder, p))]
+        return [Contender(HAND, HAND, lambda p: hand_product(folder, p))]
     if row.example != "attention_forward":
         return []
     causal, d64 = row.shape["causal"], row.shape["head_dim"] == 64
@@ -225,9 +225,14 @@ def by_hand(row: Row, folder: Path) -> list[Contender]:
         return []
     table = "CAUSAL" if causal else "D64" if d64 else "D128"
     return [
-        Contender(f"{HAND}: {name}", HAND, lambda p, make=make: hand_attention(make, p))
+        Contender(f"hand-written: {name}", written_in(name), lambda p, make=make: hand_attention(make, p))
         for name, make in getattr(hand_module(folder), table).items()
     ]
+
+
+def written_in(name: str) -> str:
+    """The language of a hand-written kernel, by which its name begins."""
+    return HAND_CUDA if name.startswith("cuda") else HAND
 
 
 def hand_module(folder: Path) -> object:

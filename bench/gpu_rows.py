@@ -7,9 +7,10 @@ CUDNN = "cuDNN"
 FLASH = "FlashAttention CuTe"
 CUBLAS = "cuBLAS"
 STOCK = "stock Triton"
-HAND = "hand-written"
+HAND = "hand-written Gluon"
+HAND_CUDA = "hand-written CUDA"
 NAIVE = "naive schedule"
-PEERS = [CUDNN, FLASH, CUBLAS, STOCK, HAND, NAIVE]
+PEERS = [CUDNN, FLASH, CUBLAS, STOCK, HAND, HAND_CUDA, NAIVE]
 
 
 @dataclass(frozen=True)

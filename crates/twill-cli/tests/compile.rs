@@ -183,6 +183,28 @@ fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
     assert!(error.contains("atomics of programs that share a CTA"), "{error}");
 }
 
+/// The group that loads also adds dQ to memory: what it loads does not wait for sums of the iteration before.
+#[test]
+fn loads_run_ahead_of_what_their_group_stores() {
+    let place = tempfile::tempdir().unwrap();
+    compiled(&place, "attention_backward", &[]);
+    let source = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
+    let loads = &source[source.find("def loads(").unwrap()..];
+    let before = |first: &str, second: &str| loads[..loads.find(second).unwrap()].matches(first).count();
+    assert!(before("(q_desc_64x128, ", "tma_add(dq_desc") >= 2, "{loads}");
+    assert!(before("(lse_buffer.index", "tma_add(dq_desc") >= 2, "{loads}");
+}
+
+/// ptxas may put something else in the place of registers that a multiply reads if nobody waits for them.
+#[test]
+fn waits_name_what_multiplies_read_from_registers() {
+    let place = tempfile::tempdir().unwrap();
+    compiled(&place, "attention_forward", &["--schedule", "no-swp"]);
+    let source = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
+    assert!(source.contains("warpgroup_mma(q_0_held, "), "{source}");
+    assert!(source.contains("qk_0, q_0_held = warpgroup_mma_wait("), "{source}");
+}
+
 /// What groups that run ahead of each other, or Gluon's signed arithmetic, would get wrong without a word.
 #[test]
 fn what_would_be_silently_wrong_is_refused() {

@@ -32,8 +32,12 @@ fn pointers_and_masks_become_a_descriptor() {
         {"argument": "b_ptr_64x128", "shape": [64, 128], "extents": ["K", "N"], "strides": ["stride_b", 1]}
     ]);
     assert_eq!(signature["parameters"][1]["blocks"], block);
-    assert_eq!(signature["parameters"][2]["blocks"], Value::Null, "what is only stored");
-    assert_eq!(signature["arguments"].as_array().unwrap()[..3], ["a_ptr_64x64", "b_ptr_64x128", "a_ptr"]);
+    let stored = json!([
+        {"argument": "c_ptr_64x128", "shape": [64, 128], "extents": ["M", "N"], "strides": ["stride_c", 1]}
+    ]);
+    assert_eq!(signature["parameters"][2]["blocks"], stored);
+    assert_eq!(signature["arguments"].as_array().unwrap()[..3], ["c_ptr_64x128", "a_ptr_64x64", "b_ptr_64x128"]);
+    assert!(source.contains("(c_ptr_64x128, [(program_x * 128) + 64, program_y * 128], staging_2"), "{source}");
     // The second half of the rows, and the iteration before: the schedule's stages are in the coordinates.
     assert!(source.contains("(a_ptr_64x64, [program_x * 128, (i - 1) * 64], "), "{source}");
     assert!(source.contains("(b_ptr_64x128, [i * 64, program_y * 128], "), "{source}");

@@ -11,7 +11,7 @@ use crate::events::{Action, Events, Kind};
 use crate::order::{precedences, ranks};
 use crate::places::Places;
 use crate::program::{Barrier, Block, BufferId, Iteration, Program, Step, WarpProgram};
-use crate::reads::Context;
+use crate::reads::{Context, Liberties};
 use std::collections::{HashMap, HashSet};
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
@@ -29,8 +29,8 @@ impl Program {
 
     /// The warp programs that code is generated from: registers are left to the compiler, and rings may
     /// have been used before.
-    pub(crate) fn for_code(problem: &Problem, schedule: &Schedule, late_releases: bool) -> Program {
-        Program::of(Context::new(problem, schedule).for_code(late_releases), schedule)
+    pub(crate) fn for_code(problem: &Problem, schedule: &Schedule, liberties: Liberties) -> Program {
+        Program::of(Context::new(problem, schedule).for_code(liberties), schedule)
     }
 
     fn of(context: Context<'_>, schedule: &Schedule) -> Program {
@@ -153,7 +153,7 @@ impl<'a> Lowering<'a> {
                         Barrier::Full { .. } => 0,
                         Barrier::Empty { buffer } => i64::from(self.all.planned[buffer.index()].buffer.depth),
                     };
-                    let continued = self.context.for_code && matches!(barrier, Barrier::Empty { .. });
+                    let continued = self.context.code.is_some() && matches!(barrier, Barrier::Empty { .. });
                     if !continued && nothing(at, depth) {
                         return None;
                     }

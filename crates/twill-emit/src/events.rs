@@ -136,7 +136,7 @@ impl Maker<'_> {
                 actions.push(Action::WaitAsync { op: d.from, at, purpose: Purpose::Operand });
             }
         }
-        let waits_for = |s: &&Storing| s.addressed || !context.for_code;
+        let waits_for = |s: &&Storing| s.addressed || context.code.is_none();
         let taken = self.storings.iter().filter(|s| s.renewed && s.members.first().is_some_and(|m| m.0 == op));
         for storing in taken.filter(waits_for) {
             // Not the operation itself, if it writes over what it reads.

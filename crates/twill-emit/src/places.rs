@@ -1,8 +1,11 @@
 //! Where the events of a group stand in its code: in which order, and in which window of one interval.
 //!
-//! Events follow each other by their times in the schedule. For code there are two liberties, neither of which changes the
+//! Events follow each other by their times in the schedule. For code there are three liberties, none of which changes the
 //! order of what computes:
 //!
+//! - A group that loads and also waits for others, to store what they computed, starts its loads as many iterations earlier
+//!   as rings have slots beyond those that the schedule needs: a late result must not hold back what the next iteration reads.
+//!   (Backward attention on an H200: 540 instead of 450 TFLOP/s.)
 //! - A release that waits for a multiply only to give a buffer back is put behind the next wait of the group that
 //!   includes it (units end in order, so it costs nothing there), or behind the next multiply that the group starts: earlier it
 //!   would stop the group from starting it. How long the buffer can do without is up to its slots; the protocol
@@ -11,7 +14,7 @@
 //!   the fewest registers are in use.
 
 use crate::events::{Action, Events, Kind};
-use crate::program::Purpose;
+use crate::program::{Barrier, BufferKind, Purpose};
 use crate::reads::Context;
 use std::collections::HashMap;
 use twill_graph::{GroupId, OpId, Storage};
@@ -48,10 +51,11 @@ impl Places {
         let places = order.iter().enumerate().map(place).collect();
         let mut line = Line { context, all, places, period };
         let mut cut = 0;
-        if context.for_code {
-            if context.late_releases {
+        if let Some(liberties) = context.code {
+            if liberties.late_releases {
                 line.put_off_releases();
             }
+            line.run_ahead(liberties.ring_depth);
             let in_tensor = context.graph.operations().iter().any(|o| matches!(o.storage, Storage::Tensor(_)));
             cut = if in_tensor { line.empty_place() } else { line.quiet_place() };
         }
@@ -81,6 +85,26 @@ impl Line<'_> {
             Action::WaitAsync { op, at, purpose } if self.is_multiply(op) => Some((op, at, purpose)),
             _ => None,
         })
+    }
+
+    /// Starts loads as many intervals earlier as their rings have slots to spare, if the group waits for results of others.
+    fn run_ahead(&mut self, ring_depth: u32) {
+        let awaits = |action: &Action| matches!(action, Action::WaitChannel { barrier: Barrier::Full { .. }, .. });
+        if !self.places.iter().any(|(k, _)| self.all.events[*k].actions.iter().any(awaits)) {
+            return;
+        }
+        for (k, place) in &mut self.places {
+            let Kind::Start(op) = self.all.events[*k].kind else { continue };
+            // A load of an address that the group computes, or in an order with others, stays.
+            if self.context.graph.dependences().iter().any(|d| d.to == op || (d.from == op && !d.carries_value)) {
+                continue;
+            }
+            let ring = self.all.planned.iter().map(|p| &p.buffer).find(|buffer| {
+                matches!(buffer.kind, BufferKind::Ring(_)) && buffer.values.iter().any(|value| value.op == op)
+            });
+            let spare = ring.map_or(0, |ring| ring_depth.saturating_sub(ring.depth));
+            *place -= i64::from(spare) * self.period;
+        }
     }
 
     /// Puts releases behind waits that include theirs, at most one interval later.

@@ -7,21 +7,28 @@ use twill_graph::{Cycles, Dependence, Execution, GroupId, LoopGraph, OpId, Opera
 pub(crate) struct Context<'a> {
     pub graph: &'a LoopGraph,
     pub schedule: &'a Schedule,
-    /// A compiler gives every register value a register of its own, so nobody waits for one to be
+    /// Code is generated. A compiler gives every register value a register of its own, so nobody waits for one to be
     /// free, and rings go on where an earlier loop left them, so nothing is known to be free.
-    pub for_code: bool,
+    pub code: Option<Liberties>,
+}
+
+/// What generated code may do apart from the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Liberties {
     /// Releases wait until the group waits anyway.
     pub late_releases: bool,
+    /// Slots that every ring has at least.
+    pub ring_depth: u32,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(problem: &'a Problem, schedule: &'a Schedule) -> Context<'a> {
-        Context { graph: problem.graph(), schedule, for_code: false, late_releases: false }
+        Context { graph: problem.graph(), schedule, code: None }
     }
 
     /// The same, to generate code.
-    pub(crate) fn for_code(self, late_releases: bool) -> Context<'a> {
-        Context { for_code: true, late_releases, ..self }
+    pub(crate) fn for_code(self, liberties: Liberties) -> Context<'a> {
+        Context { code: Some(liberties), ..self }
     }
 
     pub(crate) fn interval(&self) -> i64 {

@@ -77,6 +77,12 @@ impl Kernel {
         self.differences.of(value)
     }
 
+    /// The tile of a matrix that a `tt.store` through pointers writes outside of loops: what a tensor descriptor could write
+    /// as well. `None` where that is not proved.
+    pub fn stored_matrix(&self, store: OperationId) -> Option<MatrixTile> {
+        matrix::stored(&self.module, self.function, store)
+    }
+
     /// The kernel's `tt.func`.
     pub fn function(&self) -> OperationId {
         self.function

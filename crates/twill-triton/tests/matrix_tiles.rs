@@ -213,3 +213,51 @@ fn arguments_in_coordinates_must_not_be_negative() {
     let rest = quotient.replace("arith.divsi %rows", "arith.remsi %rows");
     assert_eq!(natural(&rest), ", ");
 }
+
+/// Whether the store of C writes a tile of a matrix.
+fn stored(changes: &[(&str, &str)]) -> Option<MatrixTile> {
+    let kernel = gemm(changes);
+    let module = kernel.module();
+    let stores: Vec<_> = module.walk(kernel.function()).filter(|id| module.operation(*id).name == "tt.store").collect();
+    kernel.stored_matrix(stores[0])
+}
+
+const STORE: &str = "tt.store %c_ptrs_33, %3, %2 :";
+const C_STRIDE: &str = "%c_ptrs_28 = arith.muli %a_ptrs, %c_ptrs :";
+
+#[test]
+fn the_store_of_c_writes_a_tile_of_a_matrix() {
+    let kernel = gemm(&[]);
+    let name = |amount: Amount| match amount {
+        Amount::Argument(value) => kernel.module().value(value).name.clone(),
+        Amount::Constant(number) => number.to_string(),
+    };
+    let c = stored(&[]).unwrap();
+    assert_eq!((c.matrix.extents.map(name), name(c.matrix.stride)), (["M", "N"].map(str::to_owned), "stride_c".into()));
+    assert!(matches!(c.corner[1].terms().collect::<Vec<_>>()[..], [([Symbol::Scalar(_)], 128)]));
+}
+
+#[test]
+fn stores_that_are_not_proved_to_write_tiles_go_through_pointers() {
+    let again = format!("{STORE} tensor<128x128x!tt.ptr<f16>>\n{STORE}");
+    for (what, from, to) in [
+        ("no mask", STORE, "tt.store %c_ptrs_33, %3 :"),
+        ("one bound", STORE, "tt.store %c_ptrs_33, %3, %in_n_only :"),
+        ("written twice", STORE, again.as_str()),
+        ("another stride", C_STRIDE, "%c_ptrs_28 = arith.muli %c_ptrs, %c_ptrs :"),
+        ("a base without promise", "%c_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}", "%c_ptr: !tt.ptr<f16>"),
+        (
+            "columns of another matrix",
+            "%in_n = tt.splat %N :",
+            "%sum = arith.addi %M, %N : i32\n%in_n = tt.splat %sum :",
+        ),
+    ] {
+        let mut changes = vec![(from, to)];
+        if what == "one bound" {
+            let only =
+                "%in_n_only = tt.broadcast %in_n_26 : tensor<1x128xi1> -> tensor<128x128xi1>\n%c_ptrs = tt.splat";
+            changes.push(("%c_ptrs = tt.splat", only));
+        }
+        assert_eq!(stored(&changes), None, "{what}");
+    }
+}

@@ -389,6 +389,9 @@ fn multiplies_that_no_tensor_core_does_are_refused() {
         message("", &body, ""),
         "k.ttir:15: `tt.dot`: a matrix multiply of f32 by f32 with input precision `ieee` does not run on the tensor core; use f16, bf16, f8 or i8 operands of one type, or f32 with input_precision=\"tf32\""
     );
+    let tf32 = kernel("", &body.replace("%x, %y, %cc :", "%x, %y, %cc, inputPrecision = tf32 :"), "");
+    let options = Options { sub_tiles: Some(1), ..Options::default() };
+    lower(&read(&tf32, "k.ttir").unwrap().loops()[0], &Machine::load("h100").unwrap(), &options).unwrap();
     let f8 = body.replace("f32", "f8E5M2").replace(
         "%cc = arith.constant dense<0.0> : tensor<128x128xf8E5M2>",
         "%cc = arith.constant dense<0.0> : tensor<128x128xf32>",
@@ -398,7 +401,6 @@ fn multiplies_that_no_tensor_core_does_are_refused() {
     let f8 = f8.replace("!tt.ptr<f8E5M2>", "!tt.ptr<f32>").replace("%f[%i", "%g[%i");
     let text = kernel("", &f8, "").replace("%n: i32", "%n: i32, %g: !tt.tensordesc<tensor<128x64xf8E5M2>>");
     let read = read(&text, "k.ttir").unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let options = Options { sub_tiles: Some(1), ..Options::default() };
     lower(&read.loops()[0], &Machine::load("h100").unwrap(), &options).unwrap();
     assert_eq!(
         lower(&read.loops()[0], &Machine::load("a100").unwrap(), &options).unwrap_err().to_string(),

@@ -297,6 +297,11 @@ fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element:
         [a, b] => format!("{} {symbol} {}", nested(a), nested(b)),
         _ => call("unknown"),
     };
+    // Two numbers of Python's are divided by Python, which rounds down; the kernel rounds to 0.
+    let quotient = |symbol: &str| match operands {
+        [a, b] if [a, b].iter().all(|x| x.parse::<i128>().is_ok()) => format!("gl.to_tensor({a}) {symbol} {b}"),
+        _ => two(symbol),
+    };
     let first = || operands.first().map_or("0", String::as_str);
     // A number of Python's has no type to change.
     let typed = || match first() {
@@ -308,8 +313,8 @@ fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element:
         "arith.subf" | "arith.subi" => two("-"),
         "arith.mulf" | "arith.muli" => two("*"),
         "arith.divf" => two("/"),
-        "arith.divsi" | "arith.divui" => two("//"),
-        "arith.remsi" | "arith.remui" => two("%"),
+        "arith.divsi" | "arith.divui" => quotient("//"),
+        "arith.remsi" | "arith.remui" => quotient("%"),
         "arith.andi" => two("&"),
         "arith.ori" => two("|"),
         "arith.xori" => two("^"),

@@ -2,6 +2,7 @@
 
 use super::region::Region;
 use crate::program::{BufferId, BufferKind, Program};
+use crate::reads::Liberties;
 use std::collections::HashMap;
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
@@ -54,12 +55,13 @@ impl<'a> LoopFacts<'a> {
         let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;
+        let liberties = Liberties { late_releases: options.late_releases, ring_depth: options.ring_depth };
         let mut facts = LoopFacts {
             parts,
             tiles,
             problem: one.problem,
             schedule: one.schedule,
-            program: Program::for_code(one.problem, one.schedule, options.late_releases),
+            program: Program::for_code(one.problem, one.schedule, liberties),
             stands_for: &one.lowered.stands_for,
             makers: HashMap::new(),
             to_shared: HashMap::new(),

@@ -184,7 +184,7 @@ impl Adder<'_, '_> {
             (Transfer::Tma, Some(tile)) => {
                 let turned = region.before_transposition(&[1, 0]);
                 let region = if tile.transposed { &turned } else { region };
-                let coordinates = self.reader.corner(&tile.corner, region, program, (index, iteration))?;
+                let coordinates = self.reader.corner(id, &tile.corner, region, program, at)?;
                 let descriptor = self.reader.lowering.matrix_descriptor(tile, &region.extents);
                 let to = Slot { transposed: false, ..to };
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
@@ -195,6 +195,14 @@ impl Adder<'_, '_> {
                 self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
             }
             (Transfer::Pointer, _) => {
+                let bits = operation.results.first().and_then(|r| module.type_of(*r).element().scalar_bits());
+                if region.extents.len() == 1 && bits.is_some_and(|bits| bits < 32) {
+                    return Err(self.reader.lowering.unsupported(
+                        id,
+                        "a load in the loop of single elements of less than 32 bits",
+                        "load through a tensor descriptor, or before the loop",
+                    ));
+                }
                 let pointers = self.reader.value(operation.operands[0], region, program, at)?;
                 let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
                 if let Some(other) = operation.operands.get(2) {

@@ -64,9 +64,9 @@ impl Adder<'_, '_> {
         let mut flight =
             Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
         for (left, right) in pairs {
-            if let Operand::Registers(v) = left
-                && !self.reader.group.held.values().any(|held| *held == v)
-            {
+            // The wait names what the multiply reads from registers, also where it stays there for the next iteration: ptxas puts
+            // other values in the place of what it does not see used behind the multiply (13.0: wrong results without SWP).
+            if let Operand::Registers(v) = left {
                 flight.operands.push(v);
             }
             self.reader.group.note = note.clone();

@@ -48,6 +48,16 @@ impl Reader<'_, '_> {
                 "let every program have a CTA of its own (without --programs-per-cta)",
             ));
         }
+        if at.is_none()
+            && let Some(tile) = self.lowering.kernel.stored_matrix(id)
+        {
+            let coordinates = self.corner(id, &tile.corner, region, program, at)?;
+            let value = self.value(operands[1], region, program, at)?;
+            let descriptor = self.lowering.matrix_descriptor(&tile, &region.extents);
+            let from = self.stage(id, value)?;
+            self.group.act(Action::Store { descriptor, coordinates, from, reduce: None });
+            return Ok(());
+        }
         match operation.name.as_str() {
             "tt.descriptor_store" | "tt.descriptor_reduce" => {
                 let coordinates = self.coordinates(&operands[2..], region, program, at)?;

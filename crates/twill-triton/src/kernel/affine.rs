@@ -13,13 +13,13 @@ const MOST_VALUES: u32 = 400;
 /// For each dimension of a tensor, the dimension of the tile along which it runs; none where it is repeated.
 type Along = [Option<usize>];
 
-/// Reads values as they are in an iteration of a loop.
+/// Reads values as they are in an iteration of a loop, or outside of loops.
 ///
 /// Numbers are those of the kernel's arithmetic as long as that does not overflow.
 pub(super) struct Reader<'m> {
     module: &'m Module,
     function: OperationId,
-    parts: &'m ForLoop<'m>,
+    parts: Option<&'m ForLoop<'m>>,
     /// Values that may still be looked at, so that a value used twice in every step takes no exponential time.
     left: Cell<u32>,
 }
@@ -32,14 +32,14 @@ enum Sight {
 }
 
 impl<'m> Reader<'m> {
-    pub fn new(module: &'m Module, function: OperationId, parts: &'m ForLoop<'m>) -> Reader<'m> {
+    pub fn new(module: &'m Module, function: OperationId, parts: Option<&'m ForLoop<'m>>) -> Reader<'m> {
         Reader { module, function, parts, left: Cell::new(MOST_VALUES) }
     }
 
     /// A pointer's base, an argument of the kernel, and how many elements it lies behind that.
     pub fn pointer(&self, value: ValueId, along: &Along) -> Option<(ValueId, Polynomial)> {
         self.look()?;
-        if let Some(k) = self.parts.carried.iter().position(|v| *v == value) {
+        if let Some(k) = self.carried(value) {
             let (from, amount) = self.step(k, "tt.addptr")?;
             let (base, first) = self.pointer(from, along)?;
             return Some((base, self.after_steps(&first, amount, along)?));
@@ -121,14 +121,14 @@ impl<'m> Reader<'m> {
         if let Some(constant) = module.integer_constant(value) {
             return Some(Polynomial::constant(constant));
         }
-        if value == self.parts.induction {
-            let (lower, step) = (self.parts.lower, self.parts.step);
+        if let Some(parts) = self.parts.filter(|parts| parts.induction == value) {
+            let (lower, step) = (parts.lower, parts.step);
             return self.changing(sight, || {
                 let first = self.number(lower, &[], Sight::Invariants)?;
                 self.after_steps(&first, step, &[])
             });
         }
-        if let Some(k) = self.parts.carried.iter().position(|v| *v == value) {
+        if let Some(k) = self.carried(value) {
             return self.changing(sight, || {
                 let (from, amount) = self.step(k, "arith.addi")?;
                 let first = self.number(from, along, Sight::Invariants)?;
@@ -151,7 +151,9 @@ impl<'m> Reader<'m> {
                     None => Some(start),
                 }
             }
-            _ if is_scalar && module.operation(id).block != Some(self.parts.body) => self.known_before(value),
+            _ if is_scalar && self.parts.is_none_or(|parts| module.operation(id).block != Some(parts.body)) => {
+                self.known_before(value)
+            }
             _ => None,
         }
     }
@@ -171,12 +173,18 @@ impl<'m> Reader<'m> {
         if sight == Sight::Iteration { read() } else { None }
     }
 
+    /// Which of the values that the loop carries this is.
+    fn carried(&self, value: ValueId) -> Option<usize> {
+        self.parts?.carried.iter().position(|v| *v == value)
+    }
+
     /// What a carried value begins with, and what this operation adds to it in every iteration.
     fn step(&self, k: usize, by: &str) -> Option<(ValueId, ValueId)> {
-        let (carried, yielded) = (*self.parts.carried.get(k)?, *self.parts.yielded.get(k)?);
+        let parts = self.parts?;
+        let (carried, yielded) = (*parts.carried.get(k)?, *parts.yielded.get(k)?);
         let (_, operation) = self.maker(yielded)?;
         match operation.operands.as_slice() {
-            [from, amount] if operation.name == by && *from == carried => Some((*self.parts.initial.get(k)?, *amount)),
+            [from, amount] if operation.name == by && *from == carried => Some((*parts.initial.get(k)?, *amount)),
             _ => None,
         }
     }

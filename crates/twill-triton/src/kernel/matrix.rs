@@ -1,4 +1,4 @@
-//! Loads through pointers that read a tile of a matrix: what a tensor descriptor could say as well.
+//! Loads and stores through pointers that read or write a tile of a matrix: what a tensor descriptor could say as well.
 //!
 //! The rule. A `tt.load` of two dimensions in a loop is such a load if, read as polynomials in the element's indices `x₀`
 //! and `x₁`, the iteration's number and scalars of before the loop,
@@ -14,6 +14,9 @@
 //! - `base` and `stride` are arguments of the kernel (`stride` perhaps a constant), and multiples of 16 bytes: the caller
 //!   promises so by `tt.divisibility`;
 //! - the kernel writes nothing through `base`, and the load is not volatile.
+//!
+//! A `tt.store` outside of loops is such a store if the same holds of its pointers and mask, it is not transposed, and nothing
+//! else is written through its `base`. A descriptor writes nothing at negative coordinates or beyond the matrix.
 //!
 //! The masks say which numbers row and column are, and the pointers must agree; so nothing is guessed. All is equal as long
 //! as the kernel's own arithmetic does not overflow, where it would read elsewhere.
@@ -49,7 +52,8 @@ pub struct Matrix {
     pub stride: Amount,
 }
 
-/// The tile of a matrix that a load through pointers reads; beyond the matrix it reads zeros.
+/// The tile of a matrix that a load through pointers reads, or a store writes; beyond the matrix it reads zeros, or writes
+/// nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixTile {
     /// The matrix.
@@ -81,35 +85,66 @@ pub(super) fn tile(
     if !rest.iter().all(is_zero) {
         return None;
     }
-    let along = [Some(0), Some(1)];
-    let reader = Reader::new(module, function, parts);
-    let (base, offset) = reader.pointer(*pointers, &along)?;
-    let conditions = reader.conditions(*mask, &along)?;
-    let recognizer = Recognizer { module, function, reader };
-    if !recognizer.is_multiple_of_16(base) || recognizer.is_written(base) {
+    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)) };
+    recognizer.tile(Access { pointers: *pointers, mask: *mask, shape, bytes, store: None })
+}
+
+/// The tile of a matrix that a `tt.store` outside of loops writes; `None` where that is not proved.
+pub(super) fn stored(module: &Module, function: OperationId, store: OperationId) -> Option<MatrixTile> {
+    let operation = module.operation(store);
+    let [pointers, value, mask] = operation.operands.as_slice() else { return None };
+    if operation.name != "tt.store" {
         return None;
     }
-    if conditions.iter().any(|c| !c.mentions(Symbol::Index(0)) && !c.mentions(Symbol::Index(1))) {
-        return None;
-    }
-    let bounds = [recognizer.bounds(&conditions, 0)?, recognizer.bounds(&conditions, 1)?];
-    [false, true].into_iter().find_map(|transposed| {
-        let order = if transposed { [1, 0] } else { [0, 1] };
-        let [row, column] = order;
-        // The tensor core reads columns of 16 bits as well as rows.
-        if transposed && bytes != 2 || shape[column].checked_mul(bytes)? % GRANULE != 0 {
+    let kind = module.type_of(*value);
+    let bytes = element_bytes(kind.element())?;
+    let shape = <[u64; 2]>::try_from(kind.known_shape()?).ok()?;
+    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, None) };
+    let access = Access { pointers: *pointers, mask: *mask, shape, bytes, store: Some(store) };
+    recognizer.tile(access).filter(|tile| !tile.transposed)
+}
+
+/// What is read or written.
+struct Access {
+    pointers: ValueId,
+    mask: ValueId,
+    shape: [u64; 2],
+    /// Of an element.
+    bytes: u64,
+    /// The operation, if it writes.
+    store: Option<OperationId>,
+}
+
+impl Recognizer<'_> {
+    fn tile(&self, Access { pointers, mask, shape, bytes, store }: Access) -> Option<MatrixTile> {
+        let along = [Some(0), Some(1)];
+        let (base, offset) = self.reader.pointer(pointers, &along)?;
+        let conditions = self.reader.conditions(mask, &along)?;
+        if !self.is_multiple_of_16(base) || self.is_written(base, store) {
             return None;
         }
-        let stride = stride(&offset, row).filter(|stride| recognizer.is_aligned(*stride, bytes))?;
-        let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
-        pairs.into_iter().find_map(|(rows, columns)| {
-            let corner = [rows.start.clone(), columns.start.clone()];
-            let agrees = offset_of(&corner, stride, order).as_ref() == Some(&offset);
-            let matrix = Matrix { base, extents: [rows.extent, columns.extent], stride };
-            let natural = rows.natural.union(&columns.natural).copied().collect();
-            agrees.then_some(MatrixTile { matrix, corner, transposed, natural })
+        if conditions.iter().any(|c| !c.mentions(Symbol::Index(0)) && !c.mentions(Symbol::Index(1))) {
+            return None;
+        }
+        let bounds = [self.bounds(&conditions, 0)?, self.bounds(&conditions, 1)?];
+        [false, true].into_iter().find_map(|transposed| {
+            let order = if transposed { [1, 0] } else { [0, 1] };
+            let [row, column] = order;
+            // The tensor core reads columns of 16 bits as well as rows.
+            if transposed && bytes != 2 || shape[column].checked_mul(bytes)? % GRANULE != 0 {
+                return None;
+            }
+            let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
+            let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
+            pairs.into_iter().find_map(|(rows, columns)| {
+                let corner = [rows.start.clone(), columns.start.clone()];
+                let agrees = offset_of(&corner, stride, order).as_ref() == Some(&offset);
+                let matrix = Matrix { base, extents: [rows.extent, columns.extent], stride };
+                let natural = rows.natural.union(&columns.natural).copied().collect();
+                agrees.then_some(MatrixTile { matrix, corner, transposed, natural })
+            })
         })
-    })
+    }
 }
 
 /// What a mask may say about an index.
@@ -233,12 +268,12 @@ impl Recognizer<'_> {
         }
     }
 
-    /// Whether an address at which the kernel writes is made of this argument.
-    fn is_written(&self, base: ValueId) -> bool {
+    /// Whether an address at which the kernel writes, but for one store, is made of this argument.
+    fn is_written(&self, base: ValueId, but: Option<OperationId>) -> bool {
         let module = self.module;
         let mut seen = vec![false; module.value_count()];
         let mut next: Vec<ValueId> = Vec::new();
-        for id in module.walk(self.function) {
+        for id in module.walk(self.function).filter(|id| Some(*id) != but) {
             let operation = module.operation(id);
             if let Some(Memory::Store { .. } | Memory::Atomic { .. }) = memory(&operation.name) {
                 next.extend(operation.operands.first());

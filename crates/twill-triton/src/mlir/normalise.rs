@@ -229,6 +229,12 @@ fn normalise(operation: &str, attributes: &mut Attributes) {
             continue;
         }
         let Some(attribute) = attributes.get_mut(enumeration.attribute) else { continue };
+        // Some names are those of types as well, such as that of the precision tf32.
+        if let Attribute::Type(named) = attribute
+            && let Some((_, name)) = enumeration.cases.iter().find(|(_, name)| *name == named.to_string())
+        {
+            *attribute = Attribute::Enumeration((*name).to_owned());
+        }
         if let Attribute::Integer { value, .. } = attribute {
             let case = enumeration.cases.iter().find(|(number, _)| number == value);
             if let Some((_, name)) = case {
