@@ -1,0 +1,169 @@
+"""The report on large graphs: goals, tables and plots, from the rows."""
+
+import argparse
+import datetime
+import math
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import gaus_cases
+import gaus_figures
+import gaus_goals
+import gaus_tables
+from gaus_cases import CP_SAT, FORCE, LIST, OURS
+from gaus_figures import Asked
+from gaus_svg import Panel, Series, page
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Whose quality over time is drawn.
+DRAWN = [("div", "A"), ("div", "B"), ("log2", "A"), ("voter", "B"), ("rand_graph_10000_1", "score"), ("rand_graph_10000_1", "B")]
+
+
+def write(options: argparse.Namespace, rows: list[dict], left_out: int, path: Path) -> str:
+    """Writes the report and its plots beside the rows; its text."""
+    rows = latest(rows)
+    questions = gaus_figures.asked(rows)
+    plots = {"quality": quality(questions), "time": cost(questions)}
+    stem = path.name.removesuffix(".jsonl")
+    for name, svg in plots.items():
+        if svg:
+            save(path.with_name(f"{stem}-{name}.svg"), svg)
+    text = markdown(options, questions, rows, left_out, {name: f"{stem}-{name}.svg" for name, svg in plots.items() if svg})
+    save(path.with_name(f"{stem}.md"), text + "\n")
+    return text
+
+
+def save(path: Path, text: str) -> None:
+    """Never half a file."""
+    part = path.with_suffix(path.suffix + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def latest(rows: list[dict]) -> list[dict]:
+    """Of the newest build alone, and of answers asked for again with other limits the last."""
+    builds = [row["key"][-1] for row in rows if row["key"][-1]]
+    kept = {tuple(row["key"][:-2]): row for row in rows if row["key"][-1] in ("", *builds[-1:])}
+    return list(kept.values())
+
+
+def markdown(options: argparse.Namespace, questions: list[Asked], rows: list[dict], left_out: int, plots: dict) -> str:
+    of = lambda part: [one for one in questions if one.part == part]
+    large = of("epfl") + of("gs_random")
+    goals, sections = [], []
+    if of("hatschet"):
+        known = {question.key[1]: optimum for question, optimum in gaus_cases.hatschet(options.benchmarks)}
+        loops = gaus_goals.loops(of("hatschet"), known)
+        goals += gaus_goals.hatschet(loops)
+        sections += gaus_tables.hatschet(loops)
+    if of("express"):
+        optima = {question.key[1:]: best for question, best in gaus_cases.express(options.benchmarks)}
+        goals += gaus_goals.express(of("express"), optima)
+        sections += gaus_tables.express(of("express"), optima)
+    if large:
+        goals += gaus_goals.large(large, 0 if options.only else wanted(options))
+        goals += gaus_goals.score(of("gs_random")) + gaus_goals.largest(questions)
+        for name, meaning in gaus_tables.MEANINGS.items():
+            sections += gaus_tables.quality([one for one in large if f"{one.part} {one.name}" == name], name, meaning)
+        sections += gaus_tables.ablation(large)
+    if "quality" in plots:
+        sections += ["## Quality over time", "", f"![Quality over time]({plots['quality']})", ""]
+    if of("scaling"):
+        goals += gaus_goals.linear(questions)
+        sections += gaus_tables.scaling(of("scaling"))
+        sections += [f"![Time of a gradient step]({plots['time']})", ""] if "time" in plots else []
+    failed = [row for row in rows if row["status"] not in ("found", "nothing found")]
+    lines = [f"# Large graphs, {datetime.date.today()}", "", *setting(options, rows, left_out), ""]
+    lines += ["## Goals", "", *gaus_tables.table(["goal", "measured", "verdict"], "lll", [goal.cells() for goal in goals]), ""]
+    lines += [*sections, "## Without an answer", ""]
+    lines += [
+        f"- {' '.join(row['key'][:3])}, {row['who']}, seed {row['seed']}: {row['status']} {row.get('why', '')}".rstrip()
+        for row in failed
+    ] or ["None failed; every schedule was checked here from the files alone."]
+    return "\n".join(lines).rstrip()
+
+
+def wanted(options: argparse.Namespace) -> int:
+    """Questions A and B from 1,000 nodes on."""
+    found = []
+    for part, questions in (("epfl", gaus_cases.epfl), ("gs_random", gaus_cases.gs_random)):
+        found += questions(options.benchmarks) if part in options.parts else []
+    return sum(one.name in ("A", "B") and len(one.graph) >= 1000 for one in found)
+
+
+def setting(options: argparse.Namespace, rows: list[dict], left_out: int) -> list[str]:
+    version = metadata.version("ortools") if any(row["who"] == CP_SAT for row in rows) else "–"
+    twill = subprocess.run([str(options.twill), "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return [
+        f"- processor: {processor()}, {os.cpu_count()} visible; one core an answer, {options.jobs} at a time;"
+        f" load at the end {os.getloadavg()[0]:.2f}",
+        f"- versions: {twill} ({options.revision or revision()}), OR-Tools {version}, Python {platform.python_version()}",
+        f"- {len(rows)} answers{f', {left_out} left for another run' if left_out else ''}; limits of"
+        f" {', '.join(f'{limit:g}' for limit in sorted({row['limit'] for row in rows}))} s by part and size",
+        f"- wall clock: ours is given to the search; reading, bound, replay and writing come on top and are in *s*. CP-SAT: one thread, every"
+        " variable hinted from the list schedule, its limit for the solver alone; reading and building the model come on top.",
+        f"- seeds: ours is the median of up to {options.seeds}, with least and greatest; peers run once.",
+    ]
+
+
+def quality(questions: list[Asked]) -> str:
+    by_name = {(one.graph, one.name): one for one in questions if one.part in ("epfl", "gs_random")}
+    chosen = [by_name[key] for key in DRAWN if key in by_name]
+    chosen += [one for one in by_name.values() if one not in chosen and one.nodes > 100][: max(0, 6 - len(chosen))]
+    panels = [panel for one in chosen if (panel := over_time(one))]
+    return page(panels, 3) if panels else ""
+
+
+def over_time(one: Asked) -> Panel | None:
+    """Objective over the bound."""
+    scale = one.bound or 1
+    series = []
+    for row in one.rows(OURS):
+        points = [(max(seconds, 1e-3), value / scale) for seconds, value in row["trace"]]
+        series.append(Series("gaus, each seed", points, 0, step=True))
+    for row in one.rows(CP_SAT):
+        points = [(1e-3, row["start"] / scale)]
+        points += [(max(seconds, 1e-3), value / scale) for seconds, value in row["trace"] if value <= row["start"]]
+        series.append(Series("CP-SAT", points, 1, step=True))
+    for k, who in enumerate((LIST, FORCE), 2):
+        series += [Series(who, [(1e-3, value / scale)], k, step=True, dashed=True) for value in one.values(who)[:1]]
+    series = [each for each in series if each.points and all(value > 0 for _, value in each.points)]
+    ending = "× bound" if one.bound else ""
+    title = f"{one.graph}, {one.name} ({one.nodes:,} nodes)"
+    return Panel(title, "seconds of search", f"objective {ending}".strip(), series) if one.rows(OURS) else None
+
+
+def cost(questions: list[Asked]) -> str:
+    panels = []
+    series = []
+    for k, family in enumerate(("shallow", "deep", "EPFL")):
+        points = gaus_goals.steps(questions, family)
+        series.append(Series(family, points, k, line=family != "EPFL"))
+    if any(each.points for each in series):
+        nodes = [x for each in series for x, _ in each.points]
+        per_node = sorted(y / x for each in series for x, y in each.points)
+        middle = per_node[len(per_node) // 2]
+        ends = [(x, middle * x) for x in (min(nodes), max(nodes))]
+        series.append(Series("linear", ends, 5, line=True, dashed=True))
+        panels.append(Panel("Time of a gradient step", "nodes", "seconds", series))
+        rows = [row for one in questions if one.part == "scaling" for row in one.rows(gaus_cases.STEP)]
+        memory = sorted((row["nodes"], row["memory"] / 1e6) for row in rows)
+        panels.append(Panel("Memory of the whole process", "nodes", "MB", [Series("all", memory)]))
+    return page(panels, 2) if panels else ""
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def revision() -> str:
+    git = lambda *words: subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False).stdout.strip()
+    changed = git("status", "--porcelain", "--", "crates", "Cargo.lock")
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + (" with changes" if changed else "")
