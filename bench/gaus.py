@@ -53,6 +53,8 @@ class Run:
         wanted = jobs(self.options.parts, self.options.benchmarks, self.options.seconds, self.options.seeds)
         if self.options.only:
             wanted = [job for job in wanted if self.options.only in job.question.key[1]]
+        if self.options.without_cp_sat:
+            wanted = [job for job in wanted if job.who != CP_SAT]
         done = {json.dumps(row["key"]) for row in self.rows}
         todo = [job for job in wanted if json.dumps(self.key(job)) not in done]
         print(f"{len(wanted)} answers, {len(todo)} to go", file=sys.stderr)
@@ -118,6 +120,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=5, help="runs of the search with different seeds (default: 5)")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time (default: cores)")
     parser.add_argument("--only", metavar="TEXT", default="", help="graphs whose name contains this")
+    parser.add_argument("--without-cp-sat", action="store_true", help="leave the outside peer out; OR-Tools is not needed")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the report of the rows that are there")
     parser.add_argument("--rows", type=Path, metavar="JSONL", help="rows to go on with, instead of today's in the output")
     parser.add_argument("--output", type=Path, default=ROOT / "bench" / "results", metavar="DIR", help="(default: bench/results)")
@@ -133,8 +136,8 @@ def arguments() -> argparse.Namespace:
             parser.error(f"{options.benchmarks} has no folder {part}")
     if min(options.minutes, options.seconds, options.seeds, options.jobs) <= 0:
         parser.error("--minutes, --seconds, --seeds and --jobs must be positive")
-    if not options.report and importlib.util.find_spec("ortools") is None:
-        parser.error("OR-Tools is missing; run: pip install ortools")
+    if not (options.report or options.without_cp_sat) and importlib.util.find_spec("ortools") is None:
+        parser.error("OR-Tools is missing; run: pip install ortools; or give --without-cp-sat")
     return options
 
 

@@ -96,7 +96,10 @@ def wanted(options: argparse.Namespace) -> int:
 
 
 def setting(options: argparse.Namespace, rows: list[dict], left_out: int) -> list[str]:
-    version = metadata.version("ortools") if any(row["who"] == CP_SAT for row in rows) else "–"
+    try:
+        version = metadata.version("ortools")
+    except metadata.PackageNotFoundError:
+        version = "–"
     twill = subprocess.run([str(options.twill), "--version"], capture_output=True, text=True, check=True).stdout.strip()
     return [
         f"- processor: {processor()}, {os.cpu_count()} visible; one core an answer, {options.jobs} at a time;"
@@ -113,7 +116,8 @@ def setting(options: argparse.Namespace, rows: list[dict], left_out: int) -> lis
 def quality(questions: list[Asked]) -> str:
     by_name = {(one.graph, one.name): one for one in questions if one.part in ("epfl", "gs_random")}
     chosen = [by_name[key] for key in DRAWN if key in by_name]
-    chosen += [one for one in by_name.values() if one not in chosen and one.nodes > 100][: max(0, 6 - len(chosen))]
+    others = sorted((one for one in by_name.values() if one not in chosen), key=lambda one: -one.nodes)
+    chosen += others[: len(DRAWN) - len(chosen)]
     panels = [panel for one in chosen if (panel := over_time(one))]
     return page(panels, 3) if panels else ""
 
