@@ -129,6 +129,11 @@ impl DataflowFile {
         Ok(graph)
     }
 
+    /// Names the file that it is part of, for errors.
+    pub(super) fn read_from(&mut self, file: &str) {
+        self.file = file.to_owned();
+    }
+
     /// The file's text.
     pub fn to_json(&self) -> String {
         // Serialising plain data to a string cannot fail.
