@@ -192,7 +192,7 @@ pub(crate) enum WhatIfs {
 }
 
 /// Where text goes, and how it is laid out.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct PageArguments {
     /// Write to a file instead of standard output, which is `-`.
     #[arg(long, short, value_name = "FILE")]

@@ -60,6 +60,8 @@ pub(crate) enum Error {
     NoProgram { input: String },
     #[error("{input}: {error}")]
     Dataflow { input: String, error: twill_graph::DataflowError },
+    #[error("{0}")]
+    Arguments(String),
     #[error("--random: {0}")]
     Random(twill_graph::RandomError),
     #[error("{input}: {error}")]

@@ -7,6 +7,7 @@ mod compile;
 mod error;
 mod explain;
 mod files;
+mod front;
 mod gaus;
 mod input;
 mod kernels;
