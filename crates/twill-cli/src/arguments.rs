@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Compile(CompileArguments),
     /// Find the least initiation interval of a large loop without warps, with its proof.
     Modulo(ModuloArguments),
+    /// Schedule a large graph of operations, without warps, by gradient, with a lower bound.
+    Gaus(crate::gaus::GausArguments),
     /// Explain what bounds a kernel's loop, why smaller intervals are impossible, and what would change it.
     Explain(ExplainArguments),
     /// Show what a kernel's loop becomes before it is scheduled: sub-tiles, or the graph with its costs.
@@ -190,7 +192,7 @@ pub(crate) enum WhatIfs {
 }
 
 /// Where text goes, and how it is laid out.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct PageArguments {
     /// Write to a file instead of standard output, which is `-`.
     #[arg(long, short, value_name = "FILE")]
@@ -482,7 +484,7 @@ pub(crate) enum SchemaFormat {
     Pipeline,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if value > 0.0 && value <= 1e9 { Ok(value) } else { Err("must be above 0 and at most 1e9".into()) }
 }

@@ -58,6 +58,18 @@ pub(crate) enum Error {
     RegistersPerThread { machine: String, given: u32, least: u32, most: u32, granularity: u32 },
     #[error("{input}: there is no program without warps; --swp-only writes text or JSON (--format)")]
     NoProgram { input: String },
+    #[error("{input}: {error}")]
+    Dataflow { input: String, error: twill_graph::DataflowError },
+    #[error("{0}")]
+    Arguments(String),
+    #[error("--random: {0}")]
+    Random(twill_graph::RandomError),
+    #[error("{input}: {error}")]
+    Search { input: String, error: crate::gaus::SearchError },
+    #[error("{input}: the kernel has {count} loops, and GauS schedules one at a time; choose one with --loop")]
+    SeveralLoops { input: String, count: usize },
+    #[error("{path}: the objective is {found}, and the file claims {claimed}; the schedule itself is legal")]
+    OtherObjective { path: String, claimed: String, found: i128 },
     #[error("{input}: cannot unroll: {error}")]
     Unroll { input: String, error: twill_graph::GraphError },
     #[error("{input}: {error}")]

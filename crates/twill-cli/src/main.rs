@@ -7,6 +7,8 @@ mod compile;
 mod error;
 mod explain;
 mod files;
+mod front;
+mod gaus;
 mod input;
 mod kernels;
 mod lower;
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Schedule(a) => schedule::run(a),
         Command::Compile(a) => compile::run(a),
         Command::Modulo(a) => modulo::run(a),
+        Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),
         Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),

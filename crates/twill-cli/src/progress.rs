@@ -40,6 +40,14 @@ impl Ticker {
             Progress::WhatIf { .. } => "trying changes".into(),
             Progress::Improving => "improving what follows the interval".into(),
         };
+        self.say(&what);
+    }
+
+    /// Shows what is going on.
+    pub(crate) fn say(&mut self, what: &str) {
+        if !self.enabled || self.started.elapsed() < PATIENCE {
+            return;
+        }
         self.shown = true;
         // Nobody is hurt when progress cannot be shown.
         let _ = write!(std::io::stderr(), "\r\x1b[2K{:6.1} s  {what}", self.started.elapsed().as_secs_f64());

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::files;
 use crate::input::{self, Posed};
 use crate::progress::{self, Ticker};
-use crate::{pipeline, siblings, smtlib};
+use crate::{front, pipeline, siblings, smtlib};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,11 +17,17 @@ use twill_graph::format::{NormalisationEntry, ScheduleFile};
 use twill_graph::{Cycles, Phase, Problem, Report, Schedule, Status};
 
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
+    if let Some(exit) = front::dataflow(arguments)? {
+        return Ok(exit);
+    }
     let started = Instant::now();
     let posed = input::problems(&arguments.search)?;
     let siblings = siblings::pose(&arguments.search, &arguments.siblings, &posed)?;
     let posed = posed.loops;
     let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
+    if let Some(exit) = front::large(arguments, &posed)? {
+        return Ok(exit);
+    }
     let options = options(&arguments.search);
     if arguments.emit == Some(Emit::Smtlib2) {
         return smtlib::run(arguments, &posed, |one| solve(&arguments.search, one, &options, reading));

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let problem = DataflowProblem { graph, latency_bound: bound, interval: None, objective };
             let start = Instant::now();
             print!(" {:?} | bound {} {:.2?}", bound.unwrap_or(0), lower_bound(&problem)?.value, start.elapsed());
-            for baseline in [Baseline::Asap, Baseline::Alap, Baseline::List, Baseline::ForceDirected] {
+            for baseline in Baseline::ALL.into_iter().take(5) {
                 let start = Instant::now();
                 let steps = baseline.schedule(&problem)?;
                 let time = start.elapsed();

@@ -140,6 +140,14 @@ pub enum DataflowError {
         /// Entries of the table.
         count: usize,
     },
+    /// No resource of this name.
+    #[error("there is no resource `{name}`; there are: {}", .known.join(", "))]
+    NoResource {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
     /// A use of nothing, or of more than there ever is.
     #[error("`{operation}` takes {amount} of `{resource}` for {steps} steps; it must be 1 or more of each{limit}")]
     Use {

@@ -28,8 +28,10 @@ pub struct Random {
     pub reach: u32,
     /// Dependences to the next iterations: from any operation to itself or a smaller number.
     pub back_edges: u32,
-    /// Largest distance of these, at least 1.
+    /// Largest distance of these, at least 1, drawn by chance.
     pub distance: u32,
+    /// Largest `RecMII`: distances are raised until no cycle through one back edge needs a longer interval; 0 to leave them.
+    pub recurrence: u32,
     /// Largest latency, at least 1. An operation holds its resource for all of it, with even odds, or for one step.
     pub latency: u32,
     /// Kinds of resources; each operation uses one.
@@ -50,8 +52,9 @@ impl Default for Random {
             reach: 0,
             back_edges: 0,
             distance: 1,
+            recurrence: 8,
             latency: 1,
-            resources: 1,
+            resources: 4,
             limit: 0,
             storage: 1,
             seed: 1,
@@ -92,8 +95,19 @@ pub enum RandomError {
     },
 }
 
-const KEYS: [&str; 10] =
-    ["nodes", "density", "reach", "back-edges", "distance", "latency", "resources", "limit", "storage", "seed"];
+const KEYS: [&str; 11] = [
+    "nodes",
+    "density",
+    "reach",
+    "back-edges",
+    "distance",
+    "recurrence",
+    "latency",
+    "resources",
+    "limit",
+    "storage",
+    "seed",
+];
 const MOST_NODES: u32 = 1 << 22;
 const MOST_EDGES: u64 = 1 << 24;
 
@@ -115,7 +129,8 @@ impl FromStr for Random {
 impl fmt::Display for Random {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "nodes={},density={},reach={},", self.nodes, self.density, self.reach)?;
-        write!(f, "back-edges={},distance={},latency={},", self.back_edges, self.distance, self.latency)?;
+        write!(f, "back-edges={},distance={},", self.back_edges, self.distance)?;
+        write!(f, "recurrence={},latency={},", self.recurrence, self.latency)?;
         write!(f, "resources={},limit={},storage={},seed={}", self.resources, self.limit, self.storage, self.seed)
     }
 }
@@ -137,6 +152,7 @@ impl Random {
             "reach" => self.reach = number(0, MOST_NODES.into(), "a whole number from 0 to 4194304")? as u32,
             "back-edges" => self.back_edges = number(0, MOST_EDGES, "a whole number from 0 to 16777216")? as u32,
             "distance" => self.distance = number(1, most, from_one)? as u32,
+            "recurrence" => self.recurrence = number(0, most, small)? as u32,
             "latency" => self.latency = number(1, most, from_one)? as u32,
             "resources" => self.resources = number(0, most, small)? as u32,
             "limit" => self.limit = number(0, most, small)?,
@@ -179,11 +195,24 @@ impl Random {
             let (from, to) = (OpId::new(from), OpId::new(to));
             dependences.push(DataflowDependence { from, to, delay, distance: 0, communication: 1 });
         }
+        // Sources come first in order of their readers, so one pass is enough.
+        let mut earliest = vec![0_i64; operations.len()];
+        for d in &dependences {
+            earliest[d.to.index()] = earliest[d.to.index()].max(earliest[d.from.index()] + d.delay);
+        }
         for _ in 0..self.back_edges {
             let from = chance.below(self.nodes.into());
             let to = from - chance.below((from + 1).min(self.effective_reach() + 1));
             let distance = 1 + chance.below(self.distance.into()) as u32;
             let delay = i64::from(operations[from as usize].latency);
+            // No path there is longer than what lies between the earliest starts.
+            let around = earliest[from as usize] - earliest[to as usize] + delay;
+            let needed = if self.recurrence == 0 {
+                1
+            } else {
+                (around.max(1) + i64::from(self.recurrence) - 1) / i64::from(self.recurrence)
+            };
+            let distance = distance.max(u32::try_from(needed).unwrap_or(u32::MAX));
             let (from, to) = (OpId::new(from as usize), OpId::new(to as usize));
             dependences.push(DataflowDependence { from, to, delay, distance, communication: 1 });
         }

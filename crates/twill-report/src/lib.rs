@@ -4,6 +4,7 @@
 //! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
 //! as they overlap, then tables of operations, registers, memories and the search itself.
 
+mod dataflow;
 mod explanation;
 mod headline;
 mod ink;
@@ -25,6 +26,7 @@ mod fixtures;
 #[cfg(test)]
 mod tests;
 
+pub use dataflow::dataflow_text;
 pub use modulo::modulo_text;
 pub use pipeline::pipeline_text;
 

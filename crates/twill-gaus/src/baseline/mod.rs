@@ -5,6 +5,7 @@
 //! | `asap`, `alap` | every operation as early, or as late, as dependences and the latency bound let it | anything; limits are not looked at |
 //! | `list` | list scheduling; with a latency bound and no limits, with as few units or as little storage as it can | no interval |
 //! | `force-directed` | Paulin and Knight 1989: balances resources within mobility windows | anything; limits are not looked at |
+//! | `spans` | Cong and Zhang 2006: the least sum of lifetimes or, for resources, communication, by a system of difference constraints | anything; limits are not looked at |
 //! | `ims` | iterative modulo scheduling, Rau 1994 | loops with limits |
 //! | `sdc` | modulo scheduling with difference constraints, Zhang and Liu 2013, Canis et al. 2014 | loops with limits |
 
@@ -16,6 +17,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use crate::bounds::least_spans;
 use crate::{Mobility, MobilityError, Precedence, least_interval};
 use std::fmt;
 use std::str::FromStr;
@@ -33,6 +35,8 @@ pub enum Baseline {
     List,
     /// Force-directed scheduling.
     ForceDirected,
+    /// Difference constraints solved for the least sum of spans.
+    LeastSpans,
     /// Iterative modulo scheduling.
     IterativeModulo,
     /// Modulo scheduling with a system of difference constraints.
@@ -90,11 +94,12 @@ const MOST_STEPS: u64 = 1 << 27;
 
 impl Baseline {
     /// All of them.
-    pub const ALL: [Baseline; 6] = [
+    pub const ALL: [Baseline; 7] = [
         Baseline::Asap,
         Baseline::Alap,
         Baseline::List,
         Baseline::ForceDirected,
+        Baseline::LeastSpans,
         Baseline::IterativeModulo,
         Baseline::SdcModulo,
     ];
@@ -106,6 +111,7 @@ impl Baseline {
             Baseline::Alap => "alap",
             Baseline::List => "list",
             Baseline::ForceDirected => "force-directed",
+            Baseline::LeastSpans => "spans",
             Baseline::IterativeModulo => "ims",
             Baseline::SdcModulo => "sdc",
         }
@@ -142,6 +148,11 @@ impl Baseline {
             },
             (Baseline::List, Some(_)) => return unfit("knows no interval; `ims` and `sdc` schedule loops"),
             (Baseline::ForceDirected, _) => force::balance(&task)?,
+            (Baseline::LeastSpans, _) => {
+                let storage = problem.objective == DataflowObjective::Storage;
+                let found = least_spans(&problem.graph, &precedence, &mobility, problem.interval, storage);
+                found.ok_or_else(|| task.not_found("it was too much work"))?
+            }
             (Baseline::IterativeModulo, Some(interval)) => iterative::schedule(&task, interval)?,
             (Baseline::SdcModulo, Some(interval)) => sdc::schedule(&task, interval)?,
             (Baseline::IterativeModulo | Baseline::SdcModulo, None) => {

@@ -91,7 +91,7 @@ fn names_are_read_back() {
         assert_eq!(baseline.name().parse(), Ok(baseline));
     }
     let error = "fds".parse::<Baseline>().unwrap_err().to_string();
-    assert_eq!(error, "no baseline is named `fds`; known: asap, alap, list, force-directed, ims, sdc");
+    assert_eq!(error, "no baseline is named `fds`; known: asap, alap, list, force-directed, spans, ims, sdc");
 }
 
 /// The differential equation of Paulin and Knight's paper: six multiplications, two additions, two subtractions, one

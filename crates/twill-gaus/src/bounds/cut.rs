@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 const STEPS: u64 = 128;
 const WORK: u64 = 30_000_000;
 /// Most arcs visited by all cuts together; a flow that is not yet the greatest is a bound, too.
-const VISITS: u64 = 300_000_000;
+const VISITS: u64 = 200_000_000;
 
 /// The best bound among steps (slots) that are spread evenly, and those around the best of these.
 pub(super) fn cut(values: &Values, mobility: &Mobility) -> i128 {

@@ -129,6 +129,23 @@ pub(crate) fn peak_bound(graph: &Dataflow, mobility: Option<&Mobility>, interval
     resources::peak(graph, mobility, interval, unit, i128::MAX)
 }
 
+/// The schedule within `mobility` of least communication or, for storage, of the least sum of lifetimes times storage;
+/// limits are not looked at. `None` when that was too much work, or numbers too large.
+pub(crate) fn least_spans(
+    graph: &Dataflow,
+    precedence: &Precedence,
+    mobility: &Mobility,
+    interval: Option<u64>,
+    storage: bool,
+) -> Option<Vec<u64>> {
+    let found = if storage {
+        Values { graph, precedence, mobility: Some(mobility), interval }.lifetimes()
+    } else {
+        communication::least(graph, precedence, Some(mobility), interval)
+    };
+    found?.solution.map(|steps| steps.into_iter().map(i64::unsigned_abs).collect())
+}
+
 /// Windows for [`flow`]; without a latency bound, wide enough that they cost nothing. `None` when numbers are too large.
 fn flow_windows(
     graph: &Dataflow,

@@ -10,7 +10,7 @@
 
 use super::cut::cut;
 use super::energy::{Piece, ceiling, densest};
-use super::flow::{Arc, cheapest};
+use super::flow::{Arc, Cheapest, cheapest};
 use super::{Argument, flow_windows};
 use crate::{Mobility, Precedence};
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ impl Values<'_> {
         }
         let rows = self.interval.or(self.mobility.map(|m| m.latency));
         match (rows, self.lifetimes()) {
-            (Some(rows), Some(total)) => best.max((ceiling(total, rows.into()), Argument::Lifetimes)),
+            (Some(rows), Some(total)) => best.max((ceiling(total.bound, rows.into()), Argument::Lifetimes)),
             _ => best,
         }
     }
@@ -84,8 +84,8 @@ impl Values<'_> {
         (compulsory, lives)
     }
 
-    /// All lifetimes times storage, at least; `None` when numbers are beyond the method.
-    fn lifetimes(&self) -> Option<i128> {
+    /// All lifetimes times storage, at least, and a schedule of the least; `None` when numbers are beyond the method.
+    pub fn lifetimes(&self) -> Option<Cheapest> {
         let count = self.precedence.len();
         let mut window = flow_windows(self.graph, self.precedence, self.mobility, self.interval)?;
         let mut weights = vec![0_i64; count];
@@ -112,6 +112,10 @@ impl Values<'_> {
             weights.push(storage);
             weights[v] -= storage;
         }
-        Some(cheapest(&weights, &window, &arcs).bound)
+        let mut found = cheapest(&weights, &window, &arcs);
+        if let Some(solution) = &mut found.solution {
+            solution.truncate(count);
+        }
+        Some(found)
     }
 }

@@ -118,6 +118,15 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl DataflowFile {
+    /// Whether a text is such a file, or means to be one.
+    pub fn is_named_in(text: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Head {
+            format: String,
+        }
+        serde_json::from_str::<Head>(text).is_ok_and(|head| head.format == FORMAT)
+    }
+
     /// Reads a file; `file` is named in errors.
     ///
     /// # Errors
@@ -127,6 +136,11 @@ impl DataflowFile {
         check_version(file, FORMAT, &graph.format, graph.version)?;
         graph.file = file.to_owned();
         Ok(graph)
+    }
+
+    /// Names the file that it is part of, for errors.
+    pub(super) fn read_from(&mut self, file: &str) {
+        self.file = file.to_owned();
     }
 
     /// The file's text.

@@ -14,6 +14,7 @@ mod dot;
 mod gml;
 mod json;
 mod loops;
+mod schedule;
 mod ssp;
 mod text;
 
@@ -21,6 +22,7 @@ pub use json::{
     DataflowDependenceEntry, DataflowFile, DataflowOperationEntry, DataflowResourceEntry, DataflowUseEntry,
 };
 pub use loops::{loop_dataflow, modulo_dataflow};
+pub use schedule::{DataflowObjectiveEntry, DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
 
 use super::{FormatError, GraphFile, MachineReference, NamedText, graphml};
 use crate::{Dataflow, Resources};

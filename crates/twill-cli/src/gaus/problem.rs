@@ -1,0 +1,120 @@
+//! From arguments to the question.
+
+use super::arguments::{Cap, GausArguments, ObjectiveArgument};
+use crate::arguments::{AxisArgument, SourceArguments, Switch};
+use crate::error::Error;
+use crate::{files, input};
+use std::path::{Path, PathBuf};
+use twill_gaus::{Mobility, least_interval};
+use twill_graph::format::{DataflowOptions, NamedText, loop_dataflow, read_dataflow};
+use twill_graph::{Dataflow, DataflowError, DataflowObjective, DataflowProblem, DataflowResource};
+
+/// Of the longest path, for objectives that grow without bound as schedules get shorter.
+const FACTOR: f64 = 1.5;
+
+/// The question, and the name of the input in errors.
+pub(super) fn pose(arguments: &GausArguments) -> Result<(DataflowProblem, String), Error> {
+    let (graph, input) = read(arguments)?;
+    let wrong = |error| Error::Dataflow { input: input.clone(), error };
+    let graph = limited(graph, &arguments.resource_cap).map_err(wrong)?;
+    let objective = match arguments.objective {
+        _ if arguments.smallest_ii => DataflowObjective::Latency,
+        ObjectiveArgument::Resources => DataflowObjective::Resources {
+            peak: arguments.weights.peak,
+            communication: arguments.weights.communication,
+        },
+        ObjectiveArgument::Storage => DataflowObjective::Storage,
+        ObjectiveArgument::Latency => DataflowObjective::Latency,
+    };
+    let interval = if arguments.smallest_ii { Some(least_interval(&graph).least()) } else { arguments.ii };
+    let mut problem = DataflowProblem { graph, latency_bound: arguments.latency, interval, objective };
+    let unbounded = interval.is_some() || objective == DataflowObjective::Latency;
+    let factor = arguments.latency_factor.or((!unbounded && arguments.latency.is_none()).then_some(FACTOR));
+    if let Some(factor) = factor {
+        let least =
+            Mobility::new(&problem).map_err(|error| Error::Search { input: input.clone(), error: error.into() })?;
+        problem.latency_bound = Some((least.latency as f64 * factor).floor() as u64);
+    }
+    Ok((problem, input))
+}
+
+fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
+    let Some(path) = &arguments.input else {
+        let random = arguments.random.unwrap_or_default();
+        let graph = random.graph().map_err(Error::Random)?;
+        return Ok((graph, "--random".into()));
+    };
+    let name = path.display().to_string();
+    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let text = if path.exists() { Some(files::read(path)?) } else { None };
+    let is_loop = text.as_deref().is_none_or(|text| ending == "ttir" || ending == "json" && names_a_loop(text));
+    if is_loop {
+        return from_loop(arguments, &name).map(|graph| (graph, name));
+    }
+    let model = match ending {
+        "graphml" => Some(arguments.resources.clone().unwrap_or_else(|| beside(path))),
+        _ => arguments.resources.clone(),
+    };
+    let model = model.map(|path| files::read(&path).map(|text| (path.display().to_string(), text))).transpose()?;
+    let options = DataflowOptions {
+        model: model.as_ref().map(|(file, text)| NamedText { file, text }),
+        machine: None,
+        chaining: arguments.chaining.map(|switch| switch == Switch::On),
+    };
+    let graph = read_dataflow(NamedText { file: &name, text: text.as_deref().unwrap_or_default() }, &options)?;
+    Ok((graph, name))
+}
+
+/// Whether JSON is of a loop graph.
+fn names_a_loop(text: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: String,
+    }
+    serde_json::from_str::<Head>(text).is_ok_and(|head| head.format == "twill-graph")
+}
+
+/// A loop of a kernel, or a loop graph: its units are the resources; warps are left out.
+fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
+    let source = SourceArguments {
+        input: name.to_owned(),
+        machine: arguments.machine.clone(),
+        kernel: None,
+        loop_index: arguments.loop_index,
+        sub_tiles: None,
+        programs_per_cta: None,
+        programs_axis: AxisArgument::X,
+        no_contract: false,
+    };
+    let loops = input::lowered(&source)?.loops;
+    match loops.as_slice() {
+        [one] => loop_dataflow(&one.graph, &one.resources.units)
+            .map_err(|error| Error::Dataflow { input: name.to_owned(), error }),
+        several => Err(Error::SeveralLoops { input: name.to_owned(), count: several.len() }),
+    }
+}
+
+/// `graph1.graphml` → `graph1_RM.xml`, as HatScheT names them.
+fn beside(graph: &Path) -> PathBuf {
+    let mut name = graph.file_stem().unwrap_or_default().to_owned();
+    name.push("_RM.xml");
+    graph.with_file_name(name)
+}
+
+fn limited(graph: Dataflow, caps: &[Cap]) -> Result<Dataflow, DataflowError> {
+    if caps.is_empty() {
+        return Ok(graph);
+    }
+    let mut resources: Vec<DataflowResource> = graph.resources().to_vec();
+    for cap in caps {
+        let mut named = false;
+        for resource in resources.iter_mut().filter(|r| cap.name.as_ref().is_none_or(|name| *name == r.name)) {
+            (resource.limit, named) = (Some(cap.units), true);
+        }
+        if let (Some(name), false) = (&cap.name, named) {
+            let known = graph.resources().iter().map(|r| r.name.clone()).collect();
+            return Err(DataflowError::NoResource { name: name.clone(), known });
+        }
+    }
+    Dataflow::new(graph.name(), graph.operations().to_vec(), graph.dependences().to_vec(), resources)
+}
