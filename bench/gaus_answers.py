@@ -6,7 +6,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from gaus_cases import ABLATIONS, CP_SAT, EXACT, OURS, STEP, Job, Question
+from gaus_cases import ABLATIONS, CP_SAT, EXACT, OURS, ROUNDS, STEP, Job, Question
 from gaus_check import Broken, Measured, check
 from gaus_child import Children, Ended
 
@@ -31,7 +31,10 @@ def answer(options: Namespace, children: Children, job: Job) -> dict:
 
 
 def twill(options: Namespace, children: Children, job: Job) -> dict:
-    engine = ["--engine", "gaus" if job.who in (OURS, *ABLATIONS) else job.who, *ABLATIONS.get(job.who, [])]
+    ours = job.who in (OURS, *ABLATIONS)
+    engine = ["--engine", "gaus" if ours else job.who, *ABLATIONS.get(job.who, [])]
+    if ours and job.question.part in ROUNDS:
+        engine += ["--rounds", str(ROUNDS[job.question.part])]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "schedule.json"
         given = [*engine, "--seed", str(job.seed), "--time-limit", str(job.seconds), "--format", "json", "-q"]

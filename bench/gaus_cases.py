@@ -21,6 +21,9 @@ LIST, FORCE, ITERATIVE, SDC = "list", "force-directed", "ims", "sdc"
 EXACT, CP_SAT = "exact", "CP-SAT"
 STEP = "gradient steps"
 
+# Rounds of the search where its default ends long before its time.
+ROUNDS = {"express": 60}
+
 # GS-Schedule's score: 100 for each unit of the peak, 1 for each step that a weighted edge spans.
 SCORE = (100, 1)
 # Latency bound of EPFL and gs_random, in critical paths.

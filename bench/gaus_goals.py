@@ -101,7 +101,7 @@ def large(questions: list[Asked], wanted: int) -> list[Goal]:
         result = compare(of_size, peer)
         bad = [f"{one.graph} {one.name}" for one in result.equal + result.worse]
         what = f"EPFL and gs_random, A and B, from 1,000 nodes on: better than {peer}, or both at the bound"
-        found.append(Goal(what, f"{result}{listed(bad)}", None if result.all < wanted else not bad))
+        found.append(Goal(what, f"{result}{listed(bad)}", None if result.all < max(wanted, 1) else not bad))
     of_size = [one for one in questions if one.nodes > 5000 and one.values(OURS)]
     result = compare(of_size, CP_SAT)
     bad = [f"{one.graph} {one.name}" for one in result.worse]

@@ -65,7 +65,7 @@ def markdown(options: argparse.Namespace, questions: list[Asked], rows: list[dic
         goals += gaus_goals.express(of("express"), optima)
         sections += gaus_tables.express(of("express"), optima)
     if large:
-        goals += gaus_goals.large(large, 0 if options.only else wanted(options))
+        goals += gaus_goals.large(large, wanted(options))
         goals += gaus_goals.score(of("gs_random")) + gaus_goals.largest(questions)
         for name, meaning in gaus_tables.MEANINGS.items():
             sections += gaus_tables.quality([one for one in large if f"{one.part} {one.name}" == name], name, meaning)
@@ -92,7 +92,7 @@ def wanted(options: argparse.Namespace) -> int:
     found = []
     for part, questions in (("epfl", gaus_cases.epfl), ("gs_random", gaus_cases.gs_random)):
         found += questions(options.benchmarks) if part in options.parts else []
-    return sum(one.name in ("A", "B") and len(one.graph) >= 1000 for one in found)
+    return sum(one.name in ("A", "B") and options.only in one.key[1] and len(one.graph) >= 1000 for one in found)
 
 
 def setting(options: argparse.Namespace, rows: list[dict], left_out: int) -> list[str]:
