@@ -17,7 +17,7 @@ ABLATIONS = {
     "list start": ["--start", "list"],
     "random start": ["--start", "random"],
 }
-LIST, FORCE, ITERATIVE, SDC = "list", "force-directed", "ims", "sdc"
+LIST, FORCE, SPANS, ITERATIVE, SDC = "list", "force-directed", "spans", "ims", "sdc"
 EXACT, CP_SAT = "exact", "CP-SAT"
 STEP = "gradient steps"
 
@@ -162,7 +162,7 @@ def jobs(parts: list[str], folder: Path, seconds: float, seeds: int) -> list[Job
     large = (epfl(folder) if "epfl" in parts else []) + (gs_random(folder) if "gs_random" in parts else [])
     for question in large:
         time = limit(question.graph, seconds)
-        found += [Job(question, who, 1, time, 0) for who in (LIST, FORCE)]
+        found += [Job(question, who, 1, time, 0) for who in (LIST, FORCE, SPANS)]
         found += [Job(question, OURS, 1, time, 1), Job(question, CP_SAT, 1, time, 2)]
         if question.name != "peak":
             found += [Job(question, who, 1, time, 3) for who in ABLATIONS]

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import gaus_figures
-from gaus_cases import CP_SAT, EXACT, FORCE, ITERATIVE, LIST, OURS, STEP
+from gaus_cases import CP_SAT, EXACT, FORCE, ITERATIVE, LIST, OURS, SPANS, STEP
 from gaus_figures import Asked, compare
 
 # A goal needs most of its questions answered before it is called reached.
@@ -97,7 +97,7 @@ def express(questions: list[Asked], optima: dict[tuple[str, str], int]) -> list[
 def large(questions: list[Asked], wanted: int) -> list[Goal]:
     found = []
     of_size = [one for one in questions if one.nodes >= 1000 and one.name in ("A", "B") and one.values(OURS)]
-    for peer in (LIST, FORCE):
+    for peer in (LIST, FORCE, SPANS):
         result = compare(of_size, peer)
         bad = [f"{one.graph} {one.name}" for one in result.equal + result.worse]
         what = f"EPFL and gs_random, A and B, from 1,000 nodes on: better than {peer}, or both at the bound"

@@ -4,7 +4,7 @@ import statistics
 
 import gaus_figures
 import gaus_goals
-from gaus_cases import ABLATIONS, CP_SAT, EXACT, FACTOR, FORCE, ITERATIVE, LEGALISER, LIST, OURS, ROUNDS, SDC, STEP
+from gaus_cases import ABLATIONS, CP_SAT, EXACT, FACTOR, FORCE, ITERATIVE, LEGALISER, LIST, OURS, ROUNDS, SDC, SPANS, STEP
 from gaus_figures import Asked
 from gaus_goals import Loop
 
@@ -95,7 +95,7 @@ def quality(questions: list[Asked], name: str, meaning: str) -> list[str]:
         cells = [one.graph, f"{one.nodes:,}", str(one.latency_bound), number(one.bound), spread(one)]
         value, bound = one.value(OURS), one.bound
         cells.append(f"{100 * (value / bound - 1):.1f} %" if value and bound else "–")
-        for who in (LIST, FORCE, CP_SAT):
+        for who in (LIST, FORCE, SPANS, CP_SAT):
             cells.append(number(one.value(who)))
         mine = one.rows(OURS)
         cells.append(f"{statistics.median(row['seconds'] for row in mine):.1f}" if mine else "–")
@@ -103,16 +103,16 @@ def quality(questions: list[Asked], name: str, meaning: str) -> list[str]:
         rows.append(cells)
     mean, count = gaus_figures.gap(questions)
     peers = []
-    for who in (LIST, FORCE, CP_SAT):
+    for who in (LIST, FORCE, SPANS, CP_SAT):
         theirs = gaus_figures.ratios(questions, who, OURS)
         peers.append(f"{who} {gaus_figures.geomean(theirs):.3f} (of {len(theirs)})")
-    head = ["graph", "nodes", "D", "bound", "gaus", "gap", "list", "force-directed", "CP-SAT", "s", "MB"]
+    head = ["graph", "nodes", "D", "bound", "gaus", "gap", "list", "force-directed", "spans", "CP-SAT", "s", "MB"]
     return [
         f"## {name}",
         "",
         meaning,
         "",
-        *table(head, "l" + "r" * 10, rows),
+        *table(head, "l" + "r" * 11, rows),
         "",
         f"Geometric mean of objective / bound: {mean:.3f} over {count} graphs. Peers' objectives over ours: {', '.join(peers)}.",
         "",

@@ -18,7 +18,7 @@ import gaus_cases
 import gaus_figures
 import gaus_goals
 import gaus_graphs
-from gaus_cases import CP_SAT, FORCE, LIST, OURS
+from gaus_cases import CP_SAT, FORCE, LIST, OURS, SPANS
 from gaus_check import Broken, check, measure
 from gaus_figures import asked
 from gaus_svg import Panel, Series, page
@@ -146,15 +146,15 @@ class Figures(unittest.TestCase):
         rows = []
         for graph, ours, theirs in (("a", 11, 12), ("b", 10, 10), ("c", 11, 11), ("d", 13, 12)):
             rows += [row(graph, OURS, ours + extra, seed) for seed, extra in ((1, 1), (2, 0), (3, 0))]
-            rows += [row(graph, who, theirs) for who in (LIST, FORCE, CP_SAT)]
+            rows += [row(graph, who, theirs) for who in (LIST, FORCE, SPANS, CP_SAT)]
         questions = asked(rows)
         result = gaus_figures.compare(questions, LIST)
         names = [[one.graph for one in each] for each in (result.better, result.at_bound, result.equal, result.worse)]
         self.assertEqual(names, [["a"], ["b"], ["c"], ["d"]])
         goals = gaus_goals.large(questions, 4)
-        self.assertEqual([goal.reached for goal in goals], [False, False, False])
+        self.assertEqual([goal.reached for goal in goals], [False] * 4)
         self.assertIn("not on c A, d A", goals[0].measured)
-        self.assertEqual([goal.reached for goal in gaus_goals.large(questions[:3], 4)], [None, None, True])
+        self.assertEqual([goal.reached for goal in gaus_goals.large(questions[:3], 4)], [None, None, None, True])
         mean, count = gaus_figures.gap(questions)
         self.assertAlmostEqual(mean**4, 1.1 * 1.0 * 1.1 * 1.3)
         self.assertEqual(count, 4)
@@ -178,7 +178,7 @@ class Order(Folder):
         self.assertEqual([job.rank for job in found], sorted(job.rank for job in found))
         score = [job for job in found if job.question.name == "score"]
         self.assertEqual(sum(job.who == OURS for job in score), 5)
-        self.assertEqual({job.who for job in score}, {OURS, LIST, FORCE, CP_SAT, *gaus_cases.ABLATIONS})
+        self.assertEqual({job.who for job in score}, {OURS, LIST, FORCE, SPANS, CP_SAT, *gaus_cases.ABLATIONS})
         # Chaining leaves one step of delay out; the number of stages stays.
         self.assertEqual((score[0].question.latency, score[0].question.chaining), (3, True))
 
