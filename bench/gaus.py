@@ -115,7 +115,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--twill", type=Path, default=target / "release" / "twill", help="the command")
     parser.add_argument("--minutes", type=float, default=60.0, help="answers that do not fit are left out (default: 60)")
     parser.add_argument(
-        "--seconds", type=float, default=20.0, help="wall clock for a large graph; small ones get less (default: 20)"
+        "--seconds", type=float, default=14.0, help="wall clock for a large graph; small ones get less (default: 14)"
     )
     parser.add_argument("--seeds", type=int, default=5, help="runs of the search with different seeds (default: 5)")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time (default: cores)")

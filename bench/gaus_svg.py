@@ -55,7 +55,7 @@ class Axis:
     def ticks(self) -> list[float]:
         if self.log and self.high / self.low >= 10:
             whole = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            ticks = [10.0**k for k in whole]
+            ticks = [m * 10.0**k for k in whole for m in ((1, 2, 5) if self.high / self.low < 300 else (1,))]
         else:
             unit = 10.0 ** math.floor(math.log10((self.high - self.low) / 3))
             unit *= next(k for k in (1, 2, 5, 10) if (self.high - self.low) / (k * unit) <= 6)
@@ -101,6 +101,8 @@ def drawn(panel: Panel) -> list[str]:
     for series in shown:
         lines += curve(series, x, y, right)
         named.setdefault(series.name, series)
+    height = 14 * len(named) + 8
+    lines.append(f'<rect x="{right - 124}" y="{TOP + 2}" width="122" height="{height}" fill="white" fill-opacity="0.8"/>')
     for k, series in enumerate(named.values()):
         at = TOP + 14 + 14 * k
         lines.append(f'<rect x="{right - 118}" y="{at - 8}" width="10" height="8" fill="{colour(series)}"/>')
