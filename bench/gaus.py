@@ -40,7 +40,7 @@ class Run:
     def __init__(self, options: argparse.Namespace, path: Path) -> None:
         self.options, self.path = options, path
         self.build = hashlib.sha256(options.twill.read_bytes()).hexdigest()[:12]
-        self.rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        self.rows = rows_of(path)
         self.children, self.lock = Children(), threading.Lock()
         self.began = time.monotonic()
         self.left_out = 0
@@ -66,6 +66,7 @@ class Run:
                 for future in [pool.submit(self.one, job, cores) for job in todo]:
                     future.result()
             finally:
+                pool.shutdown(wait=False, cancel_futures=True)
                 self.children.stop()
 
     def one(self, job: Job, cores: queue.Queue) -> None:
@@ -89,6 +90,15 @@ class Run:
                 file.write(json.dumps(row) + "\n")
         shown = f"{row.get('value', '-')} {row['status']} {row.get('why', '')}"
         print(*job.question.key, job.who, f"seed {job.seed}: {shown}", file=sys.stderr, flush=True)
+
+
+def rows_of(path: Path) -> list[dict]:
+    """What an earlier run left; half a row at the end is taken off."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def main() -> int:

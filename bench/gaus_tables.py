@@ -3,7 +3,6 @@
 import statistics
 
 import gaus_figures
-import gaus_goals
 from gaus_cases import ABLATIONS, CP_SAT, EXACT, FACTOR, FORCE, ITERATIVE, LEGALISER, LIST, OURS, ROUNDS, SDC, SPANS, STEP
 from gaus_figures import Asked
 from gaus_goals import Loop
@@ -42,8 +41,8 @@ def hatschet(loops: list[Loop]) -> list[str]:
     return [
         "## HatScheT: loops",
         "",
-        "Least interval, then latency, then live values. Against iterative modulo scheduling at the same interval: geometric means, and on how many loops."
-        " First seed. Proved: for the exact engine its proof, for others that the interval meets the lower bound.",
+        "Least interval, then latency, then live values. Against iterative modulo scheduling at the same interval: geometric"
+        " means, and on how many loops. First seed. Proved: for the exact engine its proof, for others that the interval meets the lower bound.",
         "",
         *table(head, "l" + "r" * 10, rows),
         "",
@@ -67,12 +66,11 @@ def express(questions: list[Asked], optima: dict[tuple[str, str], int]) -> list[
     rows = []
     for one in questions:
         best = optima[one.graph, one.name]
-        bold = lambda text, value: text if value == best else f"**{text}**"
         cells = [one.graph, one.name.removeprefix("units, "), str(one.latency_bound), str(best), str(one.bound)]
-        cells.append(bold(spread(one), one.value(OURS)))
+        cells.append(spread(one) if one.value(OURS) == best else f"**{spread(one)}**")
         for who in (LIST, FORCE, CP_SAT):
             value = one.value(who)
-            cells.append("–" if value is None else bold(str(value), value))
+            cells.append("–" if value is None else str(value) if value == best else f"**{value}**")
         rows.append(cells)
     head = ["graph", "latency", "D", "optimum", "bound", "gaus", "list", "force-directed", "CP-SAT"]
     return [
@@ -141,8 +139,9 @@ def ablation(questions: list[Asked]) -> list[str]:
     return [
         "## Ablation: what the parts are worth",
         "",
-        "Geometric means of the objective over that of the whole engine, same wall clock, first seed: above 1, the part that is left out helps. *Legaliser alone*: no"
-        " gradient and no polish, from the same start. *Gradient over legaliser*: that over the engine without polish, which is what the gradient itself buys."
+        "Geometric means of the objective over that of the whole engine, same wall clock, first seed: above 1, the part that is"
+        " left out helps. *Legaliser alone*: no gradient and no polish, from the same start. *Gradient over legaliser*: that over"
+        " the engine without polish, which is what the gradient itself buys."
         " Last column: the whole engine against the one without gradient, on how many graphs.",
         "",
         *table(head, "l" + "r" * (len(head) - 1), rows),
@@ -161,8 +160,8 @@ def scaling(questions: list[Asked]) -> list[str]:
     return [
         "## Cost of a gradient step",
         "",
-        "One descent without polish, less the same without descent, one core; the peak alone is small. Random graphs have two edges a node: *shallow* ones from any"
-        " operation to any later one, *deep* ones to the next 64.",
+        "One descent without polish, less the same without descent, one core; the objective is the peak. Random graphs have two"
+        " edges a node: *shallow* ones from any operation to any later one, *deep* ones to the next 64.",
         "",
         *table(head, "ll" + "r" * 6, rows),
         "",
