@@ -28,3 +28,23 @@ pub fn chain(count: usize) -> Dataflow {
     let edges = (1..count).map(|v| after(v - 1, v, 1)).collect();
     Dataflow::new("chain", operations, edges, resources(1)).unwrap()
 }
+
+/// What random graphs have not: delays of 0 and below, uses that begin later, take more or come twice.
+pub fn varied(graph: &Dataflow) -> Dataflow {
+    let mut dependences = graph.dependences().to_vec();
+    for (k, d) in dependences.iter_mut().enumerate().filter(|(k, d)| k % 3 == 0 && d.distance == 0) {
+        d.delay = 1 - (k as i64 / 3 + d.delay) % 3;
+        d.communication = k as u64 % 4;
+    }
+    let mut operations = graph.operations().to_vec();
+    for (k, op) in operations.iter_mut().enumerate() {
+        let Some(&used) = op.uses.first() else { continue };
+        let limit = graph.resources()[used.resource.index()].limit.unwrap_or(3);
+        op.uses[0].amount = limit.min(1 + k as u64 % 2);
+        op.uses[0].offset = k as u32 % 3 / 2;
+        if k % 4 == 3 {
+            op.uses.push(ResourceUse { offset: used.steps + 1, steps: 1, ..used });
+        }
+    }
+    Dataflow::new(graph.name(), operations, dependences, graph.resources().to_vec()).unwrap()
+}

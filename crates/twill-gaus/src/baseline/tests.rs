@@ -11,20 +11,12 @@ fn problems() -> impl Strategy<Value = DataflowProblem> {
     let shape = (1..40_u32, 0.0..0.3_f64, 0..9_u32, 0..6_u32, 1..3_u32);
     let costs = (1..6_u32, 1..4_u32, 0..3_u64, 0..5_u32, any::<u64>());
     let asked = (prop::option::of(1..30_u64), prop::option::of(0..9_u64), 0..3_usize, any::<bool>());
-    (shape, costs, asked).prop_map(|(shape, costs, (interval, slack, objective, chained))| {
+    (shape, costs, asked).prop_map(|(shape, costs, (interval, slack, objective, varied))| {
         let (nodes, density, reach, back_edges, distance) = shape;
         let (latency, resources, limit, storage, seed) = costs;
         let random = Random { nodes, density, reach, back_edges, distance, latency, resources, limit, storage, seed };
         let graph = random.graph().unwrap();
-        let mut dependences = graph.dependences().to_vec();
-        // Some readers may share their producer's step, and some may even come first.
-        dependences
-            .iter_mut()
-            .step_by(3)
-            .filter(|d| chained && d.distance == 0)
-            .for_each(|d| d.delay = 1 - (d.delay & 2));
-        let resources = graph.resources().to_vec();
-        let graph = Dataflow::new("g", graph.operations().to_vec(), dependences, resources).unwrap();
+        let graph = if varied { crate::testing::varied(&graph) } else { graph };
         let path = Mobility::within(&graph, &Precedence::new(&graph, None), None, None).unwrap().latency;
         let objectives = [
             DataflowObjective::Resources { peak: 1, communication: 0 },
