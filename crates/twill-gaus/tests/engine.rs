@@ -38,9 +38,8 @@ fn resources(limits: &[Option<u64>]) -> Vec<DataflowResource> {
 /// A random graph: multiplications take and hold two steps, the rest one.
 fn graph(count: usize, seed: u64, limits: &[Option<u64>]) -> Dataflow {
     let mut dice = Dice(seed);
-    let operations: Vec<_> = (0..count)
-        .map(|v| if dice.below(3) == 0 { operation(v, 2, 0, 2) } else { operation(v, 1, 1, 1) })
-        .collect();
+    let operations: Vec<_> =
+        (0..count).map(|v| if dice.below(3) == 0 { operation(v, 2, 0, 2) } else { operation(v, 1, 1, 1) }).collect();
     let mut edges = Vec::new();
     for to in 1..count {
         for _ in 0..2 {
@@ -136,7 +135,8 @@ fn limits_are_kept_and_latency_shrinks_to_the_proved_optimum() {
     let impossible = problem(graph.clone(), Some(8), DataflowObjective::Storage);
     let found = schedule(&impossible, &quick(), Control::default(), &mut |_| {}).unwrap();
     assert_eq!((found.schedule, found.objective), (None, None));
-    let error = schedule(&problem(graph, Some(2), DataflowObjective::Latency), &quick(), Control::default(), &mut |_| {});
+    let error =
+        schedule(&problem(graph, Some(2), DataflowObjective::Latency), &quick(), Control::default(), &mut |_| {});
     assert_eq!(error, Err(GausError::Mobility(MobilityError::Latency { bound: 2, least: 3 })));
 }
 
@@ -146,10 +146,7 @@ fn storage_is_minimised_within_limits_and_an_interval() {
     let mut edges: Vec<_> = (0..22).map(|v| edge(v, v + 2, 1, 0)).collect();
     edges.push(edge(23, 1, 1, 2));
     let graph = Dataflow::new("loop", operations, edges, resources(&[Some(2), Some(3)])).unwrap();
-    let problem = DataflowProblem {
-        interval: Some(7),
-        ..problem(graph, Some(20), DataflowObjective::Storage)
-    };
+    let problem = DataflowProblem { interval: Some(7), ..problem(graph, Some(20), DataflowObjective::Storage) };
     let found = schedule(&problem, &quick(), Control::default(), &mut |_| {}).unwrap();
     assert_legal(&problem, &found.schedule.unwrap().steps);
     // The even operations: a chain of 12, values read one step later, 11 value-steps over 7 slots: 2 at least somewhere.
