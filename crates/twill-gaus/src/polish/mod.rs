@@ -14,10 +14,13 @@ use state::State;
 use std::time::Instant;
 use twill_graph::DataflowObjective;
 
+/// Graphs with fewer operations than this get as many moves as if they had them: they are cheap.
+const SMALL: usize = 5000;
+
 /// How to anneal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Polish {
-    /// Moves tried, in multiples of the number of operations (of 1000 where there are fewer). 0 for none. Default 200
+    /// Moves tried, in multiples of the number of operations (of 5000 where there are fewer). 0 for none. Default 200
     /// (own).
     pub sweeps: u32,
     /// First temperature, in means of the moves that make the energy worse. Default 0.2 (own: measured beside 0.1, 0.5,
@@ -155,7 +158,7 @@ impl Annealer<'_> {
         let several = matches!(model.objective(), DataflowObjective::Resources { .. }) && model.limits.len() > 1;
         let resources = model.limits.len().max(1);
         let stages = if several && !self.smooth { (self.how.stages as usize).max(1) * resources } else { 1 };
-        let moves = model.len().max(1000) as u64 * u64::from(self.how.sweeps) / stages as u64;
+        let moves = model.len().max(SMALL) as u64 * u64::from(self.how.sweeps) / stages as u64;
         for stage in 0..stages {
             if stage > 0 {
                 self.state = State::new(model, self.best.clone());
