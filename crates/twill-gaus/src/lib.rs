@@ -1,4 +1,3 @@
-#![allow(dead_code)]
 //! The second scheduler, for graphs too large for exact search: scheduling by gradient, with lower bounds.
 //!
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;

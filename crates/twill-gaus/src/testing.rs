@@ -1,6 +1,10 @@
 //! Graphs for tests.
 
-use twill_graph::{Dataflow, DataflowDependence, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId};
+use crate::random::Random;
+use twill_graph::{
+    Dataflow, DataflowDependence, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, OpId,
+    ResourceUse, UnitId,
+};
 
 /// Takes one step, one unit of nothing, and stores 1.
 pub fn operation(index: usize) -> DataflowOperation {
@@ -47,4 +51,45 @@ pub fn varied(graph: &Dataflow) -> Dataflow {
         }
     }
     Dataflow::new(graph.name(), operations, dependences, graph.resources().to_vec()).unwrap()
+}
+
+/// A random loop of 30 operations with all that there is: two resources, one with a limit, uses of several steps with
+/// offsets, delays of 0 and above the latency, back edges.
+pub fn everything(objective: DataflowObjective, interval: Option<u64>) -> DataflowProblem {
+    let mut random = Random::new(7);
+    let mut below = |bound: usize| random.below(bound);
+    let operations = (0..30)
+        .map(|v| DataflowOperation {
+            latency: 1 + below(3) as u32,
+            uses: (0..below(3))
+                .map(|_| ResourceUse {
+                    resource: UnitId::new(below(2)),
+                    offset: below(2) as u32,
+                    steps: 1 + below(3) as u32,
+                    amount: 1 + below(2) as u64,
+                })
+                .collect(),
+            storage: below(4) as u64,
+            ..operation(v)
+        })
+        .collect();
+    let mut edges = Vec::new();
+    for to in 1..30 {
+        for _ in 0..2 {
+            let (from, delay) = (below(to), below(4) as i64);
+            edges.push(DataflowDependence {
+                from: OpId::new(from),
+                to: OpId::new(to),
+                delay,
+                distance: 0,
+                communication: below(3) as u64,
+            });
+        }
+    }
+    edges.push(DataflowDependence { from: OpId::new(29), to: OpId::new(0), delay: 2, distance: 3, communication: 1 });
+    edges.push(DataflowDependence { from: OpId::new(20), to: OpId::new(9), delay: 1, distance: 2, communication: 1 });
+    let mut resources = resources(2);
+    resources[1] = DataflowResource { limit: Some(4), ..resources[1].clone() };
+    let graph = Dataflow::new("random", operations, edges, resources).unwrap();
+    DataflowProblem { graph, latency_bound: None, interval, objective }
 }
