@@ -29,7 +29,7 @@ fn problems() -> impl Strategy<Value = DataflowProblem> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn every_answer_is_legal_and_the_same_again(problem in problems()) {

@@ -53,7 +53,7 @@ fn tiny() -> impl Strategy<Value = DataflowProblem> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn no_schedule_undercuts_a_bound(problem in tiny(), peak in 0..4_u64, alpha in 0..4_u64) {
