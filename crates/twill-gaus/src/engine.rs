@@ -2,7 +2,7 @@
 
 use crate::control::{Clock, Control};
 use crate::descent::descend;
-use crate::feasible::rank;
+use crate::feasible::{Effort, rank};
 use crate::latency::{Shrink, roomy};
 use crate::legal::{Ejection, Preference, Table, eject, settle};
 use crate::measure::is_legal;
@@ -100,9 +100,8 @@ fn shortest(
     clock: &Clock<'_>,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Found, GausError> {
-    let seed = options.seed;
-    let mut shrink = Shrink { problem, precedence, options, clock: *clock, seed, gradients: 0 };
-    let first = shrink.first()?;
+    let mut shrink = Shrink::new(problem, precedence, options, *clock);
+    let first = shrink.first(Effort::All)?;
     let at_start = first.as_ref().map(|short| i128::from(short.latency));
     let gradients = shrink.gradients;
     let best = match first {

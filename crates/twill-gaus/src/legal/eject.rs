@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 /// Which of the steps that are free an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preference {
+pub(crate) enum Preference {
     /// The first.
     Earliest,
     /// The one nearest to its wish.

@@ -4,8 +4,7 @@ mod eject;
 mod settle;
 mod table;
 
-pub use eject::Preference;
-pub(crate) use eject::{Ejection, eject};
+pub(crate) use eject::{Ejection, Preference, eject};
 pub use settle::Side;
 pub(crate) use settle::settle;
 pub(crate) use table::Table;
