@@ -77,6 +77,29 @@ proptest! {
     }
 }
 
+/// What nobody means is refused or done, and not by way of a panic.
+#[test]
+fn extreme_bounds_and_intervals_are_survived() {
+    let graph =
+        "nodes=12,density=0.3,back-edges=4,latency=9,limit=1,seed=5".parse::<Random>().unwrap().graph().unwrap();
+    let objectives = [
+        DataflowObjective::Resources { peak: u64::MAX, communication: u64::MAX },
+        DataflowObjective::Storage,
+        DataflowObjective::Latency,
+    ];
+    for bound in [None, Some(0), Some(1 << 40), Some((1 << 50) - 1), Some(u64::MAX)] {
+        for interval in [None, Some(0), Some(1), Some(300), Some(1 << 40), Some(u64::MAX)] {
+            for objective in objectives {
+                let problem = DataflowProblem { graph: graph.clone(), latency_bound: bound, interval, objective };
+                let least = crate::lower_bound(&problem);
+                for answer in Baseline::ALL.map(|baseline| baseline.schedule(&problem)) {
+                    assert!(least.is_ok() || answer.is_err(), "{bound:?} {interval:?} {answer:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn names_are_read_back() {
     for baseline in Baseline::ALL {

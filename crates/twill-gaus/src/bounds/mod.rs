@@ -84,6 +84,9 @@ pub struct LowerBound {
     pub terms: Vec<BoundedTerm>,
 }
 
+/// Latency bounds beyond all sums of delays say nothing.
+const LARGEST_BOUND: u64 = 1 << 50;
+
 /// A lower bound on the objective of `problem`. Deterministic; on the largest graphs it takes seconds, and gives up
 /// strength rather than take longer.
 ///
@@ -94,7 +97,7 @@ pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityErro
     let precedence = Precedence::new(graph, interval);
     // Without a bound, the latest starts mean nothing.
     let mobility = Mobility::within(graph, &precedence, problem.latency_bound, interval)?;
-    let windows = problem.latency_bound.map(|_| &mobility);
+    let windows = problem.latency_bound.filter(|&bound| bound < LARGEST_BOUND).map(|_| &mobility);
     let one = |term, (least, argument): (i128, Argument)| BoundedTerm { term, least, argument };
     Ok(match problem.objective {
         DataflowObjective::Resources { peak, communication } => {
