@@ -56,7 +56,8 @@ struct Search<'s, 'c> {
 /// Searches for a good schedule of `problem`.
 ///
 /// # Errors
-/// When dependences alone rule out every schedule, or schedules are too long for the engine.
+/// When dependences alone rule out every schedule, schedules are too long for the engine, or the start is none of this
+/// graph's.
 pub fn schedule(
     problem: &DataflowProblem,
     options: &Options,
@@ -73,6 +74,12 @@ pub(crate) fn search(
     clock: &Clock<'_>,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Found, GausError> {
+    let operations = problem.graph.operations().len();
+    if let StartFrom::Given(steps) = &options.start
+        && steps.len() != operations
+    {
+        return Err(GausError::Start { given: steps.len(), operations });
+    }
     let precedence = Precedence::new(&problem.graph, problem.interval);
     if problem.objective == DataflowObjective::Latency {
         return shortest(problem, &precedence, options, clock, report);
@@ -128,11 +135,11 @@ impl Search<'_, '_> {
     fn run(&mut self) -> Option<i128> {
         let model = self.model;
         let start: Vec<f64> = match &self.options.start {
-            StartFrom::Given(steps) if steps.len() == model.len() => steps.iter().map(|&s| s as f64).collect(),
+            StartFrom::Given(steps) => steps.iter().map(|&s| s as f64).collect(),
             StartFrom::Random => (0..model.len())
                 .map(|v| model.earliest[v] as f64 + self.random.unit() * model.width(v) as f64)
                 .collect(),
-            _ => (0..model.len()).map(|v| (model.earliest[v] + model.latest[v]) as f64 / 2.0).collect(),
+            StartFrom::Middle => model.middle(),
         };
         let legal = self.legalise(&start);
         let at_start = legal.as_ref().and_then(|steps| self.offer(steps));

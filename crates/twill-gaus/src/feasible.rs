@@ -36,7 +36,7 @@ pub(crate) fn feasible(
         }
         let guided = attempt >= 2 && attempt % 2 == 0 && options.descent.is_some();
         if let (true, None, Some(descent)) = (guided, &wished, &options.descent) {
-            let (mu, taken) = descend(model, middle(model), descent, clock);
+            let (mu, taken) = descend(model, model.middle(), descent, clock);
             gradients += taken;
             wished = Some(settle(model, &mu, options.side));
         }
@@ -65,16 +65,12 @@ pub(crate) fn feasible(
         return (None, gradients);
     }
     // What cannot be placed one by one may still be moved together.
-    let start = wished.unwrap_or_else(|| settle(model, &middle(model), options.side));
+    let start = wished.unwrap_or_else(|| settle(model, &model.middle(), options.side));
     let short = Polish { sweeps: options.polish.sweeps / 4, ..options.polish };
     let (steps, _) = polish(model, start, short, random.next(), clock);
     let legal =
         Table::of(model, &steps).peaks().iter().zip(&model.limits).all(|(p, limit)| limit.is_none_or(|l| *p <= l));
     (legal.then_some(steps), gradients)
-}
-
-fn middle(model: &Model<'_>) -> Vec<f64> {
-    (0..model.len()).map(|v| (model.earliest[v] + model.latest[v]) as f64 / 2.0).collect()
 }
 
 /// Positions in the order of keys; equal keys in topological order.

@@ -216,4 +216,8 @@ fn schedules_too_long_for_profiles_are_refused() {
     let problem = problem(graph, Some(1 << 40), DataflowObjective::Storage);
     let error = schedule(&problem, &quick(), Control::default(), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("over 2 resources are too long"), "{error}");
+    let options = Options { start: StartFrom::Given(vec![0; 9]), ..quick() };
+    let problem = DataflowProblem { latency_bound: None, ..problem };
+    let error = schedule(&problem, &options, Control::default(), &mut |_| {});
+    assert_eq!(error, Err(GausError::Start { given: 9, operations: 10 }));
 }
