@@ -69,7 +69,7 @@ impl<'a> Forces<'a> {
     fn new(task: &'a Task<'a>) -> Result<Forces<'a>, BaselineError> {
         let uses = task.graph.operations().iter().flat_map(|op| &op.uses);
         let longest = uses.map(|u| u64::from(u.offset) + u64::from(u.steps)).max().unwrap_or(0);
-        let steps = task.mobility.latency + longest + 1;
+        let steps = task.mobility.latency.saturating_add(longest + 1);
         task.table_of(steps)?;
         let rows = task.problem.interval.unwrap_or(steps) as usize;
         task.table_of(rows as u64)?;
