@@ -12,7 +12,7 @@ use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, StartSteps};
 /// What was found of the smallest interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cyclic {
-    /// No schedule has a smaller interval: the greater of what resources and what recurrences need (`MII`).
+    /// No schedule has a smaller interval: [`least_interval`](crate::least_interval).
     pub least_interval: u64,
     /// The schedule, with its interval; `None` where none was found in time.
     pub schedule: Option<StartSteps>,
@@ -22,35 +22,6 @@ pub struct Cyclic {
     pub least_latency: Option<u64>,
     /// Gradients taken.
     pub gradients: u64,
-}
-
-/// What limits of resources need: `max_r ⌈Σ steps · amount / limit⌉` (`ResMII`); at least 1.
-pub fn resource_interval(graph: &Dataflow) -> u64 {
-    let mut held = vec![0_u128; graph.resources().len()];
-    for used in graph.operations().iter().flat_map(|op| &op.uses) {
-        held[used.resource.index()] += u128::from(used.steps) * u128::from(used.amount);
-    }
-    let needed = held.iter().zip(graph.resources()).filter_map(|(&held, resource)| {
-        let limit = resource.limit.filter(|_| held > 0)?;
-        u64::try_from(held.div_ceil(u128::from(limit.max(1)))).ok()
-    });
-    needed.max().unwrap_or(1).max(1)
-}
-
-/// What cycles of dependences need: the smallest interval, from `from` on, at which none waits for itself (`RecMII`).
-/// `None` where a cycle has no interval, which [`Dataflow`] rules out.
-pub fn recurrence_interval(graph: &Dataflow, from: u64) -> Option<u64> {
-    let keeps = |interval: u64| Precedence::new(graph, Some(interval)).raise(&mut vec![0; graph.operations().len()]);
-    let (mut low, mut high) = (from, from);
-    while !keeps(high) {
-        low = high + 1;
-        high = high.checked_mul(2).filter(|&high| high < 1 << 50)?;
-    }
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if keeps(middle) { high = middle } else { low = middle + 1 }
-    }
-    Some(low)
 }
 
 /// Searches for the smallest interval of a loop, then the least latency, then, with rounds left in `options`, the least
@@ -66,8 +37,7 @@ pub fn smallest_interval(
     report: &mut dyn FnMut(Progress),
 ) -> Result<Cyclic, GausError> {
     let clock = Clock::start(control);
-    let resource = resource_interval(graph);
-    let least_interval = recurrence_interval(graph, resource).unwrap_or(resource);
+    let least_interval = crate::least_interval(graph).least();
     let mut answer = Cyclic { least_interval, schedule: None, measure: None, least_latency: None, gradients: 0 };
     let mut attempt = |interval: u64, effort: Effort, share: f64| -> Result<Option<Short>, GausError> {
         let problem = at_interval(graph, latency_bound, interval);

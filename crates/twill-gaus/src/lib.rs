@@ -62,7 +62,7 @@ pub use bounds::{Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_i
 pub use control::Control;
 pub use descent::Descent;
 pub use engine::{Found, Progress, schedule};
-pub use interval::{Cyclic, recurrence_interval, resource_interval, smallest_interval};
+pub use interval::{Cyclic, smallest_interval};
 pub use legal::Side;
 pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};
