@@ -107,7 +107,7 @@ fn shortest(
     clock: &Clock<'_>,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Found, GausError> {
-    let mut shrink = Shrink::new(problem, precedence, options, *clock);
+    let mut shrink = Shrink::new(problem, precedence, options, *clock, options.seed);
     let first = shrink.first(Effort::All)?;
     let at_start = first.as_ref().map(|short| i128::from(short.latency));
     let gradients = shrink.gradients;

@@ -39,11 +39,14 @@ pub fn smallest_interval(
     let clock = Clock::start(control);
     let least_interval = crate::least_interval(graph).least();
     let mut answer = Cyclic { least_interval, schedule: None, measure: None, least_latency: None, gradients: 0 };
+    let mut attempts = 0;
     let mut attempt = |interval: u64, effort: Effort, share: f64| -> Result<Option<Short>, GausError> {
         let problem = at_interval(graph, latency_bound, interval);
         let precedence = Precedence::new(graph, problem.interval);
         let clock = clock.share(share);
-        let mut shrink = Shrink::new(&problem, &precedence, options, clock);
+        attempts += 1;
+        let seed = options.seed.wrapping_add(attempts * 1000);
+        let mut shrink = Shrink::new(&problem, &precedence, options, clock, seed);
         let found = match shrink.first(effort) {
             // A longer interval may loosen recurrences enough for the bound.
             Err(GausError::Mobility(_)) if interval < least_interval.saturating_mul(2) => Ok(None),
@@ -71,14 +74,17 @@ pub fn smallest_interval(
             None => low = middle + 1,
         }
     }
-    // What failed far below need not fail just below.
-    while high > least_interval && !clock.is_over() {
-        let Some(found) = attempt(high - 1, Effort::All, 0.2)? else { break };
-        (high, best) = (high - 1, found);
+    // What failed far below, or once, need not fail just below.
+    let mut failed = 0;
+    while high > least_interval && failed < options.patience && !clock.is_over() {
+        match attempt(high - 1, Effort::All, 0.2)? {
+            Some(found) => (high, best, failed) = (high - 1, found, 0),
+            None => failed += 1,
+        }
     }
     let problem = at_interval(graph, latency_bound, high);
     let precedence = Precedence::new(graph, problem.interval);
-    let mut shrink = Shrink::new(&problem, &precedence, options, clock.share(0.5));
+    let mut shrink = Shrink::new(&problem, &precedence, options, clock.share(0.5), options.seed);
     let mut gradients = answer.gradients;
     let short = shrink.shrink(best, &mut |short| {
         let objective = i128::from(short.latency);

@@ -44,8 +44,9 @@ impl<'s, 'c> Shrink<'s, 'c> {
         precedence: &'s Precedence,
         options: &'s Options,
         clock: Clock<'c>,
+        seed: u64,
     ) -> Self {
-        Self { problem, precedence, options, clock, seed: options.seed, gradients: 0 }
+        Self { problem, precedence, options, clock, seed, gradients: 0 }
     }
 
     fn within(&mut self, latency: u64, effort: Effort) -> Result<Option<Short>, GausError> {
@@ -99,10 +100,16 @@ impl<'s, 'c> Shrink<'s, 'c> {
             }
         }
         // What failed once need not fail again just below the best.
-        while best.latency > least && !self.clock.is_over() {
-            let Some(shorter) = self.within(best.latency - 1, Effort::All)? else { break };
-            best = shorter;
-            report(&best);
+        let mut failed = 0;
+        while best.latency > least && failed < self.options.patience && !self.clock.is_over() {
+            match self.within(best.latency - 1, Effort::All)? {
+                Some(shorter) => {
+                    best = shorter;
+                    failed = 0;
+                    report(&best);
+                }
+                None => failed += 1,
+            }
         }
         Ok(best)
     }

@@ -35,6 +35,9 @@ pub struct Options {
     pub ejections: u32,
     /// Orders that are tried before an interval or a latency is given up, where these are searched for. Default 8 (own).
     pub tries: u32,
+    /// How often the interval or the latency just below the best is tried, each time with other orders, before the best is
+    /// the answer. Default 3 (own).
+    pub patience: u32,
     /// Local improvement after each legalisation. Default on.
     pub polish: Polish,
 }
@@ -49,6 +52,7 @@ impl Default for Options {
             side: Side::Middle,
             ejections: 10,
             tries: 8,
+            patience: 3,
             polish: Polish::default(),
         }
     }
