@@ -40,7 +40,8 @@ pub struct Descent {
     pub hot: f64,
     /// The same in the last round. Default 0.02 (own).
     pub cold: f64,
-    /// How broken dependences count. Default the shortfall (own).
+    /// How broken dependences count. Default the shortfall (own: without polish, peak storage of EPFL `i2c` at twice its
+    /// depth comes to 99, with the probability to 316, without any gradient to 397).
     pub dependence: DependenceLoss,
     /// How finely distributions are drawn.
     pub detail: Detail,
