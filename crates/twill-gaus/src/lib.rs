@@ -16,6 +16,7 @@ mod legal;
 mod measure;
 mod mobility;
 mod model;
+pub mod neighbourhood;
 mod options;
 mod polish;
 mod precedence;

@@ -146,7 +146,13 @@ pub(crate) fn descend(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Cl
                 let sigma = at.sigma[v] * change.exp();
                 at.sigma[v] = sigma.min(ceiling).max(how.sigma_floor);
             });
-            if std::env::var("TRACE").is_ok() && step == how.steps-1 { let mean = at.sigma.iter().sum::<f64>()/at.sigma.len() as f64; eprintln!("      {round} {losses:?} w {} sigma {mean} tau {} ceil {ceiling}", weights.dependence, shape.temperature); }
+            if std::env::var("TRACE").is_ok() && step == how.steps - 1 {
+                let mean = at.sigma.iter().sum::<f64>() / at.sigma.len() as f64;
+                eprintln!(
+                    "      {round} {losses:?} w {} sigma {mean} tau {} ceil {ceiling}",
+                    weights.dependence, shape.temperature
+                );
+            }
         }
         dependence.update(losses.dependence, how.growth);
         limit.update(losses.limits, how.growth);
