@@ -5,6 +5,7 @@
 //! operation is there, a peak `P` the sum of literals by which capacity is lowered. The sums are [`Sums`].
 
 mod counted;
+mod energy;
 mod goal;
 
 use super::brake::Brake;
@@ -20,12 +21,12 @@ pub(super) const LARGEST: i64 = 6_000_000;
 
 /// What is asked of a window.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Ask {
+pub(super) enum Ask<'q> {
     /// A smaller objective.
     Objective,
-    /// Fewer slots in which a track is above the target, and none above where its peak is now; other peaks stay, and
-    /// communication costs at most `allowance`.
-    Fewer { track: usize, target: i64, allowance: i64 },
+    /// Fewer slots in which a track is above its cap, and none above where its peak is now; other peaks stay, or rise to
+    /// their caps, and communication costs at most `allowance`.
+    Fewer { track: usize, caps: &'q [i64], allowance: i64 },
 }
 
 /// Operations that may move.
@@ -95,13 +96,16 @@ pub(super) struct Encoding<'a, 'c> {
     constant: i64,
     /// The goal of the schedule as it is.
     now: i64,
+    /// By track whose peak costs: literals that lower it, and the least there is.
+    levels: Vec<Vec<(Lit, i64)>>,
+    least: Vec<i64>,
 }
 
 const FIXED: u32 = u32::MAX;
 
 impl<'a, 'c> Encoding<'a, 'c> {
     /// Encodes the question, for now so that the schedule as it is answers it; [`demand`](Self::demand) sharpens it.
-    pub fn new(around: Around<'a, '_>, window: &Window, ask: Ask, clock: Clock<'c>) -> Result<Self, Pointless> {
+    pub fn new(around: Around<'a, '_>, window: &Window, ask: Ask<'_>, clock: Clock<'c>) -> Result<Self, Pointless> {
         let Around { model, costs, steps, .. } = around;
         let mut index = vec![FIXED; model.len()];
         for (at, &v) in window.ops.iter().enumerate() {
@@ -128,6 +132,8 @@ impl<'a, 'c> Encoding<'a, 'c> {
             goal: None,
             constant: 0,
             now: 0,
+            levels: Vec::new(),
+            least: Vec::new(),
         };
         for (&op, (low, high)) in window.ops.iter().zip(ranges) {
             let order: Vec<Lit> = (low..high).map(|_| encoding.fresh()).collect();
@@ -140,8 +146,8 @@ impl<'a, 'c> Encoding<'a, 'c> {
         let counted = costs.tracks.iter().zip(around.usage).map(|(track, usage)| encoding.count(track.counted, usage));
         let counted = counted.collect();
         match ask {
-            Ask::Objective => encoding.smaller(around, counted)?,
-            Ask::Fewer { track, target, allowance } => encoding.fewer(counted, track, target, allowance)?,
+            Ask::Objective => encoding.smaller(around, counted, window.reach.is_none())?,
+            Ask::Fewer { track, caps, allowance } => encoding.fewer(counted, track, caps, allowance)?,
         }
         Ok(encoding)
     }
@@ -229,15 +235,18 @@ impl<'a, 'c> Encoding<'a, 'c> {
         self.solver.solve_limited_th(&mut self.sums, &now);
     }
 
-    /// Searches for an answer.
-    pub fn solve(&mut self, effort: u64) -> Answer {
+    /// Searches for an answer; with a split of peaks, for one within these.
+    pub fn solve(&mut self, split: &[i64], effort: u64) -> Answer {
         if self.refuted {
             return Answer::No;
         }
+        let within = self.bounded(split);
         self.solver.cb_mut().release(effort);
-        let result = self.solver.solve_limited_th(&mut self.sums, &[]);
+        let result = self.solver.solve_limited_th(&mut self.sums, &within);
         if result == lbool::FALSE {
-            self.refuted = true;
+            // Whatever is learnt later, this stays refuted.
+            let refuted: Vec<Lit> = within.iter().map(|&l| !l).collect();
+            self.clause(&refuted);
             return Answer::No;
         }
         if result != lbool::TRUE {

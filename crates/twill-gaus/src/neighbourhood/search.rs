@@ -9,10 +9,11 @@ use crate::model::Model;
 use crate::random::Random;
 
 /// A peak that is being lowered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Campaign {
     track: usize,
-    target: i64,
+    /// By track: the target of this one, and how far the others may rise.
+    caps: Vec<i64>,
     /// Windows in a row that did not help.
     failed: u32,
     /// What communication may cost when it is over.
@@ -21,6 +22,8 @@ struct Campaign {
 
 /// Windows in a row that a campaign fails with.
 const PATIENCE: u32 = 12;
+/// Most ways to share peaks that the whole is tried with one by one.
+const SPLITS: usize = 32;
 /// Fewest operations in a window.
 const SMALLEST: usize = 4;
 
@@ -147,57 +150,66 @@ impl<'a, 'c> Search<'a, 'c> {
 
     /// Fewer slots above the target of a campaign.
     fn try_peak(&mut self) {
-        let Some(campaign) = self.campaign.or_else(|| self.begin()) else {
+        let Some(mut campaign) = self.campaign.take().or_else(|| self.begin()) else {
             // All peaks are as low as can be.
             self.try_objective();
             return;
         };
-        let usage = &self.usage[campaign.track];
-        let hot: Vec<usize> = (0..usage.len()).filter(|&slot| usage[slot] > campaign.target).collect();
+        let (usage, target) = (&self.usage[campaign.track], campaign.caps[campaign.track]);
+        let hot: Vec<usize> = (0..usage.len()).filter(|&slot| usage[slot] > target).collect();
         let slot = hot[self.random.below(hot.len())];
         let communication = self.communication();
         // Of what may be spent, this slot gets its share and once more.
         let left = campaign.allowance - communication;
         let allowance = communication + left.min(left / hot.len() as i64 * 2 + 1);
-        let ask = Ask::Fewer { track: campaign.track, target: campaign.target, allowance };
+        let ask = Ask::Fewer { track: campaign.track, caps: &campaign.caps, allowance };
         let outcome = self.try_window(ask, slot);
-        let mut campaign = Campaign { failed: campaign.failed + 1, ..campaign };
-        if outcome == Outcome::Better {
-            campaign.failed = 0;
-        }
+        campaign.failed = if outcome == Outcome::Better { 0 } else { campaign.failed + 1 };
         let stride = &mut self.strides[campaign.track];
-        if peak(&self.usage[campaign.track]) <= campaign.target {
+        if peak(&self.usage[campaign.track]) <= target {
             *stride = stride.saturating_mul(2);
-            self.campaign = None;
-            self.keep_best();
+            self.settle();
         } else if campaign.failed >= PATIENCE {
             *stride = (*stride / 4).max(1);
-            self.campaign = None;
-            if self.value > self.best_value {
-                self.move_to(self.best.clone());
-            } else {
-                self.keep_best();
-            }
+            self.settle();
         } else {
             self.campaign = Some(campaign);
         }
     }
 
-    /// Chooses a peak that is not as low as can be.
+    /// After a campaign: back to the best, unless this is as good.
+    fn settle(&mut self) {
+        if self.value > self.best_value {
+            self.move_to(self.best.clone());
+        } else {
+            self.keep_best();
+        }
+    }
+
+    /// Chooses a peak that is not as low as can be. Every third time another may rise for it, if by less.
     fn begin(&mut self) -> Option<Campaign> {
         let tracks = &self.costs.tracks;
-        let open = |&k: &usize| tracks[k].weight > 0 && peak(&self.usage[k]) > tracks[k].least;
-        let open: Vec<usize> = (0..tracks.len()).filter(open).collect();
+        let mut caps: Vec<i64> = self.usage.iter().map(|usage| peak(usage)).collect();
+        let open: Vec<usize> =
+            (0..tracks.len()).filter(|&k| tracks[k].weight > 0 && caps[k] > tracks[k].least).collect();
         if open.is_empty() {
             return None;
         }
         let track = open[self.random.below(open.len())];
-        let now = peak(&self.usage[track]);
-        let target = (now - self.strides[track]).max(tracks[track].least);
-        let saved = tracks[track].weight * (now - target);
-        let campaign = Campaign { track, target, failed: 0, allowance: self.communication() + saved - 1 };
-        self.campaign = Some(campaign);
-        self.campaign
+        let (now, mut stride) = (caps[track], self.strides[track]);
+        let mut saved = tracks[track].weight;
+        if tracks.len() > 1 && self.random.below(3) == 0 {
+            let other = (track + 1 + self.random.below(tracks.len() - 1)) % tracks.len();
+            stride = stride.max(2);
+            if tracks[other].weight > 0 {
+                caps[other] = (caps[other] + stride - 1).min(tracks[other].limit.unwrap_or(i64::MAX));
+            }
+        } else {
+            saved *= now - (now - stride).max(tracks[track].least);
+        }
+        caps[track] = (now - stride).max(tracks[track].least);
+        let allowance = self.communication() + saved - 1;
+        Some(Campaign { track, caps, failed: 0, allowance })
     }
 
     /// What communication costs in all.
@@ -206,7 +218,7 @@ impl<'a, 'c> Search<'a, 'c> {
         if self.costs.alpha == 0 { 0 } else { self.value - peaks.sum::<i64>() }
     }
 
-    fn try_window(&mut self, ask: Ask, slot: usize) -> Outcome {
+    fn try_window(&mut self, ask: Ask<'_>, slot: usize) -> Outcome {
         let at = self.tried as usize % Kind::ALL.len();
         self.tried += 1;
         let counted = match ask {
@@ -228,7 +240,7 @@ impl<'a, 'c> Search<'a, 'c> {
     /// Asks a window, and again for more as long as it gives.
     fn solve(&mut self, window: &Window, ask: Ask) -> Outcome {
         let above = |usage: &[Vec<i64>]| match ask {
-            Ask::Fewer { track, target, .. } => usage[track].iter().filter(|&&usage| usage > target).count() as i64,
+            Ask::Fewer { track, caps, .. } => usage[track].iter().filter(|&&usage| usage > caps[track]).count() as i64,
             Ask::Objective => 0,
         };
         let mut encoding = match Encoding::new(self.around(), window, ask, self.clock) {
@@ -243,7 +255,7 @@ impl<'a, 'c> Search<'a, 'c> {
         let mut now = (above(&self.usage), self.value);
         while encoding.effort() < until && !self.clock.is_over() {
             encoding.demand(goal - 1);
-            answer = encoding.solve(until.saturating_sub(encoding.effort()));
+            answer = encoding.solve(&[], until.saturating_sub(encoding.effort()));
             let Answer::Yes(steps) = answer else { break };
             let usage = self.usage_of(&steps);
             let next = (above(&usage), self.value_of(&steps, &usage));
@@ -293,20 +305,28 @@ impl<'a, 'c> Search<'a, 'c> {
         };
         let (begun, mut refuted) = (whole.effort(), false);
         let until = begun + self.options.window_conflicts.max(self.whole_effort / 2);
-        while whole.effort() < until && !self.clock.is_over() {
+        while whole.effort() < until && !self.clock.is_over() && !refuted {
             whole.demand(self.best_value - 1);
-            match whole.solve(until.saturating_sub(whole.effort())) {
-                Answer::Yes(steps) => {
-                    self.improved += 1;
-                    self.campaign = None;
-                    self.move_to(steps);
-                    self.keep_best();
+            let splits = whole.splits(self.best_value - 1, SPLITS);
+            let (mut better, mut open) = (false, 0);
+            for (at, split) in splits.iter().enumerate() {
+                let share = until.saturating_sub(whole.effort()) / (splits.len() - at) as u64;
+                match whole.solve(split, share) {
+                    Answer::Yes(steps) => {
+                        self.improved += 1;
+                        self.campaign = None;
+                        self.move_to(steps);
+                        self.keep_best();
+                        better = true;
+                        break;
+                    }
+                    Answer::No => {}
+                    Answer::Unknown => open += 1,
                 }
-                Answer::No => {
-                    refuted = true;
-                    break;
-                }
-                Answer::Unknown => break,
+            }
+            refuted = !better && open == 0;
+            if !better {
+                break;
             }
         }
         let spent = whole.effort() - if before == 0 { 0 } else { begun };

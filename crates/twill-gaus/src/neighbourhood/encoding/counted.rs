@@ -98,7 +98,7 @@ impl Encoding<'_, '_> {
     }
 
     /// Implied by `from ≤ s_v ≤ to`.
-    fn between(&mut self, v: usize, from: i64, to: i64) -> Lit {
+    pub(super) fn between(&mut self, v: usize, from: i64, to: i64) -> Lit {
         let (early, late) = (self.by(v, from - 1), self.by(v, to));
         if early == !self.truth {
             return late;

@@ -2,7 +2,7 @@
 
 use super::counted::Counts;
 use super::{Around, Encoding, Pointless};
-use crate::neighbourhood::tracks::Track;
+use crate::neighbourhood::tracks::{Counted, Track};
 use batsat::Lit;
 
 /// Most levels of a peak that have a literal each; beyond, they are counted in binary.
@@ -10,7 +10,12 @@ const UNARY: i64 = 128;
 
 impl Encoding<'_, '_> {
     /// [`super::Ask::Objective`]: the goal is the objective.
-    pub(super) fn smaller(&mut self, around: Around<'_, '_>, counted: Vec<Counts>) -> Result<(), Pointless> {
+    pub(super) fn smaller(
+        &mut self,
+        around: Around<'_, '_>,
+        counted: Vec<Counts>,
+        whole: bool,
+    ) -> Result<(), Pointless> {
         let costs = self.costs;
         let (mut terms, mut floor) = self.communication();
         let latest = costs.latency.then(|| self.makespan(&mut terms));
@@ -33,6 +38,11 @@ impl Encoding<'_, '_> {
                     let units: i64 = levels.iter().map(|level| level.1).sum();
                     self.constant -= weight * (units - (most - floor));
                     self.cap(&counts, most, &levels);
+                    if let (true, Counted::Resource(resource)) = (whole, track.counted) {
+                        self.add_energy(resource, floor, most, &levels);
+                    }
+                    self.levels.push(levels);
+                    self.least.push(floor);
                 }
             }
         }
@@ -45,9 +55,10 @@ impl Encoding<'_, '_> {
         &mut self,
         counted: Vec<Counts>,
         track: usize,
-        target: i64,
+        caps: &[i64],
         allowance: i64,
     ) -> Result<(), Pointless> {
+        let target = caps[track];
         let (costs, above) = self.communication();
         if costs.is_empty() && above > allowance {
             return Err(Pointless::Refuted);
@@ -72,12 +83,53 @@ impl Encoding<'_, '_> {
                     self.lower(&counts, peak, target, &lowered);
                 }
                 Some(limit) if weight == 0 => self.cap(&counts, limit, &[]),
-                _ => self.cap(&counts, peak, &[]),
+                _ => self.cap(&counts, peak.max(caps[at]), &[]),
             }
         }
         let now = terms.len() as i64;
         self.set_goal(terms, now);
         Ok(())
+    }
+
+    /// All ways to share what peaks may be in all, `most` at most with the weights that they have: a bound for each, as
+    /// many as there are, or a single one that bounds none where there would be more than `limit`.
+    pub fn splits(&self, most: i64, limit: usize) -> Vec<Vec<i64>> {
+        let weights: Vec<i64> = self.costs.tracks.iter().map(|track| track.weight).filter(|&w| w > 0).collect();
+        let unary = |levels: &Vec<(Lit, i64)>| levels.len() > 0 && levels.iter().all(|level| level.1 == 1);
+        let equal = weights.windows(2).all(|pair| pair[0] == pair[1]);
+        let simple = self.costs.alpha == 0 && !self.costs.latency && equal && self.levels.iter().all(unary);
+        let none = vec![Vec::new()];
+        if self.levels.len() < 2 || !simple {
+            return none;
+        }
+        let room = most / weights[0] - self.least.iter().sum::<i64>();
+        let mut splits = vec![(Vec::new(), room)];
+        for (at, (levels, &least)) in self.levels.iter().zip(&self.least).enumerate() {
+            let last = at + 1 == self.levels.len();
+            let shares = |(split, room): (Vec<i64>, i64)| {
+                let from = if last { room } else { 0 };
+                let with = move |share: i64| {
+                    (split.iter().copied().chain([least + share]).collect::<Vec<i64>>(), room - share)
+                };
+                (from..=room).map(with).collect::<Vec<_>>()
+            };
+            splits = splits.into_iter().flat_map(shares).collect();
+            let _ = levels;
+            if splits.len() > limit {
+                return none;
+            }
+        }
+        splits.into_iter().map(|split| split.0).collect()
+    }
+
+    /// Literals that bound the peaks so.
+    pub(super) fn bounded(&self, split: &[i64]) -> Vec<Lit> {
+        let bound = |((levels, &least), &most): ((&Vec<(Lit, i64)>, &i64), &i64)| {
+            // The first of them lowers the greatest peak by one.
+            let lowered = least + levels.len() as i64 - most;
+            (lowered > 0).then(|| levels.get(lowered as usize - 1).map(|level| level.0))?
+        };
+        self.levels.iter().zip(&self.least).zip(split).filter_map(bound).collect()
     }
 
     fn set_goal(&mut self, terms: Vec<(Lit, i64)>, now: i64) {
