@@ -49,6 +49,7 @@ mod legal;
 mod measure;
 mod mobility;
 mod model;
+pub mod neighbourhood;
 mod options;
 mod polish;
 mod precedence;
