@@ -2,7 +2,7 @@
 
 use crate::control::{Clock, Control};
 use crate::descent::descend;
-use crate::feasible::rank;
+use crate::feasible::{Effort, rank};
 use crate::latency::{Shrink, roomy};
 use crate::legal::{Ejection, Preference, Table, eject, settle};
 use crate::measure::is_legal;
@@ -56,7 +56,8 @@ struct Search<'s, 'c> {
 /// Searches for a good schedule of `problem`.
 ///
 /// # Errors
-/// When dependences alone rule out every schedule, or schedules are too long for the engine.
+/// When dependences alone rule out every schedule, schedules are too long for the engine, or the start is none of this
+/// graph's.
 pub fn schedule(
     problem: &DataflowProblem,
     options: &Options,
@@ -73,6 +74,12 @@ pub(crate) fn search(
     clock: &Clock<'_>,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Found, GausError> {
+    let operations = problem.graph.operations().len();
+    if let StartFrom::Given(steps) = &options.start
+        && steps.len() != operations
+    {
+        return Err(GausError::Start { given: steps.len(), operations });
+    }
     let precedence = Precedence::new(&problem.graph, problem.interval);
     if problem.objective == DataflowObjective::Latency {
         return shortest(problem, &precedence, options, clock, report);
@@ -100,9 +107,8 @@ fn shortest(
     clock: &Clock<'_>,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Found, GausError> {
-    let seed = options.seed;
-    let mut shrink = Shrink { problem, precedence, options, clock: *clock, seed, gradients: 0 };
-    let first = shrink.first()?;
+    let mut shrink = Shrink::new(problem, precedence, options, *clock, options.seed);
+    let first = shrink.first(Effort::All)?;
     let at_start = first.as_ref().map(|short| i128::from(short.latency));
     let gradients = shrink.gradients;
     let best = match first {
@@ -129,11 +135,11 @@ impl Search<'_, '_> {
     fn run(&mut self) -> Option<i128> {
         let model = self.model;
         let start: Vec<f64> = match &self.options.start {
-            StartFrom::Given(steps) if steps.len() == model.len() => steps.iter().map(|&s| s as f64).collect(),
+            StartFrom::Given(steps) => steps.iter().map(|&s| s as f64).collect(),
             StartFrom::Random => (0..model.len())
                 .map(|v| model.earliest[v] as f64 + self.random.unit() * model.width(v) as f64)
                 .collect(),
-            _ => (0..model.len()).map(|v| (model.earliest[v] + model.latest[v]) as f64 / 2.0).collect(),
+            StartFrom::Middle => model.middle(),
         };
         let legal = self.legalise(&start);
         let at_start = legal.as_ref().and_then(|steps| self.offer(steps));

@@ -2,17 +2,27 @@
 
 use crate::control::Clock;
 use crate::descent::descend;
-use crate::legal::{Ejection, Preference, eject, settle};
+use crate::legal::{Ejection, Preference, Table, eject, settle};
 use crate::model::Model;
 use crate::options::Options;
+use crate::polish::{Polish, polish};
 use crate::random::Random;
 
-/// A schedule within windows and limits, and the number of gradients that it took to find; `None` where `tries` orders
-/// did not lead to one.
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Orders alone.
+    Orders,
+    /// And annealing of what is above limits.
+    All,
+}
+
+/// A schedule within windows and limits, and the number of gradients that it took to find; `None` where nothing
+/// tried led to one.
 pub(crate) fn feasible(
     model: &Model<'_>,
     options: &Options,
-    tries: u32,
+    effort: Effort,
     seed: u64,
     clock: &Clock<'_>,
 ) -> (Option<Vec<i64>>, u64) {
@@ -20,14 +30,13 @@ pub(crate) fn feasible(
     let mut gradients = 0;
     // What the gradient wishes is found once, and only when the first orders fail.
     let mut wished: Option<Vec<i64>> = None;
-    for attempt in 0..tries {
+    for attempt in 0..options.tries {
         if clock.is_over() {
             break;
         }
         let guided = attempt >= 2 && attempt % 2 == 0 && options.descent.is_some();
         if let (true, None, Some(descent)) = (guided, &wished, &options.descent) {
-            let middle = (0..model.len()).map(|v| (model.earliest[v] + model.latest[v]) as f64 / 2.0).collect();
-            let (mu, taken) = descend(model, middle, descent, clock);
+            let (mu, taken) = descend(model, model.middle(), descent, clock);
             gradients += taken;
             wished = Some(settle(model, &mu, options.side));
         }
@@ -52,7 +61,16 @@ pub(crate) fn feasible(
             return (Some(steps), gradients);
         }
     }
-    (None, gradients)
+    if effort == Effort::Orders {
+        return (None, gradients);
+    }
+    // What cannot be placed one by one may still be moved together.
+    let start = wished.unwrap_or_else(|| settle(model, &model.middle(), options.side));
+    let short = Polish { sweeps: options.polish.sweeps / 4, ..options.polish };
+    let (steps, _) = polish(model, start, short, random.next(), clock);
+    let legal =
+        Table::of(model, &steps).peaks().iter().zip(&model.limits).all(|(p, limit)| limit.is_none_or(|l| *p <= l));
+    (legal.then_some(steps), gradients)
 }
 
 /// Positions in the order of keys; equal keys in topological order.

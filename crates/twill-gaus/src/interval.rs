@@ -2,16 +2,17 @@
 
 use crate::control::{Clock, Control};
 use crate::engine::search;
-use crate::latency::Shrink;
+use crate::feasible::Effort;
+use crate::latency::{Short, Shrink};
 use crate::model::GausError;
 use crate::options::{Options, StartFrom};
-use crate::{Found, Measure, Precedence, Progress};
+use crate::{Measure, Mobility, Precedence, Progress};
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, StartSteps};
 
 /// What was found of the smallest interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cyclic {
-    /// No schedule has a smaller interval: the greater of what resources and what recurrences need (`MII`).
+    /// No schedule has a smaller interval: [`least_interval`](crate::least_interval).
     pub least_interval: u64,
     /// The schedule, with its interval; `None` where none was found in time.
     pub schedule: Option<StartSteps>,
@@ -21,35 +22,6 @@ pub struct Cyclic {
     pub least_latency: Option<u64>,
     /// Gradients taken.
     pub gradients: u64,
-}
-
-/// What limits of resources need: `max_r ⌈Σ steps · amount / limit⌉` (`ResMII`); at least 1.
-pub fn resource_interval(graph: &Dataflow) -> u64 {
-    let mut held = vec![0_u128; graph.resources().len()];
-    for used in graph.operations().iter().flat_map(|op| &op.uses) {
-        held[used.resource.index()] += u128::from(used.steps) * u128::from(used.amount);
-    }
-    let needed = held.iter().zip(graph.resources()).filter_map(|(&held, resource)| {
-        let limit = resource.limit.filter(|_| held > 0)?;
-        u64::try_from(held.div_ceil(u128::from(limit.max(1)))).ok()
-    });
-    needed.max().unwrap_or(1).max(1)
-}
-
-/// What cycles of dependences need: the smallest interval, from `from` on, at which none waits for itself (`RecMII`).
-/// `None` where a cycle has no interval, which [`Dataflow`] rules out.
-pub fn recurrence_interval(graph: &Dataflow, from: u64) -> Option<u64> {
-    let keeps = |interval: u64| Precedence::new(graph, Some(interval)).raise(&mut vec![0; graph.operations().len()]);
-    let (mut low, mut high) = (from, from);
-    while !keeps(high) {
-        low = high + 1;
-        high = high.checked_mul(2).filter(|&high| high < 1 << 50)?;
-    }
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if keeps(middle) { high = middle } else { low = middle + 1 }
-    }
-    Some(low)
 }
 
 /// Searches for the smallest interval of a loop, then the least latency, then, with rounds left in `options`, the least
@@ -65,63 +37,80 @@ pub fn smallest_interval(
     report: &mut dyn FnMut(Progress),
 ) -> Result<Cyclic, GausError> {
     let clock = Clock::start(control);
-    let resource = resource_interval(graph);
-    let least_interval = recurrence_interval(graph, resource).unwrap_or(resource);
+    let least_interval = crate::least_interval(graph).least();
     let mut answer = Cyclic { least_interval, schedule: None, measure: None, least_latency: None, gradients: 0 };
-    let mut interval = least_interval;
-    loop {
-        let problem = DataflowProblem {
-            graph: graph.clone(),
-            latency_bound,
-            interval: Some(interval),
-            objective: DataflowObjective::Latency,
-        };
+    let mut attempts = 0;
+    let mut attempt = |interval: u64, effort: Effort, share: f64| -> Result<Option<Short>, GausError> {
+        let problem = at_interval(graph, latency_bound, interval);
         let precedence = Precedence::new(graph, problem.interval);
-        let mut shrink = Shrink {
-            problem: &problem,
-            precedence: &precedence,
-            options,
-            clock: clock.share(0.5),
-            seed: options.seed,
-            gradients: 0,
-        };
-        let first = shrink.first();
-        answer.gradients += shrink.gradients;
-        let first = match first {
+        let clock = clock.share(share);
+        attempts += 1;
+        let seed = options.seed.wrapping_add(attempts * 1000);
+        let mut shrink = Shrink::new(&problem, &precedence, options, clock, seed);
+        let found = match shrink.first(effort) {
             // A longer interval may loosen recurrences enough for the bound.
-            Err(GausError::Mobility(_)) if interval < least_interval.saturating_mul(2) => None,
-            other => other?,
+            Err(GausError::Mobility(_)) if interval < least_interval.saturating_mul(2) => Ok(None),
+            found => found,
         };
-        if let Some(first) = first {
-            shrink.gradients = 0;
-            let mut gradients = answer.gradients;
-            let short = shrink.shrink(first, &mut |short| {
-                let objective = i128::from(short.latency);
-                report(Progress { elapsed: clock.elapsed(), round: 0, gradients, objective });
-            })?;
-            gradients += shrink.gradients;
-            let least = crate::Mobility::within(graph, &precedence, None, problem.interval).map_err(GausError::from)?;
-            answer.least_latency = Some(least.latency);
-            let mut steps: Vec<u64> = short.steps.into_iter().map(|s| s as u64).collect();
-            if options.rounds > 0 && graph.operations().iter().any(|op| op.storage > 0) {
-                let stored = DataflowProblem {
-                    objective: DataflowObjective::Storage,
-                    latency_bound: Some(short.latency),
-                    ..problem.clone()
-                };
-                let options = Options { start: StartFrom::Given(steps.clone()), ..options.clone() };
-                let found: Found = search(&stored, &options, &clock, report)?;
-                gradients += found.gradients;
-                steps = found.schedule.map_or(steps, |schedule| schedule.steps);
-            }
-            answer.gradients = gradients;
-            answer.measure = Some(Measure::with(graph, &precedence, problem.interval, &steps));
-            answer.schedule = Some(StartSteps { interval: problem.interval, steps });
-            return Ok(answer);
+        answer.gradients += shrink.gradients;
+        found
+    };
+    // First any interval, in growing strides, with little effort; then smaller ones with more.
+    let (mut low, mut high, mut stride) = (least_interval, least_interval, 1);
+    let mut best = loop {
+        if let Some(found) = attempt(high, Effort::Orders, 0.3)? {
+            break found;
         }
         if clock.is_over() {
             return Ok(answer);
         }
-        interval += 1;
+        high = high.saturating_add(stride);
+        stride *= 2;
+    };
+    while low < high && !clock.is_over() {
+        let middle = low + (high - low) / 2;
+        match attempt(middle, Effort::All, 0.2)? {
+            Some(found) => (high, best) = (middle, found),
+            None => low = middle + 1,
+        }
     }
+    // What failed far below, or once, need not fail just below.
+    let mut failed = 0;
+    while high > least_interval && failed < options.patience && !clock.is_over() {
+        match attempt(high - 1, Effort::All, 0.2)? {
+            Some(found) => (high, best, failed) = (high - 1, found, 0),
+            None => failed += 1,
+        }
+    }
+    let problem = at_interval(graph, latency_bound, high);
+    let precedence = Precedence::new(graph, problem.interval);
+    let mut shrink = Shrink::new(&problem, &precedence, options, clock.share(0.5), options.seed);
+    let mut gradients = answer.gradients;
+    let short = shrink.shrink(best, &mut |short| {
+        let objective = i128::from(short.latency);
+        report(Progress { elapsed: clock.elapsed(), round: 0, gradients, objective });
+    })?;
+    gradients += shrink.gradients;
+    answer.least_latency = Some(Mobility::within(graph, &precedence, None, problem.interval)?.latency);
+    let mut steps: Vec<u64> = short.steps.into_iter().map(|s| s as u64).collect();
+    if options.rounds > 0 && graph.operations().iter().any(|op| op.storage > 0) {
+        let stored = DataflowProblem {
+            objective: DataflowObjective::Storage,
+            latency_bound: Some(short.latency),
+            ..problem.clone()
+        };
+        let options = Options { start: StartFrom::Given(steps.clone()), ..options.clone() };
+        let found = search(&stored, &options, &clock, report)?;
+        gradients += found.gradients;
+        steps = found.schedule.map_or(steps, |schedule| schedule.steps);
+    }
+    answer.gradients = gradients;
+    answer.measure = Some(Measure::with(graph, &precedence, problem.interval, &steps));
+    answer.schedule = Some(StartSteps { interval: problem.interval, steps });
+    Ok(answer)
+}
+
+fn at_interval(graph: &Dataflow, latency_bound: Option<u64>, interval: u64) -> DataflowProblem {
+    let graph = graph.clone();
+    DataflowProblem { graph, latency_bound, interval: Some(interval), objective: DataflowObjective::Latency }
 }

@@ -1,7 +1,7 @@
 //! The least latency: a schedule, and then one within less, until none is found.
 
 use crate::control::Clock;
-use crate::feasible::feasible;
+use crate::feasible::{Effort, feasible};
 use crate::model::{GausError, Model};
 use crate::options::Options;
 use crate::{Mobility, Precedence};
@@ -16,11 +16,11 @@ pub(crate) struct Short {
 
 /// The search within one interval, or without one.
 pub(crate) struct Shrink<'s, 'c> {
-    pub problem: &'s DataflowProblem,
-    pub precedence: &'s Precedence,
-    pub options: &'s Options,
-    pub clock: Clock<'c>,
-    pub seed: u64,
+    problem: &'s DataflowProblem,
+    precedence: &'s Precedence,
+    options: &'s Options,
+    clock: Clock<'c>,
+    seed: u64,
     pub gradients: u64,
 }
 
@@ -38,11 +38,21 @@ pub(crate) fn roomy(problem: &DataflowProblem, least: u64) -> u64 {
     least.saturating_add(most.unwrap_or(0)).saturating_add(intervals)
 }
 
-impl Shrink<'_, '_> {
-    fn within(&mut self, latency: u64, tries: u32) -> Result<Option<Short>, GausError> {
+impl<'s, 'c> Shrink<'s, 'c> {
+    pub fn new(
+        problem: &'s DataflowProblem,
+        precedence: &'s Precedence,
+        options: &'s Options,
+        clock: Clock<'c>,
+        seed: u64,
+    ) -> Self {
+        Self { problem, precedence, options, clock, seed, gradients: 0 }
+    }
+
+    fn within(&mut self, latency: u64, effort: Effort) -> Result<Option<Short>, GausError> {
         let model = Model::new(self.problem, self.precedence, latency)?;
         self.seed = self.seed.wrapping_add(1);
-        let (steps, gradients) = feasible(&model, self.options, tries, self.seed, &self.clock);
+        let (steps, gradients) = feasible(&model, self.options, effort, self.seed, &self.clock);
         self.gradients += gradients;
         Ok(steps.map(|steps| {
             let finishes = steps.iter().zip(&model.latencies).map(|(s, latency)| s + latency);
@@ -52,11 +62,25 @@ impl Shrink<'_, '_> {
     }
 
     /// Any schedule within the problem's bound, or within a roomy one.
-    pub fn first(&mut self) -> Result<Option<Short>, GausError> {
+    pub fn first(&mut self, effort: Effort) -> Result<Option<Short>, GausError> {
         let problem = self.problem;
         let least = Mobility::within(&problem.graph, self.precedence, None, problem.interval)?.latency;
-        let bound = problem.latency_bound.unwrap_or_else(|| roomy(problem, least));
-        self.within(bound, self.options.tries)
+        let wide = problem.latency_bound.unwrap_or_else(|| roomy(problem, least));
+        let found = self.within(wide, effort)?;
+        if found.is_some() || effort == Effort::Orders {
+            return Ok(found);
+        }
+        // Narrow windows guide, wide ones allow: which is better is not known beforehand.
+        let interval = problem.interval.unwrap_or(0);
+        for bound in [least.saturating_add(interval / 4), least.saturating_add(interval)] {
+            if bound < wide {
+                let found = self.within(bound, effort)?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// From a schedule to shorter ones: by halves while that works, then step by step.
@@ -67,7 +91,7 @@ impl Shrink<'_, '_> {
         let mut low = least;
         while low < best.latency && !self.clock.is_over() {
             let target = low + (best.latency - low) / 2;
-            match self.within(target, self.options.tries)? {
+            match self.within(target, Effort::All)? {
                 Some(shorter) => {
                     best = shorter;
                     report(&best);
@@ -76,10 +100,16 @@ impl Shrink<'_, '_> {
             }
         }
         // What failed once need not fail again just below the best.
-        while best.latency > least && !self.clock.is_over() {
-            let Some(shorter) = self.within(best.latency - 1, self.options.tries)? else { break };
-            best = shorter;
-            report(&best);
+        let mut failed = 0;
+        while best.latency > least && failed < self.options.patience && !self.clock.is_over() {
+            match self.within(best.latency - 1, Effort::All)? {
+                Some(shorter) => {
+                    best = shorter;
+                    failed = 0;
+                    report(&best);
+                }
+                None => failed += 1,
+            }
         }
         Ok(best)
     }

@@ -1,8 +1,41 @@
-#![allow(dead_code)]
 //! The second scheduler, for graphs too large for exact search: scheduling by gradient, with lower bounds.
 //!
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
-//! arXiv 2602.20427).
+//! arXiv 2602.20427). Every start is a random variable `X_v ~ N(μ_v, σ_v²)`; objectives and broken constraints become
+//! expectations with gradients, which Adam follows down an augmented Lagrangian. The means are then rounded, made legal,
+//! and polished by simulated annealing, and the search goes on from the best schedule.
+//!
+//! [`schedule`] answers formulations A, B and C and the least latency, [`smallest_interval`] the smallest interval of a
+//! loop. Every answer keeps all rules, or there is none. Each part can be left out by [`Options`], to see what it is
+//! worth. What differs from the paper:
+//!
+//! - a broken dependence costs the expected number of steps by which it is broken, which pulls however far off it is; the
+//!   paper's probability is an option ([`DependenceLoss`]);
+//! - distributions are drawn with a bounded number of knots, so that a gradient takes time by operations and dependences,
+//!   whatever the latency bound and `σ` ([`Detail`]);
+//! - limits of resources are kept, by ejection as in iterative modulo scheduling;
+//! - schedules are polished ([`Polish`]), which is no gradient at all.
+//!
+//! ```
+//! use twill_gaus::{Control, Options, schedule};
+//! use twill_graph::{
+//!     Dataflow, DataflowDependence, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, OpId,
+//!     ResourceUse, UnitId,
+//! };
+//! // Six additions into one, within four steps: two adders are enough.
+//! let adder = ResourceUse { resource: UnitId::new(0), offset: 0, steps: 1, amount: 1 };
+//! let add = |v| DataflowOperation { name: format!("add{v}"), latency: 1, uses: vec![adder], storage: 1 };
+//! let wait = |v| DataflowDependence {
+//!     from: OpId::new(v), to: OpId::new(6), delay: 1, distance: 0, communication: 1,
+//! };
+//! let adders = DataflowResource { name: "adder".into(), limit: None };
+//! let graph = Dataflow::new("sum", (0..7).map(add).collect(), (0..6).map(wait).collect(), vec![adders])?;
+//! let objective = DataflowObjective::Resources { peak: 1, communication: 0 };
+//! let problem = DataflowProblem { graph, latency_bound: Some(4), interval: None, objective };
+//! let found = schedule(&problem, &Options::default(), Control::default(), &mut |_| {})?;
+//! assert_eq!(found.objective, Some(2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod baseline;
 mod bounds;
@@ -16,6 +49,7 @@ mod legal;
 mod measure;
 mod mobility;
 mod model;
+pub mod neighbourhood;
 mod options;
 mod polish;
 mod precedence;
@@ -29,8 +63,8 @@ pub use bounds::{Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_i
 pub use control::Control;
 pub use descent::Descent;
 pub use engine::{Found, Progress, schedule};
-pub use interval::{Cyclic, recurrence_interval, resource_interval, smallest_interval};
-pub use legal::{Preference, Side};
+pub use interval::{Cyclic, smallest_interval};
+pub use legal::Side;
 pub use measure::{Measure, is_legal};
 pub use mobility::{Mobility, MobilityError};
 pub use model::GausError;

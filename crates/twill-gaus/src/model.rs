@@ -5,7 +5,10 @@ use thiserror::Error;
 use twill_graph::{DataflowObjective, DataflowProblem};
 
 /// Most steps, and most steps times resources, that profiles are kept for.
-const MOST_STEPS: u64 = 1 << 26;
+const MOST_STEPS: u64 = 1 << 24;
+
+/// Most that storage may add up to over all steps, so that sums fit.
+const MOST_STORED: u128 = 1 << 62;
 
 /// Why a problem is not one for this engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -16,13 +19,29 @@ pub enum GausError {
     /// Profiles would be too long.
     #[error(
         "schedules of {steps} steps over {resources} resources are too long: the profiles of all resources may have \
-         2^26 steps together; scale the delays down"
+         2^24 steps together; scale the delays down"
     )]
     TooLong {
         /// Steps of the longest schedule looked at.
         steps: u64,
         /// Resources.
         resources: usize,
+    },
+    /// Sums would not fit.
+    #[error("values of {stored} in all, live for up to {steps} steps, add up to more than 2^62; count in larger units")]
+    TooMuchStored {
+        /// Storage of all values together.
+        stored: u128,
+        /// Steps of the longest schedule looked at.
+        steps: u64,
+    },
+    /// The schedule to start from is one of another graph.
+    #[error("the schedule to start from has {given} steps; the graph has {operations} operations")]
+    Start {
+        /// Steps given.
+        given: usize,
+        /// Operations of the graph.
+        operations: usize,
     },
 }
 
@@ -84,6 +103,10 @@ impl<'p> Model<'p> {
         let tracks = resources as u64 + 1;
         if steps.max(ii).saturating_mul(tracks) > MOST_STEPS {
             return Err(GausError::TooLong { steps: steps.max(ii), resources });
+        }
+        let stored: u128 = graph.operations().iter().map(|op| u128::from(op.storage)).sum();
+        if stored * u128::from(steps) > MOST_STORED {
+            return Err(GausError::TooMuchStored { stored, steps });
         }
         let uses = |op: &twill_graph::DataflowOperation| {
             let one = |used: &twill_graph::ResourceUse| Use {
@@ -156,6 +179,11 @@ impl<'p> Model<'p> {
 
     pub fn width(&self, op: usize) -> i64 {
         self.latest[op] - self.earliest[op]
+    }
+
+    /// The middle of every window.
+    pub fn middle(&self) -> Vec<f64> {
+        self.earliest.iter().zip(&self.latest).map(|(a, b)| (a + b) as f64 / 2.0).collect()
     }
 
     /// The slot of a step.

@@ -23,8 +23,8 @@ pub struct Options {
     pub seed: u64,
     /// Where the search begins. Default the middle (paper).
     pub start: StartFrom,
-    /// Rounds: each goes downhill from the best schedule so far, moved a little, then legalises and polishes. Default 3
-    /// (own).
+    /// Rounds: each goes downhill from the best schedule so far, moved a little, then legalises and polishes. Default 2
+    /// (own: with the same time in all, 1 to 3 are within a percent of each other).
     pub rounds: u32,
     /// The gradient phase; `None` to leave it out, so that the same start goes to the legaliser and on. Default on.
     pub descent: Option<Descent>,
@@ -35,6 +35,9 @@ pub struct Options {
     pub ejections: u32,
     /// Orders that are tried before an interval or a latency is given up, where these are searched for. Default 8 (own).
     pub tries: u32,
+    /// How often the interval or the latency just below the best is tried, each time with other orders, before the best is
+    /// the answer. Default 3 (own).
+    pub patience: u32,
     /// Local improvement after each legalisation. Default on.
     pub polish: Polish,
 }
@@ -44,11 +47,12 @@ impl Default for Options {
         Self {
             seed: 1,
             start: StartFrom::Middle,
-            rounds: 3,
+            rounds: 2,
             descent: Some(Descent::default()),
             side: Side::Middle,
             ejections: 10,
             tries: 8,
+            patience: 3,
             polish: Polish::default(),
         }
     }

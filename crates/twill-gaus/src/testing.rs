@@ -1,6 +1,10 @@
 //! Graphs for tests.
 
-use twill_graph::{Dataflow, DataflowDependence, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId};
+use crate::random::Random;
+use twill_graph::{
+    Dataflow, DataflowDependence, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, OpId,
+    ResourceUse, UnitId,
+};
 
 /// Takes one step, one unit of nothing, and stores 1.
 pub fn operation(index: usize) -> DataflowOperation {
@@ -27,4 +31,65 @@ pub fn chain(count: usize) -> Dataflow {
     let operations = (0..count).map(|v| DataflowOperation { uses: vec![uses(0, 1)], ..operation(v) }).collect();
     let edges = (1..count).map(|v| after(v - 1, v, 1)).collect();
     Dataflow::new("chain", operations, edges, resources(1)).unwrap()
+}
+
+/// What random graphs have not: delays of 0 and below, uses that begin later, take more or come twice.
+pub fn varied(graph: &Dataflow) -> Dataflow {
+    let mut dependences = graph.dependences().to_vec();
+    for (k, d) in dependences.iter_mut().enumerate().filter(|(k, d)| k % 3 == 0 && d.distance == 0) {
+        d.delay = 1 - (k as i64 / 3 + d.delay) % 3;
+        d.communication = k as u64 % 4;
+    }
+    let mut operations = graph.operations().to_vec();
+    for (k, op) in operations.iter_mut().enumerate() {
+        let Some(&used) = op.uses.first() else { continue };
+        let limit = graph.resources()[used.resource.index()].limit.unwrap_or(3);
+        op.uses[0].amount = limit.min(1 + k as u64 % 2);
+        op.uses[0].offset = k as u32 % 3 / 2;
+        if k % 4 == 3 {
+            op.uses.push(ResourceUse { offset: used.steps + 1, steps: 1, ..used });
+        }
+    }
+    Dataflow::new(graph.name(), operations, dependences, graph.resources().to_vec()).unwrap()
+}
+
+/// A random loop of 30 operations with all that there is: two resources, one with a limit, uses of several steps with
+/// offsets, delays of 0 and above the latency, back edges.
+pub fn everything(objective: DataflowObjective, interval: Option<u64>) -> DataflowProblem {
+    let mut random = Random::new(7);
+    let mut below = |bound: usize| random.below(bound);
+    let operations = (0..30)
+        .map(|v| DataflowOperation {
+            latency: 1 + below(3) as u32,
+            uses: (0..below(3))
+                .map(|_| ResourceUse {
+                    resource: UnitId::new(below(2)),
+                    offset: below(2) as u32,
+                    steps: 1 + below(3) as u32,
+                    amount: 1 + below(2) as u64,
+                })
+                .collect(),
+            storage: below(4) as u64,
+            ..operation(v)
+        })
+        .collect();
+    let mut edges = Vec::new();
+    for to in 1..30 {
+        for _ in 0..2 {
+            let (from, delay) = (below(to), below(4) as i64);
+            edges.push(DataflowDependence {
+                from: OpId::new(from),
+                to: OpId::new(to),
+                delay,
+                distance: 0,
+                communication: below(3) as u64,
+            });
+        }
+    }
+    edges.push(DataflowDependence { from: OpId::new(29), to: OpId::new(0), delay: 2, distance: 3, communication: 1 });
+    edges.push(DataflowDependence { from: OpId::new(20), to: OpId::new(9), delay: 1, distance: 2, communication: 1 });
+    let mut resources = resources(2);
+    resources[1] = DataflowResource { limit: Some(4), ..resources[1].clone() };
+    let graph = Dataflow::new("random", operations, edges, resources).unwrap();
+    DataflowProblem { graph, latency_bound: None, interval, objective }
 }

@@ -22,7 +22,7 @@ use thiserror::Error;
 pub struct Random {
     /// Operations, from 1 to 2^22.
     pub nodes: u32,
-    /// Part of the pairs of operations that are dependences, from 0 to 1, rounded to a whole number of pairs.
+    /// Part of the pairs of operations within reach that are dependences, from 0 to 1, rounded to a whole number of pairs.
     pub density: f64,
     /// Largest difference of numbers along a dependence; 0 for any. A small one makes the graph deep.
     pub reach: u32,

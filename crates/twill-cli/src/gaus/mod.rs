@@ -13,12 +13,16 @@ use crate::schedule::text_options;
 use arguments::{EngineArgument, GausFormat, StartArgument};
 use std::time::{Duration, Instant};
 use thiserror::Error as ThisError;
+use twill_gaus::neighbourhood::{self, NeighbourhoodError};
 use twill_gaus::{Baseline, BaselineError, Control, GausError, MobilityError, Options, Progress, StartFrom};
 use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
 use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 
 /// Intervals that a baseline may try from the least on.
 const TRIES: u64 = 10_000;
+
+/// Graphs of up to so many operations are searched by exact windows, too, and with how much effort.
+const SMALL: (usize, u64) = (1000, 200_000);
 
 /// What a search gave.
 #[derive(Default)]
@@ -27,6 +31,8 @@ struct Answer {
     at_start: Option<i128>,
     gradients: u64,
     trace: Vec<(f64, i128)>,
+    /// What exact search proved of the objective.
+    least: Option<i128>,
 }
 
 /// Why there was no search.
@@ -36,6 +42,8 @@ pub(crate) enum SearchError {
     Gaus(#[from] GausError),
     #[error(transparent)]
     Baseline(#[from] BaselineError),
+    #[error(transparent)]
+    Windows(#[from] NeighbourhoodError),
 }
 
 impl From<MobilityError> for SearchError {
@@ -96,7 +104,7 @@ fn solve(arguments: &GausArguments) -> Result<Exit, Error> {
         objective: DataflowValue {
             kind: kind(problem.objective).into(),
             value: replayed.as_ref().map(|r| r.objective),
-            lower_bound: bound.value,
+            lower_bound: answer.least.unwrap_or(bound.value).max(bound.value),
         },
         latency: replayed.as_ref().map(|r| r.latency),
         latency_bound: problem.latency_bound,
@@ -163,10 +171,32 @@ fn gaus(arguments: &GausArguments, problem: &DataflowProblem, control: Control<'
     };
     if arguments.smallest_ii {
         let found = twill_gaus::smallest_interval(&problem.graph, problem.latency_bound, &options, control, &mut tell)?;
-        return Ok(Answer { schedule: found.schedule, at_start: None, gradients: found.gradients, trace });
+        return Ok(Answer { schedule: found.schedule, gradients: found.gradients, trace, ..Answer::default() });
     }
-    let found = twill_gaus::schedule(problem, &options, control, &mut tell)?;
-    Ok(Answer { schedule: found.schedule, at_start: found.at_start, gradients: found.gradients, trace })
+    let (most, usual) = SMALL;
+    let small = problem.graph.operations().len() <= most;
+    let conflicts = arguments.windows.unwrap_or(if small { usual } else { 0 });
+    let part = |time: Duration| if conflicts > 0 { time / 2 } else { time };
+    let started = Instant::now();
+    let first = Control { time: control.time.map(part), ..control };
+    let found = twill_gaus::schedule(problem, &options, first, &mut tell)?;
+    let mut answer = Answer { at_start: found.at_start, gradients: found.gradients, ..Answer::default() };
+    answer.schedule = found.schedule;
+    if let Some(start) = answer.schedule.clone().filter(|_| conflicts > 0) {
+        let options = neighbourhood::Options { seed: arguments.seed, conflicts, ..Default::default() };
+        let (before, left) = (started.elapsed(), |time: Duration| time.saturating_sub(started.elapsed()));
+        let control = Control { time: control.time.map(left), ..control };
+        let mut tell = |progress: neighbourhood::Progress| {
+            let elapsed = before + progress.elapsed;
+            trace.push((elapsed.as_secs_f64(), progress.objective));
+            ticker.say(&format!("{}: {} (window {})", kind(problem.objective), progress.objective, progress.windows));
+        };
+        let improved = neighbourhood::improve(problem, start, &options, control, &mut tell)?;
+        answer.least = Some(improved.least);
+        answer.schedule = Some(improved.schedule);
+    }
+    answer.trace = trace;
+    Ok(answer)
 }
 
 fn kind(objective: DataflowObjective) -> &'static str {

@@ -12,7 +12,9 @@
 //! The original chooses one operation at a time among all steps, in time cubic in the size of the graph. Bounded here: a
 //! round fixes `⌈operations left / rounds left⌉` of them, with as many rounds as [`ROUNDS`] allows (one each up to 2000
 //! operations); forces are compared at [`STEPS`] steps of a window; when it is fixed, an operation looks at [`CLOSE_STEPS`]. Forces
-//! on neighbours go one dependence far, as in the original. Windows are always exact; demand is, too, up to [`WORK`] a round.
+//! on neighbours go one dependence far; the original follows them as far as windows change, so that it sees, and this does
+//! not, that an operation squeezes a long tail of others against the end. Windows are always exact;
+//! demand is, too, up to [`WORK`] a round.
 
 use super::{BaselineError, Task};
 use std::collections::VecDeque;
@@ -69,7 +71,7 @@ impl<'a> Forces<'a> {
     fn new(task: &'a Task<'a>) -> Result<Forces<'a>, BaselineError> {
         let uses = task.graph.operations().iter().flat_map(|op| &op.uses);
         let longest = uses.map(|u| u64::from(u.offset) + u64::from(u.steps)).max().unwrap_or(0);
-        let steps = task.mobility.latency + longest + 1;
+        let steps = task.mobility.latency.saturating_add(longest + 1);
         task.table_of(steps)?;
         let rows = task.problem.interval.unwrap_or(steps) as usize;
         task.table_of(rows as u64)?;

@@ -5,7 +5,8 @@
 //! Dependences are the system; its least solution is the schedule. One after another, the operations on limited resources
 //! are fixed to their steps, where the reservation table has room; where it has none, the operation may not start before
 //! the next step, and the system is solved again. Where that has no solution, the operation is fixed by force, at the step
-//! that costs least: who is in its way is released. After `BUDGET` attempts an operation, on average, it gives up.
+//! that costs least: who is in its way is released. After [`BUDGET`] attempts an operation, on average, it
+//! begins anew in another order, and then gives up.
 
 use super::table::Table;
 use super::{BaselineError, Task};
@@ -14,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Attempts for each operation on a limited resource.
-const BUDGET: u64 = 100;
+const BUDGET: u64 = 60;
 
 pub(super) fn schedule(task: &Task, interval: u64) -> Result<Vec<u64>, BaselineError> {
     task.table_of(interval)?;
@@ -22,14 +23,22 @@ pub(super) fn schedule(task: &Task, interval: u64) -> Result<Vec<u64>, BaselineE
     if let Some(op) = graph.operations().iter().find(|op| !fits_alone(graph, op, interval)) {
         return Err(task.not_found(format!("`{}` by itself takes more than there is at interval {interval}", op.name)));
     }
+    // Least mobility first is better where recurrences are tight, most urgent first where they are not: producers then go
+    // before their readers.
+    let windows = || task.mobility.earliest.iter().zip(&task.mobility.latest);
+    let mobile: Vec<(u64, u64)> = windows().map(|(&e, &l)| (l - e, e)).collect();
+    let urgent: Vec<(u64, u64)> = windows().map(|(&e, &l)| (l, e)).collect();
+    in_order(task, interval, &mobile).or_else(|_| in_order(task, interval, &urgent))
+}
+
+/// The operation of least rank first.
+fn in_order(task: &Task, interval: u64, rank: &[(u64, u64)]) -> Result<Vec<u64>, BaselineError> {
+    let graph = task.graph;
     let caps: Vec<Option<u64>> = graph.resources().iter().map(|r| r.limit).collect();
     let limited = |v: usize| graph.operations()[v].uses.iter().any(|used| caps[used.resource.index()].is_some());
     let limited: Vec<usize> = (0..task.precedence.len()).filter(|&v| limited(v)).collect();
     let mut system = System::new(task);
     let mut table = Table::new(graph, Some(interval));
-    // Least mobility first, as the system had it at first.
-    let rank: Vec<(u64, u64)> =
-        task.mobility.earliest.iter().zip(&task.mobility.latest).map(|(&e, &l)| (l - e, e)).collect();
     let mut waiting: BinaryHeap<Reverse<((u64, u64), usize)>> =
         limited.iter().map(|&v| Reverse((rank[v], v))).collect();
     let mut before = vec![-1_i64; task.precedence.len()];

@@ -20,12 +20,15 @@ const VISITS: u64 = 200_000_000;
 pub(super) fn cut(values: &Values, mobility: &Mobility) -> i128 {
     let last = mobility.latency.max(1);
     let slots = values.interval.unwrap_or(last).min(last);
-    let cuts_a_slot = last.div_ceil(slots);
     let size = (values.precedence.len() + values.graph.dependences().len()) as u64 + 1;
-    let tries = (STEPS.min(WORK / size) / cuts_a_slot).max(1).min(slots);
+    let most = STEPS.min(WORK / size).max(1);
+    // Fewer cuts of a slot than there are bound it, too.
+    let cuts_a_slot = last.div_ceil(slots).min(most);
+    let tries = (most / cuts_a_slot).max(1).min(slots);
     let mut visits = VISITS;
     let mut at = |slot: u64| -> i128 {
-        (slot..last).step_by(slots as usize).map(|step| least(values, mobility, step as i64, &mut visits)).sum()
+        let steps = (slot..last).step_by(slots as usize).take(cuts_a_slot as usize);
+        steps.map(|step| least(values, mobility, step as i64, &mut visits)).sum()
     };
     let coarse = (0..tries).map(|k| (k * 2 + 1) * slots / (tries * 2)).map(|slot| (at(slot), slot)).max();
     let Some((most, best)) = coarse else { return 0 };

@@ -8,6 +8,7 @@
 //! interval is excluded.
 
 use super::energy::{Piece, ceiling, densest};
+use super::spaced::spaced;
 use crate::Precedence;
 use std::collections::VecDeque;
 use twill_graph::{Dataflow, DataflowOperation};
@@ -80,7 +81,8 @@ fn excluded(graph: &Dataflow, interval: u64) -> bool {
                 }))
             };
             let pieces: Vec<Piece> = limited.iter().filter_map(piece).flatten().collect();
-            densest(&pieces, Some(interval), limit.into()) > limit.into()
+            let limit = i128::from(limit);
+            densest(&pieces, Some(interval), limit) > limit || spaced(&pieces, Some(interval), limit) > limit
         })
     })
 }

@@ -4,7 +4,7 @@
 //!
 //! | objective | bound |
 //! |---|---|
-//! | A | `peak · Σ_r` energy within mobility windows `+ α ·` the least communication, a flow |
+//! | A | `peak · Σ_r` energy or spaced steps within mobility windows `+ α ·` the least communication, a flow |
 //! | B, C | the largest of operands, compulsory lives, cuts, energy of lives, and all lifetimes over all slots |
 //! | latency | the longest path; the least at which no limited resource is overloaded by energy |
 //! | C* | [`least_interval`] |
@@ -18,6 +18,7 @@ mod flow;
 mod interval;
 mod latency;
 mod resources;
+mod spaced;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,7 @@ use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, UnitId};
 pub enum Argument {
     /// Operations follow each other along a path.
     Path,
-    /// What must lie between two steps, divided by these steps.
+    /// What must lie between two steps, or cover one of several, divided by these steps.
     Energy,
     /// Each dependence is at least as long as its delay.
     Delays,
@@ -83,6 +84,9 @@ pub struct LowerBound {
     pub terms: Vec<BoundedTerm>,
 }
 
+/// Latency bounds beyond all sums of delays say nothing.
+const LARGEST_BOUND: u64 = 1 << 50;
+
 /// A lower bound on the objective of `problem`. Deterministic; on the largest graphs it takes seconds, and gives up
 /// strength rather than take longer.
 ///
@@ -93,7 +97,7 @@ pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityErro
     let precedence = Precedence::new(graph, interval);
     // Without a bound, the latest starts mean nothing.
     let mobility = Mobility::within(graph, &precedence, problem.latency_bound, interval)?;
-    let windows = problem.latency_bound.map(|_| &mobility);
+    let windows = problem.latency_bound.filter(|&bound| bound < LARGEST_BOUND).map(|_| &mobility);
     let one = |term, (least, argument): (i128, Argument)| BoundedTerm { term, least, argument };
     Ok(match problem.objective {
         DataflowObjective::Resources { peak, communication } => {

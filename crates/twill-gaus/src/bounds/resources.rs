@@ -1,6 +1,8 @@
-//! How much of a resource any schedule needs in one step, by [energy](super::energy) within mobility windows.
+//! How much of a resource any schedule needs in one step, by [energy](super::energy) and [spaced steps](super::spaced) within
+//! mobility windows.
 
 use super::energy::{Piece, ceiling, densest};
+use super::spaced::spaced;
 use crate::Mobility;
 use twill_graph::{Dataflow, UnitId};
 
@@ -29,5 +31,6 @@ pub(super) fn peak(
             amount: used.amount as i64,
         })
         .collect();
-    alone.max(densest(&pieces, interval, enough))
+    let energy = alone.max(densest(&pieces, interval, enough));
+    if energy > enough { energy } else { energy.max(spaced(&pieces, interval, enough)) }
 }

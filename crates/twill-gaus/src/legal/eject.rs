@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 /// Which of the steps that are free an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preference {
+pub(crate) enum Preference {
     /// The first.
     Earliest,
     /// The one nearest to its wish.
@@ -66,7 +66,7 @@ pub(crate) fn eject(
     let mut budget = model.len() as u64 * u64::from(how.budget);
     while let Some(Reverse((_, v))) = placer.waiting.pop() {
         let v = v as usize;
-        if budget == 0 || budget % 1024 == 0 && clock.is_over() {
+        if budget == 0 || budget.is_multiple_of(1024) && clock.is_over() {
             return None;
         }
         budget -= 1;

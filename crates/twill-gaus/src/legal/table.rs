@@ -63,11 +63,6 @@ impl Table {
         &self.usage[resource]
     }
 
-    /// The same, to be changed.
-    pub fn usage_mut(&mut self, resource: usize) -> &mut [i64] {
-        &mut self.usage[resource]
-    }
-
     /// Greatest usage, by resource.
     pub fn peaks(&self) -> Vec<i64> {
         self.usage.iter().map(|usage| usage.iter().copied().max().unwrap_or(0)).collect()

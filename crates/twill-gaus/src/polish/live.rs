@@ -9,11 +9,15 @@ pub(crate) struct Level {
     pub target: i64,
     /// `Σ max(0, usage − target)`.
     pub above: i64,
+    /// `τ`, where a smooth maximum is kept.
+    temperature: Option<f64>,
+    /// `Σ exp((usage − target)/τ)` then.
+    sum: f64,
 }
 
 impl Level {
     pub fn new(usage: Vec<i64>, target: i64) -> Self {
-        let mut level = Self { usage, target, above: 0 };
+        let mut level = Self { usage, target, above: 0, temperature: None, sum: 0.0 };
         level.aim(target);
         level
     }
@@ -24,11 +28,32 @@ impl Level {
         self.above = self.usage.iter().map(|&usage| (usage - target).max(0)).sum();
     }
 
+    /// Keeps a smooth maximum of this temperature from now on, and forgets rounding errors.
+    pub fn smooth(&mut self, temperature: f64) {
+        self.aim(self.peak());
+        self.temperature = Some(temperature);
+        self.sum = self.usage.iter().map(|&usage| ((usage - self.target) as f64 / temperature).exp()).sum();
+    }
+
+    /// The smooth maximum, if one is kept, or else what is above the target.
+    pub fn height(&self) -> f64 {
+        match self.temperature {
+            Some(temperature) => self.target as f64 + temperature * self.sum.ln(),
+            None => self.above as f64,
+        }
+    }
+
     pub fn add(&mut self, slot: usize, amount: i64) {
         let before = self.usage[slot];
         let after = before + amount;
         self.usage[slot] = after;
-        self.above += (after - self.target).max(0) - (before - self.target).max(0);
+        match self.temperature {
+            Some(temperature) => {
+                let share = |usage: i64| ((usage - self.target) as f64 / temperature).exp();
+                self.sum += share(after) - share(before);
+            }
+            None => self.above += (after - self.target).max(0) - (before - self.target).max(0),
+        }
     }
 
     pub fn peak(&self) -> i64 {

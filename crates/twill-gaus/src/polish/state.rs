@@ -141,3 +141,71 @@ impl<'m> State<'m> {
         self.journal.drain(..).for_each(|(v, _)| report(v as usize));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::testing::everything;
+    use crate::{Measure, Mobility, Precedence, is_legal};
+
+    #[test]
+    fn what_is_kept_up_to_date_is_what_a_fresh_measure_says() {
+        let resources = DataflowObjective::Resources { peak: 3, communication: 2 };
+        for (objective, interval) in [
+            (resources, None),
+            (resources, Some(11)),
+            (DataflowObjective::Storage, None),
+            (DataflowObjective::Storage, Some(11)),
+        ] {
+            let mut problem = everything(objective, interval);
+            let latency = Mobility::new(&problem).unwrap().latency + 9;
+            problem.latency_bound = Some(latency);
+            let precedence = Precedence::new(&problem.graph, interval);
+            let model = Model::new(&problem, &precedence, latency).unwrap();
+            let mut random = Random::new(5);
+            let mut state = State::new(&model, model.earliest.clone());
+            let (mut moves, mut kept) = (0, 0);
+            while moves < 500 {
+                let v = random.below(model.len());
+                if model.width(v) == 0 {
+                    continue;
+                }
+                let step = model.earliest[v] + random.below(model.width(v) as usize + 1) as i64;
+                moves += 1;
+                if state.shift(v, step, 8) && random.below(3) > 0 {
+                    kept += 1;
+                    state.keep(|_| {});
+                } else {
+                    state.undo();
+                }
+                let steps: Vec<u64> = state.steps.iter().map(|&s| s as u64).collect();
+                let measure = Measure::with(&problem.graph, &precedence, interval, &steps);
+                assert_eq!(state.communication, measure.communication);
+                for (level, &peak) in state.levels.iter().zip(&measure.peaks) {
+                    assert!(level.usage.is_empty() || level.peak() == peak as i64);
+                }
+                if let Some(live) = &state.live {
+                    assert_eq!(live.level.peak() as u128, measure.storage);
+                }
+                if state.value().is_some() {
+                    assert!(is_legal(&problem, &precedence, &steps));
+                    assert_eq!(state.value(), Some(measure.objective(objective)));
+                }
+            }
+            assert!(kept > 50, "{kept}");
+        }
+    }
+
+    #[test]
+    fn sums_above_targets_and_smooth_maxima_follow_changes() {
+        let mut level = Level::new(vec![3, 9, 1], 4);
+        assert_eq!(level.above, 5);
+        level.add(2, 6);
+        assert_eq!((level.above, level.height()), (8, 8.0));
+        level.smooth(0.5);
+        level.add(1, -4);
+        let expected = 0.5 * [3.0_f64, 5.0, 7.0].map(|usage| (usage / 0.5).exp()).iter().sum::<f64>().ln();
+        assert!((level.height() - expected).abs() < 1e-9);
+    }
+}

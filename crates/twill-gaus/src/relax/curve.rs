@@ -10,16 +10,17 @@ use super::normal::normal;
 /// How finely distributions are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detail {
-    /// Half width of the window, in `σ`; beyond it a distribution is taken to be 0 or 1. Default 4 (own: what is cut
-    /// off is `3e-5`).
+    /// Half width of the window, in `σ`; beyond it a distribution is taken to be 0 or 1. Default 3 (own: what is cut
+    /// off is 0.0013).
     pub reach: f64,
-    /// Most steps between knots, in `σ`; 0 for a knot at every step. Default ½ (own: within 0.008 of `Φ`).
+    /// Most steps between knots, in `σ`; 0 for a knot at every step. Default 1 (own: within 0.03 of `Φ`).
+    /// Finer ones cost more and led to the same schedules.
     pub spacing: f64,
 }
 
 impl Default for Detail {
     fn default() -> Self {
-        Self { reach: 4.0, spacing: 0.5 }
+        Self { reach: 3.0, spacing: 1.0 }
     }
 }
 

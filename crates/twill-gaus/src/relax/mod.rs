@@ -24,6 +24,9 @@ const CHUNK: usize = 2048;
 /// Most chunks, so that their profiles stay few.
 const MOST_CHUNKS: usize = 16;
 
+/// Most numbers in the profiles of all chunks together.
+const MOST_PROFILED: usize = 1 << 24;
+
 /// `μ` and `σ` of every operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Gaussians {
@@ -89,7 +92,8 @@ struct Pull {
 
 /// Evaluates losses and the gradient of their sum, weighted by `weights`.
 pub(crate) fn evaluate(model: &Model<'_>, at: &Gaussians, shape: Shape, weights: Losses) -> Evaluation {
-    let chunk = model.len().div_ceil(MOST_CHUNKS).max(CHUNK);
+    let profile = model.length * (model.limits.len() + 1);
+    let chunk = model.len().div_ceil(MOST_CHUNKS.min(MOST_PROFILED / profile).max(1)).max(CHUNK);
     let chunks: Vec<_> = (0..model.len()).step_by(chunk).map(|v| v..(v + chunk).min(model.len())).collect();
     let sums: Vec<Sums> = chunks.par_iter().map(|chunk| add_up(model, at, shape, chunk.clone())).collect();
     let mut losses = Losses::default();

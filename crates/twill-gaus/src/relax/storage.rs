@@ -26,6 +26,8 @@ pub struct Live {
     late: Vec<Late>,
     /// How many of `late` may not have read at the step looked at.
     waiting: usize,
+    /// From this step on the producer has started.
+    started: i64,
     /// Before it somebody has certainly not read.
     dies: i64,
     steps: Vec<i64>,
@@ -54,6 +56,7 @@ impl Live {
         if dead <= first {
             return false;
         }
+        self.started = last;
         self.dies = dies;
         self.late.clear();
         for (reader, (start, shift)) in self.readers.iter().enumerate() {
@@ -83,10 +86,14 @@ impl Live {
         for at in 0..self.steps.len() {
             let step = self.steps[at];
             // From the last knot on the curve is constant, and nothing is live any more.
-            let value = if step == dead { 0.0 } else { producer.at(step).value * (1.0 - self.read(step)) };
+            let value = if step == dead { 0.0 } else { self.produced(producer, step).value * (1.0 - self.read(step)) };
             self.curve.knots.push((step, value));
         }
         true
+    }
+
+    fn produced(&self, producer: &Start, step: i64) -> Point {
+        if step >= self.started { Point::EVER } else { producer.at(step) }
     }
 
     /// Probability that all have read by `step`.
@@ -118,7 +125,7 @@ impl Live {
         let mut by_producer = [0.0; 2];
         ramps.trace(&curve, 0, |knot, by_value| {
             let (step, by_value) = (curve.knots[knot].0, by_value * amount);
-            let started = producer.at(step);
+            let started = self.produced(producer, step);
             let read = self.read(step);
             by_producer[0] += by_value * (1.0 - read) * started.by_mu;
             by_producer[1] += by_value * (1.0 - read) * started.by_sigma;

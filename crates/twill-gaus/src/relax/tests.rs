@@ -4,51 +4,8 @@ use super::normal::normal;
 use super::*;
 use crate::Precedence;
 use crate::random::Random;
-use crate::testing::{operation, resources};
-use twill_graph::{
-    Dataflow, DataflowDependence, DataflowOperation, DataflowProblem, DataflowResource, OpId, ResourceUse, UnitId,
-};
-
-/// A random loop of 30 operations with all that there is: two resources, one with a limit, uses of several steps with
-/// offsets, delays of 0 and above the latency, back edges.
-fn problem(objective: DataflowObjective, interval: Option<u64>) -> DataflowProblem {
-    let mut random = Random::new(7);
-    let mut below = |bound: usize| random.below(bound);
-    let operations = (0..30)
-        .map(|v| DataflowOperation {
-            latency: 1 + below(3) as u32,
-            uses: (0..below(3))
-                .map(|_| ResourceUse {
-                    resource: UnitId::new(below(2)),
-                    offset: below(2) as u32,
-                    steps: 1 + below(3) as u32,
-                    amount: 1 + below(2) as u64,
-                })
-                .collect(),
-            storage: below(4) as u64,
-            ..operation(v)
-        })
-        .collect();
-    let mut edges = Vec::new();
-    for to in 1..30 {
-        for _ in 0..2 {
-            let (from, delay) = (below(to), below(4) as i64);
-            edges.push(DataflowDependence {
-                from: OpId::new(from),
-                to: OpId::new(to),
-                delay,
-                distance: 0,
-                communication: below(3) as u64,
-            });
-        }
-    }
-    edges.push(DataflowDependence { from: OpId::new(29), to: OpId::new(0), delay: 2, distance: 3, communication: 1 });
-    edges.push(DataflowDependence { from: OpId::new(20), to: OpId::new(9), delay: 1, distance: 2, communication: 1 });
-    let mut resources = resources(2);
-    resources[1] = DataflowResource { limit: Some(4), ..resources[1].clone() };
-    let graph = Dataflow::new("random", operations, edges, resources).unwrap();
-    DataflowProblem { graph, latency_bound: None, interval, objective }
-}
+use crate::testing::everything;
+use twill_graph::DataflowProblem;
 
 fn gaussians(model: &Model<'_>) -> Gaussians {
     let mut random = Random::new(3);
@@ -153,10 +110,9 @@ fn cases() -> impl Iterator<Item = (DataflowProblem, DependenceLoss)> {
         DataflowObjective::Latency,
     ];
     let dependences = [DependenceLoss::Probability, DependenceLoss::ExactProbability, DependenceLoss::Shortfall];
-    objectives
-        .into_iter()
-        .zip(dependences)
-        .flat_map(|(objective, dependence)| [None, Some(11)].map(|interval| (problem(objective, interval), dependence)))
+    objectives.into_iter().zip(dependences).flat_map(|(objective, dependence)| {
+        [None, Some(11)].map(|interval| (everything(objective, interval), dependence))
+    })
 }
 
 fn with_model(problem: &DataflowProblem, check: impl FnOnce(&Model<'_>)) {
@@ -244,7 +200,7 @@ fn held_temperature(model: &Model<'_>, fixed: &Gaussians, at: &Gaussians, shape:
 
 #[test]
 fn evaluation_is_the_same_on_any_number_of_threads() {
-    let problem = problem(DataflowObjective::Storage, Some(11));
+    let problem = everything(DataflowObjective::Storage, Some(11));
     with_model(&problem, |model| {
         let weights = Losses { objective: 1.0, dependence: 1.0, limits: 1.0 };
         let on = |threads: usize| {

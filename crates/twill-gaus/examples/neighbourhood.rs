@@ -1,0 +1,62 @@
+//! Large-neighbourhood search on graphs of files, from baselines or from GauS, by the checker's count.
+//!
+//! `cargo run --release -p twill-gaus --example neighbourhood -- START SECONDS OBJECTIVE FACTOR FILE…`: START is `gaus` (which
+//! then has as many seconds before) or a baseline; OBJECTIVE is `peaks`, `score` (GS-Schedule's: 100 · peaks +
+//! communication), `communication` or `storage`; the latency bound is FACTOR times the longest path, or as many steps as
+//! follow an `=`.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+use twill_check::verify_dataflow;
+use twill_gaus::{Baseline, Control, Mobility, neighbourhood};
+use twill_graph::format::{DataflowOptions, NamedText, read_dataflow};
+use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [from, seconds, objective, factor, files @ ..] = &arguments[..] else {
+        return Err("usage: neighbourhood gaus|BASELINE SECONDS peaks|score|communication|storage FACTOR FILE…".into());
+    };
+    let time = Duration::from_secs_f64(seconds.parse()?);
+    for file in files {
+        let text = std::fs::read_to_string(file)?;
+        let graph = read_dataflow(NamedText { file, text: &text }, &DataflowOptions::default())?;
+        let objective = match objective.as_str() {
+            "peaks" => DataflowObjective::Resources { peak: 1, communication: 0 },
+            "score" => DataflowObjective::Resources { peak: 100, communication: 1 },
+            "communication" => DataflowObjective::Resources { peak: 0, communication: 1 },
+            "storage" => DataflowObjective::Storage,
+            other => return Err(format!("no objective `{other}`").into()),
+        };
+        let mut problem = DataflowProblem { graph, latency_bound: None, interval: None, objective };
+        let path = Mobility::new(&problem)?.latency;
+        problem.latency_bound = Some(match factor.strip_prefix('=') {
+            Some(steps) => steps.parse()?,
+            None => (path as f64 * factor.parse::<f64>()?) as u64,
+        });
+        print!("{:28} {:5} D {:4} | ", problem.graph.name(), problem.graph.operations().len(), path);
+        let begun = Instant::now();
+        let start = start(&problem, from, time)?;
+        print!("{from} {} {:.1?}", verify_dataflow(&problem, start.clone())?.objective, begun.elapsed());
+        let control = Control { time: Some(time), interrupt: None };
+        let mut last = Duration::ZERO;
+        let options = neighbourhood::Options::default();
+        let improved =
+            neighbourhood::improve(&problem, start, &options, control, &mut |progress| last = progress.elapsed)?;
+        let measured = verify_dataflow(&problem, improved.schedule.clone())?;
+        assert_eq!(measured.objective, improved.objective, "the checker counts otherwise");
+        print!(" | {} {:?} at {last:.1?}", measured.objective, measured.peaks);
+        let known = if improved.proved { "proved".into() } else { format!("bound {}", improved.least) };
+        println!(" | {known} | windows {}/{}", improved.windows_improved, improved.windows_tried);
+    }
+    Ok(())
+}
+
+fn start(problem: &DataflowProblem, from: &str, time: Duration) -> Result<StartSteps, Box<dyn Error>> {
+    if from != "gaus" {
+        return Ok(from.parse::<Baseline>()?.schedule(problem)?);
+    }
+    let control = Control { time: Some(time), interrupt: None };
+    let found = twill_gaus::schedule(problem, &twill_gaus::Options::default(), control, &mut |_| {})?;
+    Ok(found.schedule.ok_or("GauS found no schedule")?)
+}

@@ -1,0 +1,378 @@
+//! Which window comes next, and what it is asked.
+
+use super::encoding::{Answer, Around, Ask, Encoding, Pointless, Window};
+use super::tracks::{self, Costs};
+use super::windows::{Chooser, Kind};
+use super::{Options, Progress};
+use crate::control::Clock;
+use crate::model::Model;
+use crate::random::Random;
+
+/// A peak that is being lowered.
+#[derive(Clone, Debug)]
+struct Campaign {
+    track: usize,
+    /// By track: the target of this one, and how far the others may rise.
+    caps: Vec<i64>,
+    /// Windows in a row that did not help.
+    failed: u32,
+    /// What communication may cost when it is over.
+    allowance: i64,
+}
+
+/// Windows in a row that a campaign fails with.
+const PATIENCE: u32 = 12;
+/// Most ways to share peaks that the whole is tried with one by one.
+const SPLITS: usize = 32;
+/// Fewest operations in a window.
+const SMALLEST: usize = 4;
+
+/// The whole graph as a window, which keeps what was learnt.
+enum Whole<'a, 'c> {
+    /// Not begun.
+    New,
+    Begun(Box<Encoding<'a, 'c>>),
+    /// Refused: turned off, or too large.
+    Out,
+}
+
+/// What became of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Better,
+    Refuted,
+    Undecided,
+}
+
+pub(super) struct Search<'a, 'c> {
+    model: &'a Model<'a>,
+    costs: &'a Costs,
+    clock: Clock<'c>,
+    options: Options,
+    chooser: Chooser<'a>,
+    random: Random,
+    /// The schedule whose windows are tried; with communication, it may be worse than the best for a while.
+    steps: Vec<i64>,
+    usage: Vec<Vec<i64>>,
+    value: i64,
+    pub best: Vec<i64>,
+    pub best_value: i64,
+    pub tried: u64,
+    pub improved: u64,
+    pub effort: u64,
+    /// Operations in a window, by kind.
+    sizes: [usize; Kind::ALL.len()],
+    campaign: Option<Campaign>,
+    /// By track, how far below the peak the next target is.
+    strides: Vec<i64>,
+    whole: Whole<'a, 'c>,
+    whole_effort: u64,
+    report: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a, 'c> Search<'a, 'c> {
+    pub fn new(
+        model: &'a Model<'a>,
+        costs: &'a Costs,
+        steps: Vec<i64>,
+        value: i64,
+        options: Options,
+        clock: Clock<'c>,
+        report: &'a mut dyn FnMut(Progress),
+    ) -> Self {
+        let usage: Vec<Vec<i64>> =
+            costs.tracks.iter().map(|track| tracks::usage(model, track.counted, &steps)).collect();
+        let strides = costs.tracks.iter().zip(&usage).map(|(track, usage)| (peak(usage) - track.least) / 8 + 1);
+        Self {
+            model,
+            costs,
+            clock,
+            options,
+            chooser: Chooser::new(model),
+            random: Random::new(options.seed),
+            best: steps.clone(),
+            steps,
+            strides: strides.collect(),
+            usage,
+            value,
+            best_value: value,
+            tried: 0,
+            improved: 0,
+            effort: 0,
+            sizes: [options.window.max(SMALLEST); Kind::ALL.len()],
+            campaign: None,
+            whole: if options.whole { Whole::New } else { Whole::Out },
+            whole_effort: 0,
+            report,
+        }
+    }
+
+    /// Searches until the effort or the time is over; whether the best is proved to be so.
+    pub fn run(&mut self) -> bool {
+        while self.effort < self.options.conflicts && !self.clock.is_over() {
+            if i128::from(self.best_value) <= self.costs.least || self.chooser.movable.is_empty() {
+                return true;
+            }
+            // As much for the whole as for windows.
+            let due = self.whole_effort * 2 <= self.effort && !matches!(self.whole, Whole::Out);
+            if due && self.try_whole() {
+                return true;
+            }
+            if self.clock.is_over() {
+                break;
+            }
+            let peaks = self.costs.tracks.iter().any(|track| track.weight > 0);
+            let elsewhere = self.costs.alpha > 0 || self.costs.latency;
+            if self.campaign.is_none() && (!peaks || elsewhere && self.random.below(2) == 0) {
+                self.try_objective();
+            } else {
+                self.try_peak();
+            }
+            self.effort += 1;
+        }
+        false
+    }
+
+    fn around(&self) -> Around<'a, '_> {
+        Around { model: self.model, costs: self.costs, steps: &self.steps, usage: &self.usage, value: self.value }
+    }
+
+    /// A smaller objective, somewhere.
+    fn try_objective(&mut self) {
+        let v = match self.costs.latency {
+            // Those that finish last are what is in the way.
+            true => (0..self.model.len()).max_by_key(|&v| self.steps[v] + self.model.latencies[v]).unwrap_or(0),
+            false => self.chooser.movable[self.random.below(self.chooser.movable.len())],
+        };
+        let slot = self.model.slot(self.steps[v]);
+        self.try_window(Ask::Objective, slot);
+    }
+
+    /// Fewer slots above the target of a campaign.
+    fn try_peak(&mut self) {
+        let Some(mut campaign) = self.campaign.take().or_else(|| self.begin()) else {
+            // All peaks are as low as can be.
+            self.try_objective();
+            return;
+        };
+        let (usage, target) = (&self.usage[campaign.track], campaign.caps[campaign.track]);
+        let hot: Vec<usize> = (0..usage.len()).filter(|&slot| usage[slot] > target).collect();
+        let slot = hot[self.random.below(hot.len())];
+        let communication = self.communication();
+        // Of what may be spent, this slot gets its share and once more.
+        let left = campaign.allowance - communication;
+        let allowance = communication + left.min(left / hot.len() as i64 * 2 + 1);
+        let ask = Ask::Fewer { track: campaign.track, caps: &campaign.caps, allowance };
+        let outcome = self.try_window(ask, slot);
+        campaign.failed = if outcome == Outcome::Better { 0 } else { campaign.failed + 1 };
+        let stride = &mut self.strides[campaign.track];
+        if peak(&self.usage[campaign.track]) <= target {
+            *stride = stride.saturating_mul(2);
+            self.settle();
+        } else if campaign.failed >= PATIENCE {
+            *stride = (*stride / 4).max(1);
+            self.settle();
+        } else {
+            self.campaign = Some(campaign);
+        }
+    }
+
+    /// After a campaign: back to the best, unless this is as good.
+    fn settle(&mut self) {
+        if self.value > self.best_value {
+            self.move_to(self.best.clone());
+        } else {
+            self.keep_best();
+        }
+    }
+
+    /// Chooses a peak that is not as low as can be. Every third time another may rise for it, if by less.
+    fn begin(&mut self) -> Option<Campaign> {
+        let tracks = &self.costs.tracks;
+        let mut caps: Vec<i64> = self.usage.iter().map(|usage| peak(usage)).collect();
+        let open: Vec<usize> =
+            (0..tracks.len()).filter(|&k| tracks[k].weight > 0 && caps[k] > tracks[k].least).collect();
+        if open.is_empty() {
+            return None;
+        }
+        let track = open[self.random.below(open.len())];
+        let (now, mut stride) = (caps[track], self.strides[track]);
+        let mut saved = tracks[track].weight;
+        if tracks.len() > 1 && self.random.below(3) == 0 {
+            let other = (track + 1 + self.random.below(tracks.len() - 1)) % tracks.len();
+            stride = stride.max(2);
+            if tracks[other].weight > 0 {
+                caps[other] = (caps[other] + stride - 1).min(tracks[other].limit.unwrap_or(i64::MAX));
+            }
+        } else {
+            saved *= now - (now - stride).max(tracks[track].least);
+        }
+        caps[track] = (now - stride).max(tracks[track].least);
+        let allowance = self.communication() + saved - 1;
+        Some(Campaign { track, caps, failed: 0, allowance })
+    }
+
+    /// What communication costs in all.
+    fn communication(&self) -> i64 {
+        let peaks = self.costs.tracks.iter().zip(&self.usage).map(|(track, usage)| track.weight * peak(usage));
+        if self.costs.alpha == 0 { 0 } else { self.value - peaks.sum::<i64>() }
+    }
+
+    fn try_window(&mut self, ask: Ask<'_>, slot: usize) -> Outcome {
+        let at = self.tried as usize % Kind::ALL.len();
+        self.tried += 1;
+        let counted = match ask {
+            Ask::Fewer { track, .. } => Some(self.costs.tracks[track].counted),
+            Ask::Objective => None,
+        };
+        let size = self.sizes[at].min(self.chooser.movable.len());
+        let window = self.chooser.around(Kind::ALL[at], size, &self.steps, counted, slot, &mut self.random);
+        let outcome = self.solve(&window, ask);
+        let size = match outcome {
+            Outcome::Better => size,
+            Outcome::Refuted => size + size / 4 + 1,
+            Outcome::Undecided => size - size / 4,
+        };
+        self.sizes[at] = size.clamp(SMALLEST, self.chooser.movable.len().max(SMALLEST));
+        outcome
+    }
+
+    /// Asks a window, and again for more as long as it gives.
+    fn solve(&mut self, window: &Window, ask: Ask) -> Outcome {
+        let above = |usage: &[Vec<i64>]| match ask {
+            Ask::Fewer { track, caps, .. } => usage[track].iter().filter(|&&usage| usage > caps[track]).count() as i64,
+            Ask::Objective => 0,
+        };
+        let mut encoding = match Encoding::new(self.around(), window, ask, self.clock) {
+            Ok(encoding) => encoding,
+            Err(Pointless::Refuted) => return Outcome::Refuted,
+            Err(Pointless::TooLarge) => return Outcome::Undecided,
+        };
+        encoding.remember(&self.steps);
+        let mut goal = encoding.goal();
+        let (mut found, mut answer) = (None, Answer::Unknown);
+        let until = encoding.effort() + self.options.window_conflicts;
+        let mut now = (above(&self.usage), self.value);
+        while encoding.effort() < until && !self.clock.is_over() {
+            encoding.demand(goal - 1);
+            answer = encoding.solve(&[], until.saturating_sub(encoding.effort()));
+            let Answer::Yes(steps) = answer else { break };
+            let usage = self.usage_of(&steps);
+            let next = (above(&usage), self.value_of(&steps, &usage));
+            goal -= match ask {
+                Ask::Objective => now.1 - next.1,
+                Ask::Fewer { .. } => now.0 - next.0,
+            };
+            (now, found, answer) = (next, Some((steps, usage)), Answer::Unknown);
+            if goal <= 0 && !matches!(ask, Ask::Objective) {
+                break;
+            }
+        }
+        self.effort += encoding.effort();
+        let Some((steps, usage)) = found else {
+            return if answer == Answer::No { Outcome::Refuted } else { Outcome::Undecided };
+        };
+        self.improved += 1;
+        (self.steps, self.usage, self.value) = (steps, usage, now.1);
+        self.keep_best();
+        Outcome::Better
+    }
+
+    /// Goes on with the whole graph, from what it has learnt; whether there is nothing better.
+    fn try_whole(&mut self) -> bool {
+        self.tried += 1;
+        let before = self.effort;
+        let mut whole = match std::mem::replace(&mut self.whole, Whole::Out) {
+            Whole::Begun(encoding) => encoding,
+            _ => {
+                let model = self.model;
+                let around = Around {
+                    model,
+                    costs: self.costs,
+                    steps: &self.best,
+                    usage: &self.usage_of(&self.best),
+                    value: self.best_value,
+                };
+                match Encoding::new(around, &self.chooser.whole(), Ask::Objective, self.clock) {
+                    Ok(mut encoding) => {
+                        encoding.remember(&self.best);
+                        Box::new(encoding)
+                    }
+                    Err(Pointless::Refuted) => return true,
+                    Err(Pointless::TooLarge) => return false,
+                }
+            }
+        };
+        let (begun, mut refuted) = (whole.effort(), false);
+        let until = begun + self.options.window_conflicts.max(self.whole_effort / 2);
+        while whole.effort() < until && !self.clock.is_over() && !refuted {
+            whole.demand(self.best_value - 1);
+            let splits = whole.splits(self.best_value - 1, SPLITS);
+            let (mut better, mut open) = (false, 0);
+            for (at, split) in splits.iter().enumerate() {
+                let share = until.saturating_sub(whole.effort()) / (splits.len() - at) as u64;
+                match whole.solve(split, share) {
+                    Answer::Yes(steps) => {
+                        self.improved += 1;
+                        self.campaign = None;
+                        self.move_to(steps);
+                        self.keep_best();
+                        better = true;
+                        break;
+                    }
+                    Answer::No => {}
+                    Answer::Unknown => open += 1,
+                }
+            }
+            refuted = !better && open == 0;
+            if !better {
+                break;
+            }
+        }
+        let spent = whole.effort() - if before == 0 { 0 } else { begun };
+        self.effort += spent;
+        self.whole_effort += spent;
+        self.whole = Whole::Begun(whole);
+        refuted
+    }
+
+    fn usage_of(&self, steps: &[i64]) -> Vec<Vec<i64>> {
+        self.costs.tracks.iter().map(|track| tracks::usage(self.model, track.counted, steps)).collect()
+    }
+
+    /// The objective.
+    fn value_of(&self, steps: &[i64], usage: &[Vec<i64>]) -> i64 {
+        let peaks = self.costs.tracks.iter().zip(usage).map(|(track, usage)| track.weight * peak(usage));
+        let edges = |v: usize| {
+            let edges = self.model.edges()[self.model.edges_of(v)].iter();
+            edges.map(move |edge| edge.communication as i64 * (steps[edge.to] + edge.shift - steps[v])).sum::<i64>()
+        };
+        let communication = if self.costs.alpha == 0 { 0 } else { (0..steps.len()).map(edges).sum() };
+        let finishes = steps.iter().zip(&self.model.latencies).map(|(step, latency)| step + latency);
+        let latency = if self.costs.latency { finishes.max().unwrap_or(0) } else { 0 };
+        peaks.sum::<i64>() + self.costs.alpha * communication + latency
+    }
+
+    fn move_to(&mut self, steps: Vec<i64>) {
+        self.usage = self.usage_of(&steps);
+        self.value = self.value_of(&steps, &self.usage);
+        self.steps = steps;
+    }
+
+    /// Keeps the schedule where it is no worse than the best, which lets windows work together.
+    fn keep_best(&mut self) {
+        if self.value > self.best_value {
+            return;
+        }
+        self.best.clone_from(&self.steps);
+        if self.value < self.best_value {
+            self.best_value = self.value;
+            let (elapsed, objective) = (self.clock.elapsed(), self.value.into());
+            (self.report)(Progress { elapsed, windows: self.tried, objective });
+        }
+    }
+}
+
+fn peak(usage: &[i64]) -> i64 {
+    usage.iter().copied().max().unwrap_or(0)
+}
