@@ -6,7 +6,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from gaus_cases import ABLATIONS, CP_SAT, EXACT, OURS, ROUNDS, STEP, Job, Question
+from gaus_cases import ABLATIONS, CP_SAT, DOWNHILL, EXACT, OURS, STEP, Job, Question
 from gaus_check import Broken, Measured, check
 from gaus_child import Children, Ended
 
@@ -31,10 +31,7 @@ def answer(options: Namespace, children: Children, job: Job) -> dict:
 
 
 def twill(options: Namespace, children: Children, job: Job) -> dict:
-    ours = job.who in (OURS, *ABLATIONS)
-    engine = ["--engine", "gaus" if ours else job.who, *ABLATIONS.get(job.who, [])]
-    if ours and job.question.part in ROUNDS:
-        engine += ["--rounds", str(ROUNDS[job.question.part])]
+    engine = ["--engine", "gaus" if job.who in (OURS, *ABLATIONS) else job.who, *ABLATIONS.get(job.who, [])]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "schedule.json"
         given = [*engine, "--seed", str(job.seed), "--time-limit", str(job.seconds), "--format", "json", "-q"]
@@ -81,7 +78,7 @@ def steps(options: Namespace, children: Children, job: Job) -> dict:
     """Time of a gradient step: of a descent without polish, less what is there without the descent."""
     runs = []
     for more in ([], ["--no-gradient"]):
-        command = [str(options.twill), "gaus", *job.question.arguments(), "--rounds", "1", "--polish-sweeps", "0", *more]
+        command = [str(options.twill), "gaus", *job.question.arguments(), "--rounds", "1", *ABLATIONS[DOWNHILL], *more]
         command += ["--time-limit", str(job.seconds), "--format", "summary", "-q"]
         ended = children.run(command, limit=job.seconds + GRACE)
         if ended.code != 0:

@@ -10,19 +10,21 @@ PARTS = ["hatschet", "express", "epfl", "gs_random", "scaling"]
 
 OURS = "gaus"
 LEGALISER = "legaliser alone"
+DOWNHILL = "no polish"
+WINDOWS = "no windows"
+# Operations up to which windows are solved exactly unless asked otherwise.
+WITH_WINDOWS = 1000
 ABLATIONS = {
-    LEGALISER: ["--no-gradient", "--polish-sweeps", "0"],
+    LEGALISER: ["--no-gradient", "--polish-sweeps", "0", "--windows", "0"],
     "no gradient": ["--no-gradient"],
-    "no polish": ["--polish-sweeps", "0"],
+    DOWNHILL: ["--polish-sweeps", "0", "--windows", "0"],
+    WINDOWS: ["--windows", "0"],
     "list start": ["--start", "list"],
     "random start": ["--start", "random"],
 }
 LIST, FORCE, SPANS, ITERATIVE, SDC = "list", "force-directed", "spans", "ims", "sdc"
 EXACT, CP_SAT = "exact", "CP-SAT"
 STEP = "gradient steps"
-
-# Rounds of the search where its default ends long before its time.
-ROUNDS = {"express": 60}
 
 # GS-Schedule's score: 100 for each unit of the peak, 1 for each step that a weighted edge spans.
 SCORE = (100, 1)
@@ -165,6 +167,7 @@ def jobs(parts: list[str], folder: Path, seconds: float, seeds: int) -> list[Job
         found += [Job(question, who, 1, time, 0) for who in (LIST, FORCE, SPANS)]
         found += [Job(question, OURS, 1, time, 1), Job(question, CP_SAT, 1, time, 2)]
         if question.name != "peak":
-            found += [Job(question, who, 1, time, 3) for who in ABLATIONS]
+            differ = [who for who in ABLATIONS if who != WINDOWS or len(question.graph) <= WITH_WINDOWS]
+            found += [Job(question, who, 1, time, 3) for who in differ]
             found += [Job(question, OURS, seed, time, 4) for seed in every if seed > 1]
     return sorted(found, key=lambda job: job.rank)

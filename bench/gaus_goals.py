@@ -83,6 +83,8 @@ def express(questions: list[Asked], optima: dict[tuple[str, str], int]) -> list[
     optimal, far = sum(extra == 0 for _, extra in above), [one.graph for one, extra in above if extra > 1]
     below = [one.graph for one, extra in above if extra < 0]
     text = f"{optimal} of {len(above)} optimal, {len(far)} more than 1 above{listed(far)}"
+    proved = sum(one.value(OURS) == one.bound for one, _ in above)
+    text += f", {proved} proved by our bound"
     text += f"; below the proved optimum: {', '.join(below)}" if below else ""
     reached = optimal >= 55 / 60 * len(above) and not far and not below
     every = sum(all(value == optima[one.graph, one.name] for value in one.values(OURS)) for one, _ in above)
