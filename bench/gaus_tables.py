@@ -161,7 +161,7 @@ def scaling(questions: list[Asked]) -> list[str]:
     return [
         "## Cost of a gradient step",
         "",
-        "One descent without polish, less the same without descent, one core; the objective is the peak. Random graphs have two"
+        "One descent without polish, less the same without descent, the least of three, one core; the objective is the peak. Random graphs have two"
         " edges a node: *shallow* ones from any operation to any later one, *deep* ones to the next 64.",
         "",
         *table(head, "ll" + "r" * 6, rows),
