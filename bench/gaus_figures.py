@@ -24,9 +24,9 @@ class Asked:
         return [row["value"] for row in self.rows(who)]
 
     def value(self, who: str) -> float | None:
-        """The median over the seeds."""
+        """The median over the seeds, of an even number the worse of the two."""
         values = self.values(who)
-        return statistics.median_low(values) if values else None
+        return statistics.median_high(values) if values else None
 
     def seed(self, who: str, seed: int = 1) -> int | None:
         return next((row["value"] for row in self.rows(who) if row["seed"] == seed), None)
