@@ -15,12 +15,13 @@ WINDOWS = "no windows"
 # Operations up to which windows are solved exactly unless asked otherwise.
 WITH_WINDOWS = 1000
 ABLATIONS = {
-    LEGALISER: ["--no-gradient", "--polish-sweeps", "0", "--windows", "0"],
+    LEGALISER: ["--no-gradient", "--polish-sweeps", "0", "--windows", "0", "--known", "none"],
     "no gradient": ["--no-gradient"],
-    DOWNHILL: ["--polish-sweeps", "0", "--windows", "0"],
+    DOWNHILL: ["--polish-sweeps", "0", "--windows", "0", "--known", "none"],
     WINDOWS: ["--windows", "0"],
-    "list start": ["--start", "list"],
-    "random start": ["--start", "random"],
+    "no known schedules": ["--known", "none"],
+    "list start": ["--start", "list", "--known", "none"],
+    "random start": ["--start", "random", "--known", "none"],
 }
 LIST, FORCE, SPANS, ITERATIVE, SDC = "list", "force-directed", "spans", "ims", "sdc"
 EXACT, CP_SAT = "exact", "CP-SAT"

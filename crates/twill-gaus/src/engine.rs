@@ -143,6 +143,12 @@ impl Search<'_, '_> {
         };
         let legal = self.legalise(&start);
         let at_start = legal.as_ref().and_then(|steps| self.offer(steps));
+        for steps in self.options.known.iter().filter(|steps| steps.len() == model.len()) {
+            let steps: Vec<i64> = steps.iter().map(|&s| i64::try_from(s).unwrap_or(i64::MAX)).collect();
+            if self.is_legal(&steps) {
+                self.offer(&steps);
+            }
+        }
         for round in 0..self.options.rounds.max(1) {
             self.round = round;
             if self.clock.is_over() {
@@ -188,15 +194,21 @@ impl Search<'_, '_> {
         })
     }
 
+    fn is_legal(&self, steps: &[i64]) -> bool {
+        let model = self.model;
+        let unsigned: Vec<u64> = steps.iter().map(|&s| s as u64).collect();
+        (0..model.len()).all(|v| (model.earliest[v]..=model.latest[v]).contains(&steps[v]))
+            && is_legal(model.problem, model.precedence, &unsigned)
+    }
+
     /// Keeps a schedule if it is the best so far and legal; its objective if it is legal.
     fn offer(&mut self, steps: &[i64]) -> Option<i128> {
-        let unsigned: Vec<u64> = steps.iter().map(|&s| s as u64).collect();
         let model = self.model;
-        let in_windows = (0..model.len()).all(|v| (model.earliest[v]..=model.latest[v]).contains(&steps[v]));
-        if !in_windows || !is_legal(model.problem, model.precedence, &unsigned) {
+        if !self.is_legal(steps) {
             debug_assert!(false, "the legaliser and polish keep every rule");
             return None;
         }
+        let unsigned: Vec<u64> = steps.iter().map(|&s| s as u64).collect();
         let measure = crate::Measure::with(&model.problem.graph, model.precedence, model.problem.interval, &unsigned);
         let objective = measure.objective(model.objective());
         if self.best.as_ref().is_none_or(|(best, _)| objective < *best) {

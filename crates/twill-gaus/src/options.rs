@@ -23,6 +23,9 @@ pub struct Options {
     pub seed: u64,
     /// Where the search begins. Default the middle (paper).
     pub start: StartFrom,
+    /// Schedules that are known, such as those of baselines: what is found is no worse than any of them that is legal, and
+    /// rounds after the first may begin there. Default none (own).
+    pub known: Vec<Vec<u64>>,
     /// Rounds: each goes downhill from the best schedule so far, moved a little, then legalises and polishes. Default 2
     /// (own: with the same time in all, 1 to 3 are within a percent of each other).
     pub rounds: u32,
@@ -47,6 +50,7 @@ impl Default for Options {
         Self {
             seed: 1,
             start: StartFrom::Middle,
+            known: Vec::new(),
             rounds: 2,
             descent: Some(Descent::default()),
             side: Side::Middle,

@@ -14,7 +14,9 @@ use arguments::{EngineArgument, GausFormat, StartArgument};
 use std::time::{Duration, Instant};
 use thiserror::Error as ThisError;
 use twill_gaus::neighbourhood::{self, NeighbourhoodError};
-use twill_gaus::{Baseline, BaselineError, Control, GausError, MobilityError, Options, Progress, StartFrom};
+use twill_gaus::{
+    Baseline, BaselineError, Control, GausError, MobilityError, Options, Progress, StartFrom, UnknownBaseline,
+};
 use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
 use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 
@@ -42,6 +44,8 @@ pub(crate) enum SearchError {
     Gaus(#[from] GausError),
     #[error(transparent)]
     Baseline(#[from] BaselineError),
+    #[error("--known: {0}")]
+    Known(#[from] UnknownBaseline),
     #[error(transparent)]
     Windows(#[from] NeighbourhoodError),
 }
@@ -156,6 +160,11 @@ fn gaus(arguments: &GausArguments, problem: &DataflowProblem, control: Control<'
             StartFrom::Given(baseline.schedule(problem)?.steps)
         }
     };
+    let begun = Instant::now();
+    options.known = known(arguments, problem)?;
+    // Time for baselines is time for the search.
+    let left = |time: Duration| time.saturating_sub(begun.elapsed());
+    let control = Control { time: control.time.map(left), ..control };
     if arguments.no_gradient {
         options.descent = None;
     }
@@ -197,6 +206,19 @@ fn gaus(arguments: &GausArguments, problem: &DataflowProblem, control: Control<'
     }
     answer.trace = trace;
     Ok(answer)
+}
+
+/// Schedules of baselines that the search shall not fall behind.
+fn known(arguments: &GausArguments, problem: &DataflowProblem) -> Result<Vec<Vec<u64>>, SearchError> {
+    let names: Vec<&str> = arguments.known.iter().map(String::as_str).collect();
+    let baselines = match names.as_slice() {
+        ["none"] => return Ok(Vec::new()),
+        [] if problem.interval.is_some() || arguments.smallest_ii => return Ok(Vec::new()),
+        [] => vec![Baseline::List, Baseline::LeastSpans],
+        named => named.iter().map(|name| name.parse()).collect::<Result<_, UnknownBaseline>>()?,
+    };
+    // A baseline without a schedule has none to offer.
+    Ok(baselines.into_iter().filter_map(|baseline| Some(baseline.schedule(problem).ok()?.steps)).collect())
 }
 
 fn kind(objective: DataflowObjective) -> &'static str {
