@@ -1,0 +1,181 @@
+//! `twill gaus`: answers that are replayed and bounded, exit codes, complaints; and which engine `twill schedule` takes.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod common;
+
+use common::{stderr, stdout, twill};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The loop of HAL, a differential equation solver: six multiplications of two steps, five operations of one.
+const HAL: &str = "digraph hal { a [label = mul]; b [label = mul]; c [label = mul]; d [label = sub]; e [label = sub];
+f [label = mul]; g [label = mul]; h [label = mul]; i [label = add]; j [label = add]; k [label = les];
+a -> c; b -> c; c -> d; d -> e; f -> g; g -> e; h -> i; j -> k; }";
+const RANDOM: [&str; 6] = ["--random", "nodes=150,density=0.03,back-edges=10", "--ii", "10", "--resource-cap", "8"];
+
+fn hal(place: &TempDir) -> String {
+    let path = place.path().join("hal.dot");
+    fs::write(&path, HAL).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn gaus(arguments: &[&str]) -> (i32, String, String) {
+    let output = twill(&[&["gaus", "-q"], arguments].concat());
+    (output.status.code().unwrap(), stdout(&output), stderr(&output))
+}
+
+fn summary(arguments: &[&str]) -> Value {
+    let (code, out, err) = gaus(&[arguments, &["--format", "summary"]].concat());
+    assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn few_steps_take_many_units_and_small_graphs_are_proved() {
+    let place = tempfile::tempdir().unwrap();
+    let path = hal(&place);
+    // Published for this graph: 3 multipliers and 2 ALUs within the longest path, 2 and 1 within 1.5 times that.
+    for (factor, latency, units) in [("1", 6, 5), ("1.5", 9, 3)] {
+        let found = summary(&[&path, "--latency-factor", factor]);
+        assert_eq!(found["objective"], json!({"kind": "resources", "value": units, "lower_bound": units}), "{factor}");
+        assert_eq!((&found["latency_bound"], &found["engine"]), (&json!(latency), &json!("gaus")));
+    }
+}
+
+#[test]
+fn every_engine_answers_and_none_is_below_the_bound() {
+    let place = tempfile::tempdir().unwrap();
+    let path = hal(&place);
+    for objective in ["resources", "storage"] {
+        let bound = summary(&[&path, "--objective", objective])["objective"]["lower_bound"].as_i64().unwrap();
+        for engine in ["asap", "alap", "list", "force-directed", "spans"] {
+            let found = summary(&[&path, "--objective", objective, "--engine", engine]);
+            assert!(found["objective"]["value"].as_i64().unwrap() >= bound, "{engine}: {found}");
+        }
+    }
+}
+
+#[test]
+fn a_random_loop_is_scheduled_and_its_file_replayed() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("answer.json");
+    let path = file.to_str().unwrap();
+    let options = ["--objective", "storage", "--rounds", "1", "--polish-sweeps", "5", "--format", "json", "-o", path];
+    let (code, out, err) = gaus(&[&RANDOM[..], &options].concat());
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "", ""));
+    let checked = twill(&["check", path]);
+    assert!(stdout(&checked).contains("dependences, latency bound and limits hold; storage = "), "{checked:?}");
+
+    let text = fs::read_to_string(&file).unwrap();
+    let mut answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&answer["interval"], answer["steps"].as_array().unwrap().len()), (&json!(10), 150));
+    let change = |name: &str, to: Value, answer: &mut Value| {
+        answer[name] = to;
+        fs::write(&file, answer.to_string()).unwrap();
+        let checked = twill(&["check", path]);
+        assert_eq!(checked.status.code(), Some(1));
+        stderr(&checked)
+    };
+    let zeros = json!(vec![0; 150]);
+    assert!(change("steps", zeros, &mut answer).contains("v"), "everything at once");
+    let mut answer: Value = serde_json::from_str(&text).unwrap();
+    answer["summary"]["objective"]["value"] = json!(1);
+    let told = change("interval", json!(10), &mut answer);
+    assert!(told.contains("and the file claims 1; the schedule itself is legal"), "{told}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_schedule() {
+    let steps = |seed: &str| {
+        let options =
+            ["--latency-factor", "1.2", "--rounds", "1", "--polish-sweeps", "3", "--windows", "0", "--known", "none"];
+        let random = ["--random", "nodes=120,density=0.04", "--seed", seed, "--format", "json"];
+        let (code, out, _) = gaus(&[&random[..], &options].concat());
+        assert_eq!(code, 0);
+        serde_json::from_str::<Value>(&out).unwrap()["steps"].clone()
+    };
+    assert_eq!(steps("1"), steps("1"));
+    assert_ne!(steps("1"), steps("2"));
+}
+
+/// Software pipelining alone, by the exact scheduler and by GauS.
+#[test]
+fn loops_of_kernels_have_the_exact_interval() {
+    for example in ["gemm_tma", "swiglu"] {
+        let path = format!("examples/{example}.ttir");
+        let exact = twill(&["schedule", &path, "--swp-only", "--format", "json", "-q"]);
+        let exact: Value = serde_json::from_str(&stdout(&exact)).unwrap();
+        let found = summary(&[&path, "--smallest-ii", "--rounds", "1"]);
+        assert_eq!(found["interval"], exact["initiation_interval"], "{example}");
+        assert_eq!(found["interval"], found["least_interval"], "{example}");
+    }
+}
+
+#[test]
+fn what_is_impossible_or_wrong_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let path = hal(&place);
+    let (code, _, err) = gaus(&[&path, "--latency", "5"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("no schedule has latency 5: dependences alone need 6"), "{err}");
+    let other = place.path().join("graph.xyz");
+    fs::write(&other, "").unwrap();
+    for (arguments, says) in [
+        (
+            vec![path.as_str(), "--resource-cap", "divider=2"],
+            "there is no resource `divider`; there are: multiplier, alu",
+        ),
+        (vec![other.to_str().unwrap()], "no format of graphs ends in `.xyz`; known: .json"),
+        (vec!["missing.blif"], "cannot read missing.blif"),
+        (vec!["--random", "nodes=0"], "nodes"),
+        (vec![path.as_str(), "--weights", "1"], "two whole numbers"),
+        (vec![path.as_str(), "--known", "best"], "no baseline is named `best`; known: asap"),
+        (vec![path.as_str(), "--engine", "ims"], "schedules loops at an interval"),
+        (
+            vec!["examples/attention_forward_causal.ttir"],
+            "2 loops, and GauS schedules one at a time; choose one with --loop",
+        ),
+        (vec![], "required"),
+    ] {
+        let (code, out, err) = gaus(&arguments);
+        assert_eq!((code, out.as_str()), (1, ""), "{arguments:?}: {err}");
+        assert!(err.contains(says), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn schedule_says_which_engine_it_takes() {
+    let place = tempfile::tempdir().unwrap();
+    let path = hal(&place);
+    let asked = twill(&["schedule", &path]);
+    assert!(stderr(&asked).starts_with("engine GauS: "), "{asked:?}");
+    assert!(stdout(&asked).contains("resources = 3 (optimal: proved)"), "{asked:?}");
+    let hatschet = PathBuf::from("crates/twill-cli/tests/hatschet/window.graphml");
+    let asked = twill(&["schedule", hatschet.to_str().unwrap()]);
+    assert!(stderr(&asked).starts_with("engine exact: 7 operations"), "{asked:?}");
+    assert!(stdout(&asked).contains("I = 6 cycles (optimal: proved)"), "{asked:?}");
+    assert_eq!(stderr(&twill(&["schedule", "examples/gemm_tma.ttir"])), "", "kernels are for the exact engine");
+    let large = large_loop(place.path(), 600);
+    let asked = twill(&["schedule", &large, "--machine", "h100", "--time-limit", "5"]);
+    assert!(
+        stderr(&asked).starts_with("engine GauS: 600 operations are more than the exact scheduler's 500"),
+        "{asked:?}"
+    );
+}
+
+/// A loop graph of a chain of additions.
+fn large_loop(place: &Path, count: usize) -> String {
+    let operation = |k: usize| json!({"name": format!("op{k}"), "units": [{"unit": "fma", "cycles": 1}], "result": {"registers": 32}});
+    let dependence = |k: usize| json!({"from": format!("op{k}"), "to": format!("op{}", k + 1)});
+    let graph = json!({
+        "format": "twill-graph", "version": 1, "name": "chain",
+        "operations": (0..count).map(operation).collect::<Vec<_>>(),
+        "dependences": (0..count - 1).map(dependence).collect::<Vec<_>>(),
+    });
+    let path = place.join("chain.json");
+    fs::write(&path, graph.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
