@@ -14,7 +14,9 @@ use super::tracks::Costs;
 use crate::control::Clock;
 use crate::model::Model;
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Largest encoding, in literals of clauses and sums.
 pub(super) const LARGEST: i64 = 6_000_000;
@@ -115,7 +117,8 @@ impl<'a, 'c> Encoding<'a, 'c> {
         if estimate(around, window, &ranges) > LARGEST {
             return Err(Pointless::TooLarge);
         }
-        let mut solver = Solver::new(SolverOpts::default(), Brake::new(clock));
+        let work = Rc::new(Cell::new(0));
+        let mut solver = Solver::new(SolverOpts::default(), Brake::new(clock, Rc::clone(&work)));
         let truth = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![truth]);
         let mut encoding = Self {
@@ -123,7 +126,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
             costs,
             steps: steps.to_vec(),
             solver,
-            sums: Sums::new(truth),
+            sums: Sums::new(truth, work),
             truth,
             domains: Vec::with_capacity(ranges.len()),
             index,
@@ -174,7 +177,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
     }
 
     /// Least and greatest step of an operation.
-    fn range(&self, v: usize) -> (i64, i64) {
+    pub fn range(&self, v: usize) -> (i64, i64) {
         self.domains.get(self.index[v] as usize).map_or((self.steps[v], self.steps[v]), |d| (d.low, d.high))
     }
 
@@ -230,17 +233,32 @@ impl<'a, 'c> Encoding<'a, 'c> {
             now.extend([self.by(domain.op, step), !self.by(domain.op, step - 1)]);
         }
         now.retain(|&l| l != self.truth);
-        let effort = now.len() as u64;
+        let effort = now.len() as u64 + 1000;
         self.solver.cb_mut().release(effort);
         self.solver.solve_limited_th(&mut self.sums, &now);
     }
 
-    /// Searches for an answer; with a split of peaks, for one within these.
-    pub fn solve(&mut self, split: &[i64], effort: u64) -> Answer {
+    /// Searches for an answer with peaks split in this way.
+    pub fn solve_split(&mut self, split: &[i64], effort: u64) -> Answer {
+        let within = self.bounded(split);
+        self.solve_within(within, effort)
+    }
+
+    /// Searches for an answer in which an operation starts at a step.
+    pub fn solve_with(&mut self, op: usize, step: i64, effort: u64) -> Answer {
+        let within = vec![self.by(op, step), !self.by(op, step - 1)];
+        self.solve_within(within, effort)
+    }
+
+    /// Searches for an answer.
+    pub fn solve(&mut self, effort: u64) -> Answer {
+        self.solve_within(Vec::new(), effort)
+    }
+
+    fn solve_within(&mut self, within: Vec<Lit>, effort: u64) -> Answer {
         if self.refuted {
             return Answer::No;
         }
-        let within = self.bounded(split);
         self.solver.cb_mut().release(effort);
         let result = self.solver.solve_limited_th(&mut self.sums, &within);
         if result == lbool::FALSE {
@@ -260,9 +278,14 @@ impl<'a, 'c> Encoding<'a, 'c> {
         Answer::Yes(steps)
     }
 
+    /// Clauses and terms.
+    pub fn size(&self) -> u64 {
+        self.solver.num_clauses() + self.sums.size() as u64
+    }
+
     /// Effort so far, the making of the encoding included.
     pub fn effort(&self) -> u64 {
-        self.solver.cb().effort() + (self.solver.num_clauses() + self.sums.size() as u64) / 1024
+        self.solver.cb().effort() + self.size() / 1024
     }
 }
 

@@ -24,6 +24,10 @@ struct Campaign {
 const PATIENCE: u32 = 12;
 /// Most ways to share peaks that the whole is tried with one by one.
 const SPLITS: usize = 32;
+/// Terms of an encoding that double the time that its work takes.
+const LARGE: u64 = 65_536;
+/// Moves sideways that are tried.
+const SIDEWAYS: usize = 4;
 /// Fewest operations in a window.
 const SMALLEST: usize = 4;
 
@@ -164,6 +168,9 @@ impl<'a, 'c> Search<'a, 'c> {
         let allowance = communication + left.min(left / hot.len() as i64 * 2 + 1);
         let ask = Ask::Fewer { track: campaign.track, caps: &campaign.caps, allowance };
         let outcome = self.try_window(ask, slot);
+        if outcome != Outcome::Better {
+            self.move_sideways(ask, slot);
+        }
         campaign.failed = if outcome == Outcome::Better { 0 } else { campaign.failed + 1 };
         let stride = &mut self.strides[campaign.track];
         if peak(&self.usage[campaign.track]) <= target {
@@ -228,6 +235,17 @@ impl<'a, 'c> Search<'a, 'c> {
         let size = self.sizes[at].min(self.chooser.movable.len());
         let window = self.chooser.around(Kind::ALL[at], size, &self.steps, counted, slot, &mut self.random);
         let outcome = self.solve(&window, ask);
+        eprintln!(
+            "{:?} {:?} size {} {:?} effort {} value {} best {} {:?}",
+            self.clock.elapsed(),
+            Kind::ALL[at],
+            window.ops.len(),
+            ask,
+            self.effort,
+            self.value,
+            self.best_value,
+            outcome
+        );
         let size = match outcome {
             Outcome::Better => size,
             Outcome::Refuted => size + size / 4 + 1,
@@ -235,6 +253,36 @@ impl<'a, 'c> Search<'a, 'c> {
         };
         self.sizes[at] = size.clamp(SMALLEST, self.chooser.movable.len().max(SMALLEST));
         outcome
+    }
+
+    /// Moves some operation elsewhere and others as it takes, at no loss: what refuted a window may not refute the next.
+    fn move_sideways(&mut self, ask: Ask<'_>, slot: usize) {
+        let kind = Kind::ALL[self.random.below(Kind::ALL.len())];
+        let counted = match ask {
+            Ask::Fewer { track, .. } => Some(self.costs.tracks[track].counted),
+            Ask::Objective => None,
+        };
+        let size = (self.options.window / 2).max(SMALLEST);
+        let window = self.chooser.around(kind, size, &self.steps, counted, slot, &mut self.random);
+        let Ok(mut encoding) = Encoding::new(self.around(), &window, ask, self.clock) else { return };
+        encoding.remember(&self.steps);
+        for _ in 0..SIDEWAYS {
+            let v = window.ops[self.random.below(window.ops.len())];
+            let (low, high) = encoding.range(v);
+            let other = low + self.random.below((high - low).max(1) as usize) as i64;
+            let step = other + i64::from(other >= self.steps[v]);
+            if step > high {
+                continue;
+            }
+            let answer = encoding.solve_with(v, step, self.options.window_conflicts / 8);
+            if let Answer::Yes(steps) = answer {
+                self.effort += encoding.effort();
+                self.move_to(steps);
+                self.keep_best();
+                return;
+            }
+        }
+        self.effort += encoding.effort();
     }
 
     /// Asks a window, and again for more as long as it gives.
@@ -255,7 +303,7 @@ impl<'a, 'c> Search<'a, 'c> {
         let mut now = (above(&self.usage), self.value);
         while encoding.effort() < until && !self.clock.is_over() {
             encoding.demand(goal - 1);
-            answer = encoding.solve(&[], until.saturating_sub(encoding.effort()));
+            answer = encoding.solve(until.saturating_sub(encoding.effort()));
             let Answer::Yes(steps) = answer else { break };
             let usage = self.usage_of(&steps);
             let next = (above(&usage), self.value_of(&steps, &usage));
@@ -311,7 +359,7 @@ impl<'a, 'c> Search<'a, 'c> {
             let (mut better, mut open) = (false, 0);
             for (at, split) in splits.iter().enumerate() {
                 let share = until.saturating_sub(whole.effort()) / (splits.len() - at) as u64;
-                match whole.solve(split, share) {
+                match whole.solve_split(split, share) {
                     Answer::Yes(steps) => {
                         self.improved += 1;
                         self.campaign = None;
@@ -329,7 +377,15 @@ impl<'a, 'c> Search<'a, 'c> {
                 break;
             }
         }
+        eprintln!(
+            "{:?} whole budget {} refuted {refuted} best {}",
+            self.clock.elapsed(),
+            until - begun,
+            self.best_value
+        );
+        // Large encodings miss the cache.
         let spent = whole.effort() - if before == 0 { 0 } else { begun };
+        let spent = spent * (1 + whole.size() / LARGE);
         self.effort += spent;
         self.whole_effort += spent;
         self.whole = Whole::Begun(whole);

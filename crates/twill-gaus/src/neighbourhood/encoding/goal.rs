@@ -95,7 +95,7 @@ impl Encoding<'_, '_> {
     /// many as there are, or a single one that bounds none where there would be more than `limit`.
     pub fn splits(&self, most: i64, limit: usize) -> Vec<Vec<i64>> {
         let weights: Vec<i64> = self.costs.tracks.iter().map(|track| track.weight).filter(|&w| w > 0).collect();
-        let unary = |levels: &Vec<(Lit, i64)>| levels.len() > 0 && levels.iter().all(|level| level.1 == 1);
+        let unary = |levels: &Vec<(Lit, i64)>| !levels.is_empty() && levels.iter().all(|level| level.1 == 1);
         let equal = weights.windows(2).all(|pair| pair[0] == pair[1]);
         let simple = self.costs.alpha == 0 && !self.costs.latency && equal && self.levels.iter().all(unary);
         let none = vec![Vec::new()];
@@ -104,8 +104,8 @@ impl Encoding<'_, '_> {
         }
         let room = most / weights[0] - self.least.iter().sum::<i64>();
         let mut splits = vec![(Vec::new(), room)];
-        for (at, (levels, &least)) in self.levels.iter().zip(&self.least).enumerate() {
-            let last = at + 1 == self.levels.len();
+        for (at, &least) in self.least.iter().enumerate() {
+            let last = at + 1 == self.least.len();
             let shares = |(split, room): (Vec<i64>, i64)| {
                 let from = if last { room } else { 0 };
                 let with = move |share: i64| {
@@ -114,7 +114,6 @@ impl Encoding<'_, '_> {
                 (from..=room).map(with).collect::<Vec<_>>()
             };
             splits = splits.into_iter().flat_map(shares).collect();
-            let _ = levels;
             if splits.len() > limit {
                 return none;
             }
@@ -124,12 +123,13 @@ impl Encoding<'_, '_> {
 
     /// Literals that bound the peaks so.
     pub(super) fn bounded(&self, split: &[i64]) -> Vec<Lit> {
-        let bound = |((levels, &least), &most): ((&Vec<(Lit, i64)>, &i64), &i64)| {
+        let least = self.levels.iter().zip(&self.least);
+        let bounded = least.zip(split).filter_map(|((levels, &least), &most)| {
             // The first of them lowers the greatest peak by one.
             let lowered = least + levels.len() as i64 - most;
-            (lowered > 0).then(|| levels.get(lowered as usize - 1).map(|level| level.0))?
-        };
-        self.levels.iter().zip(&self.least).zip(split).filter_map(bound).collect()
+            if lowered > 0 { levels.get(lowered as usize - 1).map(|level| level.0) } else { None }
+        });
+        bounded.collect()
     }
 
     fn set_goal(&mut self, terms: Vec<(Lit, i64)>, now: i64) {
