@@ -1,7 +1,7 @@
 //! Large-neighbourhood search on graphs of files, from baselines or from GauS, by the checker's count.
 //!
-//! `cargo run --release -p twill-gaus --example neighbourhood -- START SECONDS OBJECTIVE FACTOR FILE…`: START is `gaus` (which
-//! then has as many seconds before) or a baseline; OBJECTIVE is `peaks`, `score` (GS-Schedule's: 100 · peaks +
+//! `cargo run --release -p twill-gaus --example neighbourhood -- START SECONDS OBJECTIVE FACTOR FILE…`: START is `gaus`, or
+//! `gaus=ROUNDS`, which has as many seconds before, or a baseline; OBJECTIVE is `peaks`, `score` (GS-Schedule's: 100 · peaks +
 //! communication), `communication` or `storage`; the latency bound is FACTOR times the longest path, or as many steps as
 //! follow an `=`.
 
@@ -53,10 +53,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn start(problem: &DataflowProblem, from: &str, time: Duration) -> Result<StartSteps, Box<dyn Error>> {
-    if from != "gaus" {
-        return Ok(from.parse::<Baseline>()?.schedule(problem)?);
-    }
+    let rounds = match from.strip_prefix("gaus") {
+        Some("") => twill_gaus::Options::default().rounds,
+        Some(rounds) => rounds.trim_start_matches('=').parse()?,
+        None => return Ok(from.parse::<Baseline>()?.schedule(problem)?),
+    };
     let control = Control { time: Some(time), interrupt: None };
-    let found = twill_gaus::schedule(problem, &twill_gaus::Options::default(), control, &mut |_| {})?;
+    let found =
+        twill_gaus::schedule(problem, &twill_gaus::Options { rounds, ..Default::default() }, control, &mut |_| {})?;
     Ok(found.schedule.ok_or("GauS found no schedule")?)
 }

@@ -9,6 +9,8 @@ use std::rc::Rc;
 const WORK: u64 = 4096;
 /// Terms looked at for a decision.
 const DECISION: u64 = 16;
+/// Terms looked at for a literal of a clause that is learnt.
+const LEARNT: u64 = 16;
 
 /// Counts what a solver does.
 pub(super) struct Brake<'c> {
@@ -36,9 +38,10 @@ impl<'c> Brake<'c> {
 }
 
 impl Callbacks for Brake<'_> {
-    fn on_new_clause(&mut self, _: &[Lit], kind: ClauseKind) {
+    fn on_new_clause(&mut self, clause: &[Lit], kind: ClauseKind) {
         if kind != ClauseKind::Axiom {
             self.conflicts += 1;
+            self.work.set(self.work.get() + LEARNT * clause.len() as u64);
         }
     }
 

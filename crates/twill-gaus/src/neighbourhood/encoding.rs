@@ -15,7 +15,7 @@ use crate::control::Clock;
 use crate::model::Model;
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Largest encoding, in literals of clauses and sums.
@@ -101,6 +101,8 @@ pub(super) struct Encoding<'a, 'c> {
     /// By track whose peak costs: literals that lower it, and the least there is.
     levels: Vec<Vec<(Lit, i64)>>,
     least: Vec<i64>,
+    /// Splits that have been told what follows from them.
+    narrowed: HashSet<Vec<i64>>,
 }
 
 const FIXED: u32 = u32::MAX;
@@ -137,6 +139,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
             now: 0,
             levels: Vec::new(),
             least: Vec::new(),
+            narrowed: HashSet::new(),
         };
         for (&op, (low, high)) in window.ops.iter().zip(ranges) {
             let order: Vec<Lit> = (low..high).map(|_| encoding.fresh()).collect();
@@ -240,6 +243,9 @@ impl<'a, 'c> Encoding<'a, 'c> {
 
     /// Searches for an answer with peaks split in this way.
     pub fn solve_split(&mut self, split: &[i64], effort: u64) -> Answer {
+        if !split.is_empty() && self.narrowed.insert(split.to_vec()) {
+            self.narrow(split);
+        }
         let within = self.bounded(split);
         self.solve_within(within, effort)
     }

@@ -12,6 +12,7 @@
 //! neighbourhoods, and Ohrimenko, Stuckey, Codish, "Propagation via lazy clause generation" (2009), for the encoding.
 
 mod brake;
+mod cones;
 mod encoding;
 mod search;
 mod sums;

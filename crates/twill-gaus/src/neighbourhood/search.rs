@@ -25,7 +25,7 @@ const PATIENCE: u32 = 12;
 /// Most ways to share peaks that the whole is tried with one by one.
 const SPLITS: usize = 32;
 /// Terms of an encoding that double the time that its work takes.
-const LARGE: u64 = 65_536;
+const LARGE: u64 = 1 << 19;
 /// Moves sideways that are tried.
 const SIDEWAYS: usize = 4;
 /// Fewest operations in a window.
@@ -117,7 +117,7 @@ impl<'a, 'c> Search<'a, 'c> {
             if i128::from(self.best_value) <= self.costs.least || self.chooser.movable.is_empty() {
                 return true;
             }
-            // As much for the whole as for windows.
+            // Half for the whole.
             let due = self.whole_effort * 2 <= self.effort && !matches!(self.whole, Whole::Out);
             if due && self.try_whole() {
                 return true;
@@ -235,17 +235,6 @@ impl<'a, 'c> Search<'a, 'c> {
         let size = self.sizes[at].min(self.chooser.movable.len());
         let window = self.chooser.around(Kind::ALL[at], size, &self.steps, counted, slot, &mut self.random);
         let outcome = self.solve(&window, ask);
-        eprintln!(
-            "{:?} {:?} size {} {:?} effort {} value {} best {} {:?}",
-            self.clock.elapsed(),
-            Kind::ALL[at],
-            window.ops.len(),
-            ask,
-            self.effort,
-            self.value,
-            self.best_value,
-            outcome
-        );
         let size = match outcome {
             Outcome::Better => size,
             Outcome::Refuted => size + size / 4 + 1,
@@ -377,12 +366,6 @@ impl<'a, 'c> Search<'a, 'c> {
                 break;
             }
         }
-        eprintln!(
-            "{:?} whole budget {} refuted {refuted} best {}",
-            self.clock.elapsed(),
-            until - begun,
-            self.best_value
-        );
         // Large encodings miss the cache.
         let spent = whole.effort() - if before == 0 { 0 } else { begun };
         let spent = spent * (1 + whole.size() / LARGE);

@@ -43,6 +43,8 @@ pub(super) struct Sums {
     work: Rc<Cell<u64>>,
 }
 
+/// Terms that could be looked at while the solver propagates a literal.
+const LITERAL: usize = 8;
 const NOWHERE: u32 = u32::MAX;
 
 impl Sums {
@@ -104,7 +106,7 @@ impl Sums {
         self.make_room(literal);
         self.position[literal.idx() as usize] = self.trail.len() as u32;
         self.trail.push(literal);
-        self.worked(1 + self.occurrences[literal.idx() as usize].len());
+        self.worked(LITERAL + self.occurrences[literal.idx() as usize].len());
         for &(id, weight) in &self.occurrences[literal.idx() as usize] {
             let sum = &mut self.sums[id as usize];
             sum.reached += weight;

@@ -2,6 +2,7 @@
 
 use super::counted::Counts;
 use super::{Around, Encoding, Pointless};
+use crate::neighbourhood::cones;
 use crate::neighbourhood::tracks::{Counted, Track};
 use batsat::Lit;
 
@@ -99,7 +100,7 @@ impl Encoding<'_, '_> {
         let equal = weights.windows(2).all(|pair| pair[0] == pair[1]);
         let simple = self.costs.alpha == 0 && !self.costs.latency && equal && self.levels.iter().all(unary);
         let none = vec![Vec::new()];
-        if self.levels.len() < 2 || !simple {
+        if self.levels.is_empty() || !simple {
             return none;
         }
         let room = most / weights[0] - self.least.iter().sum::<i64>();
@@ -130,6 +131,28 @@ impl Encoding<'_, '_> {
             if lowered > 0 { levels.get(lowered as usize - 1).map(|level| level.0) } else { None }
         });
         bounded.collect()
+    }
+
+    /// Adds what follows from a split for the windows of operations.
+    pub(super) fn narrow(&mut self, split: &[i64]) {
+        let mut caps: Vec<Option<i64>> = self.model.limits.clone();
+        let costly = self.costs.tracks.iter().filter(|track| track.weight > 0);
+        for (track, &most) in costly.zip(split) {
+            if let Counted::Resource(resource) = track.counted {
+                caps[resource] = Some(most.min(caps[resource].unwrap_or(i64::MAX)));
+            }
+        }
+        let unless: Vec<Lit> = self.bounded(split).into_iter().map(|l| !l).collect();
+        let Some(windows) = cones::windows(self.model, &caps) else {
+            self.clause(&unless);
+            return;
+        };
+        for (v, (low, high)) in windows.into_iter().enumerate() {
+            for bound in [!self.by(v, low - 1), self.by(v, high)] {
+                let clause: Vec<Lit> = unless.iter().copied().chain([bound]).collect();
+                self.clause(&clause);
+            }
+        }
     }
 
     fn set_goal(&mut self, terms: Vec<(Lit, i64)>, now: i64) {
