@@ -37,7 +37,7 @@ pub struct Options {
     pub seed: u64,
     /// Effort in all, in conflicts of the solver (its other work counts as conflicts, too). Default 20 000 000.
     pub conflicts: u64,
-    /// Effort for one window. Default 2000.
+    /// Effort for one window; more after many that did not help. Default 2000.
     pub window_conflicts: u64,
     /// Operations in the first windows. Default 48.
     pub window: usize,

@@ -26,6 +26,8 @@ const PATIENCE: u32 = 12;
 const SPLITS: usize = 32;
 /// Terms of an encoding that double the time that its work takes.
 const LARGE: u64 = 1 << 19;
+/// Windows without an improvement that add as much effort to each as the first had.
+const DRY: u64 = 64;
 /// Moves sideways that are tried.
 const SIDEWAYS: usize = 4;
 /// Fewest operations in a window.
@@ -62,6 +64,8 @@ pub(super) struct Search<'a, 'c> {
     pub best: Vec<i64>,
     pub best_value: i64,
     pub tried: u64,
+    /// Windows tried since the best was found.
+    dry: u64,
     pub improved: u64,
     pub effort: u64,
     /// Operations in a window, by kind.
@@ -101,6 +105,7 @@ impl<'a, 'c> Search<'a, 'c> {
             value,
             best_value: value,
             tried: 0,
+            dry: 0,
             improved: 0,
             effort: 0,
             sizes: [options.window.max(SMALLEST); Kind::ALL.len()],
@@ -228,6 +233,7 @@ impl<'a, 'c> Search<'a, 'c> {
     fn try_window(&mut self, ask: Ask<'_>, slot: usize) -> Outcome {
         let at = self.tried as usize % Kind::ALL.len();
         self.tried += 1;
+        self.dry += 1;
         let counted = match ask {
             Ask::Fewer { track, .. } => Some(self.costs.tracks[track].counted),
             Ask::Objective => None,
@@ -288,7 +294,8 @@ impl<'a, 'c> Search<'a, 'c> {
         encoding.remember(&self.steps);
         let mut goal = encoding.goal();
         let (mut found, mut answer) = (None, Answer::Unknown);
-        let until = encoding.effort() + self.options.window_conflicts;
+        // The longer nothing helps, the longer each window is looked at.
+        let until = encoding.effort() + self.options.window_conflicts * (1 + self.dry / DRY);
         let mut now = (above(&self.usage), self.value);
         while encoding.effort() < until && !self.clock.is_over() {
             encoding.demand(goal - 1);
@@ -406,6 +413,7 @@ impl<'a, 'c> Search<'a, 'c> {
         self.best.clone_from(&self.steps);
         if self.value < self.best_value {
             self.best_value = self.value;
+            self.dry = 0;
             let (elapsed, objective) = (self.clock.elapsed(), self.value.into());
             (self.report)(Progress { elapsed, windows: self.tried, objective });
         }
