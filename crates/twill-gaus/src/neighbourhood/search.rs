@@ -1,5 +1,8 @@
 //! Which window comes next, and what it is asked.
 
+mod campaign;
+mod whole;
+
 use super::encoding::{Answer, Around, Ask, Encoding, Pointless, Window};
 use super::tracks::{self, Costs};
 use super::windows::{Chooser, Kind};
@@ -7,40 +10,13 @@ use super::{Options, Progress};
 use crate::control::Clock;
 use crate::model::Model;
 use crate::random::Random;
+use campaign::Campaign;
+use whole::Whole;
 
-/// A peak that is being lowered.
-#[derive(Clone, Debug)]
-struct Campaign {
-    track: usize,
-    /// By track: the target of this one, and how far the others may rise.
-    caps: Vec<i64>,
-    /// Windows in a row that did not help.
-    failed: u32,
-    /// What communication may cost when it is over.
-    allowance: i64,
-}
-
-/// Windows in a row that a campaign fails with.
-const PATIENCE: u32 = 12;
-/// Most ways to share peaks that the whole is tried with one by one.
-const SPLITS: usize = 32;
-/// Terms of an encoding that double the time that its work takes.
-const LARGE: u64 = 1 << 19;
 /// Windows without an improvement that add as much effort to each as the first had.
 const DRY: u64 = 64;
-/// Moves sideways that are tried.
-const SIDEWAYS: usize = 4;
 /// Fewest operations in a window.
 const SMALLEST: usize = 4;
-
-/// The whole graph as a window, which keeps what was learnt.
-enum Whole<'a, 'c> {
-    /// Not begun.
-    New,
-    Begun(Box<Encoding<'a, 'c>>),
-    /// Refused: turned off, or too large.
-    Out,
-}
 
 /// What became of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,73 +133,6 @@ impl<'a, 'c> Search<'a, 'c> {
         self.try_window(Ask::Objective, slot);
     }
 
-    /// Fewer slots above the target of a campaign.
-    fn try_peak(&mut self) {
-        let Some(mut campaign) = self.campaign.take().or_else(|| self.begin()) else {
-            // All peaks are as low as can be.
-            self.try_objective();
-            return;
-        };
-        let (usage, target) = (&self.usage[campaign.track], campaign.caps[campaign.track]);
-        let hot: Vec<usize> = (0..usage.len()).filter(|&slot| usage[slot] > target).collect();
-        let slot = hot[self.random.below(hot.len())];
-        let communication = self.communication();
-        // Of what may be spent, this slot gets its share and once more.
-        let left = campaign.allowance - communication;
-        let allowance = communication + left.min(left / hot.len() as i64 * 2 + 1);
-        let ask = Ask::Fewer { track: campaign.track, caps: &campaign.caps, allowance };
-        let outcome = self.try_window(ask, slot);
-        if outcome != Outcome::Better {
-            self.move_sideways(ask, slot);
-        }
-        campaign.failed = if outcome == Outcome::Better { 0 } else { campaign.failed + 1 };
-        let stride = &mut self.strides[campaign.track];
-        if peak(&self.usage[campaign.track]) <= target {
-            *stride = stride.saturating_mul(2);
-            self.settle();
-        } else if campaign.failed >= PATIENCE {
-            *stride = (*stride / 4).max(1);
-            self.settle();
-        } else {
-            self.campaign = Some(campaign);
-        }
-    }
-
-    /// After a campaign: back to the best, unless this is as good.
-    fn settle(&mut self) {
-        if self.value > self.best_value {
-            self.move_to(self.best.clone());
-        } else {
-            self.keep_best();
-        }
-    }
-
-    /// Chooses a peak that is not as low as can be. Every third time another may rise for it, if by less.
-    fn begin(&mut self) -> Option<Campaign> {
-        let tracks = &self.costs.tracks;
-        let mut caps: Vec<i64> = self.usage.iter().map(|usage| peak(usage)).collect();
-        let open: Vec<usize> =
-            (0..tracks.len()).filter(|&k| tracks[k].weight > 0 && caps[k] > tracks[k].least).collect();
-        if open.is_empty() {
-            return None;
-        }
-        let track = open[self.random.below(open.len())];
-        let (now, mut stride) = (caps[track], self.strides[track]);
-        let mut saved = tracks[track].weight;
-        if tracks.len() > 1 && self.random.below(3) == 0 {
-            let other = (track + 1 + self.random.below(tracks.len() - 1)) % tracks.len();
-            stride = stride.max(2);
-            if tracks[other].weight > 0 {
-                caps[other] = (caps[other] + stride - 1).min(tracks[other].limit.unwrap_or(i64::MAX));
-            }
-        } else {
-            saved *= now - (now - stride).max(tracks[track].least);
-        }
-        caps[track] = (now - stride).max(tracks[track].least);
-        let allowance = self.communication() + saved - 1;
-        Some(Campaign { track, caps, failed: 0, allowance })
-    }
-
     /// What communication costs in all.
     fn communication(&self) -> i64 {
         let peaks = self.costs.tracks.iter().zip(&self.usage).map(|(track, usage)| track.weight * peak(usage));
@@ -248,36 +157,6 @@ impl<'a, 'c> Search<'a, 'c> {
         };
         self.sizes[at] = size.clamp(SMALLEST, self.chooser.movable.len().max(SMALLEST));
         outcome
-    }
-
-    /// Moves some operation elsewhere and others as it takes, at no loss: what refuted a window may not refute the next.
-    fn move_sideways(&mut self, ask: Ask<'_>, slot: usize) {
-        let kind = Kind::ALL[self.random.below(Kind::ALL.len())];
-        let counted = match ask {
-            Ask::Fewer { track, .. } => Some(self.costs.tracks[track].counted),
-            Ask::Objective => None,
-        };
-        let size = (self.options.window / 2).max(SMALLEST);
-        let window = self.chooser.around(kind, size, &self.steps, counted, slot, &mut self.random);
-        let Ok(mut encoding) = Encoding::new(self.around(), &window, ask, self.clock) else { return };
-        encoding.remember(&self.steps);
-        for _ in 0..SIDEWAYS {
-            let v = window.ops[self.random.below(window.ops.len())];
-            let (low, high) = encoding.range(v);
-            let other = low + self.random.below((high - low).max(1) as usize) as i64;
-            let step = other + i64::from(other >= self.steps[v]);
-            if step > high {
-                continue;
-            }
-            let answer = encoding.solve_with(v, step, self.options.window_conflicts / 8);
-            if let Answer::Yes(steps) = answer {
-                self.effort += encoding.effort();
-                self.move_to(steps);
-                self.keep_best();
-                return;
-            }
-        }
-        self.effort += encoding.effort();
     }
 
     /// Asks a window, and again for more as long as it gives.
@@ -320,66 +199,6 @@ impl<'a, 'c> Search<'a, 'c> {
         (self.steps, self.usage, self.value) = (steps, usage, now.1);
         self.keep_best();
         Outcome::Better
-    }
-
-    /// Goes on with the whole graph, from what it has learnt; whether there is nothing better.
-    fn try_whole(&mut self) -> bool {
-        self.tried += 1;
-        let before = self.effort;
-        let mut whole = match std::mem::replace(&mut self.whole, Whole::Out) {
-            Whole::Begun(encoding) => encoding,
-            _ => {
-                let model = self.model;
-                let around = Around {
-                    model,
-                    costs: self.costs,
-                    steps: &self.best,
-                    usage: &self.usage_of(&self.best),
-                    value: self.best_value,
-                };
-                match Encoding::new(around, &self.chooser.whole(), Ask::Objective, self.clock) {
-                    Ok(mut encoding) => {
-                        encoding.remember(&self.best);
-                        Box::new(encoding)
-                    }
-                    Err(Pointless::Refuted) => return true,
-                    Err(Pointless::TooLarge) => return false,
-                }
-            }
-        };
-        let (begun, mut refuted) = (whole.effort(), false);
-        let until = begun + self.options.window_conflicts.max(self.whole_effort / 2);
-        while whole.effort() < until && !self.clock.is_over() && !refuted {
-            whole.demand(self.best_value - 1);
-            let splits = whole.splits(self.best_value - 1, SPLITS);
-            let (mut better, mut open) = (false, 0);
-            for (at, split) in splits.iter().enumerate() {
-                let share = until.saturating_sub(whole.effort()) / (splits.len() - at) as u64;
-                match whole.solve_split(split, share) {
-                    Answer::Yes(steps) => {
-                        self.improved += 1;
-                        self.campaign = None;
-                        self.move_to(steps);
-                        self.keep_best();
-                        better = true;
-                        break;
-                    }
-                    Answer::No => {}
-                    Answer::Unknown => open += 1,
-                }
-            }
-            refuted = !better && open == 0;
-            if !better {
-                break;
-            }
-        }
-        // Large encodings miss the cache.
-        let spent = whole.effort() - if before == 0 { 0 } else { begun };
-        let spent = spent * (1 + whole.size() / LARGE);
-        self.effort += spent;
-        self.whole_effort += spent;
-        self.whole = Whole::Begun(whole);
-        refuted
     }
 
     fn usage_of(&self, steps: &[i64]) -> Vec<Vec<i64>> {
