@@ -79,7 +79,7 @@ impl Search<'_, '_> {
             let other = (track + 1 + self.random.below(tracks.len() - 1)) % tracks.len();
             stride = stride.max(2);
             if tracks[other].weight > 0 {
-                caps[other] = (caps[other] + stride - 1).min(tracks[other].limit.unwrap_or(i64::MAX));
+                caps[other] = caps[other].saturating_add(stride - 1).min(tracks[other].limit.unwrap_or(i64::MAX));
             }
         } else {
             saved *= now - (now - stride).max(tracks[track].least);
