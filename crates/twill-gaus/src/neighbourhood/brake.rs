@@ -3,26 +3,32 @@
 use crate::control::Clock;
 use batsat::{Callbacks, ClauseKind, Lit};
 use std::cell::Cell;
+use std::rc::Rc;
 
-/// Decisions that count as much as a conflict.
-const DECISIONS: u64 = 64;
+/// Terms looked at, or decisions, that count as much as a conflict.
+const WORK: u64 = 4096;
+/// Terms looked at for a decision.
+const DECISION: u64 = 16;
+/// Terms looked at for a literal of a clause that is learnt.
+const LEARNT: u64 = 16;
 
 /// Counts what a solver does.
 pub(super) struct Brake<'c> {
     clock: Clock<'c>,
     conflicts: u64,
-    decisions: Cell<u64>,
+    /// Terms of sums that were looked at, which [`super::sums::Sums`] counts, too.
+    work: Rc<Cell<u64>>,
     until: u64,
 }
 
 impl<'c> Brake<'c> {
-    pub fn new(clock: Clock<'c>) -> Self {
-        Self { clock, conflicts: 0, decisions: Cell::new(0), until: 0 }
+    pub fn new(clock: Clock<'c>, work: Rc<Cell<u64>>) -> Self {
+        Self { clock, conflicts: 0, work, until: 0 }
     }
 
-    /// Conflicts so far; many decisions count as one.
+    /// Conflicts so far; other work counts as conflicts, too, as it takes time.
     pub fn effort(&self) -> u64 {
-        self.conflicts + self.decisions.get() / DECISIONS
+        self.conflicts + self.work.get() / WORK
     }
 
     /// Lets the solver go on for as much as this.
@@ -32,15 +38,16 @@ impl<'c> Brake<'c> {
 }
 
 impl Callbacks for Brake<'_> {
-    fn on_new_clause(&mut self, _: &[Lit], kind: ClauseKind) {
+    fn on_new_clause(&mut self, clause: &[Lit], kind: ClauseKind) {
         if kind != ClauseKind::Axiom {
             self.conflicts += 1;
+            self.work.set(self.work.get() + LEARNT * clause.len() as u64);
         }
     }
 
     /// Asked at every decision.
     fn stop(&self) -> bool {
-        self.decisions.set(self.decisions.get() + 1);
+        self.work.set(self.work.get() + DECISION);
         self.effort() >= self.until || self.clock.is_over()
     }
 }

@@ -7,6 +7,7 @@
 mod counted;
 mod energy;
 mod goal;
+mod ranges;
 
 use super::brake::Brake;
 use super::sums::{SumId, Sums};
@@ -14,7 +15,10 @@ use super::tracks::Costs;
 use crate::control::Clock;
 use crate::model::Model;
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
-use std::collections::HashMap;
+use ranges::{estimate, ranges};
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// Largest encoding, in literals of clauses and sums.
 pub(super) const LARGEST: i64 = 6_000_000;
@@ -99,6 +103,8 @@ pub(super) struct Encoding<'a, 'c> {
     /// By track whose peak costs: literals that lower it, and the least there is.
     levels: Vec<Vec<(Lit, i64)>>,
     least: Vec<i64>,
+    /// Splits that have been told what follows from them.
+    narrowed: HashSet<Vec<i64>>,
 }
 
 const FIXED: u32 = u32::MAX;
@@ -115,7 +121,8 @@ impl<'a, 'c> Encoding<'a, 'c> {
         if estimate(around, window, &ranges) > LARGEST {
             return Err(Pointless::TooLarge);
         }
-        let mut solver = Solver::new(SolverOpts::default(), Brake::new(clock));
+        let work = Rc::new(Cell::new(0));
+        let mut solver = Solver::new(SolverOpts::default(), Brake::new(clock, Rc::clone(&work)));
         let truth = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![truth]);
         let mut encoding = Self {
@@ -123,7 +130,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
             costs,
             steps: steps.to_vec(),
             solver,
-            sums: Sums::new(truth),
+            sums: Sums::new(truth, work),
             truth,
             domains: Vec::with_capacity(ranges.len()),
             index,
@@ -134,6 +141,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
             now: 0,
             levels: Vec::new(),
             least: Vec::new(),
+            narrowed: HashSet::new(),
         };
         for (&op, (low, high)) in window.ops.iter().zip(ranges) {
             let order: Vec<Lit> = (low..high).map(|_| encoding.fresh()).collect();
@@ -174,7 +182,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
     }
 
     /// Least and greatest step of an operation.
-    fn range(&self, v: usize) -> (i64, i64) {
+    pub fn range(&self, v: usize) -> (i64, i64) {
         self.domains.get(self.index[v] as usize).map_or((self.steps[v], self.steps[v]), |d| (d.low, d.high))
     }
 
@@ -230,17 +238,35 @@ impl<'a, 'c> Encoding<'a, 'c> {
             now.extend([self.by(domain.op, step), !self.by(domain.op, step - 1)]);
         }
         now.retain(|&l| l != self.truth);
-        let effort = now.len() as u64;
+        let effort = now.len() as u64 + 1000;
         self.solver.cb_mut().release(effort);
         self.solver.solve_limited_th(&mut self.sums, &now);
     }
 
-    /// Searches for an answer; with a split of peaks, for one within these.
-    pub fn solve(&mut self, split: &[i64], effort: u64) -> Answer {
+    /// Searches for an answer with peaks split in this way.
+    pub fn solve_split(&mut self, split: &[i64], effort: u64) -> Answer {
+        if !split.is_empty() && self.narrowed.insert(split.to_vec()) {
+            self.narrow(split);
+        }
+        let within = self.bounded(split);
+        self.solve_within(within, effort)
+    }
+
+    /// Searches for an answer in which an operation starts at a step.
+    pub fn solve_with(&mut self, op: usize, step: i64, effort: u64) -> Answer {
+        let within = vec![self.by(op, step), !self.by(op, step - 1)];
+        self.solve_within(within, effort)
+    }
+
+    /// Searches for an answer.
+    pub fn solve(&mut self, effort: u64) -> Answer {
+        self.solve_within(Vec::new(), effort)
+    }
+
+    fn solve_within(&mut self, within: Vec<Lit>, effort: u64) -> Answer {
         if self.refuted {
             return Answer::No;
         }
-        let within = self.bounded(split);
         self.solver.cb_mut().release(effort);
         let result = self.solver.solve_limited_th(&mut self.sums, &within);
         if result == lbool::FALSE {
@@ -260,9 +286,14 @@ impl<'a, 'c> Encoding<'a, 'c> {
         Answer::Yes(steps)
     }
 
+    /// Clauses and terms.
+    pub fn size(&self) -> u64 {
+        self.solver.num_clauses() + self.sums.size() as u64
+    }
+
     /// Effort so far, the making of the encoding included.
     pub fn effort(&self) -> u64 {
-        self.solver.cb().effort() + (self.solver.num_clauses() + self.sums.size() as u64) / 1024
+        self.solver.cb().effort() + self.size() / 1024
     }
 }
 
@@ -290,46 +321,4 @@ fn merge(mut terms: Vec<(Lit, i64)>, truth: Lit) -> (Vec<(Lit, i64)>, i64) {
     }
     merged.retain(|term| term.1 > 0);
     (merged, constant)
-}
-
-/// Least and greatest steps of the window's operations, with all others where they are.
-fn ranges(around: Around<'_, '_>, window: &Window, index: &[u32]) -> Vec<(i64, i64)> {
-    let Around { model, steps, .. } = around;
-    let range = |&v: &usize| {
-        let reach = window.reach.unwrap_or(i64::MAX);
-        (model.earliest[v].max(steps[v].saturating_sub(reach)), model.latest[v].min(steps[v].saturating_add(reach)))
-    };
-    let mut ranges: Vec<(i64, i64)> = window.ops.iter().map(range).collect();
-    // To the fixed point, by rounds; the schedule itself is within, so there is one.
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (at, &v) in window.ops.iter().enumerate() {
-            let of = |ranges: &[(i64, i64)], op: usize| match ranges.get(index[op] as usize) {
-                Some(&range) => range,
-                None => (steps[op], steps[op]),
-            };
-            let lows = model.precedence.predecessors(v).iter().map(|p| of(&ranges, p.op()).0 + p.lag);
-            let highs = model.precedence.successors(v).iter().map(|s| of(&ranges, s.op()).1 - s.lag);
-            let (low, high) = ranges[at];
-            let tight = (lows.fold(low, i64::max), highs.fold(high, i64::min));
-            changed |= tight != (low, high);
-            ranges[at] = tight;
-        }
-    }
-    ranges
-}
-
-/// Literals of clauses and sums, roughly.
-fn estimate(around: Around<'_, '_>, window: &Window, ranges: &[(i64, i64)]) -> i64 {
-    let Around { model, costs, .. } = around;
-    let stored = costs.tracks.iter().any(|track| track.counted == super::tracks::Counted::Storage);
-    let one = |(&v, &(low, high)): (&usize, &(i64, i64))| {
-        let edges = (model.edges_of(v).len() + model.edges_into(v).len()) as i64;
-        let (width, uses) = (high - low, model.uses[v].iter());
-        // Each live step of a value is a clause for each of its readers.
-        let lives = if stored { 4 * edges * (width + 1) } else { 0 };
-        2 * width + 2 * edges * width + lives + uses.map(|used| 4 * (width + used.steps)).sum::<i64>()
-    };
-    window.ops.iter().zip(ranges).map(one).fold(0, i64::saturating_add)
 }

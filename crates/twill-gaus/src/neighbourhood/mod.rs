@@ -12,6 +12,7 @@
 //! neighbourhoods, and Ohrimenko, Stuckey, Codish, "Propagation via lazy clause generation" (2009), for the encoding.
 
 mod brake;
+mod cones;
 mod encoding;
 mod search;
 mod sums;
@@ -34,9 +35,9 @@ use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 pub struct Options {
     /// What random choices depend on. Default 1.
     pub seed: u64,
-    /// Effort in all, in conflicts of the solver (its other work counts as conflicts, too). Default 2 000 000.
+    /// Effort in all, in conflicts of the solver (its other work counts as conflicts, too). Default 20 000 000.
     pub conflicts: u64,
-    /// Effort for one window. Default 2000.
+    /// Effort for one window; more after many that did not help. Default 2000.
     pub window_conflicts: u64,
     /// Operations in the first windows. Default 48.
     pub window: usize,
@@ -47,7 +48,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, conflicts: 2_000_000, window_conflicts: 2000, window: 48, whole: true }
+        Self { seed: 1, conflicts: 20_000_000, window_conflicts: 2000, window: 48, whole: true }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Which window comes next, and what it is asked.
 
+mod campaign;
+mod whole;
+
 use super::encoding::{Answer, Around, Ask, Encoding, Pointless, Window};
 use super::tracks::{self, Costs};
 use super::windows::{Chooser, Kind};
@@ -7,34 +10,13 @@ use super::{Options, Progress};
 use crate::control::Clock;
 use crate::model::Model;
 use crate::random::Random;
+use campaign::Campaign;
+use whole::Whole;
 
-/// A peak that is being lowered.
-#[derive(Clone, Debug)]
-struct Campaign {
-    track: usize,
-    /// By track: the target of this one, and how far the others may rise.
-    caps: Vec<i64>,
-    /// Windows in a row that did not help.
-    failed: u32,
-    /// What communication may cost when it is over.
-    allowance: i64,
-}
-
-/// Windows in a row that a campaign fails with.
-const PATIENCE: u32 = 12;
-/// Most ways to share peaks that the whole is tried with one by one.
-const SPLITS: usize = 32;
+/// Windows without an improvement that add as much effort to each as the first had.
+const DRY: u64 = 64;
 /// Fewest operations in a window.
 const SMALLEST: usize = 4;
-
-/// The whole graph as a window, which keeps what was learnt.
-enum Whole<'a, 'c> {
-    /// Not begun.
-    New,
-    Begun(Box<Encoding<'a, 'c>>),
-    /// Refused: turned off, or too large.
-    Out,
-}
 
 /// What became of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +40,8 @@ pub(super) struct Search<'a, 'c> {
     pub best: Vec<i64>,
     pub best_value: i64,
     pub tried: u64,
+    /// Windows tried since the best was found.
+    dry: u64,
     pub improved: u64,
     pub effort: u64,
     /// Operations in a window, by kind.
@@ -97,6 +81,7 @@ impl<'a, 'c> Search<'a, 'c> {
             value,
             best_value: value,
             tried: 0,
+            dry: 0,
             improved: 0,
             effort: 0,
             sizes: [options.window.max(SMALLEST); Kind::ALL.len()],
@@ -113,7 +98,7 @@ impl<'a, 'c> Search<'a, 'c> {
             if i128::from(self.best_value) <= self.costs.least || self.chooser.movable.is_empty() {
                 return true;
             }
-            // As much for the whole as for windows.
+            // Half for the whole.
             let due = self.whole_effort * 2 <= self.effort && !matches!(self.whole, Whole::Out);
             if due && self.try_whole() {
                 return true;
@@ -148,70 +133,6 @@ impl<'a, 'c> Search<'a, 'c> {
         self.try_window(Ask::Objective, slot);
     }
 
-    /// Fewer slots above the target of a campaign.
-    fn try_peak(&mut self) {
-        let Some(mut campaign) = self.campaign.take().or_else(|| self.begin()) else {
-            // All peaks are as low as can be.
-            self.try_objective();
-            return;
-        };
-        let (usage, target) = (&self.usage[campaign.track], campaign.caps[campaign.track]);
-        let hot: Vec<usize> = (0..usage.len()).filter(|&slot| usage[slot] > target).collect();
-        let slot = hot[self.random.below(hot.len())];
-        let communication = self.communication();
-        // Of what may be spent, this slot gets its share and once more.
-        let left = campaign.allowance - communication;
-        let allowance = communication + left.min(left / hot.len() as i64 * 2 + 1);
-        let ask = Ask::Fewer { track: campaign.track, caps: &campaign.caps, allowance };
-        let outcome = self.try_window(ask, slot);
-        campaign.failed = if outcome == Outcome::Better { 0 } else { campaign.failed + 1 };
-        let stride = &mut self.strides[campaign.track];
-        if peak(&self.usage[campaign.track]) <= target {
-            *stride = stride.saturating_mul(2);
-            self.settle();
-        } else if campaign.failed >= PATIENCE {
-            *stride = (*stride / 4).max(1);
-            self.settle();
-        } else {
-            self.campaign = Some(campaign);
-        }
-    }
-
-    /// After a campaign: back to the best, unless this is as good.
-    fn settle(&mut self) {
-        if self.value > self.best_value {
-            self.move_to(self.best.clone());
-        } else {
-            self.keep_best();
-        }
-    }
-
-    /// Chooses a peak that is not as low as can be. Every third time another may rise for it, if by less.
-    fn begin(&mut self) -> Option<Campaign> {
-        let tracks = &self.costs.tracks;
-        let mut caps: Vec<i64> = self.usage.iter().map(|usage| peak(usage)).collect();
-        let open: Vec<usize> =
-            (0..tracks.len()).filter(|&k| tracks[k].weight > 0 && caps[k] > tracks[k].least).collect();
-        if open.is_empty() {
-            return None;
-        }
-        let track = open[self.random.below(open.len())];
-        let (now, mut stride) = (caps[track], self.strides[track]);
-        let mut saved = tracks[track].weight;
-        if tracks.len() > 1 && self.random.below(3) == 0 {
-            let other = (track + 1 + self.random.below(tracks.len() - 1)) % tracks.len();
-            stride = stride.max(2);
-            if tracks[other].weight > 0 {
-                caps[other] = (caps[other] + stride - 1).min(tracks[other].limit.unwrap_or(i64::MAX));
-            }
-        } else {
-            saved *= now - (now - stride).max(tracks[track].least);
-        }
-        caps[track] = (now - stride).max(tracks[track].least);
-        let allowance = self.communication() + saved - 1;
-        Some(Campaign { track, caps, failed: 0, allowance })
-    }
-
     /// What communication costs in all.
     fn communication(&self) -> i64 {
         let peaks = self.costs.tracks.iter().zip(&self.usage).map(|(track, usage)| track.weight * peak(usage));
@@ -221,6 +142,7 @@ impl<'a, 'c> Search<'a, 'c> {
     fn try_window(&mut self, ask: Ask<'_>, slot: usize) -> Outcome {
         let at = self.tried as usize % Kind::ALL.len();
         self.tried += 1;
+        self.dry += 1;
         let counted = match ask {
             Ask::Fewer { track, .. } => Some(self.costs.tracks[track].counted),
             Ask::Objective => None,
@@ -251,11 +173,12 @@ impl<'a, 'c> Search<'a, 'c> {
         encoding.remember(&self.steps);
         let mut goal = encoding.goal();
         let (mut found, mut answer) = (None, Answer::Unknown);
-        let until = encoding.effort() + self.options.window_conflicts;
+        // The longer nothing helps, the longer each window is looked at.
+        let until = encoding.effort() + self.options.window_conflicts * (1 + self.dry / DRY);
         let mut now = (above(&self.usage), self.value);
         while encoding.effort() < until && !self.clock.is_over() {
             encoding.demand(goal - 1);
-            answer = encoding.solve(&[], until.saturating_sub(encoding.effort()));
+            answer = encoding.solve(until.saturating_sub(encoding.effort()));
             let Answer::Yes(steps) = answer else { break };
             let usage = self.usage_of(&steps);
             let next = (above(&usage), self.value_of(&steps, &usage));
@@ -276,64 +199,6 @@ impl<'a, 'c> Search<'a, 'c> {
         (self.steps, self.usage, self.value) = (steps, usage, now.1);
         self.keep_best();
         Outcome::Better
-    }
-
-    /// Goes on with the whole graph, from what it has learnt; whether there is nothing better.
-    fn try_whole(&mut self) -> bool {
-        self.tried += 1;
-        let before = self.effort;
-        let mut whole = match std::mem::replace(&mut self.whole, Whole::Out) {
-            Whole::Begun(encoding) => encoding,
-            _ => {
-                let model = self.model;
-                let around = Around {
-                    model,
-                    costs: self.costs,
-                    steps: &self.best,
-                    usage: &self.usage_of(&self.best),
-                    value: self.best_value,
-                };
-                match Encoding::new(around, &self.chooser.whole(), Ask::Objective, self.clock) {
-                    Ok(mut encoding) => {
-                        encoding.remember(&self.best);
-                        Box::new(encoding)
-                    }
-                    Err(Pointless::Refuted) => return true,
-                    Err(Pointless::TooLarge) => return false,
-                }
-            }
-        };
-        let (begun, mut refuted) = (whole.effort(), false);
-        let until = begun + self.options.window_conflicts.max(self.whole_effort / 2);
-        while whole.effort() < until && !self.clock.is_over() && !refuted {
-            whole.demand(self.best_value - 1);
-            let splits = whole.splits(self.best_value - 1, SPLITS);
-            let (mut better, mut open) = (false, 0);
-            for (at, split) in splits.iter().enumerate() {
-                let share = until.saturating_sub(whole.effort()) / (splits.len() - at) as u64;
-                match whole.solve(split, share) {
-                    Answer::Yes(steps) => {
-                        self.improved += 1;
-                        self.campaign = None;
-                        self.move_to(steps);
-                        self.keep_best();
-                        better = true;
-                        break;
-                    }
-                    Answer::No => {}
-                    Answer::Unknown => open += 1,
-                }
-            }
-            refuted = !better && open == 0;
-            if !better {
-                break;
-            }
-        }
-        let spent = whole.effort() - if before == 0 { 0 } else { begun };
-        self.effort += spent;
-        self.whole_effort += spent;
-        self.whole = Whole::Begun(whole);
-        refuted
     }
 
     fn usage_of(&self, steps: &[i64]) -> Vec<Vec<i64>> {
@@ -367,6 +232,7 @@ impl<'a, 'c> Search<'a, 'c> {
         self.best.clone_from(&self.steps);
         if self.value < self.best_value {
             self.best_value = self.value;
+            self.dry = 0;
             let (elapsed, objective) = (self.clock.elapsed(), self.value.into());
             (self.report)(Progress { elapsed, windows: self.tried, objective });
         }

@@ -5,6 +5,8 @@
 //! one addition where a totalizer would need clauses for every weight that can be reached.
 
 use batsat::{Lit, Theory, TheoryArg, lbool};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// A constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +39,17 @@ pub(super) struct Sums {
     /// By variable: the constraint that implied it, and how long the trail was.
     reasons: Vec<(u32, u32)>,
     explanation: Vec<Lit>,
+    /// Terms looked at so far.
+    work: Rc<Cell<u64>>,
 }
 
+/// Terms that could be looked at while the solver propagates a literal.
+const LITERAL: usize = 8;
 const NOWHERE: u32 = u32::MAX;
 
 impl Sums {
-    /// `truth` holds in every model.
-    pub fn new(truth: Lit) -> Self {
+    /// `truth` holds in every model; `work` counts terms that are looked at.
+    pub fn new(truth: Lit, work: Rc<Cell<u64>>) -> Self {
         Self {
             truth,
             sums: Vec::new(),
@@ -54,6 +60,7 @@ impl Sums {
             queue: Vec::new(),
             reasons: Vec::new(),
             explanation: Vec::new(),
+            work,
         }
     }
 
@@ -99,6 +106,7 @@ impl Sums {
         self.make_room(literal);
         self.position[literal.idx() as usize] = self.trail.len() as u32;
         self.trail.push(literal);
+        self.worked(LITERAL + self.occurrences[literal.idx() as usize].len());
         for &(id, weight) in &self.occurrences[literal.idx() as usize] {
             let sum = &mut self.sums[id as usize];
             sum.reached += weight;
@@ -127,6 +135,7 @@ impl Sums {
                 return;
             }
             for &(literal, _) in sum.terms.iter().take_while(|term| term.1 > slack) {
+                self.work.set(self.work.get() + 1);
                 if solver.value(literal.var()) == lbool::UNDEF {
                     self.reasons[literal.var().idx() as usize] = (id, self.trail.len() as u32);
                     if !solver.propagate(!literal) {
@@ -143,6 +152,7 @@ impl Sums {
     /// exceed the limit by themselves.
     fn explain(&mut self, id: u32, implied: Option<Lit>, before: u32) {
         let sum = &self.sums[id as usize];
+        self.worked(sum.terms.len());
         let weight = implied.and_then(|l| sum.terms.iter().find(|term| term.0 == l)).map_or(0, |term| term.1);
         let (enough, mut total) = (sum.limit - weight, 0);
         let mut chosen: Vec<(Lit, i64)> = Vec::new();
@@ -163,6 +173,10 @@ impl Sums {
         });
         self.explanation.clear();
         self.explanation.extend(chosen.into_iter().map(|term| term.0));
+    }
+
+    fn worked(&self, terms: usize) {
+        self.work.set(self.work.get() + terms as u64);
     }
 
     fn forget_queue(&mut self) {

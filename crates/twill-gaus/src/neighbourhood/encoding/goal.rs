@@ -2,6 +2,7 @@
 
 use super::counted::Counts;
 use super::{Around, Encoding, Pointless};
+use crate::neighbourhood::cones;
 use crate::neighbourhood::tracks::{Counted, Track};
 use batsat::Lit;
 
@@ -95,17 +96,17 @@ impl Encoding<'_, '_> {
     /// many as there are, or a single one that bounds none where there would be more than `limit`.
     pub fn splits(&self, most: i64, limit: usize) -> Vec<Vec<i64>> {
         let weights: Vec<i64> = self.costs.tracks.iter().map(|track| track.weight).filter(|&w| w > 0).collect();
-        let unary = |levels: &Vec<(Lit, i64)>| levels.len() > 0 && levels.iter().all(|level| level.1 == 1);
+        let unary = |levels: &Vec<(Lit, i64)>| !levels.is_empty() && levels.iter().all(|level| level.1 == 1);
         let equal = weights.windows(2).all(|pair| pair[0] == pair[1]);
         let simple = self.costs.alpha == 0 && !self.costs.latency && equal && self.levels.iter().all(unary);
         let none = vec![Vec::new()];
-        if self.levels.len() < 2 || !simple {
+        if self.levels.is_empty() || !simple {
             return none;
         }
         let room = most / weights[0] - self.least.iter().sum::<i64>();
         let mut splits = vec![(Vec::new(), room)];
-        for (at, (levels, &least)) in self.levels.iter().zip(&self.least).enumerate() {
-            let last = at + 1 == self.levels.len();
+        for (at, &least) in self.least.iter().enumerate() {
+            let last = at + 1 == self.least.len();
             let shares = |(split, room): (Vec<i64>, i64)| {
                 let from = if last { room } else { 0 };
                 let with = move |share: i64| {
@@ -114,7 +115,6 @@ impl Encoding<'_, '_> {
                 (from..=room).map(with).collect::<Vec<_>>()
             };
             splits = splits.into_iter().flat_map(shares).collect();
-            let _ = levels;
             if splits.len() > limit {
                 return none;
             }
@@ -124,12 +124,35 @@ impl Encoding<'_, '_> {
 
     /// Literals that bound the peaks so.
     pub(super) fn bounded(&self, split: &[i64]) -> Vec<Lit> {
-        let bound = |((levels, &least), &most): ((&Vec<(Lit, i64)>, &i64), &i64)| {
+        let least = self.levels.iter().zip(&self.least);
+        let bounded = least.zip(split).filter_map(|((levels, &least), &most)| {
             // The first of them lowers the greatest peak by one.
             let lowered = least + levels.len() as i64 - most;
-            (lowered > 0).then(|| levels.get(lowered as usize - 1).map(|level| level.0))?
+            if lowered > 0 { levels.get(lowered as usize - 1).map(|level| level.0) } else { None }
+        });
+        bounded.collect()
+    }
+
+    /// Adds what follows from a split for the windows of operations.
+    pub(super) fn narrow(&mut self, split: &[i64]) {
+        let mut caps: Vec<Option<i64>> = self.model.limits.clone();
+        let costly = self.costs.tracks.iter().filter(|track| track.weight > 0);
+        for (track, &most) in costly.zip(split) {
+            if let Counted::Resource(resource) = track.counted {
+                caps[resource] = Some(most.min(caps[resource].unwrap_or(i64::MAX)));
+            }
+        }
+        let unless: Vec<Lit> = self.bounded(split).into_iter().map(|l| !l).collect();
+        let Some(windows) = cones::windows(self.model, &caps) else {
+            self.clause(&unless);
+            return;
         };
-        self.levels.iter().zip(&self.least).zip(split).filter_map(bound).collect()
+        for (v, (low, high)) in windows.into_iter().enumerate() {
+            for bound in [!self.by(v, low - 1), self.by(v, high)] {
+                let clause: Vec<Lit> = unless.iter().copied().chain([bound]).collect();
+                self.clause(&clause);
+            }
+        }
     }
 
     fn set_goal(&mut self, terms: Vec<(Lit, i64)>, now: i64) {
