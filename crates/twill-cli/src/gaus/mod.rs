@@ -24,7 +24,7 @@ use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 const TRIES: u64 = 10_000;
 
 /// Graphs of up to so many operations are searched by exact windows, too, and with how much effort.
-const SMALL: (usize, u64) = (1000, 200_000);
+const SMALL: (usize, u64) = (1000, 1_000_000);
 
 /// What a search gave.
 #[derive(Default)]
