@@ -80,8 +80,19 @@ fn instance() -> impl Strategy<Value = (Dataflow, Option<u64>, Vec<u64>)> {
     (shape, costs, prop::option::of(1..9_u64), prop::collection::vec(0..6_u64, 14)).prop_map(
         |(shape, costs, interval, slack)| {
             let ((nodes, density, back_edges, distance), (latency, resources, storage, seed)) = (shape, costs);
-            let random =
-                Random { nodes, density, reach: 0, back_edges, distance, latency, resources, limit: 0, storage, seed };
+            let random = Random {
+                nodes,
+                density,
+                reach: 0,
+                back_edges,
+                distance,
+                recurrence: 0,
+                latency,
+                resources,
+                limit: 0,
+                storage,
+                seed,
+            };
             (random.graph().unwrap(), interval, slack)
         },
     )

@@ -236,7 +236,7 @@ fn random() -> impl Strategy<Value = Random> {
     (shape, costs).prop_map(|(shape, costs)| {
         let (nodes, density, reach, back_edges, distance) = shape;
         let (latency, resources, limit, storage, seed) = costs;
-        Random { nodes, density, reach, back_edges, distance, latency, resources, limit, storage, seed }
+        Random { nodes, density, reach, back_edges, distance, recurrence: 0, latency, resources, limit, storage, seed }
     })
 }
 

@@ -14,7 +14,19 @@ fn problems() -> impl Strategy<Value = DataflowProblem> {
     (shape, costs, asked).prop_map(|(shape, costs, (interval, slack, objective, varied))| {
         let (nodes, density, reach, back_edges, distance) = shape;
         let (latency, resources, limit, storage, seed) = costs;
-        let random = Random { nodes, density, reach, back_edges, distance, latency, resources, limit, storage, seed };
+        let random = Random {
+            nodes,
+            density,
+            reach,
+            back_edges,
+            distance,
+            recurrence: 0,
+            latency,
+            resources,
+            limit,
+            storage,
+            seed,
+        };
         let graph = random.graph().unwrap();
         let graph = if varied { crate::testing::varied(&graph) } else { graph };
         let path = Mobility::within(&graph, &Precedence::new(&graph, None), None, None).unwrap().latency;

@@ -41,8 +41,19 @@ fn tiny() -> impl Strategy<Value = DataflowProblem> {
     let problem = (shape, costs, prop::option::of(1..5_u64), 0..4_u64, any::<bool>());
     problem.prop_map(|(shape, costs, interval, slack, vary)| {
         let ((nodes, density, back_edges, distance), (latency, resources, limit, storage, seed)) = (shape, costs);
-        let random =
-            Random { nodes, density, reach: 0, back_edges, distance, latency, resources, limit, storage, seed };
+        let random = Random {
+            nodes,
+            density,
+            reach: 0,
+            back_edges,
+            distance,
+            recurrence: 0,
+            latency,
+            resources,
+            limit,
+            storage,
+            seed,
+        };
         let graph = random.graph().unwrap();
         let graph = if vary { crate::testing::varied(&graph) } else { graph };
         let precedence = Precedence::new(&graph, None);

@@ -49,8 +49,19 @@ fn tiny() -> impl Strategy<Value = DataflowProblem> {
     (shape, costs, prop::option::of(1..5_u64), 0..4_u64, objective).prop_map(
         |(shape, costs, interval, slack, objective)| {
             let ((nodes, density, back_edges, distance), (latency, resources, limit, storage, seed)) = (shape, costs);
-            let random =
-                Random { nodes, density, reach: 0, back_edges, distance, latency, resources, limit, storage, seed };
+            let random = Random {
+                nodes,
+                density,
+                reach: 0,
+                back_edges,
+                distance,
+                recurrence: 0,
+                latency,
+                resources,
+                limit,
+                storage,
+                seed,
+            };
             let graph = random.graph().unwrap();
             let precedence = Precedence::new(&graph, None);
             let path = Mobility::within(&graph, &precedence, None, None).unwrap().latency;
