@@ -59,8 +59,8 @@ pub(crate) struct GausArguments {
     /// Where GauS begins.
     #[arg(long, value_enum, default_value_t = StartArgument::Middle)]
     pub(crate) start: StartArgument,
-    /// Baselines whose schedules are known to the search: it ends no worse than any, or `none` [default: list,spans; none
-    /// with an interval].
+    /// Baselines whose schedules are known to the search: it ends no worse than any, or `none` [default:
+    /// list,spans,force-directed; none with an interval].
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "smallest_ii")]
     pub(crate) known: Vec<String>,
     /// Leave the gradient out: legalise and polish the start.
