@@ -166,7 +166,7 @@ proptest! {
 
 #[test]
 fn numbers_beyond_all_measure_are_refused() {
-    let random: Random = "nodes=3,density=1,back-edges=3,distance=9".parse().unwrap();
+    let random: Random = "nodes=3,resources=1,recurrence=0,density=1,back-edges=3,distance=9".parse().unwrap();
     let problem = |interval| {
         let objective = DataflowObjective::Resources { peak: u64::MAX, communication: u64::MAX };
         DataflowProblem { graph: random.graph().unwrap(), latency_bound: None, interval, objective }
@@ -187,7 +187,7 @@ fn numbers_beyond_all_measure_are_refused() {
 
 #[test]
 fn who_holds_too_much_is_named() {
-    let random: Random = "nodes=4,density=0,limit=2".parse().unwrap();
+    let random: Random = "nodes=4,resources=1,recurrence=0,density=0,limit=2".parse().unwrap();
     let graph = random.graph().unwrap();
     let problem =
         DataflowProblem { graph, latency_bound: None, interval: Some(2), objective: DataflowObjective::Latency };

@@ -92,8 +92,11 @@ proptest! {
 /// What nobody means is refused or done, and not by way of a panic.
 #[test]
 fn extreme_bounds_and_intervals_are_survived() {
-    let graph =
-        "nodes=12,density=0.3,back-edges=4,latency=9,limit=1,seed=5".parse::<Random>().unwrap().graph().unwrap();
+    let graph = "nodes=12,resources=1,recurrence=0,density=0.3,back-edges=4,latency=9,limit=1,seed=5"
+        .parse::<Random>()
+        .unwrap()
+        .graph()
+        .unwrap();
     let objectives = [
         DataflowObjective::Resources { peak: u64::MAX, communication: u64::MAX },
         DataflowObjective::Storage,

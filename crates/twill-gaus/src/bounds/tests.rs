@@ -120,16 +120,16 @@ fn each_argument_is_the_best_somewhere() {
     };
     // Five in two steps.
     let peaks = DataflowObjective::Resources { peak: 1, communication: 0 };
-    assert_eq!(bounded("nodes=5,density=0", Some(2), None, peaks).value, 3);
-    assert_eq!(bounded("nodes=5,density=0", None, Some(2), peaks).value, 3);
+    assert_eq!(bounded("nodes=5,resources=1,recurrence=0,density=0", Some(2), None, peaks).value, 3);
+    assert_eq!(bounded("nodes=5,resources=1,recurrence=0,density=0", None, Some(2), peaks).value, 3);
     // Five on two units.
-    let least = bounded("nodes=5,density=0,limit=2", None, None, DataflowObjective::Latency);
+    let least = bounded("nodes=5,resources=1,recurrence=0,density=0,limit=2", None, None, DataflowObjective::Latency);
     assert_eq!((least.value, least.terms[0].argument), (3, Argument::Energy));
     // A chain of four, all edges drawn: communication is 3 · 1 + 2 · 2 + 3.
     let communication = DataflowObjective::Resources { peak: 0, communication: 1 };
-    assert_eq!(bounded("nodes=4,density=1", None, None, communication).value, 10);
+    assert_eq!(bounded("nodes=4,resources=1,recurrence=0,density=1", None, None, communication).value, 10);
     // The last of them reads all three; without the bound, too.
-    let storage = bounded("nodes=4,density=1", None, None, DataflowObjective::Storage);
+    let storage = bounded("nodes=4,resources=1,recurrence=0,density=1", None, None, DataflowObjective::Storage);
     assert_eq!((storage.value, storage.terms[0].argument), (3, Argument::Operands));
     // Two chains of three: they can take turns only where two steps are to spare.
     let operations = (0..6).map(crate::testing::operation).collect();
@@ -143,6 +143,6 @@ fn each_argument_is_the_best_somewhere() {
     };
     assert_eq!((within(3), within(4), within(5)), (2, 2, 1));
     // A new one starts every step: lives of 3, 2 and 1.
-    let loops = bounded("nodes=4,density=1", None, Some(1), DataflowObjective::Storage);
+    let loops = bounded("nodes=4,resources=1,recurrence=0,density=1", None, Some(1), DataflowObjective::Storage);
     assert_eq!((loops.value, loops.terms[0].argument), (6, Argument::Lifetimes));
 }

@@ -115,8 +115,8 @@ fn random(text: &str, interval: Option<u64>, objective: DataflowObjective) -> (D
 #[test]
 fn larger_graphs_improve_and_the_same_seed_gives_the_same() {
     let score = DataflowObjective::Resources { peak: 20, communication: 1 };
-    let two = "nodes=120,density=0.02,latency=3,resources=2,storage=9";
-    let limited = "nodes=60,density=0.03,latency=2,resources=2,limit=4,storage=5,back-edges=6,distance=2";
+    let two = "nodes=120,resources=1,recurrence=0,density=0.02,latency=3,resources=2,storage=9";
+    let limited = "nodes=60,resources=1,recurrence=0,density=0.03,latency=2,resources=2,limit=4,storage=5,back-edges=6,distance=2";
     for (text, interval, objective) in [
         (two, None, DataflowObjective::Resources { peak: 1, communication: 0 }),
         (two, None, score),
@@ -136,7 +136,7 @@ fn larger_graphs_improve_and_the_same_seed_gives_the_same() {
 
 #[test]
 fn what_is_no_schedule_is_refused_and_an_interrupt_keeps_the_start() {
-    let (problem, start) = random("nodes=40,density=0.05", None, DataflowObjective::Storage);
+    let (problem, start) = random("nodes=40,resources=1,recurrence=0,density=0.05", None, DataflowObjective::Storage);
     let options = Options::default();
     let from = |steps: Vec<u64>, control| {
         improve(&problem, StartSteps { interval: None, steps }, &options, control, &mut |_| {})
@@ -150,7 +150,7 @@ fn what_is_no_schedule_is_refused_and_an_interrupt_keeps_the_start() {
 
 #[test]
 fn without_a_latency_bound_only_bounds_prove() {
-    let graph = "nodes=6,density=0.3,latency=2".parse::<Random>().unwrap().graph().unwrap();
+    let graph = "nodes=6,resources=1,recurrence=0,density=0.3,latency=2".parse::<Random>().unwrap().graph().unwrap();
     let objective = DataflowObjective::Resources { peak: 1, communication: 0 };
     let problem = DataflowProblem { graph, latency_bound: None, interval: None, objective };
     let start = Baseline::Asap.schedule(&problem).unwrap();
