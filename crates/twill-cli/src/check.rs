@@ -74,7 +74,11 @@ fn dataflow(path: &str, text: &str) -> Result<Exit, Error> {
     let problem = file.problem()?;
     let found = twill_check::verify_dataflow(&problem, file.start_steps())
         .map_err(|error| Error::Rejected { path: path.to_owned(), error })?;
-    let (kind, claimed) = (&file.summary.objective.kind, file.summary.objective.value);
+    let (kind, claimed) = (crate::gaus::kind(problem.objective), file.summary.objective.value);
+    if file.summary.objective.lower_bound > found.objective {
+        let (bound, found) = (file.summary.objective.lower_bound, found.objective);
+        return Err(Error::FalseBound { path: path.to_owned(), bound, found });
+    }
     if claimed != Some(found.objective) {
         let claimed = claimed.map_or("nothing".into(), |value| value.to_string());
         return Err(Error::OtherObjective { path: path.to_owned(), claimed, found: found.objective });

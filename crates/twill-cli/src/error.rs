@@ -68,6 +68,12 @@ pub(crate) enum Error {
     Search { input: String, error: crate::gaus::SearchError },
     #[error("{input}: the kernel has {count} loops, and GauS schedules one at a time; choose one with --loop")]
     SeveralLoops { input: String, count: usize },
+    #[error(
+        "{path}: the objective is {found}, below the lower bound {bound} that the file claims; the schedule itself is legal"
+    )]
+    FalseBound { path: String, bound: i128, found: i128 },
+    #[error("{input}: --{option} is for the exact scheduler of kernels and loop graphs; {engine} would leave it out")]
+    NotForEngine { input: String, option: &'static str, engine: &'static str },
     #[error("{path}: the objective is {found}, and the file claims {claimed}; the schedule itself is legal")]
     OtherObjective { path: String, claimed: String, found: i128 },
     #[error("{input}: cannot unroll: {error}")]

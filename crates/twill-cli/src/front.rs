@@ -22,13 +22,44 @@ pub(crate) fn dataflow(arguments: &ScheduleArguments) -> Result<Option<Exit>, Er
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     match ending {
         "graphml" => loop_of_hatschet(arguments, path).map(Some),
-        "dot" | "gv" | "blif" | "gml" | "mlir" => {
-            by_gradient(arguments, "exact search is for loops; this is a graph without warps", None).map(Some)
-        }
+        "dot" | "gv" | "blif" | "gml" | "mlir" => without_warps(arguments, path).map(Some),
         "json" if path.exists() && DataflowFile::is_named_in(&files::read(path)?) => {
-            by_gradient(arguments, "exact search is for loops of tile operations", None).map(Some)
+            without_warps(arguments, path).map(Some)
         }
         _ => Ok(None),
+    }
+}
+
+fn without_warps(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
+    refuse(arguments, "GauS", true)?;
+    let question = gaus::is_loop(path)?.then_some("--smallest-ii");
+    by_gradient(arguments, "exact search is for loops of tile operations; this is a graph without warps", question)
+}
+
+/// Refuses options that the engine would silently leave out.
+fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others: bool) -> Result<(), Error> {
+    let (search, source) = (&arguments.search, &arguments.search.source);
+    let exact = engine == "twill modulo";
+    let given = [
+        ("emit", arguments.emit.is_some()),
+        ("certificate", arguments.certificate.is_some()),
+        ("trip-counts", !arguments.siblings.trip_counts.is_empty()),
+        ("compute-groups", search.compute_groups.is_some()),
+        ("registers-per-thread", search.registers_per_thread.is_some()),
+        ("max-interval", search.max_interval.is_some()),
+        ("work-limit", search.work_limit.is_some() && !exact),
+        ("unroll", search.unroll > 1),
+        ("normalise", search.normalise > 0),
+        ("kernel", source.kernel.is_some()),
+        ("sub-tiles", source.sub_tiles.is_some()),
+        ("programs-per-cta", source.programs_per_cta.is_some()),
+        ("no-contract", source.no_contract),
+        ("machine", source.machine.is_some() && is_file_of_others),
+        ("loop", source.loop_index.is_some() && is_file_of_others),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Error::NotForEngine { input: source.input.clone(), option, engine }),
+        None => Ok(()),
     }
 }
 
@@ -39,6 +70,7 @@ pub(crate) fn large(arguments: &ScheduleArguments, posed: &[Posed]) -> Result<Op
     if operations <= most {
         return Ok(None);
     }
+    refuse(arguments, "GauS", false)?;
     let why = format!(
         "{operations} operations are more than the exact scheduler's {most}; no warps, bounds instead of proofs"
     );
@@ -47,6 +79,7 @@ pub(crate) fn large(arguments: &ScheduleArguments, posed: &[Posed]) -> Result<Op
 
 fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
     let operations = files::read(path)?.matches("<node").count();
+    refuse(arguments, if operations > MOST_WITHOUT { "GauS" } else { "twill modulo" }, true)?;
     if operations > MOST_WITHOUT {
         let why = format!("{operations} operations are more than the exact scheduler's {MOST_WITHOUT}");
         return by_gradient(arguments, &why, Some("--smallest-ii"));
@@ -87,7 +120,7 @@ fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>)
     // What is passed on has been read once already.
     let parsed = Alone::try_parse_from(&words).map_err(|error| Error::Arguments(error.to_string()))?;
     let quiet = arguments.search.quiet;
-    gaus::run(&GausArguments { page: arguments.page.clone(), quiet, ..parsed.gaus })
+    gaus::run_for_proof(&GausArguments { page: arguments.page.clone(), quiet, ..parsed.gaus })
 }
 
 fn tell(arguments: &ScheduleArguments, engine: &str) {

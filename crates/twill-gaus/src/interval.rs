@@ -39,6 +39,9 @@ pub fn smallest_interval(
     let clock = Clock::start(control);
     let least_interval = crate::least_interval(graph).least();
     let mut answer = Cyclic { least_interval, schedule: None, measure: None, least_latency: None, gradients: 0 };
+    // At this interval iterations have nothing to do with each other: what is impossible there is so at any.
+    let apart = apart(graph).max(least_interval);
+    Mobility::within(graph, &Precedence::new(graph, Some(apart)), latency_bound, Some(apart))?;
     let mut attempts = 0;
     let mut attempt = |interval: u64, effort: Effort, share: f64| -> Result<Option<Short>, GausError> {
         let problem = at_interval(graph, latency_bound, interval);
@@ -48,8 +51,9 @@ pub fn smallest_interval(
         let seed = options.seed.wrapping_add(attempts * 1000);
         let mut shrink = Shrink::new(&problem, &precedence, options, clock, seed);
         let found = match shrink.first(effort) {
-            // A longer interval may loosen recurrences enough for the bound.
-            Err(GausError::Mobility(_)) if interval < least_interval.saturating_mul(2) => Ok(None),
+            // A longer interval may loosen recurrences enough for the bound; one that is too long for the engine is no way.
+            Err(GausError::Mobility(_)) => Ok(None),
+            Err(GausError::TooLong { .. }) if interval > least_interval => Ok(None),
             found => found,
         };
         answer.gradients += shrink.gradients;
@@ -61,10 +65,10 @@ pub fn smallest_interval(
         if let Some(found) = attempt(high, Effort::Orders, 0.3)? {
             break found;
         }
-        if clock.is_over() {
+        if clock.is_over() || high >= apart {
             return Ok(answer);
         }
-        high = high.saturating_add(stride);
+        high = high.saturating_add(stride).min(apart);
         stride *= 2;
     };
     while low < high && !clock.is_over() {
@@ -108,6 +112,16 @@ pub fn smallest_interval(
     answer.measure = Some(Measure::with(graph, &precedence, problem.interval, &steps));
     answer.schedule = Some(StartSteps { interval: problem.interval, steps });
     Ok(answer)
+}
+
+/// All delays, latencies and uses one after the other.
+fn apart(graph: &Dataflow) -> u64 {
+    let delays = graph.dependences().iter().map(|d| d.delay.unsigned_abs());
+    let held = graph.operations().iter().map(|op| {
+        let uses = op.uses.iter().map(|used| u64::from(used.offset) + u64::from(used.steps));
+        u64::from(op.latency) + uses.max().unwrap_or(0)
+    });
+    delays.chain(held).fold(1, u64::saturating_add)
 }
 
 fn at_interval(graph: &Dataflow, latency_bound: Option<u64>, interval: u64) -> DataflowProblem {

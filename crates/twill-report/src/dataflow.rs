@@ -20,8 +20,13 @@ pub fn dataflow_text(summary: &DataflowSummary, options: TextOptions) -> String 
     page.paragraph(0, &headline(summary), Ink::Bold);
     if let Some(interval) = summary.interval {
         let least = summary.least_interval.unwrap_or(1);
-        let proved = if interval == least { "the least: proved".to_owned() } else { format!("at least {least}") };
+        let found = summary.objective.value.is_some();
+        let proved =
+            if interval == least && found { "the least: proved".to_owned() } else { format!("at least {least}") };
         page.paragraph(0, &format!("II = {} steps ({proved})", words::grouped(interval)), Ink::Plain);
+    }
+    if let (None, Some(least)) = (summary.interval, summary.least_interval) {
+        page.paragraph(0, &format!("II >= {} steps", words::grouped(least)), Ink::Plain);
     }
     let known = [
         ("latency", summary.latency),

@@ -5,6 +5,7 @@ mod problem;
 mod search;
 
 pub(crate) use arguments::GausArguments;
+pub(crate) use problem::is_loop;
 
 use crate::Exit;
 use crate::error::Error;
@@ -15,8 +16,8 @@ use std::time::Instant;
 use thiserror::Error as ThisError;
 use twill_gaus::neighbourhood::NeighbourhoodError;
 use twill_gaus::{BaselineError, GausError, MobilityError, UnknownBaseline};
-use twill_graph::DataflowObjective;
 use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
+use twill_graph::{DataflowObjective, DataflowProblem};
 
 /// Why there was no search.
 #[derive(Debug, ThisError)]
@@ -45,34 +46,61 @@ impl SearchError {
 }
 
 pub(crate) fn run(arguments: &GausArguments) -> Result<Exit, Error> {
+    answer(arguments).map(|(exit, _)| exit)
+}
+
+/// As `twill schedule` exits: what is not proved optimal is the best known.
+pub(crate) fn run_for_proof(arguments: &GausArguments) -> Result<Exit, Error> {
+    answer(arguments).map(|(exit, proved)| if exit == Exit::Done && !proved { Exit::Stopped } else { exit })
+}
+
+/// The exit code, and whether the answer is proved optimal.
+fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     match solve(arguments) {
         Err(Error::Search { input, error }) if error.proves_infeasible() => {
             eprintln!("{input}: {error}");
-            Ok(Exit::Infeasible)
+            Ok((Exit::Infeasible, true))
         }
         other => other,
     }
 }
 
-fn solve(arguments: &GausArguments) -> Result<Exit, Error> {
+fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     let (mut seconds, started) = (DataflowSeconds::default(), Instant::now());
     let (mut problem, input) = problem::pose(arguments)?;
     seconds.reading = started.elapsed().as_secs_f64();
 
+    let between = problem.graph.dependences().iter().filter(|d| d.distance > 0).count();
+    if problem.interval.is_none() && between > 0 && !arguments.quiet {
+        eprintln!("note: {between} dependences between iterations do not count without --ii or --smallest-ii");
+    }
     let refused = |error: SearchError| Error::Search { input: input.clone(), error };
     let started = Instant::now();
-    let mut bound = twill_gaus::lower_bound(&problem).map_err(|error| refused(error.into()))?;
+    let bounded = |problem: &DataflowProblem| twill_gaus::lower_bound(problem).map_err(|error| refused(error.into()));
+    let mut bound = if arguments.smallest_ii { None } else { Some(bounded(&problem)?) };
     let least_interval = problem.interval.map(|_| twill_gaus::least_interval(&problem.graph).least());
     seconds.bound = started.elapsed().as_secs_f64();
+    if let (Some(asked), Some(least)) = (arguments.ii, least_interval)
+        && asked < least
+    {
+        eprintln!("{input}: no schedule has interval {asked}: resources and recurrences need {least}");
+        return Ok((Exit::Infeasible, true));
+    }
 
     let started = Instant::now();
-    let known = (!arguments.smallest_ii).then_some(bound.value);
+    let known = bound.as_ref().map(|bound| bound.value);
     let answer = search::search(arguments, &problem, known).map_err(refused)?;
     seconds.search = started.elapsed().as_secs_f64();
-    if let Some(schedule) = answer.schedule.as_ref().filter(|schedule| schedule.interval != problem.interval) {
+    if let Some(schedule) = &answer.schedule {
         problem.interval = schedule.interval;
-        bound = twill_gaus::lower_bound(&problem).map_err(|error| refused(error.into()))?;
+    } else if arguments.smallest_ii {
+        // No interval is known, and the bound on latency may ask for a longer one than the least.
+        problem.latency_bound = None;
     }
+    let bound = match bound.take() {
+        Some(bound) => bound,
+        None => bounded(&problem)?,
+    };
 
     let started = Instant::now();
     let verify = |steps| twill_check::verify_dataflow(&problem, steps);
@@ -95,7 +123,7 @@ fn solve(arguments: &GausArguments) -> Result<Exit, Error> {
         },
         latency: replayed.as_ref().map(|r| r.latency),
         latency_bound: problem.latency_bound,
-        interval: problem.interval,
+        interval: problem.interval.filter(|_| replayed.is_some() || !arguments.smallest_ii),
         least_interval: answer.least_interval.max(least_interval),
         peaks: names.zip(peaks).collect(),
         communication: replayed.as_ref().map(|r| r.communication),
@@ -105,16 +133,19 @@ fn solve(arguments: &GausArguments) -> Result<Exit, Error> {
         seconds,
         trace: answer.trace,
     };
+    let proved = summary.objective.value == Some(summary.objective.lower_bound)
+        && (!arguments.smallest_ii || summary.interval == summary.least_interval);
     let text = match (arguments.format, &replayed) {
         (GausFormat::Json, Some(found)) => DataflowScheduleFile::new(&problem, &found.steps, summary).to_json() + "\n",
         (GausFormat::Text, _) => twill_report::dataflow_text(&summary, text_options(&arguments.page)),
         _ => serde_json::to_string(&summary).unwrap_or_default() + "\n",
     };
     files::write(arguments.page.output.as_deref(), &text)?;
-    Ok(if replayed.is_some() { Exit::Done } else { Exit::Stopped })
+    Ok((if replayed.is_some() { Exit::Done } else { Exit::Stopped }, proved))
 }
 
-fn kind(objective: DataflowObjective) -> &'static str {
+/// What an objective is called.
+pub(crate) fn kind(objective: DataflowObjective) -> &'static str {
     match objective {
         DataflowObjective::Resources { .. } => "resources",
         DataflowObjective::Storage => "storage",

@@ -38,6 +38,13 @@ pub(super) fn pose(arguments: &GausArguments) -> Result<(DataflowProblem, String
     Ok((problem, input))
 }
 
+/// Whether a dataflow graph in a file has dependences between iterations.
+pub(crate) fn is_loop(path: &Path) -> Result<bool, Error> {
+    let (name, text) = (path.display().to_string(), files::read(path)?);
+    let graph = read_dataflow(NamedText { file: &name, text: &text }, &DataflowOptions::default())?;
+    Ok(graph.dependences().iter().any(|d| d.distance > 0))
+}
+
 fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
     let Some(path) = &arguments.input else {
         let random = arguments.random.unwrap_or_default();

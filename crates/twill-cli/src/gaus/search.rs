@@ -253,7 +253,10 @@ fn known(arguments: &GausArguments, problem: &DataflowProblem) -> Result<Vec<Vec
         named => named.iter().map(|name| name.parse()).collect::<Result<_, UnknownBaseline>>()?,
     };
     // A baseline without a schedule has none to offer.
-    Ok(baselines.into_iter().filter_map(|baseline| Some(baseline.schedule(problem).ok()?.steps)).collect())
+    let begun = Instant::now();
+    let in_time = |_: &Baseline| arguments.time_limit.is_none_or(|limit| begun.elapsed().as_secs_f64() < limit);
+    let baselines = baselines.into_iter().take_while(in_time);
+    Ok(baselines.filter_map(|baseline| Some(baseline.schedule(problem).ok()?.steps)).collect())
 }
 
 /// A loop as the exact engine knows them: an operation takes one unit of one resource, from its start, for as long as all
