@@ -73,7 +73,7 @@ pub(crate) struct GausArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: Option<u32>,
     /// Effort of exact search in windows of what GauS found, in conflicts; 0 for none [default: 1000000 for graphs of up to 1000
-    /// operations, and half of the time]. A window that holds the whole graph proves optimality.
+    /// operations, with half of the time, and where GauS gets no further than a baseline]. A window that holds the whole graph proves optimality.
     #[arg(long, value_name = "CONFLICTS", conflicts_with = "smallest_ii")]
     pub(crate) windows: Option<u64>,
     /// What random choices depend on.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use twill_exact::Budget;
 use twill_gaus::neighbourhood;
 use twill_gaus::{
-    Baseline, BaselineError, Control, Measure, Options, Precedence, Progress, StartFrom, UnknownBaseline,
+    Baseline, BaselineError, Control, GausError, Measure, Options, Precedence, Progress, StartFrom, UnknownBaseline,
 };
 use twill_graph::{
     Cycles, Dataflow, DataflowObjective, DataflowProblem, IssueTimes, ModuloDependence, ModuloOperation, ModuloProblem,
@@ -69,6 +69,8 @@ struct Search<'a> {
     interrupt: Arc<AtomicBool>,
     ticker: Ticker,
     answer: Answer,
+    /// The best that GauS has is a baseline's schedule.
+    is_stuck: bool,
 }
 
 impl<'a> Search<'a> {
@@ -105,6 +107,7 @@ impl<'a> Search<'a> {
             interrupt: progress::interrupt(),
             ticker: Ticker::new(arguments.quiet),
             answer: Answer::default(),
+            is_stuck: false,
         })
     }
 
@@ -151,8 +154,15 @@ impl<'a> Search<'a> {
     fn gradient(&mut self) -> Result<(), SearchError> {
         let (problem, part) = (self.problem, if self.conflicts() > 0 { 0.5 } else { 1.0 });
         let mut options = self.options.clone();
+        let precedence = Precedence::new(&problem.graph, problem.interval);
+        let objective = |steps: &Vec<u64>| {
+            Measure::with(&problem.graph, &precedence, problem.interval, steps).objective(problem.objective)
+        };
+        let known = options.known.iter().map(objective).min();
         let mut best = self.schedule(problem, &options, part)?;
-        while let (Some((objective, steps)), None) = (&best, self.arguments.rounds) {
+        // Other seeds would not get further; windows may.
+        self.is_stuck = known.is_some() && best.as_ref().map(|(objective, _)| *objective) == known;
+        while let (Some((objective, steps)), None, false) = (&best, self.arguments.rounds, self.is_stuck) {
             // The last bit is not enough for another search.
             let over = self.left(part * 0.9).is_none_or(|left| left.is_zero());
             if over || self.interrupt.load(Ordering::Relaxed) || self.bound.is_some_and(|bound| *objective <= bound) {
@@ -170,7 +180,7 @@ impl<'a> Search<'a> {
     fn conflicts(&self) -> u64 {
         let (most, usual) = SMALL;
         let small = self.problem.graph.operations().len() <= most;
-        self.arguments.windows.unwrap_or(if small { usual } else { 0 })
+        self.arguments.windows.unwrap_or(if small || self.is_stuck { usual } else { 0 })
     }
 
     /// Exact windows of what was found.
@@ -230,7 +240,11 @@ impl<'a> Search<'a> {
         let precedence = Precedence::new(&problem.graph, problem.interval);
         let latency = |steps: &[u64]| Measure::with(&problem.graph, &precedence, problem.interval, steps).latency;
         let bound = problem.latency_bound.unwrap_or(u64::MAX);
-        let shorter = self.schedule(&problem, &options, 0.9)?.map(|(_, steps)| steps.steps);
+        let shorter = match self.schedule(&problem, &options, 0.9) {
+            // The exact engine does not know the bound on latency, which may rule its interval out.
+            Err(SearchError::Gaus(GausError::Mobility(_))) => return Ok(()),
+            found => found?.map(|(_, steps)| steps.steps),
+        };
         let candidates = shorter.into_iter().chain([exact]).filter(|steps| latency(steps) <= bound);
         let Some(best) = candidates.min_by_key(|steps| latency(steps)) else { return Ok(()) };
         let latency = latency(&best);
