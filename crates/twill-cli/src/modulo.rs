@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
 }
 
 /// `graph1.graphml` → `graph1_RM.xml`, as HatScheT names them.
-fn beside(graph: &std::path::Path) -> PathBuf {
+pub(crate) fn beside(graph: &std::path::Path) -> PathBuf {
     let mut name = graph.file_stem().unwrap_or_default().to_owned();
     name.push("_RM.xml");
     graph.with_file_name(name)

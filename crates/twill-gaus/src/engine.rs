@@ -9,9 +9,9 @@ use crate::measure::is_legal;
 use crate::model::{GausError, Model};
 use crate::options::{Options, StartFrom};
 use crate::polish::polish;
-use crate::random::Random;
 use crate::{Mobility, Precedence};
 use std::time::Duration;
+use twill_graph::SplitMix64;
 use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 
 /// What is told after every improvement.
@@ -46,7 +46,7 @@ struct Search<'s, 'c> {
     model: &'s Model<'s>,
     options: &'s Options,
     clock: Clock<'c>,
-    random: Random,
+    random: SplitMix64,
     best: Option<(i128, Vec<i64>)>,
     gradients: u64,
     round: u32,
@@ -89,7 +89,7 @@ pub(crate) fn search(
         None => roomy(problem, Mobility::within(&problem.graph, &precedence, None, problem.interval)?.latency),
     };
     let model = Model::new(problem, &precedence, latency)?;
-    let random = Random::new(options.seed);
+    let random = SplitMix64::new(options.seed);
     let mut search =
         Search { model: &model, options, clock: *clock, random, best: None, gradients: 0, round: 0, report };
     let at_start = search.run();
@@ -170,7 +170,7 @@ impl Search<'_, '_> {
             }
             if let Some(legal) = self.legalise(&mu) {
                 self.offer(&legal);
-                let seed = self.random.next();
+                let seed = self.random.next_number();
                 let (polished, _) = polish(model, legal, self.options.polish, seed, &clock);
                 self.offer(&polished);
             }
@@ -189,7 +189,7 @@ impl Search<'_, '_> {
         }
         let rank = rank(model, |v| settled[v] as f64);
         [Preference::Nearest, Preference::Earliest].into_iter().find_map(|preference| {
-            let how = Ejection { preference, budget: self.options.ejections, seed: self.random.next() };
+            let how = Ejection { preference, budget: self.options.ejections, seed: self.random.next_number() };
             eject(model, &settled, &rank, &model.limits, how, &self.clock)
         })
     }

@@ -6,7 +6,7 @@ use crate::legal::{Ejection, Preference, Table, eject, settle};
 use crate::model::Model;
 use crate::options::Options;
 use crate::polish::{Polish, polish};
-use crate::random::Random;
+use twill_graph::SplitMix64;
 
 /// How hard to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) fn feasible(
     seed: u64,
     clock: &Clock<'_>,
 ) -> (Option<Vec<i64>>, u64) {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix64::new(seed);
     let mut gradients = 0;
     // What the gradient wishes is found once, and only when the first orders fail.
     let mut wished: Option<Vec<i64>> = None;
@@ -56,7 +56,7 @@ pub(crate) fn feasible(
                 _ => (model.width(v) as f64 + model.latest[v] as f64) * jitter,
             }
         });
-        let how = Ejection { preference, budget: options.ejections, seed: random.next() };
+        let how = Ejection { preference, budget: options.ejections, seed: random.next_number() };
         if let Some(steps) = eject(model, wishes, &rank, &model.limits, how, clock) {
             return (Some(steps), gradients);
         }
@@ -67,7 +67,7 @@ pub(crate) fn feasible(
     // What cannot be placed one by one may still be moved together.
     let start = wished.unwrap_or_else(|| settle(model, &model.middle(), options.side));
     let short = Polish { sweeps: options.polish.sweeps / 4, ..options.polish };
-    let (steps, _) = polish(model, start, short, random.next(), clock);
+    let (steps, _) = polish(model, start, short, random.next_number(), clock);
     let legal =
         Table::of(model, &steps).peaks().iter().zip(&model.limits).all(|(p, limit)| limit.is_none_or(|l| *p <= l));
     (legal.then_some(steps), gradients)

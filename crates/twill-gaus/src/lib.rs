@@ -53,7 +53,6 @@ pub mod neighbourhood;
 mod options;
 mod polish;
 mod precedence;
-mod random;
 mod relax;
 #[cfg(test)]
 mod testing;

@@ -124,53 +124,39 @@ impl Precedence {
     /// which is when operations wait for each other around a cycle of positive lag; `starts` is then of no use.
     #[must_use]
     pub fn raise(&self, starts: &mut [i64]) -> bool {
-        let mut changed = true;
-        let mut sweeps = 0;
-        while changed {
-            changed = false;
+        self.settle(|| {
+            let mut changed = false;
             for v in self.order() {
                 let needed = self.predecessors(v).iter().map(|p| starts[p.op()].saturating_add(p.lag)).max();
                 if let Some(needed) = needed.filter(|&needed| needed > starts[v]) {
-                    starts[v] = needed;
-                    changed = true;
+                    (starts[v], changed) = (needed, true);
                 }
             }
-            if self.back == 0 {
-                return true;
-            }
-            // A sweep settles a path up to its next dependence between iterations, and a longest path takes each of these
-            // at most once, as it does each operation. The last sweep finds nothing to do.
-            sweeps += 1;
-            if sweeps > self.len().min(self.back + 1) + 1 {
-                return false;
-            }
-        }
-        true
+            changed
+        })
     }
 
     /// Lowers `starts` to the greatest steps, at or below them, that keep every dependence; `false` as for
     /// [`raise`](Self::raise).
     #[must_use]
     pub fn lower(&self, starts: &mut [i64]) -> bool {
-        let mut changed = true;
-        let mut sweeps = 0;
-        while changed {
-            changed = false;
+        self.settle(|| {
+            let mut changed = false;
             for v in self.order().rev() {
                 let allowed = self.successors(v).iter().map(|s| starts[s.op()].saturating_sub(s.lag)).min();
                 if let Some(allowed) = allowed.filter(|&allowed| allowed < starts[v]) {
-                    starts[v] = allowed;
-                    changed = true;
+                    (starts[v], changed) = (allowed, true);
                 }
             }
-            if self.back == 0 {
-                return true;
-            }
-            sweeps += 1;
-            if sweeps > self.len().min(self.back + 1) + 1 {
-                return false;
-            }
-        }
-        true
+            changed
+        })
+    }
+
+    /// Sweeps over all operations, which say whether anything changed, until nothing does; `false` if that never comes.
+    fn settle(&self, mut sweep: impl FnMut() -> bool) -> bool {
+        // A sweep settles a path up to its next dependence between iterations, and a longest path takes each of these
+        // at most once, as it does each operation. The last sweep finds nothing to do.
+        let most = if self.back == 0 { 1 } else { self.len().min(self.back + 1) + 1 };
+        (0..most).any(|_| !sweep()) || self.back == 0
     }
 }

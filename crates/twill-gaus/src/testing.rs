@@ -1,10 +1,11 @@
 //! Graphs for tests.
 
-use crate::random::Random;
+use crate::{Mobility, Precedence};
 use twill_graph::{
     Dataflow, DataflowDependence, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, OpId,
     ResourceUse, UnitId,
 };
+use twill_graph::{Random, SplitMix64};
 
 /// Takes one step, one unit of nothing, and stores 1.
 pub fn operation(index: usize) -> DataflowOperation {
@@ -53,11 +54,27 @@ pub fn varied(graph: &Dataflow) -> Dataflow {
     Dataflow::new(graph.name(), operations, dependences, graph.resources().to_vec()).unwrap()
 }
 
+/// Nodes, density, reach, back edges and their distance.
+pub type Shape = (u32, f64, u32, u32, u32);
+/// Latency, resources, limit, storage, seed.
+pub type Costs = (u32, u32, u64, u32, u64);
+
+/// A random graph, its back edges as chance has them, and its longest path.
+pub fn random((nodes, density, reach, back_edges, distance): Shape, costs: Costs, vary: bool) -> (Dataflow, u64) {
+    let (latency, resources, limit, storage, seed) = costs;
+    let random =
+        Random { nodes, density, reach, back_edges, distance, recurrence: 0, latency, resources, limit, storage, seed };
+    let graph = random.graph().unwrap();
+    let graph = if vary { varied(&graph) } else { graph };
+    let path = Mobility::within(&graph, &Precedence::new(&graph, None), None, None).unwrap().latency;
+    (graph, path)
+}
+
 /// A random loop of 30 operations with all that there is: two resources, one with a limit, uses of several steps with
 /// offsets, delays of 0 and above the latency, back edges.
 pub fn everything(objective: DataflowObjective, interval: Option<u64>) -> DataflowProblem {
-    let mut random = Random::new(7);
-    let mut below = |bound: usize| random.below(bound);
+    let mut random = SplitMix64::new(7);
+    let mut below = |bound: usize| random.index(bound);
     let operations = (0..30)
         .map(|v| DataflowOperation {
             latency: 1 + below(3) as u32,

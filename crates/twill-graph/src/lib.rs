@@ -30,6 +30,7 @@ mod quantities;
 mod random;
 mod resources;
 mod schedule;
+mod splitmix;
 mod unroll;
 
 pub use dataflow::{
@@ -58,3 +59,4 @@ pub use quantities::{Bytes, Columns, Cycles, Words};
 pub use random::{Random, RandomError};
 pub use resources::{ComputePool, FixedGroup, RegisterFile, Resources, ResourcesError, Unit};
 pub use schedule::{Channel, ChannelStorage, Placement, Ring, Schedule, WarpGroup};
+pub use splitmix::SplitMix64;

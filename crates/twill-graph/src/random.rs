@@ -1,7 +1,8 @@
 //! Random graphs of operations, the same for the same description on every machine.
 
 use crate::{
-    Dataflow, DataflowDependence, DataflowError, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId,
+    Dataflow, DataflowDependence, DataflowError, DataflowOperation, DataflowResource, OpId, ResourceUse, SplitMix64,
+    UnitId,
 };
 use std::collections::HashSet;
 use std::fmt;
@@ -187,7 +188,7 @@ impl Random {
         if edges > MOST_EDGES {
             return Err(RandomError::Edges { edges });
         }
-        let mut chance = Chance(self.seed);
+        let mut chance = SplitMix64::new(self.seed);
         let operations: Vec<DataflowOperation> = (0..self.nodes).map(|v| self.operation(v, &mut chance)).collect();
         let mut dependences = Vec::new();
         for (from, to) in self.sample(edges, pairs, &mut chance) {
@@ -223,10 +224,10 @@ impl Random {
         graph.map_err(|_: DataflowError| RandomError::Edges { edges: edges + u64::from(self.back_edges) })
     }
 
-    fn operation(&self, index: u32, chance: &mut Chance) -> DataflowOperation {
+    fn operation(&self, index: u32, chance: &mut SplitMix64) -> DataflowOperation {
         let latency = 1 + chance.below(self.latency.into()) as u32;
         let steps = if chance.below(2) == 0 { 1 } else { latency };
-        let used = |chance: &mut Chance| {
+        let used = |chance: &mut SplitMix64| {
             let resource = UnitId::new(chance.below(self.resources.into()) as usize);
             ResourceUse { resource, offset: 0, steps, amount: 1 }
         };
@@ -236,7 +237,7 @@ impl Random {
     }
 
     /// `edges` of the `pairs`, each once, in order of the reader.
-    fn sample(&self, edges: u64, pairs: u64, chance: &mut Chance) -> Vec<(usize, usize)> {
+    fn sample(&self, edges: u64, pairs: u64, chance: &mut SplitMix64) -> Vec<(usize, usize)> {
         // Where most pairs are wanted, choose those that are not.
         let (fewer, inverted) = if edges * 2 > pairs { (pairs - edges, true) } else { (edges, false) };
         let mut chosen = HashSet::new();
@@ -259,24 +260,6 @@ impl Random {
             sampled.push(((to - 1 - (pair - first)) as usize, to as usize));
         }
         sampled
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// From 0 to below `bound`, which is not 0. The bias is at most `bound / 2^64`.
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }
 
@@ -308,8 +291,8 @@ mod tests {
         let read: Result<Random, _> = text.parse();
         assert_eq!(read.clone().map(|random| random.to_string().parse()), Ok(read));
         // The first numbers of SplitMix64 with seed 0.
-        let mut chance = Chance(0);
-        assert_eq!([chance.next(), chance.next()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
+        let mut chance = SplitMix64::new(0);
+        assert_eq!([chance.next_number(), chance.next_number()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
     }
 
     #[test]

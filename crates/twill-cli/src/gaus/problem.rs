@@ -4,9 +4,9 @@ use super::arguments::{Cap, GausArguments, ObjectiveArgument};
 use crate::arguments::{AxisArgument, SourceArguments, Switch};
 use crate::error::Error;
 use crate::{files, input};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use twill_gaus::{Mobility, least_interval};
-use twill_graph::format::{DataflowOptions, NamedText, loop_dataflow, read_dataflow};
+use twill_graph::format::{DataflowOptions, GraphFile, NamedText, loop_dataflow, read_dataflow};
 use twill_graph::{Dataflow, DataflowError, DataflowObjective, DataflowProblem, DataflowResource};
 
 /// Of the longest path, for objectives that grow without bound as schedules get shorter.
@@ -54,12 +54,13 @@ fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
     let name = path.display().to_string();
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let text = if path.exists() { Some(files::read(path)?) } else { None };
-    let is_loop = text.as_deref().is_none_or(|text| ending == "ttir" || ending == "json" && names_a_loop(text));
+    let is_loop =
+        text.as_deref().is_none_or(|text| ending == "ttir" || ending == "json" && GraphFile::is_named_in(text));
     if is_loop {
         return from_loop(arguments, &name).map(|graph| (graph, name));
     }
     let model = match ending {
-        "graphml" => Some(arguments.resources.clone().unwrap_or_else(|| beside(path))),
+        "graphml" => Some(arguments.resources.clone().unwrap_or_else(|| crate::modulo::beside(path))),
         _ => arguments.resources.clone(),
     };
     let model = model.map(|path| files::read(&path).map(|text| (path.display().to_string(), text))).transpose()?;
@@ -70,15 +71,6 @@ fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
     };
     let graph = read_dataflow(NamedText { file: &name, text: text.as_deref().unwrap_or_default() }, &options)?;
     Ok((graph, name))
-}
-
-/// Whether JSON is of a loop graph.
-fn names_a_loop(text: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        format: String,
-    }
-    serde_json::from_str::<Head>(text).is_ok_and(|head| head.format == "twill-graph")
 }
 
 /// A loop of a kernel, or a loop graph: its units are the resources; warps are left out.
@@ -99,13 +91,6 @@ fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
             .map_err(|error| Error::Dataflow { input: name.to_owned(), error }),
         several => Err(Error::SeveralLoops { input: name.to_owned(), count: several.len() }),
     }
-}
-
-/// `graph1.graphml` → `graph1_RM.xml`, as HatScheT names them.
-fn beside(graph: &Path) -> PathBuf {
-    let mut name = graph.file_stem().unwrap_or_default().to_owned();
-    name.push("_RM.xml");
-    graph.with_file_name(name)
 }
 
 fn limited(graph: Dataflow, caps: &[Cap]) -> Result<Dataflow, DataflowError> {

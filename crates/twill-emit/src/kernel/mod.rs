@@ -8,6 +8,7 @@
 //! | `reader`, `apply` | from a value of the source to an expression, and one operation of it |
 //! | `loops`, `issue`, `multiply` | a loop's steps |
 //! | `corner` | where a tile of a matrix begins |
+//! | `outside` | what is done before and after the loops |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
 //! | `protocol` | what the protocol checker sees |
@@ -26,6 +27,7 @@ mod lowering;
 mod multiply;
 mod names;
 mod order;
+mod outside;
 pub mod program;
 mod protocol;
 mod reader;
@@ -45,9 +47,7 @@ use input::LoopFacts;
 pub use input::ScheduledLoop;
 use lowering::Lowering;
 use program::{Group, KernelProgram, Loop, Parameter, TileOrder, Tiling};
-use reader::Reader;
 use std::collections::HashMap;
-use twill_check::protocol::CursorId;
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::Kernel;
 use twill_triton::mlir::{Module, OperationId, Type};
@@ -168,7 +168,7 @@ fn lower_with(
     let loops_of = |lowering: &mut Lowering<'_>, id: GroupId| -> Result<GroupBuilder, Error> {
         let mut builder = GroupBuilder::new(id, lowering.loops.len());
         if lowering.role(id) != GroupRole::Compute && !lowering.is_issuer(id) {
-            load_outer_tiles(lowering, &mut builder)?;
+            outside::load_outer_tiles(lowering, &mut builder)?;
         }
         for index in 0..lowering.loops.len() {
             loops::add_loop(lowering, &mut builder, index)?;
@@ -186,7 +186,7 @@ fn lower_with(
     }
     for builder in &mut builders {
         if lowering.role(builder.id) == GroupRole::Compute {
-            stores_and_releases(&mut lowering, builder)?;
+            outside::stores_and_releases(&mut lowering, builder)?;
         }
     }
     for id in loaders {
@@ -428,122 +428,4 @@ fn has_stores(node: &Node) -> bool {
             then.iter().any(has_stores) || exactly.iter().any(|(_, nodes)| nodes.iter().any(has_stores))
         }
     }
-}
-
-/// The loads that stand before the loops, for the groups that read them.
-fn load_outer_tiles(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
-    let mut order: Vec<usize> = (0..lowering.pieces.len()).collect();
-    order.sort_by_key(|k| (lowering.pieces[*k].load.index(), *k));
-    for k in order {
-        let piece = lowering.pieces[k].clone();
-        let operation = lowering.module.operation(piece.load);
-        let name = lowering.buffers[piece.buffer.index()].name.trim_end_matches("_buffer").to_owned();
-        let cursor = builder.cursor(&name, 1);
-        let mut reader = Reader { lowering, group: builder };
-        let coordinates = reader.coordinates(&operation.operands[1..], &piece.region, piece.program, None)?;
-        let descriptor = reader.lowering.descriptor(operation.operands[0], &piece.region.extents, piece.load)?;
-        let line = names::line(reader.lowering.module, piece.load);
-        if reader.lowering.options.persistent {
-            builder.act(Action::Wait { barrier: piece.empty, at: cursor, previous: true });
-        }
-        builder.note = Note { line, ..Note::default() };
-        let slot = program::Slot {
-            buffer: piece.buffer,
-            at: Some(cursor),
-            slice: None,
-            transposed: false,
-            value: Lowering::piece_tag(k),
-        };
-        builder.act(Action::Load { descriptor, coordinates, to: slot, full: piece.full });
-        builder.act(Action::Advance(cursor));
-    }
-    let mut nodes = std::mem::take(&mut builder.out);
-    builder.sections[0].append(&mut nodes);
-    Ok(())
-}
-
-/// What a computing group does after the loops.
-fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
-    let operations = lowering.module.block(lowering.block).operations.clone();
-    let mut stores = Vec::new();
-    builder.late = lowering.has_tensor_memory();
-    for id in operations {
-        if !stores::is_store(&lowering.module.operation(id).name) {
-            continue;
-        }
-        let own = builder.id;
-        for part in lowering.parts(id).into_iter().filter(|p| p.group == own) {
-            let line = names::line(lowering.module, id);
-            let mut reader = Reader { lowering, group: builder };
-            reader.store(id, &part.region, part.program, None)?;
-            for node in &mut builder.out {
-                if let Node::Do(_, note) = node
-                    && note.line.is_none()
-                {
-                    note.line = line;
-                }
-            }
-            stores.append(&mut builder.out);
-        }
-    }
-    // Who waited until results were read is one of those who say so, or phases might run ahead of it.
-    for index in builder.drained.clone() {
-        Reader { lowering, group: builder }.wait_for_results(index)?;
-        stores.append(&mut builder.out);
-    }
-    lowering.end_of_results(builder, &mut stores);
-    builder.late = false;
-    // After the last loop every multiply has read what it reads; what was only loaded to registers is free at once.
-    for (piece, cursor) in builder.pieces.clone() {
-        let empty = lowering.pieces[piece].empty;
-        if lowering.options.persistent {
-            builder.act(Action::Arrive { barrier: empty, at: cursor });
-        }
-        builder.act(Action::Advance(cursor));
-        if let Some(place) = only_load(builder, cursor) {
-            let release = std::mem::take(&mut builder.out);
-            builder.sections[0].splice(place + 1..place + 1, release);
-        }
-    }
-    let releases = std::mem::take(&mut builder.out);
-    let last = builder.sections.len() - 1;
-    // Behind the loop, before what is computed from its results.
-    let at = builder.sections[last].iter().rposition(|n| !matches!(n, Node::Do(..))).map_or(0, |k| k + 1);
-    let reads_late = builder.sections[last][at..].iter().any(reads_shared);
-    let section = &mut builder.sections[last];
-    if reads_late {
-        section.extend(releases);
-    } else {
-        section.splice(at..at, releases);
-    }
-    section.extend(stores);
-    Ok(())
-}
-
-/// Where a group loads a tile of before the loops to registers, if it reads it nowhere else.
-fn only_load(builder: &GroupBuilder, cursor: CursorId) -> Option<usize> {
-    let reads = |node: &Node| slots_in(node).filter(|slot| slot.at == Some(cursor)).count();
-    let all: usize = builder.sections.iter().flatten().map(reads).sum();
-    let place =
-        builder.sections[0].iter().position(|n| matches!(n, Node::Do(Action::Let { .. }, _)) && reads(n) == 1)?;
-    (all == 1).then_some(place)
-}
-
-/// The slots that a piece of a program reads.
-fn slots_in(node: &Node) -> Box<dyn Iterator<Item = program::Slot> + '_> {
-    match node {
-        Node::Do(action, _) => Box::new(action.reads().into_iter()),
-        Node::Loop { body, .. } => Box::new(body.iter().flat_map(slots_in)),
-        Node::When { then, exactly, .. } => {
-            let rest = exactly.iter().flat_map(|(_, nodes)| nodes);
-            Box::new(then.iter().chain(rest).flat_map(slots_in))
-        }
-    }
-}
-
-fn reads_shared(node: &Node) -> bool {
-    let Node::Do(Action::Let { value, .. }, _) = node else { return false };
-    let mut found = false;
-    value.walk(&mut |e| found |= matches!(e.kind, expression::ExpressionKind::FromShared(_)));
-    found
 }

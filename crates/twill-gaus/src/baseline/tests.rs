@@ -12,24 +12,7 @@ fn problems() -> impl Strategy<Value = DataflowProblem> {
     let costs = (1..6_u32, 1..4_u32, 0..3_u64, 0..5_u32, any::<u64>());
     let asked = (prop::option::of(1..30_u64), prop::option::of(0..9_u64), 0..3_usize, any::<bool>());
     (shape, costs, asked).prop_map(|(shape, costs, (interval, slack, objective, varied))| {
-        let (nodes, density, reach, back_edges, distance) = shape;
-        let (latency, resources, limit, storage, seed) = costs;
-        let random = Random {
-            nodes,
-            density,
-            reach,
-            back_edges,
-            distance,
-            recurrence: 0,
-            latency,
-            resources,
-            limit,
-            storage,
-            seed,
-        };
-        let graph = random.graph().unwrap();
-        let graph = if varied { crate::testing::varied(&graph) } else { graph };
-        let path = Mobility::within(&graph, &Precedence::new(&graph, None), None, None).unwrap().latency;
+        let (graph, path) = crate::testing::random(shape, costs, varied);
         let objectives = [
             DataflowObjective::Resources { peak: 1, communication: 0 },
             DataflowObjective::Storage,

@@ -36,28 +36,11 @@ fn least(problem: &DataflowProblem, cost: impl Fn(&Measure) -> i128) -> Option<i
 }
 
 fn tiny() -> impl Strategy<Value = DataflowProblem> {
-    let shape = (2..6_u32, 0.0..0.8_f64, 0..3_u32, 1..3_u32);
+    let shape = (2..6_u32, 0.0..0.8_f64, Just(0_u32), 0..3_u32, 1..3_u32);
     let costs = (1..4_u32, 1..3_u32, 0..3_u64, 1..4_u32, any::<u64>());
     let problem = (shape, costs, prop::option::of(1..5_u64), 0..4_u64, any::<bool>());
     problem.prop_map(|(shape, costs, interval, slack, vary)| {
-        let ((nodes, density, back_edges, distance), (latency, resources, limit, storage, seed)) = (shape, costs);
-        let random = Random {
-            nodes,
-            density,
-            reach: 0,
-            back_edges,
-            distance,
-            recurrence: 0,
-            latency,
-            resources,
-            limit,
-            storage,
-            seed,
-        };
-        let graph = random.graph().unwrap();
-        let graph = if vary { crate::testing::varied(&graph) } else { graph };
-        let precedence = Precedence::new(&graph, None);
-        let path = Mobility::within(&graph, &precedence, None, None).unwrap().latency;
+        let (graph, path) = crate::testing::random(shape, costs, vary);
         let latency_bound = Some((path + slack).min(8));
         DataflowProblem { graph, latency_bound, interval, objective: DataflowObjective::Storage }
     })

@@ -7,9 +7,9 @@
 use super::table::Table;
 use crate::control::Clock;
 use crate::model::Model;
-use crate::random::Random;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use twill_graph::SplitMix64;
 
 /// Which of the steps that are free an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ struct Placer<'m> {
     last: Vec<Option<i64>>,
     rank: &'m [u32],
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
-    random: Random,
+    random: SplitMix64,
 }
 
 /// A schedule near `wishes` within `caps`, or `None` where none was found. Operations are placed by `rank`, least first.
@@ -61,7 +61,7 @@ pub(crate) fn eject(
         last: vec![None; model.len()],
         rank,
         waiting: (0..model.len()).map(|v| Reverse((rank[v], v as u32))).collect(),
-        random: Random::new(how.seed),
+        random: SplitMix64::new(how.seed),
     };
     let mut budget = model.len() as u64 * u64::from(how.budget);
     while let Some(Reverse((_, v))) = placer.waiting.pop() {
@@ -146,11 +146,11 @@ impl Placer<'_> {
         match (self.last[v], preference) {
             (None, Preference::Earliest) => low,
             (None, Preference::Nearest) => wish.clamp(low, high.clamp(low, last)),
-            (Some(before), _) if before < last && before + 1 >= low && self.random.below(4) > 0 => before + 1,
+            (Some(before), _) if before < last && before + 1 >= low && self.random.index(4) > 0 => before + 1,
             (Some(_), _) => {
                 // A window of one interval has every slot.
                 let width = (last - low + 1).min(self.model.interval.unwrap_or(i64::MAX));
-                low + self.random.below(width as usize) as i64
+                low + self.random.index(width as usize) as i64
             }
         }
     }
@@ -198,9 +198,9 @@ impl Placer<'_> {
             // Who is least urgent goes, or now and then anybody: or two could eject each other for ever.
             let others: Vec<u32> =
                 self.occupants[resource][slot].iter().copied().filter(|&op| op as usize != v).collect();
-            let anybody = self.random.below(4) == 0;
+            let anybody = self.random.index(4) == 0;
             let victim = if anybody && !others.is_empty() {
-                others.get(self.random.below(others.len())).copied()
+                others.get(self.random.index(others.len())).copied()
             } else {
                 others.into_iter().max_by_key(|&op| self.rank[op as usize])
             };

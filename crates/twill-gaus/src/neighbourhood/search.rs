@@ -9,8 +9,8 @@ use super::windows::{Chooser, Kind};
 use super::{Options, Progress};
 use crate::control::Clock;
 use crate::model::Model;
-use crate::random::Random;
 use campaign::Campaign;
+use twill_graph::SplitMix64;
 use whole::Whole;
 
 /// Windows without an improvement that add as much effort to each as the first had.
@@ -32,7 +32,7 @@ pub(super) struct Search<'a, 'c> {
     clock: Clock<'c>,
     options: Options,
     chooser: Chooser<'a>,
-    random: Random,
+    random: SplitMix64,
     /// The schedule whose windows are tried; with communication, it may be worse than the best for a while.
     steps: Vec<i64>,
     usage: Vec<Vec<i64>>,
@@ -73,7 +73,7 @@ impl<'a, 'c> Search<'a, 'c> {
             clock,
             options,
             chooser: Chooser::new(model),
-            random: Random::new(options.seed),
+            random: SplitMix64::new(options.seed),
             best: steps.clone(),
             steps,
             strides: strides.collect(),
@@ -108,7 +108,7 @@ impl<'a, 'c> Search<'a, 'c> {
             }
             let peaks = self.costs.tracks.iter().any(|track| track.weight > 0);
             let elsewhere = self.costs.alpha > 0 || self.costs.latency;
-            if self.campaign.is_none() && (!peaks || elsewhere && self.random.below(2) == 0) {
+            if self.campaign.is_none() && (!peaks || elsewhere && self.random.index(2) == 0) {
                 self.try_objective();
             } else {
                 self.try_peak();
@@ -127,7 +127,7 @@ impl<'a, 'c> Search<'a, 'c> {
         let v = match self.costs.latency {
             // Those that finish last are what is in the way.
             true => (0..self.model.len()).max_by_key(|&v| self.steps[v] + self.model.latencies[v]).unwrap_or(0),
-            false => self.chooser.movable[self.random.below(self.chooser.movable.len())],
+            false => self.chooser.movable[self.random.index(self.chooser.movable.len())],
         };
         let slot = self.model.slot(self.steps[v]);
         self.try_window(Ask::Objective, slot);

@@ -3,7 +3,7 @@
 use super::encoding::Window;
 use super::tracks::{Counted, spans};
 use crate::model::Model;
-use crate::random::Random;
+use twill_graph::SplitMix64;
 
 /// Ways to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl<'a> Chooser<'a> {
         steps: &[i64],
         counted: Option<Counted>,
         slot: usize,
-        random: &mut Random,
+        random: &mut SplitMix64,
     ) -> Window {
         let mut ops = match kind {
             Kind::Stretch => self.nearest(size, steps, slot, random),
@@ -88,7 +88,7 @@ impl<'a> Chooser<'a> {
         (0..model.len()).filter(|&v| spans(model, counted, steps, v).any(holds)).collect()
     }
 
-    fn nearest(&self, size: usize, steps: &[i64], slot: usize, random: &mut Random) -> Vec<usize> {
+    fn nearest(&self, size: usize, steps: &[i64], slot: usize, random: &mut SplitMix64) -> Vec<usize> {
         let (model, slot) = (self.model, slot as i64);
         let distance = |v: usize| {
             let held = model.uses[v].iter().map(|used| used.offset + used.steps).max().unwrap_or(1).max(1);
@@ -98,7 +98,8 @@ impl<'a> Chooser<'a> {
             let since = (slot - first).rem_euclid(ii);
             if since < held { 0 } else { (since - held + 1).min(ii - since) }
         };
-        let mut near: Vec<(i64, u64, usize)> = self.movable.iter().map(|&v| (distance(v), random.next(), v)).collect();
+        let mut near: Vec<(i64, u64, usize)> =
+            self.movable.iter().map(|&v| (distance(v), random.next_number(), v)).collect();
         if near.len() > size {
             near.select_nth_unstable(size);
             near.truncate(size);
@@ -107,7 +108,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// What can move among `seeds` and, breadth first, around them.
-    fn grow(&self, seeds: Vec<usize>, size: usize, random: &mut Random) -> Vec<usize> {
+    fn grow(&self, seeds: Vec<usize>, size: usize, random: &mut SplitMix64) -> Vec<usize> {
         let model = self.model;
         let mut seen = vec![false; model.len()];
         seeds.iter().for_each(|&v| seen[v] = true);
@@ -133,8 +134,8 @@ impl<'a> Chooser<'a> {
     }
 }
 
-fn shuffle(list: &mut [usize], random: &mut Random) {
+fn shuffle(list: &mut [usize], random: &mut SplitMix64) {
     for at in (1..list.len()).rev() {
-        list.swap(at, random.below(at + 1));
+        list.swap(at, random.index(at + 1));
     }
 }

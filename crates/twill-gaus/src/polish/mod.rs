@@ -9,10 +9,10 @@ mod state;
 
 use crate::control::Clock;
 use crate::model::Model;
-use crate::random::Random;
 use state::State;
 use std::time::Instant;
 use twill_graph::DataflowObjective;
+use twill_graph::SplitMix64;
 
 /// Graphs with fewer operations than this get as many moves as if they had them: they are cheap.
 const SMALL: usize = 5000;
@@ -63,7 +63,7 @@ struct Annealer<'m> {
     /// Whether the energy has a smooth maximum of usage rather than usage above targets: where peaks are traded for
     /// communication, no target is known beforehand.
     smooth: bool,
-    random: Random,
+    random: SplitMix64,
     how: Polish,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn polish(
     let aim = Aim::new(model);
     let smooth = aim.communication > 0.0;
     let is_dirty = vec![false; model.len()];
-    let random = Random::new(seed);
+    let random = SplitMix64::new(seed);
     let mut annealer =
         Annealer { state, aim, best: steps, best_value, dirty: Vec::new(), is_dirty, smooth, random, how };
     annealer.run(clock);
@@ -134,7 +134,7 @@ impl Annealer<'_> {
     fn lower_targets(&mut self, chosen: usize, trade: bool) {
         let State { model, levels, live, .. } = &mut self.state;
         if matches!(model.objective(), DataflowObjective::Resources { .. }) {
-            let other = (chosen + 1 + self.random.below(levels.len().max(2) - 1)) % levels.len().max(1);
+            let other = (chosen + 1 + self.random.index(levels.len().max(2) - 1)) % levels.len().max(1);
             for (resource, level) in levels.iter_mut().enumerate() {
                 let peak = level.peak();
                 let step = (peak / 256).max(1);
@@ -251,13 +251,13 @@ impl Annealer<'_> {
         let model = self.state.model;
         let v = self.pick();
         let now = self.state.steps[v];
-        let push = self.how.push > 0 && self.random.below(4) == 0;
+        let push = self.how.push > 0 && self.random.index(4) == 0;
         let (low, high) = if push { (model.earliest[v], model.latest[v]) } else { self.state.slack(v) };
         if low >= high {
             return None;
         }
         // Near steps as often as far ones: distances are uniform in their logarithm.
-        let up = if now == low { true } else { now < high && self.random.below(2) == 0 };
+        let up = if now == low { true } else { now < high && self.random.index(2) == 0 };
         let room = if up { high - now } else { now - low };
         if room <= 0 {
             return None;
@@ -274,16 +274,16 @@ impl Annealer<'_> {
     /// An operation, rather one that takes part in what is above its target.
     fn pick(&mut self) -> usize {
         let model = self.state.model;
-        let mut v = self.random.below(model.len());
+        let mut v = self.random.index(model.len());
         for _ in 0..6 {
             let hot = model.uses[v].iter().any(|used| {
                 let level = &self.state.levels[used.resource];
                 !level.usage.is_empty() && level.usage[model.slot(self.state.steps[v] + used.offset)] > level.target
             });
-            if hot || model.width(v) > 0 && self.random.below(3) == 0 {
+            if hot || model.width(v) > 0 && self.random.index(3) == 0 {
                 break;
             }
-            v = self.random.below(model.len());
+            v = self.random.index(model.len());
         }
         v
     }

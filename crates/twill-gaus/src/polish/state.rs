@@ -145,9 +145,9 @@ impl<'m> State<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
     use crate::testing::everything;
     use crate::{Measure, Mobility, Precedence, is_legal};
+    use twill_graph::SplitMix64;
 
     #[test]
     fn what_is_kept_up_to_date_is_what_a_fresh_measure_says() {
@@ -163,17 +163,17 @@ mod tests {
             problem.latency_bound = Some(latency);
             let precedence = Precedence::new(&problem.graph, interval);
             let model = Model::new(&problem, &precedence, latency).unwrap();
-            let mut random = Random::new(5);
+            let mut random = SplitMix64::new(5);
             let mut state = State::new(&model, model.earliest.clone());
             let (mut moves, mut kept) = (0, 0);
             while moves < 500 {
-                let v = random.below(model.len());
+                let v = random.index(model.len());
                 if model.width(v) == 0 {
                     continue;
                 }
-                let step = model.earliest[v] + random.below(model.width(v) as usize + 1) as i64;
+                let step = model.earliest[v] + random.index(model.width(v) as usize + 1) as i64;
                 moves += 1;
-                if state.shift(v, step, 8) && random.below(3) > 0 {
+                if state.shift(v, step, 8) && random.index(3) > 0 {
                     kept += 1;
                     state.keep(|_| {});
                 } else {

@@ -3,12 +3,12 @@
 use super::normal::normal;
 use super::*;
 use crate::Precedence;
-use crate::random::Random;
 use crate::testing::everything;
 use twill_graph::DataflowProblem;
+use twill_graph::SplitMix64;
 
 fn gaussians(model: &Model<'_>) -> Gaussians {
-    let mut random = Random::new(3);
+    let mut random = SplitMix64::new(3);
     let mut unit = || random.unit();
     let mu = (0..model.len()).map(|v| model.earliest[v] as f64 + unit() * model.width(v) as f64).collect();
     Gaussians { mu, sigma: (0..model.len()).map(|_| 0.4 + 2.0 * unit()).collect() }

@@ -218,6 +218,11 @@ fn is_zero_distance(d: &u32) -> bool {
 }
 
 impl GraphFile {
+    /// Whether a text is such a file, or means to be one.
+    pub fn is_named_in(text: &str) -> bool {
+        super::named_format(text).is_some_and(|format| format == FORMAT)
+    }
+
     /// Reads a graph file; `file` is named in errors.
     ///
     /// # Errors

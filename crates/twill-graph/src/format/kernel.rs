@@ -112,11 +112,7 @@ impl KernelScheduleFile {
 
     /// Whether a text says that it is of this format.
     pub fn is_one(text: &str) -> bool {
-        #[derive(Deserialize)]
-        struct Named {
-            format: String,
-        }
-        serde_json::from_str::<Named>(text).is_ok_and(|named| named.format == FORMAT)
+        super::named_format(text).is_some_and(|format| format == FORMAT)
     }
 
     /// Reads a kernel schedule file; `file` is named in errors.

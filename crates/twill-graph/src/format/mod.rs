@@ -169,6 +169,15 @@ fn check_version(file: &str, expected: &'static str, found: &str, found_version:
     })
 }
 
+/// The format that a text of JSON says it is of.
+fn named_format(text: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: String,
+    }
+    serde_json::from_str(text).map(|head: Head| head.format).ok()
+}
+
 /// The JSON Schema of the graph format.
 pub fn graph_schema() -> serde_json::Value {
     schemars::schema_for!(GraphFile).to_value()

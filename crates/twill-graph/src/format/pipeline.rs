@@ -81,8 +81,7 @@ impl PipelineFile {
 
     /// Whether a text says that it is of this format.
     pub fn is_named_in(text: &str) -> bool {
-        let named = |value: &serde_json::Value| value.get("format").and_then(|f| f.as_str()) == Some(FORMAT);
-        serde_json::from_str(text).is_ok_and(|value| named(&value))
+        super::named_format(text).is_some_and(|format| format == FORMAT)
     }
 
     /// Reads a pipeline file; `file` is named in errors.

@@ -31,7 +31,7 @@ impl Search<'_, '_> {
         };
         let (usage, target) = (&self.usage[campaign.track], campaign.caps[campaign.track]);
         let hot: Vec<usize> = (0..usage.len()).filter(|&slot| usage[slot] > target).collect();
-        let slot = hot[self.random.below(hot.len())];
+        let slot = hot[self.random.index(hot.len())];
         let communication = self.communication();
         // Of what may be spent, this slot gets its share and once more.
         let left = campaign.allowance - communication;
@@ -72,11 +72,11 @@ impl Search<'_, '_> {
         if open.is_empty() {
             return None;
         }
-        let track = open[self.random.below(open.len())];
+        let track = open[self.random.index(open.len())];
         let (now, mut stride) = (caps[track], self.strides[track]);
         let mut saved = tracks[track].weight;
-        if tracks.len() > 1 && self.random.below(3) == 0 {
-            let other = (track + 1 + self.random.below(tracks.len() - 1)) % tracks.len();
+        if tracks.len() > 1 && self.random.index(3) == 0 {
+            let other = (track + 1 + self.random.index(tracks.len() - 1)) % tracks.len();
             stride = stride.max(2);
             if tracks[other].weight > 0 {
                 caps[other] = caps[other].saturating_add(stride - 1).min(tracks[other].limit.unwrap_or(i64::MAX));
@@ -91,7 +91,7 @@ impl Search<'_, '_> {
 
     /// Moves some operation elsewhere and others as it takes, at no loss: what refuted a window may not refute the next.
     fn move_sideways(&mut self, ask: Ask<'_>, slot: usize) {
-        let kind = Kind::ALL[self.random.below(Kind::ALL.len())];
+        let kind = Kind::ALL[self.random.index(Kind::ALL.len())];
         let counted = match ask {
             Ask::Fewer { track, .. } => Some(self.costs.tracks[track].counted),
             Ask::Objective => None,
@@ -101,9 +101,9 @@ impl Search<'_, '_> {
         let Ok(mut encoding) = Encoding::new(self.around(), &window, ask, self.clock) else { return };
         encoding.remember(&self.steps);
         for _ in 0..SIDEWAYS {
-            let v = window.ops[self.random.below(window.ops.len())];
+            let v = window.ops[self.random.index(window.ops.len())];
             let (low, high) = encoding.range(v);
-            let other = low + self.random.below((high - low).max(1) as usize) as i64;
+            let other = low + self.random.index((high - low).max(1) as usize) as i64;
             let step = other + i64::from(other >= self.steps[v]);
             if step > high {
                 continue;

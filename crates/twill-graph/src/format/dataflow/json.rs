@@ -120,11 +120,7 @@ fn is_zero(number: &u32) -> bool {
 impl DataflowFile {
     /// Whether a text is such a file, or means to be one.
     pub fn is_named_in(text: &str) -> bool {
-        #[derive(Deserialize)]
-        struct Head {
-            format: String,
-        }
-        serde_json::from_str::<Head>(text).is_ok_and(|head| head.format == FORMAT)
+        super::super::named_format(text).is_some_and(|format| format == FORMAT)
     }
 
     /// Reads a file; `file` is named in errors.
