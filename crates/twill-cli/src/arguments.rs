@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Kernels(KernelsArguments),
     /// List, show and check machine descriptions.
     Machine(MachineArguments),
+    /// Say what the cache on disk holds, or clear it.
+    Cache(CacheArguments),
     /// Print the JSON Schema of a text format.
     Schema(SchemaArguments),
 }
@@ -233,6 +235,9 @@ pub(crate) struct SearchArguments {
     pub(crate) normalise: u32,
     #[command(flatten)]
     pub(crate) model: ModelArguments,
+    /// Search anew even where the answer is in the cache, and do not keep it (TWILL_CACHE=off does the same).
+    #[arg(long)]
+    pub(crate) no_cache: bool,
     /// Say nothing of progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -459,6 +464,23 @@ pub(crate) enum MachineCommand {
         /// The machine file.
         file: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The cache keeps proven schedules and generated kernels. It is the folder TWILL_CACHE, or twill in XDG_CACHE_HOME or ~/.cache; TWILL_CACHE=off turns it off."
+)]
+pub(crate) struct CacheArguments {
+    #[command(subcommand)]
+    pub(crate) command: CacheCommand,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Where it is, and how much it holds.
+    Info,
+    /// Throw everything away.
+    Clear,
 }
 
 #[derive(Debug, Args)]

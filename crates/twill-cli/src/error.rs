@@ -6,6 +6,10 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub(crate) enum Error {
+    #[error(transparent)]
+    Driver(Box<twill_driver::Error>),
+    #[error(transparent)]
+    Cache(#[from] twill_driver::CacheError),
     #[error("cannot read {}: {error}", path.display())]
     Read { path: PathBuf, error: io::Error },
     #[error("cannot write {}: {error}", path.display())]
@@ -18,44 +22,18 @@ pub(crate) enum Error {
     UnknownInput { input: String, known: String },
     #[error("no built-in graph is named `{name}`; there are: {known}")]
     UnknownKernel { name: String, known: String },
-    #[error("{input}: the graph does not name a machine; choose one with --machine (twill machine list)")]
-    NoMachine { input: String },
     #[error("{input}: it is a loop graph already; only a kernel in TTIR has tiles to show (--format graph)")]
     NoTiles { input: String },
-    #[error("{input}: --{option} is for kernels in TTIR; a loop graph has its tiles and loop already")]
-    OnlyForKernels { input: String, option: &'static str },
-    #[error("{input}: there is no loop {index}; the kernel has {count}, counted from 0")]
-    NoSuchLoop { input: String, index: usize, count: usize },
-    #[error("{input}: it is a loop graph; code is generated from a kernel in TTIR (.ttir)")]
-    NoSource { input: String },
     #[error(
         "{}: {why}; a kernel needs a new folder, an empty one, or one that holds a kernel of twill's and nothing else", path.display()
     )]
     NotOurs { path: PathBuf, why: String },
-    #[error(
-        "{input}: {python} does not assemble the kernel: {why}\nNothing was written; --no-assemble writes it as it is"
-    )]
-    Assembler { input: String, python: String, why: String },
-    #[error("{}", placed(input, &error.to_string()))]
-    Emit { input: String, error: twill_emit::Error },
     #[error(transparent)]
     Machine(#[from] twill_machine::MachineError),
     #[error("{}", lines(.0))]
     MachineFile(Vec<twill_machine::MachineError>),
     #[error(transparent)]
-    Triton(#[from] twill_triton::Error),
-    #[error(transparent)]
     Format(#[from] twill_graph::format::FormatError),
-    #[error("{input}: {error}")]
-    Kernel { input: String, error: twill_graph::KernelError },
-    #[error("{input}: --trip-counts weighs loops that are scheduled together; {why}")]
-    TripCounts { input: String, why: &'static str },
-    #[error("{input}: {error}")]
-    Problem { input: String, error: twill_graph::ProblemError },
-    #[error(
-        "--registers-per-thread {given}: a thread of {machine} has {most} at most, {least} at least, or a multiple of {granularity} in between"
-    )]
-    RegistersPerThread { machine: String, given: u32, least: u32, most: u32, granularity: u32 },
     #[error("{input}: there is no program without warps; --swp-only writes text or JSON (--format)")]
     NoProgram { input: String },
     #[error("{input}: {error}")]
@@ -76,10 +54,6 @@ pub(crate) enum Error {
     NotForEngine { input: String, option: &'static str, engine: &'static str },
     #[error("{path}: the objective is {found}, and the file claims {claimed}; the schedule itself is legal")]
     OtherObjective { path: String, claimed: String, found: i128 },
-    #[error("{input}: cannot unroll: {error}")]
-    Unroll { input: String, error: twill_graph::GraphError },
-    #[error("{input}: {error}")]
-    Normalise { input: String, error: twill_exact::NormaliseError },
     #[error(
         "the schedule found for {input} does not survive its replay; this is a defect of Twill, please report it:\n{error}"
     )]
@@ -110,23 +84,16 @@ pub(crate) enum Error {
     NothingBelow { input: String },
     #[error("{input}: {error}")]
     Formulation { input: String, error: twill_smtlib::FormulationError },
-    #[error(
-        "the schedules found for the loops of {input} do not survive their replay; this is a defect of Twill, please report it:\n{error}"
-    )]
-    KernelDefect { input: String, error: Box<twill_check::RejectedKernel> },
     #[error("{path}: {error}")]
     RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
-    #[error(
-        "the explanation of {input} does not survive its replay; this is a defect of Twill, please report it:\n{why}"
-    )]
-    Explanation { input: String, why: String },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
 }
 
-/// An error with its file in front, unless it names that itself.
-fn placed(input: &str, error: &str) -> String {
-    if error.starts_with(input) { error.to_owned() } else { format!("{input}: {error}") }
+impl From<twill_driver::Error> for Error {
+    fn from(error: twill_driver::Error) -> Error {
+        Error::Driver(Box::new(error))
+    }
 }
 
 fn lines(errors: &[twill_machine::MachineError]) -> String {

@@ -1,7 +1,6 @@
 //! Reading inputs and writing outputs whole.
 
 use crate::error::Error;
-use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,17 +14,6 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
     })?;
     // Some editors begin a file with a byte order mark.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
-}
-
-/// JSON of what each loop of a kernel has: of a single one itself, of several an array.
-pub(crate) fn json<T: Serialize>(each: impl IntoIterator<Item = T>) -> String {
-    let all: Vec<T> = each.into_iter().collect();
-    let text = match all.as_slice() {
-        [one] => serde_json::to_string_pretty(one),
-        several => serde_json::to_string_pretty(several),
-    };
-    // Plain data always serialises.
-    text.unwrap_or_default() + "\n"
 }
 
 /// Writes to a file, or to standard output, which is also `-`. A file appears whole or not at all.

@@ -4,10 +4,10 @@ use crate::Exit;
 use crate::arguments::{Format, ModuloArguments, ModuloFormat, ScheduleArguments};
 use crate::error::Error;
 use crate::gaus::GausArguments;
-use crate::input::Posed;
 use crate::{files, gaus, modulo};
 use clap::Parser;
 use std::path::{Path, PathBuf};
+use twill_driver::Posed;
 use twill_graph::format::DataflowFile;
 
 /// Operations of a loop with warps that the exact scheduler is asked about. Search with warps has been measured up to a

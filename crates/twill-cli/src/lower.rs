@@ -4,11 +4,11 @@ use crate::Exit;
 use crate::arguments::{LowerArguments, LowerFormat};
 use crate::error::Error;
 use crate::files;
-use crate::input::{self, Lowered};
+use twill_driver::Lowered;
 use twill_graph::format::{GraphFile, MachineReference};
 
 pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
-    let loops = input::lowered(&arguments.source)?.loops;
+    let loops = twill_driver::lowered(&arguments.source.read()?, &arguments.source.lowering()?)?.loops;
     let text = match arguments.format {
         LowerFormat::Tiles => tiles(&arguments.source.input, &loops)?,
         LowerFormat::Graph => graphs(&loops),

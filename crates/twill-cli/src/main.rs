@@ -1,6 +1,7 @@
 //! The `twill` command: arguments, files, progress, exit codes.
 
 mod arguments;
+mod cache;
 mod certificate;
 mod check;
 mod compile;
@@ -16,7 +17,6 @@ mod machine;
 mod modulo;
 mod pipeline;
 mod progress;
-mod replay;
 mod schedule;
 mod siblings;
 mod smtlib;
@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Command::Check(a) => check::run(a),
         Command::Kernels(a) => kernels::run(a),
         Command::Machine(a) => machine::run(a),
+        Command::Cache(a) => cache::run(a),
         Command::Schema(a) => kernels::schema(a),
     };
     let exit = result.unwrap_or_else(|error| {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use twill_driver::Observer;
 use twill_exact::Progress;
 
 /// Searches that end sooner say nothing.
@@ -15,18 +16,17 @@ pub(crate) struct Ticker {
     started: Instant,
     shown: bool,
     enabled: bool,
+    quiet: bool,
 }
 
 impl Ticker {
     pub(crate) fn new(quiet: bool) -> Ticker {
         let enabled = !quiet && std::io::stderr().is_terminal();
-        Ticker { started: Instant::now(), shown: false, enabled }
+        Ticker { started: Instant::now(), shown: false, enabled, quiet }
     }
 
+    /// Shows how far an exact search is.
     pub(crate) fn tell(&mut self, progress: &Progress) {
-        if !self.enabled || self.started.elapsed() < PATIENCE {
-            return;
-        }
         let what = match progress {
             Progress::Modulo { interval, length } => format!("without warps: I = {interval}, L = {length}"),
             Progress::Trying { interval } => format!("trying I = {interval}"),
@@ -52,13 +52,30 @@ impl Ticker {
         // Nobody is hurt when progress cannot be shown.
         let _ = write!(std::io::stderr(), "\r\x1b[2K{:6.1} s  {what}", self.started.elapsed().as_secs_f64());
     }
+
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+impl Observer for Ticker {
+    fn progress(&mut self, progress: &Progress) {
+        self.tell(progress);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.wipe();
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
-        }
+        self.wipe();
     }
 }
 

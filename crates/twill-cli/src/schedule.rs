@@ -5,46 +5,50 @@ use crate::arguments::{Color, Emit, Format, PageArguments, ScheduleArguments, Se
 use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
-use crate::input::{self, Posed};
 use crate::progress::{self, Ticker};
 use crate::{front, pipeline, siblings, smtlib};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use twill_check::Verified;
+use twill_driver::{Posed, Session, schedule_file};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::format::{NormalisationEntry, ScheduleFile};
-use twill_graph::{Cycles, Phase, Problem, Report, Schedule, Status};
+use twill_graph::{Cycles, Problem, Report, Schedule, Status};
 
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     if let Some(exit) = front::dataflow(arguments)? {
         return Ok(exit);
     }
     let started = Instant::now();
-    let posed = input::problems(&arguments.search)?;
-    let siblings = siblings::pose(&arguments.search, &arguments.siblings, &posed)?;
+    let request = arguments.search.request_with(&arguments.siblings)?;
+    let posed = twill_driver::problems(&request)?;
+    let siblings = twill_driver::siblings::pose(&request, &posed)?;
     let posed = posed.loops;
     let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
     if let Some(exit) = front::large(arguments, &posed)? {
         return Ok(exit);
     }
     let options = options(&arguments.search);
-    if arguments.emit == Some(Emit::Smtlib2) {
-        return smtlib::run(arguments, &posed, |one| solve(&arguments.search, one, &options, reading));
-    }
     if arguments.swp_only {
-        return pipeline::run(arguments, &posed, &options, reading);
+        return pipeline::run(arguments, &request, &posed, options, reading);
     }
     if let Some(kernel) = siblings {
-        return siblings::run(arguments, &kernel, &options, started.elapsed().as_secs_f64());
+        return siblings::run(arguments, &request, &kernel, options, started.elapsed().as_secs_f64());
     }
-    let mut reports = Vec::new();
-    for one in &posed {
-        reports.push(solve(&arguments.search, one, &options, reading)?);
+    let (input, budget) = (&request.input.name, options.budget.clone());
+    let mut ticker = Ticker::new(arguments.search.quiet);
+    let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
+    let mut solve = |one: &Posed| twill_driver::solve(input, one, &mut session, reading).map_err(Error::from);
+    if arguments.emit == Some(Emit::Smtlib2) {
+        return smtlib::run(arguments, &posed, solve);
     }
+    let reports: Result<Vec<_>, _> = posed.iter().map(&mut solve).collect();
+    let reports = reports?;
+    drop(ticker);
     if let Some(folder) = &arguments.certificate {
         let loops = posed.iter().zip(&reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
-        certify(folder, &arguments.search, loops, None, &options)?;
+        certify(folder, &arguments.search, loops, None, &budget)?;
     }
     files::write(arguments.page.output.as_deref(), &render(arguments, &posed, &reports))?;
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
@@ -65,7 +69,7 @@ pub(crate) fn certify<'a>(
     arguments: &SearchArguments,
     loops: impl ExactSizeIterator<Item = (&'a Problem, &'a Report<Verified<Schedule>>, ScheduleFile)>,
     together: Option<&str>,
-    options: &SearchOptions,
+    budget: &Budget,
 ) -> Result<(), Error> {
     let input = || arguments.source.input.clone();
     let folder = Folder::create(folder)?;
@@ -74,8 +78,8 @@ pub(crate) fn certify<'a>(
     }
     let several = loops.len() > 1;
     for (index, (problem, report, file)) in loops.enumerate() {
-        let certificate = twill_exact::certify(problem, report, &options.budget)
-            .map_err(|error| Error::Certify { input: input(), error })?;
+        let certificate =
+            twill_exact::certify(problem, report, budget).map_err(|error| Error::Certify { input: input(), error })?;
         twill_check::verify_certificate(problem, &certificate)
             .map_err(|error| Error::DefectiveProof { input: input(), error })?;
         let name = several.then(|| format!("loop-{index}"));
@@ -97,40 +101,10 @@ pub(crate) fn options(arguments: &SearchArguments) -> SearchOptions {
     }
 }
 
-/// Searches, and lets nothing out that does not survive its replay.
-pub(crate) fn solve(
-    arguments: &SearchArguments,
-    posed: &Posed,
-    options: &SearchOptions,
-    reading: f64,
-) -> Result<Report<Verified<Schedule>>, Error> {
-    let mut ticker = Ticker::new(arguments.quiet);
-    let seed = posed.rolled.as_ref().and_then(|rolled| {
-        let report = twill_exact::schedule(rolled, options, &mut |p| ticker.tell(&p));
-        report.outcome.schedule().map(|s| s.unrolled(arguments.unroll))
-    });
-    let options = SearchOptions { seed, ..options.clone() };
-    let report = twill_exact::schedule(&posed.problem, &options, &mut |p| ticker.tell(&p));
-    drop(ticker);
-    let started = Instant::now();
-    let verify = |schedule| twill_check::verify(&posed.problem, schedule);
-    let mut verified =
-        report.try_map(verify).map_err(|error| Error::Defect { input: arguments.source.input.clone(), error })?;
-    verified.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
-    verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
-    Ok(verified)
-}
-
-pub(crate) fn schedule_file(posed: &Posed, report: &Report<Verified<Schedule>>) -> ScheduleFile {
-    let mut file = ScheduleFile::new(&posed.problem, report);
-    file.normalisation = posed.normalisation;
-    file
-}
-
 fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> String {
     let each = posed.iter().zip(reports);
     match arguments.format {
-        Format::Json => files::json(each.map(|(p, r)| schedule_file(p, r))),
+        Format::Json => twill_driver::json(each.map(|(p, r)| schedule_file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
             let one = |(p, r): (&Posed, _)| normalised(p) + &twill_report::text(&p.problem, r, options);

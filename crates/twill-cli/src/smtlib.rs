@@ -4,9 +4,9 @@ use crate::Exit;
 use crate::arguments::ScheduleArguments;
 use crate::error::Error;
 use crate::files;
-use crate::input::Posed;
 use crate::schedule::exit;
 use twill_check::Verified;
+use twill_driver::Posed;
 use twill_graph::{Cycles, Liveness, Outcome, Problem, Report, Schedule, StageWindow};
 use twill_smtlib::{Answer, Question};
 

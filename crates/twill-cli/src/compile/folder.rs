@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::{files, progress};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -82,7 +83,7 @@ impl Staged {
     }
 
     /// Writes files, over those of the same name.
-    pub(super) fn write(&self, all: &[(&'static str, String)]) -> Result<(), Error> {
+    pub(super) fn write(&self, all: &BTreeMap<String, String>) -> Result<(), Error> {
         for (name, text) in all {
             let path = self.partial.join(name);
             files::write(Some(&path), text).map_err(|error| match error {

@@ -3,7 +3,7 @@
 use super::arguments::{Cap, GausArguments, ObjectiveArgument};
 use crate::arguments::{AxisArgument, SourceArguments, Switch};
 use crate::error::Error;
-use crate::{files, input};
+use crate::files;
 use std::path::Path;
 use twill_gaus::{Mobility, least_interval};
 use twill_graph::format::{DataflowOptions, GraphFile, NamedText, loop_dataflow, read_dataflow};
@@ -85,7 +85,7 @@ fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
         programs_axis: AxisArgument::X,
         no_contract: false,
     };
-    let loops = input::lowered(&source)?.loops;
+    let loops = twill_driver::lowered(&source.read()?, &source.lowering()?)?.loops;
     match loops.as_slice() {
         [one] => loop_dataflow(&one.graph, &one.resources.units)
             .map_err(|error| Error::Dataflow { input: name.to_owned(), error }),

@@ -2,8 +2,8 @@
 
 use super::{FormatError, GroupEntry, ScheduleFile, VERSION, check_version, parse};
 use crate::{
-    Cycles, GroupId, KernelObjective, KernelProblem, KernelRejection, KernelReport, LoopOperation, Outcome,
-    RejectionReason, Schedule, Status, Tie, TieReason, WarpGroup,
+    CommonGroups, Cycles, GroupId, KernelObjective, KernelProblem, KernelRejection, KernelReport, LoopOperation,
+    Outcome, RejectionReason, Report, Schedule, Status, Tie, TieReason, WarpGroup,
 };
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -158,6 +158,37 @@ impl KernelScheduleFile {
         }
         KernelProblem::new(self.name.clone(), loops, self.weights.clone(), ties)
             .map_err(|error| FormatError::Kernel { file: self.file.clone(), error })
+    }
+
+    /// All that the file claims about `problem`; nothing about it is checked but that it is complete, and that
+    /// `cycles` is the weighted sum.
+    ///
+    /// # Errors
+    /// When status and schedules do not go together, or a schedule misses an operation.
+    pub fn report(&self, problem: &KernelProblem) -> Result<KernelReport, FormatError> {
+        let missing = |why: &str| FormatError::Schedule { file: self.file.clone(), why: why.into() };
+        let common = || {
+            let (groups, schedules) = self.schedules(problem)?;
+            Ok(CommonGroups { groups, cycles: problem.cycles(schedules.iter().map(|s| s.interval)) })
+        };
+        let outcome = match self.status {
+            Status::Optimal => Outcome::Optimal { schedule: common()? },
+            Status::Feasible => Outcome::Feasible { schedule: common()? },
+            Status::Infeasible => Outcome::Infeasible {
+                reason: self.infeasible.clone().ok_or_else(|| missing("`infeasible` is missing"))?,
+            },
+            Status::Unknown => Outcome::Unknown { stopped_by: self.stopped_by.clone().unwrap_or_default() },
+        };
+        let loops: Result<Vec<Report>, FormatError> =
+            self.loops.iter().zip(problem.loops()).map(|(file, p)| file.report(p)).collect();
+        Ok(KernelReport {
+            outcome,
+            lower_bound: self.lower_bound,
+            loops: loops?,
+            rejections: self.rejections.clone(),
+            objectives: self.objectives.clone(),
+            phases: super::phases(&self.seconds),
+        })
     }
 
     /// The schedules that the file claims for the loops of `problem`, and their common groups; nothing

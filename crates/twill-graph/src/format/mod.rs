@@ -169,6 +169,11 @@ fn check_version(file: &str, expected: &'static str, found: &str, found_version:
     })
 }
 
+/// Wall-clock times by their names.
+fn phases(seconds: &indexmap::IndexMap<String, f64>) -> Vec<crate::Phase> {
+    seconds.iter().map(|(name, seconds)| crate::Phase { name: name.clone(), seconds: *seconds }).collect()
+}
+
 /// The format that a text of JSON says it is of.
 fn named_format(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]

@@ -1,7 +1,6 @@
 //! The pipeline format: a modulo schedule without warps, with the problem it answers. A format of its own, so that nobody
 //! takes it for a schedule: it has no groups, and promises nothing about registers and memories.
 
-use super::schedule::problem_entry;
 use super::{FormatError, NormalisationEntry, ProblemEntry, VERSION, check_version, parse};
 use crate::{Cycles, LowerBound, Outcome, Pipeline, Problem, Report, Status};
 use indexmap::IndexMap;
@@ -74,7 +73,7 @@ impl PipelineFile {
             normalisation: None,
             cycles: pipeline.map(|p| names.zip(p.cycles.iter().copied()).collect()).unwrap_or_default(),
             seconds: report.phases.iter().map(|p| (p.name.clone(), p.seconds)).collect(),
-            problem: problem_entry(problem),
+            problem: ProblemEntry::new(problem),
             file: String::new(),
         }
     }

@@ -168,16 +168,16 @@ pub struct ProblemEntry {
     pub options: ModelOptions,
 }
 
-/// A problem as files have it.
-pub(super) fn problem_entry(problem: &Problem) -> ProblemEntry {
-    ProblemEntry {
-        graph: GraphFile::from_graph(problem.graph()),
-        resources: problem.resources().clone(),
-        options: *problem.options(),
-    }
-}
-
 impl ProblemEntry {
+    /// A problem as files have it.
+    pub fn new(problem: &Problem) -> ProblemEntry {
+        ProblemEntry {
+            graph: GraphFile::from_graph(problem.graph()),
+            resources: problem.resources().clone(),
+            options: *problem.options(),
+        }
+    }
+
     /// The problem; `file` is named in errors.
     pub(super) fn posed(&self, file: &str) -> Result<Problem, FormatError> {
         self.graph.check_version(file)?;
@@ -228,7 +228,7 @@ impl ScheduleFile {
             objectives: report.objectives.clone(),
             rejections: report.rejections.clone(),
             seconds: report.phases.iter().map(|p| (p.name.clone(), p.seconds)).collect(),
-            problem: problem_entry(problem),
+            problem: ProblemEntry::new(problem),
             file: String::new(),
         }
     }
@@ -262,6 +262,30 @@ impl ScheduleFile {
     /// When the graph or the machine is not well formed.
     pub fn problem(&self) -> Result<Problem, FormatError> {
         self.problem.posed(&self.file)
+    }
+
+    /// All that the file claims about `problem`; nothing about it is checked but that it is complete.
+    ///
+    /// # Errors
+    /// When status and schedule do not go together, or the schedule misses an operation.
+    pub fn report(&self, problem: &Problem) -> Result<Report, FormatError> {
+        let missing = |why: &str| FormatError::Schedule { file: self.file.clone(), why: why.into() };
+        let outcome = match self.status {
+            Status::Optimal => Outcome::Optimal { schedule: self.schedule(problem)? },
+            Status::Feasible => Outcome::Feasible { schedule: self.schedule(problem)? },
+            Status::Infeasible => Outcome::Infeasible {
+                reason: self.infeasible.clone().ok_or_else(|| missing("`infeasible` is missing"))?,
+            },
+            Status::Unknown => Outcome::Unknown { stopped_by: self.stopped_by.clone().unwrap_or_default() },
+        };
+        Ok(Report {
+            outcome,
+            lower_bound: self.lower_bound.clone(),
+            modulo: self.modulo,
+            rejections: self.rejections.clone(),
+            objectives: self.objectives.clone(),
+            phases: super::phases(&self.seconds),
+        })
     }
 
     /// The schedule that the file claims for `problem`; nothing about it is checked but that it is

@@ -1,9 +1,10 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
-use crate::arguments::{CompileArguments, OrderArgument, Switch, WarpAssignmentArgument, WhichSchedule};
-use crate::input::Source;
+use super::{CompileOptions, Order, Which};
+use crate::Source;
 use twill_emit::kernel::Options;
 use twill_emit::kernel::program::TileOrder;
+use twill_graph::WarpAssignment;
 use twill_triton::mlir::ValueId;
 use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
 use twill_triton::{Kernel, Lowered};
@@ -21,14 +22,14 @@ pub(super) fn in_tensor_memory(source: &Source) -> bool {
 /// How operations come to their groups, first and where registers do not do: on Hopper a sub-tile that stays on one group is
 /// what is fast, since what goes between groups costs more than the model says. On Blackwell, which nothing was measured on,
 /// multiplies are handed over in any case, and the solver decides.
-pub(super) fn assignments(source: &Source) -> [WarpAssignmentArgument; 2] {
-    let [one, other] = [WarpAssignmentArgument::BySubTile, WarpAssignmentArgument::Free];
+pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
+    let [one, other] = [WarpAssignment::BySubTile, WarpAssignment::Free];
     if in_tensor_memory(source) { [other, one] } else { [one, other] }
 }
 
 /// The options to try, the best first; a later one is for where an earlier one does not fit shared memory.
 pub(super) fn options(
-    arguments: &CompileArguments,
+    asked: &CompileOptions,
     source: &Source,
     loops: &[Lowered],
     registers: Registers,
@@ -39,13 +40,12 @@ pub(super) fn options(
         Axis::Y => 1,
         Axis::Z => 2,
     };
-    let on = |asked: Option<Switch>, usual: bool| asked.map_or(usual, |s| s == Switch::On);
-    let order = match arguments.order {
-        Some(OrderArgument::Linear) => TileOrder::Linear,
-        Some(OrderArgument::Longest) => TileOrder::LongestFirst { heads: arguments.band.unwrap_or(HEADS) },
-        Some(OrderArgument::Grouped) => TileOrder::Grouped(arguments.band.unwrap_or(BAND)),
-        None if grows => TileOrder::LongestFirst { heads: arguments.band.unwrap_or(HEADS) },
-        None if is_product(loops) => TileOrder::Grouped(arguments.band.unwrap_or(BAND)),
+    let order = match asked.order {
+        Some(Order::Linear) => TileOrder::Linear,
+        Some(Order::Longest) => TileOrder::LongestFirst { heads: asked.band.unwrap_or(HEADS) },
+        Some(Order::Grouped) => TileOrder::Grouped(asked.band.unwrap_or(BAND)),
+        None if grows => TileOrder::LongestFirst { heads: asked.band.unwrap_or(HEADS) },
+        None if is_product(loops) => TileOrder::Grouped(asked.band.unwrap_or(BAND)),
         None => TileOrder::Linear,
     };
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
@@ -54,27 +54,27 @@ pub(super) fn options(
     let whole = Options {
         // Tiles of different length are dealt out better by the hardware, as CTAs end.
         // On Blackwell it is not known to pay, and takes registers.
-        persistent: on(arguments.persistent, !grows && !in_tensor_memory),
+        persistent: asked.persistent.unwrap_or(!grows && !in_tensor_memory),
         order,
-        ring_depth: arguments.ring_depth.unwrap_or(3),
-        handover_depth: arguments.handover_depth.unwrap_or(2),
-        late_releases: on(arguments.late_releases, false),
-        operands_in_registers: on(arguments.operands_in_registers, held > 0 && room),
-        turns: on(arguments.turns, true),
+        ring_depth: asked.ring_depth.unwrap_or(3),
+        handover_depth: asked.handover_depth.unwrap_or(2),
+        late_releases: asked.late_releases.unwrap_or(false),
+        operands_in_registers: asked.operands_in_registers.unwrap_or(held > 0 && room),
+        turns: asked.turns.unwrap_or(true),
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         programs: source.options.programs.map(|gang| (gang.count, number(gang.axis))),
     };
     // Without pipelining, what is loaded is for the iteration at hand.
-    if arguments.schedule == WhichSchedule::NoSwp {
+    if asked.schedule == Which::NoSwp {
         return vec![Options { ring_depth: 1, handover_depth: 1, ..whole }];
     }
     let mut all = Vec::new();
     let persistent: &[bool] =
-        if arguments.persistent.is_none() && whole.persistent { &[true, false] } else { &[whole.persistent] };
+        if asked.persistent.is_none() && whole.persistent { &[true, false] } else { &[whole.persistent] };
     for persistent in persistent {
-        let rings: &[u32] = if arguments.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
-        let handovers: &[u32] = if arguments.handover_depth.is_none() { &[2, 1] } else { &[whole.handover_depth] };
+        let rings: &[u32] = if asked.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
+        let handovers: &[u32] = if asked.handover_depth.is_none() { &[2, 1] } else { &[whole.handover_depth] };
         for ring_depth in rings {
             for handover_depth in handovers {
                 all.push(Options {

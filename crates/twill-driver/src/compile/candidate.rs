@@ -1,24 +1,22 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
 use super::rules::{self, Registers};
-use crate::arguments::{CompileArguments, SearchArguments, WhichSchedule};
-use crate::error::Error;
-use crate::input::{self, Loops, Posed, Source};
-use crate::progress::Ticker;
-use crate::{files, schedule, siblings};
+use super::{CompileOptions, Which};
+use crate::{Error, Loops, Posed, Request, Session, Source, problems, schedule_file, siblings, solve};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use twill_check::Verified;
 use twill_emit::gluon::{self, Assembly, Header, Signature};
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
-use twill_exact::{Naive, SearchOptions};
+use twill_exact::Naive;
 use twill_graph::format::KernelScheduleFile;
 use twill_graph::{GroupRole, Report, Schedule, Status};
 use twill_triton::{Kernel, Lowered};
 
 /// A kernel that could be written.
 pub(super) struct Candidate {
+    /// The warp programs, their barriers proved.
     pub(super) program: Checked,
     /// By loop, what is known about its schedule.
     pub(super) statuses: Vec<String>,
@@ -26,7 +24,9 @@ pub(super) struct Candidate {
     pub(super) checking: f64,
     /// Most registers that the schedule grants a thread.
     pub(super) granted: u32,
+    /// The kernel in Gluon.
     pub(super) source: String,
+    /// What the assembler made of it, if it was asked.
     pub(super) assembly: Option<Assembly>,
     signature: Signature,
     json: String,
@@ -43,33 +43,34 @@ pub(super) enum Attempt {
 /// What was found for the loops of a kernel, and its file.
 struct Found {
     loops: Vec<Report<Verified<Schedule>>>,
+    /// Of a kernel without a schedule for each loop.
     status: Status,
     json: String,
 }
 
 impl Candidate {
-    /// Schedules a kernel within these limits, and generates it.
+    /// Schedules a kernel within the request's limits, and generates it.
     pub(super) fn make(
-        arguments: &CompileArguments,
-        limits: &SearchArguments,
+        request: &Request,
+        options: &CompileOptions,
         source: &Source,
-        search: &SearchOptions,
+        session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
-        let mut limits = limits.clone();
-        let usual = if naive(arguments).is_some() { None } else { limits.model.warp_assignment };
-        limits.model.warp_assignment = Some(usual.unwrap_or(rules::assignments(source)[0]));
-        Candidate::within(arguments, &limits, source, search)
+        let mut request = request.clone();
+        let asked = request.limits.warp_assignment.filter(|_| naive(options).is_none());
+        request.limits.warp_assignment = Some(asked.unwrap_or(rules::assignments(source)[0]));
+        Candidate::within(&request, options, source, session)
     }
 
     fn within(
-        arguments: &CompileArguments,
-        limits: &SearchArguments,
+        request: &Request,
+        asked: &CompileOptions,
         source: &Source,
-        search: &SearchOptions,
+        session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
         let started = Instant::now();
-        let posed = input::problems(limits)?;
-        let found = find(arguments, limits, &posed, search, started)?;
+        let posed = problems(request)?;
+        let found = find(request, asked, &posed, session, started)?;
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
         let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
         let of_compute = schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
@@ -83,13 +84,13 @@ impl Candidate {
         let groups = loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
         let groups: BTreeSet<_> = groups.map(|g| g.id).collect();
         let share = twill_emit::kernel::register_share(u32::try_from(groups.len()).unwrap_or(1));
-        let options = rules::options(arguments, source, &lowered, Registers { granted, share });
-        let emitted = |error| Error::Emit { input: limits.source.input.clone(), error };
+        let options = rules::options(asked, source, &lowered, Registers { granted, share });
+        let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
         let program = emit(&source.kernel, &loops, &options).map_err(emitted)?;
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
-        let header = header(arguments, source, &found);
+        let header = header(request, asked, source, &found);
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
             checking,
@@ -144,31 +145,28 @@ fn emit(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &[Options]) -> Re
 }
 
 /// The naive schedule that is asked for, if one is.
-fn naive(arguments: &CompileArguments) -> Option<Naive> {
-    match arguments.schedule {
-        WhichSchedule::Optimal => None,
-        WhichSchedule::SwpOnly => Some(Naive::PipeliningOnly),
-        WhichSchedule::NoSwp => Some(Naive::NoPipelining),
+fn naive(options: &CompileOptions) -> Option<Naive> {
+    match options.schedule {
+        Which::Optimal => None,
+        Which::SwpOnly => Some(Naive::PipeliningOnly),
+        Which::NoSwp => Some(Naive::NoPipelining),
     }
 }
 
 /// Schedules all loops of the kernel.
 fn find(
-    arguments: &CompileArguments,
-    search: &SearchArguments,
+    request: &Request,
+    asked: &CompileOptions,
     posed: &Loops<Posed>,
-    options: &SearchOptions,
+    session: &mut Session<'_>,
     started: Instant,
 ) -> Result<Found, Error> {
+    let input = &request.input.name;
     let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
-    if let Some(kernel) = siblings::pose(search, &arguments.siblings, posed)? {
-        let mut report = match naive(arguments) {
-            Some(how) => {
-                let mut ticker = Ticker::new(search.quiet);
-                let report = twill_exact::naive_kernel(&kernel, how, options, &mut |p| ticker.tell(&p));
-                siblings::verified(search, &kernel, report)?
-            }
-            None => siblings::solve(search, &kernel, options, reading)?,
+    if let Some(kernel) = siblings::pose(request, posed)? {
+        let mut report = match naive(asked) {
+            Some(how) => siblings::naive(input, &kernel, how, session)?,
+            None => siblings::solve(input, &kernel, session, reading)?,
         };
         // The same input gives the same folder, however long it took.
         report.phases.clear();
@@ -178,39 +176,26 @@ fn find(
     }
     let mut loops = Vec::new();
     for one in &posed.loops {
-        let mut report = match naive(arguments) {
-            Some(how) => find_naive(search, one, options, how)?,
-            None => schedule::solve(search, one, options, reading)?,
+        let mut report = match naive(asked) {
+            Some(how) => crate::solve::naive(input, one, how, session)?,
+            None => solve(input, one, session, reading)?,
         };
         report.phases.clear();
         loops.push(report);
     }
     let each = posed.loops.iter().zip(&loops);
-    let json = files::json(each.map(|(p, r)| schedule::schedule_file(p, r)));
-    let worst = loops.iter().map(|r| r.outcome.status()).max_by_key(|s| schedule::exit(*s));
-    Ok(Found { status: worst.unwrap_or(Status::Unknown), loops, json })
+    let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
+    let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
+    Ok(Found { status: if infeasible { Status::Infeasible } else { Status::Unknown }, loops, json })
 }
 
-/// The naive schedule of a loop.
-fn find_naive(
-    search: &SearchArguments,
-    one: &Posed,
-    options: &SearchOptions,
-    how: Naive,
-) -> Result<Report<Verified<Schedule>>, Error> {
-    let mut ticker = Ticker::new(search.quiet);
-    let report = twill_exact::naive(&one.problem, how, options, &mut |p| ticker.tell(&p));
-    let verify = |schedule| twill_check::verify(&one.problem, schedule);
-    report.try_map(verify).map_err(|error| Error::Defect { input: search.source.input.clone(), error })
-}
-
-fn header(arguments: &CompileArguments, source: &Source, found: &Found) -> Header {
+fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found) -> Header {
     let status = |report: &Report<Verified<Schedule>>| {
         match report.outcome.status() {
-            Status::Feasible if arguments.schedule == WhichSchedule::SwpOnly => {
+            Status::Feasible if asked.schedule == Which::SwpOnly => {
                 "software pipelining without choice of warps, to compare with"
             }
-            Status::Feasible if arguments.schedule == WhichSchedule::NoSwp => "no software pipelining, to compare with",
+            Status::Feasible if asked.schedule == Which::NoSwp => "no software pipelining, to compare with",
             Status::Optimal => "optimal: proved",
             Status::Feasible => "feasible: optimality not proved",
             Status::Infeasible | Status::Unknown => "not settled",
@@ -218,20 +203,10 @@ fn header(arguments: &CompileArguments, source: &Source, found: &Found) -> Heade
         .to_owned()
     };
     Header {
-        input: arguments.search.source.input.clone(),
+        input: request.input.name.clone(),
         machine: source.machine.name().to_owned(),
         architecture: source.machine.architecture().to_owned(),
-        command: command(),
+        command: asked.command.clone(),
         statuses: found.loops.iter().map(status).collect(),
     }
-}
-
-/// The command line, to be typed again.
-fn command() -> String {
-    let quote = |argument: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+".contains(c);
-        if !argument.is_empty() && argument.chars().all(plain) { argument } else { format!("{argument:?}") }
-    };
-    let arguments: Vec<String> = std::env::args().skip(1).map(quote).collect();
-    format!("twill {}", arguments.join(" "))
 }

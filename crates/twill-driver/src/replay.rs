@@ -1,7 +1,7 @@
 //! Every schedule that an explanation rests on is replayed: it must break something that was left
 //! out, and nothing else.
 
-use crate::error::Error;
+use crate::Error;
 use twill_check::{Constraint, Violation};
 use twill_graph::{Breach, Explanation, Family, Member, Problem};
 

@@ -1,9 +1,8 @@
 //! What the assembler makes of a generated kernel, through `assemble.py` of its folder.
 
-use crate::arguments::CompileArguments;
-use crate::error::Error;
+use crate::Error;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use twill_emit::gluon::Assembly;
 
@@ -11,10 +10,12 @@ use twill_emit::gluon::Assembly;
 const PYTHON: &str = "python3";
 
 /// A Python that can assemble kernels, as far as is known.
-pub(super) struct Assembler {
+#[derive(Clone, Debug)]
+pub struct Assembler {
     python: PathBuf,
     /// Whether somebody asked for this one, so that it has to work.
     asked: bool,
+    folder: PathBuf,
 }
 
 /// What came of running it.
@@ -26,20 +27,29 @@ pub(super) enum Assembled {
 }
 
 impl Assembler {
-    /// The assembler that the arguments ask for, if any.
-    pub(super) fn new(arguments: &CompileArguments) -> Option<Assembler> {
-        let python = arguments.python.clone();
+    /// An assembler that prepares its files in a folder, which must exist. Without an interpreter it is `python3`, and
+    /// does without where that has no Triton.
+    pub fn new(python: Option<PathBuf>, folder: PathBuf) -> Assembler {
         let asked = python.is_some();
-        (!arguments.no_assemble).then(|| Assembler { python: python.unwrap_or_else(|| PYTHON.into()), asked })
+        Assembler { python: python.unwrap_or_else(|| PYTHON.into()), asked, folder }
     }
 
-    /// Assembles the kernel of a folder.
-    pub(super) fn run(&self, folder: &Path, input: &str) -> Result<Assembled, Error> {
+    /// What its answers depend on: an interpreter, and with it a Triton and an assembler.
+    pub(super) fn depends(&self) -> String {
+        self.python.display().to_string()
+    }
+
+    /// Assembles a kernel.
+    pub(super) fn run(&self, files: &[(&'static str, String)], input: &str) -> Result<Assembled, Error> {
+        for (name, text) in files {
+            let path = self.folder.join(name);
+            std::fs::write(&path, text).map_err(|error| Error::Scratch { path: path.display().to_string(), error })?;
+        }
         let python = || self.python.display().to_string();
         let failed = |why: String| Err(Error::Assembler { input: input.to_owned(), python: python(), why });
         let mut command = Command::new(&self.python);
         // No caches of Python in the folder.
-        command.args(["-B", "assemble.py", "--json"]).current_dir(folder).stdin(Stdio::null());
+        command.args(["-B", "assemble.py", "--json"]).current_dir(&self.folder).stdin(Stdio::null());
         let output = match command.output() {
             Ok(output) => output,
             Err(error) if !self.asked && error.kind() == io::ErrorKind::NotFound => {

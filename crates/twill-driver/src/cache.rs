@@ -1,0 +1,298 @@
+//! What was proved and generated before, on disk.
+//!
+//! Entries are found by a hash of everything that they depend on: the problem without places in the source, the machine,
+//! options, budgets, and the build of Twill. Each is a file that begins with the hash of its content and takes its name when it
+//! is whole, so that writers may be many and may be killed. An entry is a claim like any other: what is read is replayed by
+//! `twill-check`, and thrown away where it fails.
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Where entries are, below the folder of a cache: nothing else is ever touched.
+const ENTRIES: &str = "twill-cache-v1";
+
+/// The build that entries belong to: another one may find something else.
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("TWILL_SOURCES"));
+
+/// A cache on disk; it need not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    entries: PathBuf,
+}
+
+/// How much a cache holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheInfo {
+    /// Schedules of loops, and of kernels with several.
+    pub schedules: usize,
+    /// Generated kernels.
+    pub kernels: usize,
+    /// Verdicts on configurations of a sweep.
+    pub configurations: usize,
+    /// Bytes of all entries.
+    pub bytes: u64,
+}
+
+/// Why a cache cannot be used.
+#[derive(Debug, Error)]
+#[error("the cache in {folder}: {error}", folder = folder.display())]
+pub struct CacheError {
+    folder: PathBuf,
+    error: io::Error,
+}
+
+/// What kind of thing an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Schedule,
+    Kernel,
+    Configuration,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Schedule, Kind::Kernel, Kind::Configuration];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Schedule => "schedule",
+            Kind::Kernel => "kernel",
+            Kind::Configuration => "configuration",
+        }
+    }
+}
+
+/// What an entry depends on, as a hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    kind: Kind,
+    hash: String,
+}
+
+impl Key {
+    /// The key of what depends on `parts` and nothing else. Places in the source and descriptions play no part.
+    pub(crate) fn new(kind: Kind, parts: &impl Serialize) -> Key {
+        // Plain data always serialises.
+        let mut value = serde_json::to_value(parts).unwrap_or_default();
+        forget_places(&mut value);
+        Key { kind, hash: hash(&format!("{BUILD}\n{value}")) }
+    }
+}
+
+fn hash(text: &str) -> String {
+    format!("{:x}", Sha256::digest(text))
+}
+
+fn forget_places(value: &mut Value) {
+    match value {
+        Value::Object(entries) => {
+            entries.retain(|key, _| key != "source" && key != "description");
+            entries.values_mut().for_each(forget_places);
+        }
+        Value::Array(each) => each.iter_mut().for_each(forget_places),
+        _ => {}
+    }
+}
+
+impl Cache {
+    /// The cache in a folder.
+    pub fn at(folder: &Path) -> Cache {
+        Cache { entries: folder.join(ENTRIES) }
+    }
+
+    /// The cache that the environment names: `TWILL_CACHE` is a folder or `off`; otherwise it is `twill` in
+    /// `XDG_CACHE_HOME` or `~/.cache`. `None` where it is off or there is no place for it.
+    pub fn of_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Cache> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let folder = match set("TWILL_CACHE") {
+            Some(off) if off == "off" => return None,
+            Some(folder) => PathBuf::from(folder),
+            None => match (set("XDG_CACHE_HOME"), set("HOME")) {
+                (Some(folder), _) => Path::new(&folder).join("twill"),
+                (None, Some(home)) => Path::new(&home).join(".cache").join("twill"),
+                (None, None) => return None,
+            },
+        };
+        Some(Cache::at(&folder))
+    }
+
+    /// Where its entries are.
+    pub fn folder(&self) -> &Path {
+        &self.entries
+    }
+
+    /// How much it holds.
+    ///
+    /// # Errors
+    /// When it does not read.
+    pub fn info(&self) -> Result<CacheInfo, CacheError> {
+        self.count().map_err(|error| self.failed(error))
+    }
+
+    fn count(&self) -> io::Result<CacheInfo> {
+        let mut info = CacheInfo::default();
+        for kind in Kind::ALL {
+            let folder = self.entries.join(kind.name());
+            let entries = match fs::read_dir(folder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                entries => entries?,
+            };
+            for entry in entries {
+                let entry = entry?;
+                // What has no name yet is no entry; what another process removes meanwhile is none any more.
+                let Ok(metadata) = entry.metadata() else { continue };
+                if entry.file_name().to_string_lossy().starts_with('.') {
+                    continue;
+                }
+                info.bytes += metadata.len();
+                *match kind {
+                    Kind::Schedule => &mut info.schedules,
+                    Kind::Kernel => &mut info.kernels,
+                    Kind::Configuration => &mut info.configurations,
+                } += 1;
+            }
+        }
+        Ok(info)
+    }
+
+    /// Throws everything away; says what there was.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn clear(&self) -> Result<CacheInfo, CacheError> {
+        let info = self.info()?;
+        match fs::remove_dir_all(&self.entries) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
+            _ => Ok(info),
+        }
+    }
+
+    fn path(&self, key: &Key) -> PathBuf {
+        self.entries.join(key.kind.name()).join(&key.hash)
+    }
+
+    /// An entry's text; one that is not what was written is absent.
+    fn read(&self, key: &Key) -> Option<String> {
+        let file = fs::read_to_string(self.path(key)).ok()?;
+        let (digest, text) = file.split_once('\n')?;
+        (digest == hash(text)).then(|| text.to_owned())
+    }
+
+    /// Keeps a text. That it cannot be kept is no failure: it is found again.
+    pub(crate) fn write(&self, key: &Key, text: &str) {
+        let _ = self.try_write(key, text);
+    }
+
+    fn try_write(&self, key: &Key, text: &str) -> io::Result<()> {
+        let folder = self.entries.join(key.kind.name());
+        fs::create_dir_all(&folder)?;
+        let mut file = tempfile::Builder::new().prefix(".").tempfile_in(folder)?;
+        writeln!(file, "{}", hash(text))?;
+        file.write_all(text.as_bytes())?;
+        file.persist(self.path(key))?;
+        Ok(())
+    }
+
+    /// Forgets an entry that failed its check.
+    fn remove(&self, key: &Key) {
+        let _ = fs::remove_file(self.path(key));
+    }
+
+    /// What an entry says, if there is one and `check` accepts it; what it does not accept is forgotten.
+    pub(crate) fn find<T>(&self, key: &Key, check: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let found = self.read(key).and_then(|text| check(&text));
+        if found.is_none() {
+            self.remove(key);
+        }
+        found
+    }
+
+    fn failed(&self, error: io::Error) -> CacheError {
+        CacheError { folder: self.entries.clone(), error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(of: &str) -> Key {
+        Key::new(Kind::Schedule, &of)
+    }
+
+    #[test]
+    fn what_was_kept_is_found_and_counted_and_cleared() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        assert_eq!(cache.info().unwrap(), CacheInfo::default());
+        cache.write(&key("a"), "line\nline");
+        assert_eq!(cache.find(&key("a"), |text| Some(text.to_owned())).as_deref(), Some("line\nline"));
+        assert_eq!(cache.find(&key("b"), |_| Some(())), None);
+        assert_eq!(cache.info().unwrap().schedules, 1);
+        fs::write(folder.path().join("mine"), "").unwrap();
+        assert_eq!(cache.clear().unwrap().schedules, 1);
+        assert_eq!(cache.info().unwrap(), CacheInfo::default());
+        assert!(folder.path().join("mine").exists());
+    }
+
+    #[test]
+    fn what_is_broken_or_not_accepted_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        cache.write(&key("a"), "text");
+        let path = cache.path(&key("a"));
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert_eq!(cache.find(&key("a"), |_| Some(())), None);
+        assert!(!path.exists());
+        cache.write(&key("a"), "text");
+        assert_eq!(cache.find(&key("a"), |_| None::<()>), None);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn many_writers_leave_whole_entries() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for round in 0..50 {
+                        let text = format!("{writer} {round} ").repeat(1 + 97 * writer);
+                        cache.write(&key("a"), &text);
+                        let whole = |text: &str| text.split(' ').count() % 2 == 1;
+                        assert_eq!(cache.find(&key("a"), |text| Some(whole(text))), Some(true));
+                    }
+                });
+            }
+        });
+        assert_eq!(cache.info().unwrap().schedules, 1);
+    }
+
+    #[test]
+    fn places_in_the_source_play_no_part() {
+        let with = |line: u32| serde_json::json!({"name": "qk", "source": {"file": "a.py", "line": line}});
+        assert_eq!(Key::new(Kind::Schedule, &with(1)), Key::new(Kind::Schedule, &with(2)));
+        assert_ne!(Key::new(Kind::Schedule, &with(1)), Key::new(Kind::Schedule, &serde_json::json!({"name": "pv"})));
+        assert_ne!(Key::new(Kind::Schedule, &1), Key::new(Kind::Schedule, &2));
+    }
+
+    #[test]
+    fn the_environment_names_it_or_turns_it_off() {
+        let of = |set: &[(&str, &str)]| {
+            let set: Vec<(String, OsString)> = set.iter().map(|(k, v)| ((*k).into(), v.into())).collect();
+            Cache::of_environment(|name| set.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()))
+        };
+        assert_eq!(of(&[("TWILL_CACHE", "off"), ("HOME", "/h")]), None);
+        assert_eq!(of(&[("TWILL_CACHE", "/c"), ("HOME", "/h")]), Some(Cache::at(Path::new("/c"))));
+        assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some(Cache::at(Path::new("/x/twill"))));
+        assert_eq!(of(&[("HOME", "/h"), ("TWILL_CACHE", "")]), Some(Cache::at(Path::new("/h/.cache/twill"))));
+        assert_eq!(of(&[]), None);
+    }
+}

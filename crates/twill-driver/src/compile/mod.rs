@@ -1,0 +1,265 @@
+//! From a kernel to its code: schedule, check, generate, assemble.
+
+mod assembler;
+mod candidate;
+mod generated;
+mod rules;
+
+pub use assembler::Assembler;
+pub use generated::{GeneratedKernel, GeneratedLoop};
+
+use crate::cache::{Key, Kind};
+use crate::{Content, DEFAULT_MACHINE, Error, Limits, Lowering, Request, Session, Source};
+use assembler::Assembled;
+use candidate::{Attempt, Candidate};
+use generated::machine_code;
+use serde::Serialize;
+use twill_exact::{Budget, SearchOptions};
+use twill_graph::{Status, WarpAssignment};
+use twill_machine::Machine;
+
+/// Work for the search of a second or later attempt: what is not found then is not worth the wait.
+const LATER_WORK: u64 = 20_000_000;
+
+/// What the generator is asked for. What is `None` is chosen by rules that measurement gave (`docs/codegen.md`).
+#[derive(Clone, Debug, Serialize)]
+pub struct CompileOptions {
+    /// As many CTAs as there are multiprocessors walk over the tiles.
+    pub persistent: Option<bool>,
+    /// The order of tiles.
+    pub order: Option<Order>,
+    /// Programs along the first axis that form a band, or along the second that go together.
+    pub band: Option<u32>,
+    /// Least slots of every ring of loads, at least 1.
+    pub ring_depth: Option<u32>,
+    /// Least slots of the buffers through which warp groups hand values over, at least 1.
+    pub handover_depth: Option<u32>,
+    /// Buffers are given back where a group waits anyway, instead of as soon as they are read.
+    pub late_releases: Option<bool>,
+    /// Left operands that are the same in all iterations stay in registers instead of shared memory.
+    pub operands_in_registers: Option<bool>,
+    /// Groups take turns on the tensor core, in the order of the schedule.
+    pub turns: Option<bool>,
+    /// Which schedule code is generated for.
+    pub schedule: Which,
+    /// Most schedules to try, where registers spill or multiplies run one by one.
+    pub attempts: u32,
+    /// What generates the kernel again, for its head.
+    pub command: String,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions {
+            persistent: None,
+            order: None,
+            band: None,
+            ring_depth: None,
+            handover_depth: None,
+            late_releases: None,
+            operands_in_registers: None,
+            turns: None,
+            schedule: Which::Optimal,
+            attempts: 4,
+            command: String::new(),
+        }
+    }
+}
+
+/// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Which {
+    /// The best, with its proof.
+    Optimal,
+    /// Order and stages of the modulo schedule, which knows nothing of warps.
+    SwpOnly,
+    /// One iteration after another, one operation after another; rings of one slot.
+    NoSwp,
+}
+
+/// In which order tiles are worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Order {
+    /// As a grid is: the first axis fastest.
+    Linear,
+    /// The first axis from its end.
+    Longest,
+    /// In bands along the first axis.
+    Grouped,
+}
+
+/// What came of generating a kernel.
+#[derive(Clone, Debug)]
+pub enum Compiled {
+    /// The best kernel of all attempts.
+    Kernel(Box<GeneratedKernel>),
+    /// There is no schedule to generate code for.
+    NoSchedule(Status),
+    /// It was stopped before there was anything.
+    Stopped,
+}
+
+/// Generates the kernel of a request; with an assembler its machine code is looked at, and where registers do not
+/// suffice, the schedule is made again.
+///
+/// # Errors
+/// When the request cannot be posed, its kernel cannot be generated, or the assembler that was asked for does not work.
+pub fn compile(
+    request: &Request,
+    options: &CompileOptions,
+    assembler: Option<&Assembler>,
+    session: &mut Session<'_>,
+) -> Result<Compiled, Error> {
+    let Content::Kernel(text) = &request.input.content else {
+        return Err(Error::NoSource { input: request.input.name.clone() });
+    };
+    let cache = session.cache.clone();
+    let depends = (text, &request.input.name, lowering(request), limits(request), options);
+    let key = Key::new(Kind::Kernel, &(depends, assembler.map(Assembler::depends), session.depends()));
+    if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
+        return Ok(Compiled::Kernel(Box::new(found)));
+    }
+    let Some(source) = crate::source(request)? else { return Ok(Compiled::Stopped) };
+    let first = match Candidate::make(request, options, &source, session)? {
+        Attempt::Made(candidate) => *candidate,
+        Attempt::Nothing(status) => return Ok(Compiled::NoSchedule(status)),
+    };
+    let best = match assembler {
+        Some(assembler) => assembled(request, options, first, &source, assembler, session)?,
+        None => Some(first),
+    };
+    let Some(best) = best else { return Ok(Compiled::Stopped) };
+    let kernel = GeneratedKernel::of(&best, source.machine.name());
+    // Without a look at the machine code that was asked for, it is not the kernel that was asked for; and what was stopped
+    // might have become better.
+    if let Some(cache) = cache.filter(|_| (assembler.is_none() || best.assembly.is_some()) && !session.is_stopped()) {
+        cache.write(&key, &kernel.to_json());
+    }
+    Ok(Compiled::Kernel(Box::new(kernel)))
+}
+
+/// How the kernel is lowered, as far as its code depends on it.
+fn lowering(request: &Request) -> impl Serialize {
+    let Lowering { machine, kernel, loop_index, sub_tiles, programs, contract } = &request.lowering;
+    let programs = programs.map(|gang| (gang.count, gang.axis.number()));
+    let machine = machine.as_ref().map_or(DEFAULT_MACHINE.to_owned(), Machine::to_toml);
+    (machine, kernel.clone(), *loop_index, *sub_tiles, programs, *contract)
+}
+
+/// What limits the schedule, as far as the code depends on it.
+fn limits(request: &Request) -> impl Serialize {
+    let Limits { compute_groups, registers_per_thread, unroll, normalise, model, warp_assignment } = &request.limits;
+    let siblings = (request.siblings.trip_counts.clone(), request.siblings.apart);
+    (*compute_groups, *registers_per_thread, *unroll, *normalise, *model, *warp_assignment, siblings)
+}
+
+/// The best of as many attempts as there may be: where registers do not suffice, the schedule is made again with
+/// fewer, so that fewer values live at a time. None where it was stopped before there was anything.
+fn assembled(
+    request: &Request,
+    options: &CompileOptions,
+    first: Candidate,
+    source: &Source,
+    assembler: &Assembler,
+    session: &mut Session<'_>,
+) -> Result<Option<Candidate>, Error> {
+    let mut best = first;
+    match assembler.run(&best.files(), &request.input.name) {
+        _ if session.is_stopped() => return Ok(None),
+        Ok(Assembled::Report(assembly)) => best.assembly = Some(assembly),
+        Ok(Assembled::Impossible(why)) => {
+            session.observer.note(&format!(
+                "note: the kernel is not assembled: {why}; name an interpreter that has it with --python"
+            ));
+            return Ok(Some(best));
+        }
+        Err(error) => return Err(error),
+    }
+    let (mut tried, mut limits) = (options.clone(), request.limits.clone());
+    let work = session.search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
+    let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+    let later = SearchOptions { budget, ..session.search.clone() };
+    let mut session = session.with(later);
+    let (mut granted, mut source_before) = (best.granted, best.source.clone());
+    for number in 2..=options.attempts {
+        let short = best.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers);
+        if !short || session.is_stopped() {
+            break;
+        }
+        let what = best.assembly.as_ref().map(machine_code).unwrap_or_default();
+        // One change at a time; what does not help is taken back.
+        let [usual, other] = rules::assignments(source);
+        let before = (tried.clone(), limits.clone());
+        if tried.persistent.is_none() && best.program.tiling.persistent {
+            tried.persistent = Some(false);
+            session.observer.note(&format!("{what}; attempt {number}: one tile a CTA"));
+        } else if limits.warp_assignment.is_none() {
+            limits.warp_assignment = Some(other);
+            let how = match other {
+                WarpAssignment::BySubTile => "each group works on sub-tiles of its own",
+                WarpAssignment::Free => "any group may work on any sub-tile",
+            };
+            session.observer.note(&format!("{what}; attempt {number}: {how}"));
+        } else {
+            let Some(fewer) = fewer_registers(&limits, granted, source) else { break };
+            limits.registers_per_thread = Some(fewer);
+            session
+                .observer
+                .note(&format!("{what}; attempt {number}: at most {fewer} registers a thread in the schedule"));
+        }
+        let mut candidate =
+            match Candidate::make(&Request { limits: limits.clone(), ..request.clone() }, &tried, source, &mut session)
+            {
+                Ok(Attempt::Made(candidate)) => *candidate,
+                Ok(Attempt::Nothing(_)) => {
+                    session
+                        .observer
+                        .note(&format!("attempt {number}: there is no schedule, or none was found in time"));
+                    break;
+                }
+                Err(error) => {
+                    session.observer.note(&format!("attempt {number}: {error}"));
+                    break;
+                }
+            };
+        granted = candidate.granted;
+        if candidate.source == source_before {
+            session.observer.note(&format!("attempt {number}: the same kernel"));
+            continue;
+        }
+        source_before.clone_from(&candidate.source);
+        match assembler.run(&candidate.files(), &request.input.name) {
+            _ if session.is_stopped() => break,
+            Ok(Assembled::Report(assembly)) => candidate.assembly = Some(assembly),
+            Ok(Assembled::Impossible(why)) => {
+                session.observer.note(&format!("attempt {number}: {why}"));
+                break;
+            }
+            Err(error) => {
+                session.observer.note(&format!("attempt {number}: {error}"));
+                break;
+            }
+        }
+        if candidate.cost() < best.cost() {
+            session.observer.note(&format!("attempt {number} is better"));
+            best = candidate;
+        } else {
+            session.observer.note(&format!("attempt {number} is no better"));
+            let registers = limits.registers_per_thread;
+            (tried, limits) = before;
+            limits.registers_per_thread = registers;
+            tried.persistent = tried.persistent.or(Some(true));
+            limits.warp_assignment = limits.warp_assignment.or(Some(usual));
+        }
+    }
+    Ok(Some(best))
+}
+
+/// Fewer registers than this schedule grants a thread, or than it might; none where a thread must have more.
+fn fewer_registers(limits: &Limits, granted: u32, source: &Source) -> Option<u32> {
+    let file = source.machine.resources().registers;
+    let step = file.granularity.max(1);
+    let most = limits.registers_per_thread.unwrap_or(file.maximum_per_thread);
+    let fewer = granted.min(most.checked_sub(step)?) / step * step;
+    (fewer >= file.minimum_per_thread.max(file.reserve_per_thread)).then_some(fewer)
+}

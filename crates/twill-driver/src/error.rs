@@ -1,0 +1,166 @@
+//! What can go wrong between a kernel and its code, in terms of names that the user gave.
+
+use thiserror::Error;
+
+/// Why there is no answer. Messages name the input, the place in it, and the way out.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A loop graph came without a machine.
+    #[error("{input}: the graph does not name a machine; choose one with --machine (twill machine list)")]
+    NoMachine {
+        /// The input.
+        input: String,
+    },
+    /// An option for kernels was given with a loop graph.
+    #[error("{input}: --{option} is for kernels in TTIR; a loop graph has its tiles and loop already")]
+    OnlyForKernels {
+        /// The input.
+        input: String,
+        /// The option.
+        option: &'static str,
+    },
+    /// There is no such loop.
+    #[error("{input}: there is no loop {index}; the kernel has {count}, counted from 0")]
+    NoSuchLoop {
+        /// The input.
+        input: String,
+        /// Asked for.
+        index: usize,
+        /// There are.
+        count: usize,
+    },
+    /// Code was asked for from a loop graph.
+    #[error("{input}: it is a loop graph; code is generated from a kernel in TTIR (.ttir)")]
+    NoSource {
+        /// The input.
+        input: String,
+    },
+    /// Python cannot assemble the kernel.
+    #[error(
+        "{input}: {python} does not assemble the kernel: {why}\nNothing was written; --no-assemble writes it as it is"
+    )]
+    Assembler {
+        /// The input.
+        input: String,
+        /// The interpreter.
+        python: String,
+        /// What it said.
+        why: String,
+    },
+    /// A file of the kernel could not be written for the assembler.
+    #[error("cannot write {path}: {error}")]
+    Scratch {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// No code can be generated.
+    #[error("{}", placed(input, &error.to_string()))]
+    Emit {
+        /// The input.
+        input: String,
+        /// Why.
+        error: Box<twill_emit::Error>,
+    },
+    /// The machine.
+    #[error(transparent)]
+    Machine(#[from] twill_machine::MachineError),
+    /// The kernel.
+    #[error(transparent)]
+    Triton(#[from] twill_triton::Error),
+    /// A file.
+    #[error(transparent)]
+    Format(#[from] twill_graph::format::FormatError),
+    /// Loops that do not go together.
+    #[error("{input}: {error}")]
+    Kernel {
+        /// The input.
+        input: String,
+        /// Why.
+        error: Box<twill_graph::KernelError>,
+    },
+    /// Trip counts that mean nothing.
+    #[error("{input}: --trip-counts weighs loops that are scheduled together; {why}")]
+    TripCounts {
+        /// The input.
+        input: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// A graph that does not go with the machine.
+    #[error("{input}: {error}")]
+    Problem {
+        /// The input.
+        input: String,
+        /// Why.
+        error: Box<twill_graph::ProblemError>,
+    },
+    /// A number of registers that cannot be dealt out.
+    #[error(
+        "--registers-per-thread {given}: a thread of {machine} has {most} at most, {least} at least, or a multiple of {granularity} in between"
+    )]
+    RegistersPerThread {
+        /// The machine.
+        machine: String,
+        /// Asked for.
+        given: u32,
+        /// Least.
+        least: u32,
+        /// Most.
+        most: u32,
+        /// Step.
+        granularity: u32,
+    },
+    /// The loop cannot be unrolled so often.
+    #[error("{input}: cannot unroll: {error}")]
+    Unroll {
+        /// The input.
+        input: String,
+        /// Why.
+        error: Box<twill_graph::GraphError>,
+    },
+    /// Costs that cannot be normalised.
+    #[error("{input}: {error}")]
+    Normalise {
+        /// The input.
+        input: String,
+        /// Why.
+        error: Box<twill_exact::NormaliseError>,
+    },
+    /// The checker does not accept a schedule.
+    #[error(
+        "the schedule found for {input} does not survive its replay; this is a defect of Twill, please report it:\n{error}"
+    )]
+    Defect {
+        /// The input.
+        input: String,
+        /// What it breaks.
+        error: Box<twill_check::Rejected>,
+    },
+    /// The checker does not accept the schedules of sibling loops.
+    #[error(
+        "the schedules found for the loops of {input} do not survive their replay; this is a defect of Twill, please report it:\n{error}"
+    )]
+    KernelDefect {
+        /// The input.
+        input: String,
+        /// What they break.
+        error: Box<twill_check::RejectedKernel>,
+    },
+    /// The checker does not accept an explanation.
+    #[error(
+        "the explanation of {input} does not survive its replay; this is a defect of Twill, please report it:\n{why}"
+    )]
+    Explanation {
+        /// The input.
+        input: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// An error with its file in front, unless it names that itself.
+fn placed(input: &str, error: &str) -> String {
+    if error.starts_with(input) { error.to_owned() } else { format!("{input}: {error}") }
+}

@@ -1,0 +1,66 @@
+//! Why a schedule is no faster, for each loop of a request.
+
+use crate::replay::replay;
+use crate::{Error, Lowering, Posed, Request, Session, problems, solve};
+use twill_check::Verified;
+use twill_exact::ExplainOptions;
+use twill_graph::{Change, Explanation, Report, Schedule, Status, WhatIf};
+
+/// A loop, what is known of its schedule, and why it is no faster.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The question.
+    pub posed: Posed,
+    /// What is known of its schedule.
+    pub status: Status,
+    /// Why it is no faster.
+    pub explanation: Explanation,
+}
+
+/// Schedules each loop of a request and explains it.
+///
+/// # Errors
+/// When the request cannot be posed, or the checker does not accept a schedule or what the explanation rests on.
+pub fn explanations(
+    request: &Request,
+    explain: &ExplainOptions,
+    session: &mut Session<'_>,
+) -> Result<Vec<Explained>, Error> {
+    let input = &request.input.name;
+    let mut all = Vec::new();
+    for (index, posed) in problems(request)?.loops.into_iter().enumerate() {
+        let report = solve(input, &posed, session, 0.0)?;
+        let mut explanation =
+            twill_exact::explain(&posed.problem, &report, explain, &mut |p| session.observer.progress(&p));
+        replay(input, &posed.problem, &mut explanation)?;
+        if explain.what_ifs {
+            explanation.what_ifs.extend(sub_tiles(request, index, &posed, &report, explain));
+        }
+        all.push(Explained { posed, status: report.outcome.status(), explanation });
+    }
+    Ok(all)
+}
+
+/// The same kernel cut into the next fewer and the next more sub-tiles that its tiles allow.
+fn sub_tiles(
+    request: &Request,
+    index: usize,
+    posed: &Posed,
+    report: &Report<Verified<Schedule>>,
+    options: &ExplainOptions,
+) -> Vec<WhatIf> {
+    // Normalised costs of different graphs cannot be compared.
+    let Some(now) = posed.sub_tiles.filter(|_| request.limits.normalise == 0) else { return Vec::new() };
+    let cut = |count: u32| {
+        let lowering = Lowering { sub_tiles: Some(count), ..request.lowering.clone() };
+        let mut others = problems(&Request { lowering, ..request.clone() }).ok()?.loops;
+        let other = (index < others.len()).then(|| others.swap_remove(index))?;
+        (other.sub_tiles == Some(count)).then_some((count, other))
+    };
+    let fewer = (1..now).rev().find_map(cut);
+    let more = (now + 1..=now.saturating_mul(2)).find_map(cut);
+    let solve = |(sub_tiles, other): (u32, Posed)| {
+        twill_exact::what_if(report, Change::SubTiles { sub_tiles }, &other.problem, options)
+    };
+    fewer.into_iter().chain(more).map(solve).collect()
+}

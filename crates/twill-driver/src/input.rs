@@ -1,0 +1,219 @@
+//! From a request to scheduling problems.
+
+use crate::Error;
+use crate::request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request};
+use std::collections::BTreeSet;
+use twill_graph::format::{MachineReference, NormalisationEntry};
+use twill_graph::{LoopGraph, Problem, Resources, Tie};
+use twill_machine::Machine;
+use twill_triton::tile::{Split, TileLoop};
+
+/// A loop to schedule.
+#[derive(Clone, Debug)]
+pub struct Posed {
+    /// The question.
+    pub problem: Problem,
+    /// What normalising the costs cost, if it was asked for.
+    pub normalisation: Option<NormalisationEntry>,
+    /// The loop before it was unrolled, if it was, and how often: its schedule is one of the unrolled loop.
+    pub rolled: Option<(Problem, u32)>,
+    /// Into how many sub-tiles it was cut, if it comes from a kernel and no programs share a CTA.
+    pub sub_tiles: Option<u32>,
+}
+
+/// A loop graph with the machine it is for, and the tile loop that it comes from, if any.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The loop.
+    pub graph: LoopGraph,
+    /// What the machine offers.
+    pub resources: Resources,
+    /// The tile operations.
+    pub tiles: Option<TileLoop>,
+}
+
+/// A kernel that is read, and how its loops are lowered.
+pub struct Source {
+    /// The kernel.
+    pub kernel: twill_triton::Kernel,
+    /// The machine that it is for.
+    pub machine: Machine,
+    /// Sub-tiles, programs, contraction.
+    pub options: twill_triton::Options,
+}
+
+/// The kernel of a request; `None` if its input is a loop graph.
+///
+/// # Errors
+/// When it does not read, or the machine is not known.
+pub fn source(request: &Request) -> Result<Option<Source>, Error> {
+    match &request.input.content {
+        Content::Graph(..) => Ok(None),
+        Content::Kernel(text) => read_kernel(&request.input.name, text, &request.lowering).map(Some),
+    }
+}
+
+fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Error> {
+    let machine = match &lowering.machine {
+        Some(machine) => machine.clone(),
+        None => Machine::builtin(DEFAULT_MACHINE)?,
+    };
+    let kernel = match &lowering.kernel {
+        Some(function) => twill_triton::read_kernel(text, name, function)?,
+        None => twill_triton::read(text, name)?,
+    };
+    let options = twill_triton::Options {
+        sub_tiles: lowering.sub_tiles,
+        programs: lowering.programs,
+        contract: lowering.contract,
+    };
+    Ok(Source { kernel, machine, options })
+}
+
+/// All loops of the input that are asked for, and what they have to do with each other.
+#[derive(Clone, Debug)]
+pub struct Loops<L> {
+    /// The loops, in the order of the text.
+    pub loops: Vec<L>,
+    /// `None` for a single loop.
+    pub siblings: Option<Siblings>,
+}
+
+/// What several loops of a kernel have to do with each other.
+#[derive(Clone, Debug)]
+pub struct Siblings {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Operations that run on the same warp group.
+    pub ties: Vec<Tie>,
+    /// How often each runs, as far as the kernel says.
+    pub trip_counts: Vec<Option<u64>>,
+}
+
+/// All loops that are asked for, as problems.
+///
+/// # Errors
+/// When the input does not read, cannot be lowered, or does not go with the machine.
+pub fn problems(request: &Request) -> Result<Loops<Posed>, Error> {
+    let Loops { loops, siblings } = lowered(&request.input, &request.lowering)?;
+    let pose = |l| pose(&request.input.name, &request.limits, l);
+    let loops: Result<Vec<Posed>, Error> = loops.into_iter().map(pose).collect();
+    Ok(Loops { loops: loops?, siblings })
+}
+
+/// All loops that are asked for, as graphs.
+///
+/// # Errors
+/// When the input does not read or cannot be lowered.
+pub fn lowered(input: &Input, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
+    match &input.content {
+        Content::Kernel(text) => from_kernel(&input.name, text, lowering),
+        Content::Graph(graph, machine) => {
+            let lowered = from_graph(&input.name, lowering, graph, machine.as_ref())?;
+            Ok(Loops { loops: vec![lowered], siblings: None })
+        }
+    }
+}
+
+fn from_graph(
+    input: &str,
+    lowering: &Lowering,
+    graph: &LoopGraph,
+    machine: Option<&MachineReference>,
+) -> Result<Lowered, Error> {
+    let given = [
+        ("sub-tiles", lowering.sub_tiles.is_some()),
+        ("programs-per-cta", lowering.programs.is_some()),
+        ("no-contract", !lowering.contract),
+        ("kernel", lowering.kernel.is_some()),
+        ("loop", lowering.loop_index.is_some()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+        return Err(Error::OnlyForKernels { input: input.to_owned(), option });
+    }
+    let resources = match (&lowering.machine, machine) {
+        (Some(machine), _) => machine.resources(),
+        (None, Some(MachineReference::Name(name))) => Machine::load(name)?.resources(),
+        (None, Some(MachineReference::Resources(resources))) => (**resources).clone(),
+        (None, None) => return Err(Error::NoMachine { input: input.to_owned() }),
+    };
+    Ok(Lowered { graph: graph.clone(), resources, tiles: None })
+}
+
+fn from_kernel(input: &str, text: &str, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
+    let Source { kernel, machine, options } = read_kernel(input, text, lowering)?;
+    let loops = kernel.loops();
+    let chosen = match lowering.loop_index {
+        None => loops,
+        Some(index) => {
+            let one = loops.get(index).ok_or_else(|| Error::NoSuchLoop {
+                input: input.to_owned(),
+                index,
+                count: loops.len(),
+            })?;
+            std::slice::from_ref(one)
+        }
+    };
+    let lower = |l: &TileLoop| {
+        let lowered = twill_triton::lower_parts(l, &machine, &options)?;
+        Ok((lowered.graph, lowered.tiles))
+    };
+    let lowered: Result<Vec<(LoopGraph, TileLoop)>, Error> = chosen.iter().map(lower).collect();
+    let (graphs, tiles): (Vec<LoopGraph>, Vec<TileLoop>) = lowered?.into_iter().unzip();
+    let siblings = (graphs.len() > 1).then(|| Siblings {
+        kernel: kernel.name().to_owned(),
+        ties: kernel.ties(&tiles, &graphs.iter().collect::<Vec<_>>()),
+        trip_counts: (0..graphs.len()).map(|index| kernel.trip_count(index)).collect(),
+    });
+    let resources = machine.resources();
+    let each = graphs.into_iter().zip(tiles);
+    let loops = each.map(|(graph, tiles)| Lowered { graph, resources: resources.clone(), tiles: Some(tiles) });
+    Ok(Loops { loops: loops.collect(), siblings })
+}
+
+fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<Posed, Error> {
+    let Lowered { graph, mut resources, tiles } = lowered;
+    let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
+    let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
+    let sub_tiles = one_program.map(|_| u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1));
+    let input = || input.to_owned();
+    if let Some(groups) = limits.compute_groups {
+        resources.compute_groups.maximum = groups;
+    }
+    if let Some(registers) = limits.registers_per_thread {
+        limit_registers(&mut resources, registers)?;
+    }
+    let (graph, normalisation) = match limits.normalise {
+        0 => (graph, None),
+        limit => {
+            let n = twill_exact::normalise(&graph, limit)
+                .map_err(|error| Error::Normalise { input: input(), error: Box::new(error) })?;
+            (n.graph, Some(NormalisationEntry { limit, error: n.error, distortion: n.distortion }))
+        }
+    };
+    let mut model = limits.model;
+    model.warp_assignment = limits.warp_assignment.unwrap_or(model.warp_assignment);
+    let pose = |graph| {
+        Problem::new(graph, resources.clone(), model)
+            .map_err(|error| Error::Problem { input: input(), error: Box::new(error) })
+    };
+    if limits.unroll == 1 {
+        return Ok(Posed { problem: pose(graph)?, normalisation, rolled: None, sub_tiles });
+    }
+    let unrolled =
+        graph.unrolled(limits.unroll).map_err(|error| Error::Unroll { input: input(), error: Box::new(error) })?;
+    Ok(Posed { problem: pose(unrolled)?, normalisation, rolled: Some((pose(graph)?, limits.unroll)), sub_tiles })
+}
+
+/// Takes registers from the threads of compute groups. Whole granules are dealt out, so another number would be paid for
+/// in full and used in part.
+fn limit_registers(resources: &mut Resources, given: u32) -> Result<(), Error> {
+    let file = &mut resources.registers;
+    let least = file.minimum_per_thread.max(file.reserve_per_thread).next_multiple_of(file.granularity);
+    let (most, granularity) = (file.maximum_per_thread, file.granularity);
+    if given != most && (given < least || given > most || !given.is_multiple_of(granularity)) {
+        return Err(Error::RegistersPerThread { machine: resources.name.clone(), given, least, most, granularity });
+    }
+    file.maximum_per_thread = given;
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! From a kernel to its schedule and its code: the stations of Twill, one after the other.
+//!
+//! The `twill` command and the Python package ask here. A [`Request`] says what is looked at and within which limits;
+//! [`problems`] poses it, [`solve`] and [`siblings`] search and replay what was found, [`explanations`] says why it is no
+//! faster, and [`compile`] generates the kernel. Nothing here reads arguments, writes files where they are to stay, or speaks
+//! to a terminal: who wants to know how far a search is passes an [`Observer`].
+
+mod cache;
+pub mod compile;
+mod error;
+mod explain;
+mod input;
+mod observe;
+mod replay;
+mod request;
+mod session;
+pub mod siblings;
+mod solve;
+
+pub use cache::{Cache, CacheError, CacheInfo};
+pub use error::Error;
+pub use explain::{Explained, explanations};
+pub use input::{Loops, Lowered, Posed, Siblings, Source, lowered, problems, source};
+pub use observe::{Observer, Silent};
+pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, SiblingOptions};
+pub use session::Session;
+pub use solve::{json, pipeline, schedule_file, solve};

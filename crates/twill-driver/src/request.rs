@@ -1,0 +1,126 @@
+//! What is looked at, how it is brought into shape, and within which limits it is scheduled.
+
+use crate::Error;
+use twill_graph::format::{GraphFile, MachineReference};
+use twill_graph::{LoopGraph, ModelOptions, WarpAssignment, builtin};
+use twill_machine::Machine;
+use twill_triton::Gang;
+
+/// The machine for kernels when none is asked for.
+pub const DEFAULT_MACHINE: &str = "h100";
+
+/// Everything that a schedule depends on, but for the effort of the search.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What is looked at.
+    pub input: Input,
+    /// How it becomes loop graphs.
+    pub lowering: Lowering,
+    /// What the schedule may use, and which reading of the model holds.
+    pub limits: Limits,
+    /// How the loops of a kernel are scheduled together.
+    pub siblings: SiblingOptions,
+}
+
+/// A kernel or a loop graph.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// What errors call it: a path, or the name of a built-in graph.
+    pub name: String,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What an input holds.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// TTIR as Triton prints it.
+    Kernel(String),
+    /// A loop graph, with the machine that its costs are for.
+    Graph(Box<LoopGraph>, Option<MachineReference>),
+}
+
+impl Input {
+    /// TTIR as Triton prints it.
+    pub fn kernel(name: impl Into<String>, text: impl Into<String>) -> Input {
+        Input { name: name.into(), content: Content::Kernel(text.into()) }
+    }
+
+    /// A loop graph in its file format (`docs/formats.md`).
+    ///
+    /// # Errors
+    /// When the text is not one.
+    pub fn graph(name: impl Into<String>, text: &str) -> Result<Input, Error> {
+        let name = name.into();
+        let file = GraphFile::from_json(text, &name)?;
+        Ok(Input { content: Content::Graph(Box::new(file.graph()?), file.machine), name })
+    }
+
+    /// A built-in loop graph; `None` if there is none of this name.
+    pub fn builtin(name: &str) -> Option<Input> {
+        let found = builtin::find(name)?;
+        Some(Input { name: name.to_owned(), content: Content::Graph(Box::new(found.graph), found.machine) })
+    }
+}
+
+/// How an input becomes loop graphs.
+#[derive(Clone, Debug)]
+pub struct Lowering {
+    /// The machine [default: the graph's own, [`DEFAULT_MACHINE`] for kernels].
+    pub machine: Option<Machine>,
+    /// Kernel function, where the TTIR holds several.
+    pub kernel: Option<String>,
+    /// Which of the kernel's innermost loops, counted from 0 [default: all].
+    pub loop_index: Option<usize>,
+    /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
+    pub sub_tiles: Option<u32>,
+    /// Programs of the grid that share a CTA, instead of sub-tiles.
+    pub programs: Option<Gang>,
+    /// Whether multiply and add are contracted, as ptxas does.
+    pub contract: bool,
+}
+
+impl Default for Lowering {
+    fn default() -> Lowering {
+        Lowering { machine: None, kernel: None, loop_index: None, sub_tiles: None, programs: None, contract: true }
+    }
+}
+
+/// What a schedule may use, and which reading of the model holds (`docs/model.md`).
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Most compute groups, instead of the machine's.
+    pub compute_groups: Option<u32>,
+    /// Most registers that a thread of a compute group may have, instead of the machine's.
+    pub registers_per_thread: Option<u32>,
+    /// Iterations that are scheduled as one, at least 1.
+    pub unroll: u32,
+    /// Costs are normalised to integers whose sum is at most this; 0 keeps true cycles.
+    pub normalise: u32,
+    /// The reading of the model.
+    pub model: ModelOptions,
+    /// How operations come to their groups, instead of the model's; [`compile`](crate::compile) has its own default.
+    pub warp_assignment: Option<WarpAssignment>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            compute_groups: None,
+            registers_per_thread: None,
+            unroll: 1,
+            normalise: 0,
+            model: ModelOptions::default(),
+            warp_assignment: None,
+        }
+    }
+}
+
+/// How the loops of a kernel are scheduled together.
+#[derive(Clone, Debug, Default)]
+pub struct SiblingOptions {
+    /// How often each loop runs, to weigh them [empty: as the kernel says, or all alike].
+    pub trip_counts: Vec<u64>,
+    /// Each loop is scheduled by itself instead of all with common warp groups.
+    pub apart: bool,
+}

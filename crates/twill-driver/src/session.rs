@@ -1,0 +1,39 @@
+//! How hard is searched, what is remembered, and who is told.
+
+use crate::{Cache, Observer};
+use std::sync::atomic::Ordering;
+use twill_exact::SearchOptions;
+
+/// What a search is carried out with.
+pub struct Session<'a> {
+    /// Effort and budgets.
+    pub search: SearchOptions,
+    /// Where proven results are kept, if anywhere.
+    pub cache: Option<Cache>,
+    /// Who is told how far it is.
+    pub observer: &'a mut dyn Observer,
+}
+
+impl<'a> Session<'a> {
+    /// A session without a cache.
+    pub fn new(search: SearchOptions, observer: &'a mut dyn Observer) -> Session<'a> {
+        Session { search, cache: None, observer }
+    }
+
+    /// The same with another effort.
+    pub(crate) fn with<'b>(&'b mut self, search: SearchOptions) -> Session<'b> {
+        Session { search, cache: self.cache.clone(), observer: &mut *self.observer }
+    }
+
+    /// What an answer depends on beside the question: where a search was stopped decides which of several equally good
+    /// schedules it has.
+    pub(crate) fn depends(&self) -> impl serde::Serialize + use<> {
+        let SearchOptions { budget, largest_interval, objective_work, seed: _ } = &self.search;
+        (budget.time, budget.work, *largest_interval, *objective_work)
+    }
+
+    /// Whether somebody asked to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.search.budget.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,138 @@
+//! Loops of one kernel that are scheduled together (docs/model.md, "Sibling loops").
+
+use crate::cache::{Key, Kind};
+use crate::solve::is_proved;
+use crate::{Error, Loops, Posed, Request, Session, SiblingOptions, Siblings};
+use std::time::Instant;
+use twill_check::Verified;
+use twill_exact::Naive;
+use twill_graph::format::{KernelScheduleFile, ProblemEntry};
+use twill_graph::{KernelProblem, KernelReport, Liveness, Phase, Schedule, StageWindow, Tie};
+
+/// The loops as one problem; `None` where each is scheduled by itself.
+///
+/// # Errors
+/// When trip counts were given that mean nothing, or the loops do not go together.
+pub fn pose(request: &Request, posed: &Loops<Posed>) -> Result<Option<KernelProblem>, Error> {
+    let input = || request.input.name.clone();
+    let asked = &request.siblings;
+    let refused = |why| Err(Error::TripCounts { input: input(), why });
+    let given = !asked.trip_counts.is_empty();
+    let Some(siblings) = &posed.siblings else {
+        return if given { refused("there is one loop") } else { Ok(None) };
+    };
+    if let Some(why) = apart(asked, posed) {
+        return if given { refused(why) } else { Ok(None) };
+    }
+    let weights = if given { asked.trip_counts.clone() } else { weights(siblings) };
+    let problems = posed.loops.iter().map(|p| p.problem.clone()).collect();
+    KernelProblem::new(siblings.kernel.clone(), problems, weights, siblings.ties.clone())
+        .map(Some)
+        .map_err(|error| Error::Kernel { input: input(), error: Box::new(error) })
+}
+
+/// Why loops are scheduled each by itself.
+fn apart(asked: &SiblingOptions, posed: &Loops<Posed>) -> Option<&'static str> {
+    let options = posed.loops.first().map(|p| p.problem.options());
+    let paper = |o: &twill_graph::ModelOptions| o.liveness == Liveness::Paper || o.stage_window == StageWindow::Paper;
+    if asked.apart {
+        Some("--no-siblings schedules each by itself")
+    } else if posed.loops.iter().any(|p| p.normalisation.is_some()) {
+        Some("--normalise gives every loop cycles of its own, which cannot be added up")
+    } else if options.is_some_and(paper) {
+        Some("the paper's reading of the model is for one loop")
+    } else {
+        None
+    }
+}
+
+/// Trip counts, if the kernel says all of them; otherwise all loops count alike.
+fn weights(siblings: &Siblings) -> Vec<u64> {
+    let known: Option<Vec<u64>> = siblings.trip_counts.iter().copied().collect();
+    let in_range = |weights: &Vec<u64>| weights.iter().all(|w| (1..=KernelProblem::MOST_WEIGHT).contains(w));
+    known.filter(in_range).unwrap_or_else(|| vec![1; siblings.trip_counts.len()])
+}
+
+/// Searches, and lets nothing out that does not survive its replay.
+///
+/// # Errors
+/// [`Error::KernelDefect`] when the checker does not accept what was found.
+pub fn solve(
+    input: &str,
+    kernel: &KernelProblem,
+    session: &mut Session<'_>,
+    reading: f64,
+) -> Result<KernelReport<Verified<Schedule>>, Error> {
+    let started = Instant::now();
+    let key = key(kernel, session);
+    let cache = session.cache.clone();
+    let mut report = match cache.as_ref().and_then(|cache| cache.find(&key, |text| remembered(kernel, text))) {
+        Some(mut report) => {
+            report.phases = vec![Phase { name: "cache".into(), seconds: started.elapsed().as_secs_f64() }];
+            report
+        }
+        None => {
+            let Session { search, observer, .. } = session;
+            let report = twill_exact::schedule_kernel(kernel, search, &mut |p| observer.progress(&p));
+            let replay = Instant::now();
+            let mut report = verified(input, kernel, report)?;
+            if let Some(cache) = cache.filter(|_| is_proved(report.outcome.status())) {
+                cache.write(&key, &KernelScheduleFile::new(kernel, &report).to_json());
+            }
+            report.phases.push(Phase { name: "replay".into(), seconds: replay.elapsed().as_secs_f64() });
+            report
+        }
+    };
+    report.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
+    Ok(report)
+}
+
+fn key(kernel: &KernelProblem, session: &Session<'_>) -> Key {
+    let loops: Vec<ProblemEntry> = kernel.loops().iter().map(ProblemEntry::new).collect();
+    let tied = |tie: &Tie| tie.operations.iter().map(|o| (o.index, o.op.index())).collect();
+    let ties: Vec<Vec<(usize, usize)>> = kernel.ties().iter().map(tied).collect();
+    Key::new(Kind::Schedule, &(loops, kernel.weights(), ties, session.depends()))
+}
+
+/// What was proved of these loops before; `None` where it does not survive its replay.
+fn remembered(kernel: &KernelProblem, text: &str) -> Option<KernelReport<Verified<Schedule>>> {
+    let report = KernelScheduleFile::from_json(text, "cache").ok()?.report(kernel).ok()?;
+    let at_bound = report.outcome.schedule().is_none_or(|common| common.cycles == report.lower_bound);
+    let proved = is_proved(report.outcome.status()) && at_bound;
+    verified("cache", kernel, report).ok().filter(|_| proved)
+}
+
+/// Naive schedules of all loops.
+///
+/// # Errors
+/// [`Error::KernelDefect`] when the checker does not accept them.
+pub(crate) fn naive(
+    input: &str,
+    kernel: &KernelProblem,
+    how: Naive,
+    session: &mut Session<'_>,
+) -> Result<KernelReport<Verified<Schedule>>, Error> {
+    let Session { search, observer, .. } = session;
+    verified(input, kernel, twill_exact::naive_kernel(kernel, how, search, &mut |p| observer.progress(&p)))
+}
+
+/// Lets no schedules out that do not survive their replay.
+fn verified(
+    input: &str,
+    kernel: &KernelProblem,
+    report: KernelReport,
+) -> Result<KernelReport<Verified<Schedule>>, Error> {
+    let defect = |error| Error::KernelDefect { input: input.to_owned(), error: Box::new(error) };
+    let verified = match report.outcome.schedule() {
+        Some(common) => {
+            let schedules = report.loops.iter().filter_map(|r| r.outcome.schedule().cloned()).collect();
+            twill_check::verify_kernel(kernel, &common.groups, schedules).map_err(defect)?
+        }
+        None => Vec::new(),
+    };
+    let mut verified = verified.into_iter();
+    // A loop has a schedule where the kernel has one, and nowhere else.
+    report.try_map(|(_, own)| {
+        own.try_map(|_| verified.next().ok_or_else(|| defect(twill_check::RejectedKernel::default())))
+    })
+}

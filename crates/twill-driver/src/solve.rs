@@ -1,0 +1,125 @@
+//! Searching, and letting nothing out that does not survive its replay.
+
+use crate::cache::{Key, Kind};
+use crate::{Error, Posed, Session};
+use serde::Serialize;
+use std::time::Instant;
+use twill_check::Verified;
+use twill_exact::{Naive, SearchOptions};
+use twill_graph::format::{ProblemEntry, ScheduleFile};
+use twill_graph::{Phase, Pipeline, Problem, Report, Schedule, Status};
+
+/// The schedule of a loop; `reading` is the seconds that posing it took, for the report.
+///
+/// # Errors
+/// [`Error::Defect`] when the checker does not accept what was found.
+pub fn solve(
+    input: &str,
+    posed: &Posed,
+    session: &mut Session<'_>,
+    reading: f64,
+) -> Result<Report<Verified<Schedule>>, Error> {
+    let started = Instant::now();
+    let key = Key::new(Kind::Schedule, &(ProblemEntry::new(&posed.problem), posed.rolled.is_some(), session.depends()));
+    let cache = session.cache.clone();
+    let mut report = match cache.as_ref().and_then(|cache| cache.find(&key, |text| remembered(&posed.problem, text))) {
+        Some(report) => {
+            let seconds = started.elapsed().as_secs_f64();
+            Report { phases: vec![Phase { name: "cache".into(), seconds }], ..report }
+        }
+        None => {
+            let report = search(input, posed, session)?;
+            if let Some(cache) = cache.filter(|_| is_proved(report.outcome.status())) {
+                cache.write(&key, &ScheduleFile::new(&posed.problem, &report).to_json());
+            }
+            report
+        }
+    };
+    report.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
+    Ok(report)
+}
+
+fn search(input: &str, posed: &Posed, session: &mut Session<'_>) -> Result<Report<Verified<Schedule>>, Error> {
+    let mut tell = |p| session.observer.progress(&p);
+    let seed = posed.rolled.as_ref().and_then(|(rolled, times)| {
+        let report = twill_exact::schedule(rolled, &session.search, &mut tell);
+        report.outcome.schedule().map(|s| s.unrolled(*times))
+    });
+    let options = SearchOptions { seed, ..session.search.clone() };
+    let report = twill_exact::schedule(&posed.problem, &options, &mut tell);
+    let started = Instant::now();
+    let mut verified = verified(input, posed, report)?;
+    verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    Ok(verified)
+}
+
+/// Whether a result is worth keeping: no effort would find another.
+pub(crate) fn is_proved(status: Status) -> bool {
+    matches!(status, Status::Optimal | Status::Infeasible)
+}
+
+/// What was proved of this problem before; `None` where it does not survive its replay.
+fn remembered(problem: &Problem, text: &str) -> Option<Report<Verified<Schedule>>> {
+    let report = ScheduleFile::from_json(text, "cache").ok()?.report(problem).ok()?;
+    let report = report.try_map(|schedule| twill_check::verify(problem, schedule)).ok()?;
+    let at_bound = report.outcome.schedule().is_none_or(|s| s.interval == report.lower_bound.interval);
+    (is_proved(report.outcome.status()) && at_bound).then_some(report)
+}
+
+/// The naive schedule of a loop.
+///
+/// # Errors
+/// [`Error::Defect`] when the checker does not accept it.
+pub(crate) fn naive(
+    input: &str,
+    posed: &Posed,
+    how: Naive,
+    session: &mut Session<'_>,
+) -> Result<Report<Verified<Schedule>>, Error> {
+    let Session { search, observer, .. } = session;
+    verified(input, posed, twill_exact::naive(&posed.problem, how, search, &mut |p| observer.progress(&p)))
+}
+
+fn verified(input: &str, posed: &Posed, report: Report) -> Result<Report<Verified<Schedule>>, Error> {
+    let verify = |schedule| twill_check::verify(&posed.problem, schedule);
+    report.try_map(verify).map_err(|error| Error::Defect { input: input.to_owned(), error: Box::new(error) })
+}
+
+/// The modulo schedule of a loop by dependences and functional units, without warps.
+///
+/// # Errors
+/// [`Error::Defect`] when the checker does not accept what was found.
+pub fn pipeline(
+    input: &str,
+    posed: &Posed,
+    session: &mut Session<'_>,
+    reading: f64,
+) -> Result<Report<Verified<Pipeline>>, Error> {
+    let Session { search, observer, .. } = session;
+    let report = twill_exact::pipeline(&posed.problem, search, &mut |p| observer.progress(&p));
+    let started = Instant::now();
+    let verify = |pipeline| twill_check::verify_pipeline(&posed.problem, pipeline);
+    let mut verified =
+        report.try_map(verify).map_err(|error| Error::Defect { input: input.to_owned(), error: Box::new(error) })?;
+    verified.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
+    verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    Ok(verified)
+}
+
+/// The file of a schedule.
+pub fn schedule_file(posed: &Posed, report: &Report<Verified<Schedule>>) -> ScheduleFile {
+    let mut file = ScheduleFile::new(&posed.problem, report);
+    file.normalisation = posed.normalisation;
+    file
+}
+
+/// JSON of what each loop of a kernel has: of a single one itself, of several an array.
+pub fn json<T: Serialize>(each: impl IntoIterator<Item = T>) -> String {
+    let all: Vec<T> = each.into_iter().collect();
+    let text = match all.as_slice() {
+        [one] => serde_json::to_string_pretty(one),
+        several => serde_json::to_string_pretty(several),
+    };
+    // Plain data always serialises.
+    text.unwrap_or_default() + "\n"
+}
