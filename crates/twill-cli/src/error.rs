@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     #[error(transparent)]
-    Driver(Box<twill_driver::Error>),
+    Driver(#[from] twill_driver::Error),
     #[error(transparent)]
     Cache(#[from] twill_driver::CacheError),
     #[error("cannot read {}: {error}", path.display())]
@@ -88,12 +88,6 @@ pub(crate) enum Error {
     RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
-}
-
-impl From<twill_driver::Error> for Error {
-    fn from(error: twill_driver::Error) -> Error {
-        Error::Driver(Box::new(error))
-    }
 }
 
 fn lines(errors: &[twill_machine::MachineError]) -> String {

@@ -9,15 +9,20 @@ use crate::files;
 use std::path::Path;
 use twill_driver::{Input, Limits, Lowering, Request, SiblingOptions};
 use twill_graph::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow, WarpAssignment, builtin};
-use twill_machine::Machine;
+use twill_machine::{Machine, MachineError};
 use twill_triton::Gang;
 use twill_triton::tile::Axis;
 
 impl SearchArguments {
     /// What is asked, each loop by itself or with its siblings as is usual.
     pub(crate) fn request(&self) -> Result<Request, Error> {
+        Ok(self.request_about(self.source.read()?)?)
+    }
+
+    /// The same about another input than the one that is named.
+    pub(crate) fn request_about(&self, input: Input) -> Result<Request, MachineError> {
         Ok(Request {
-            input: self.source.read()?,
+            input,
             lowering: self.source.lowering()?,
             limits: Limits {
                 compute_groups: self.compute_groups,
@@ -36,8 +41,14 @@ impl SearchArguments {
 
     /// The same, with what was said of siblings.
     pub(crate) fn request_with(&self, siblings: &SiblingArguments) -> Result<Request, Error> {
-        let siblings = SiblingOptions { trip_counts: siblings.trip_counts.clone(), apart: siblings.no_siblings };
-        Ok(Request { siblings, ..self.request()? })
+        Ok(Request { siblings: siblings.options(), ..self.request()? })
+    }
+}
+
+impl SiblingArguments {
+    /// What was said of siblings.
+    pub(crate) fn options(&self) -> SiblingOptions {
+        SiblingOptions { trip_counts: self.trip_counts.clone(), apart: self.no_siblings }
     }
 }
 
@@ -59,7 +70,7 @@ impl SourceArguments {
     }
 
     /// How it becomes loop graphs.
-    pub(crate) fn lowering(&self) -> Result<Lowering, Error> {
+    pub(crate) fn lowering(&self) -> Result<Lowering, MachineError> {
         let axis = match self.programs_axis {
             AxisArgument::X => Axis::X,
             AxisArgument::Y => Axis::Y,

@@ -1,68 +1,7 @@
-//! The `twill` command: arguments, files, progress, exit codes.
+//! The `twill` command.
 
-mod arguments;
-mod cache;
-mod certificate;
-mod check;
-mod compile;
-mod error;
-mod explain;
-mod files;
-mod front;
-mod gaus;
-mod input;
-mod kernels;
-mod lower;
-mod machine;
-mod modulo;
-mod pipeline;
-mod progress;
-mod schedule;
-mod siblings;
-mod smtlib;
-
-use arguments::{Arguments, Command};
-use clap::Parser;
 use std::process::ExitCode;
 
-/// What the exit code says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Exit {
-    /// Proven optimal, or the command did what it was asked.
-    Done = 0,
-    /// An error.
-    Error = 1,
-    /// Proven infeasible.
-    Infeasible = 2,
-    /// Stopped by a budget; the best known was printed with its bound.
-    Stopped = 3,
-}
-
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // clap would exit with 2, which here means "infeasible".
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Error } else { Exit::Done } as u8);
-        }
-    };
-    let result = match &arguments.command {
-        Command::Schedule(a) => schedule::run(a),
-        Command::Compile(a) => compile::run(a),
-        Command::Modulo(a) => modulo::run(a),
-        Command::Gaus(a) => gaus::run(a),
-        Command::Explain(a) => explain::run(a),
-        Command::Lower(a) => lower::run(a),
-        Command::Check(a) => check::run(a),
-        Command::Kernels(a) => kernels::run(a),
-        Command::Machine(a) => machine::run(a),
-        Command::Cache(a) => cache::run(a),
-        Command::Schema(a) => kernels::schema(a),
-    };
-    let exit = result.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
-        Exit::Error
-    });
-    ExitCode::from(exit as u8)
+    ExitCode::from(twill_cli::run(std::env::args_os()))
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
         interrupt: Some(progress::interrupt()),
     };
     let mut ticker = Ticker::new(arguments.quiet);
-    let report = twill_exact::modulo_schedule(&problem, &budget, &mut |p| ticker.tell(&p));
+    let report = twill_exact::modulo_schedule(&problem, &budget, &mut |p| ticker.say(&p.to_string()));
     drop(ticker);
     let started = Instant::now();
     let verify = |schedule| twill_check::verify_modulo(&problem, schedule);

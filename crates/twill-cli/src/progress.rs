@@ -25,24 +25,6 @@ impl Ticker {
         Ticker { started: Instant::now(), shown: false, enabled, quiet }
     }
 
-    /// Shows how far an exact search is.
-    pub(crate) fn tell(&mut self, progress: &Progress) {
-        let what = match progress {
-            Progress::Modulo { interval, length } => format!("without warps: I = {interval}, L = {length}"),
-            Progress::Trying { interval } => format!("trying I = {interval}"),
-            Progress::Rejected { interval } => format!("I = {interval} is impossible"),
-            Progress::Found { interval, stages } => format!("found I = {interval} with {stages} stages"),
-            Progress::Together { intervals } => {
-                let each: Vec<String> = intervals.iter().map(ToString::to_string).collect();
-                format!("trying all loops together, I = {}", each.join(", "))
-            }
-            Progress::Explaining { interval } => format!("explaining I = {interval}"),
-            Progress::WhatIf { .. } => "trying changes".into(),
-            Progress::Improving => "improving what follows the interval".into(),
-        };
-        self.say(&what);
-    }
-
     /// Shows what is going on.
     pub(crate) fn say(&mut self, what: &str) {
         if !self.enabled || self.started.elapsed() < PATIENCE {
@@ -62,7 +44,7 @@ impl Ticker {
 
 impl Observer for Ticker {
     fn progress(&mut self, progress: &Progress) {
-        self.tell(progress);
+        self.say(&progress.to_string());
     }
 
     fn note(&mut self, text: &str) {

@@ -9,6 +9,8 @@ use crate::progress::{self, Ticker};
 use crate::{front, pipeline, siblings, smtlib};
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use twill_check::Verified;
 use twill_driver::{Posed, Session, schedule_file};
@@ -90,11 +92,16 @@ pub(crate) fn certify<'a>(
 
 /// How the arguments ask to search; Ctrl-C ends it.
 pub(crate) fn options(arguments: &SearchArguments) -> SearchOptions {
+    options_with(arguments, progress::interrupt())
+}
+
+/// How the arguments ask to search, until `interrupt` is set.
+pub(crate) fn options_with(arguments: &SearchArguments, interrupt: Arc<AtomicBool>) -> SearchOptions {
     SearchOptions {
         budget: Budget {
             time: arguments.time_limit.map(Duration::from_secs_f64),
             work: arguments.work_limit,
-            interrupt: Some(progress::interrupt()),
+            interrupt: Some(interrupt),
         },
         largest_interval: arguments.max_interval.map(Cycles),
         ..SearchOptions::default()

@@ -1,6 +1,7 @@
 //! What can go wrong between a kernel and its code, in terms of names that the user gave.
 
 use thiserror::Error;
+use twill_graph::Source;
 
 /// Why there is no answer. Messages name the input, the place in it, and the way out.
 #[derive(Debug, Error)]
@@ -65,13 +66,13 @@ pub enum Error {
     },
     /// The machine.
     #[error(transparent)]
-    Machine(#[from] twill_machine::MachineError),
+    Machine(Box<twill_machine::MachineError>),
     /// The kernel.
     #[error(transparent)]
-    Triton(#[from] twill_triton::Error),
+    Triton(Box<twill_triton::Error>),
     /// A file.
     #[error(transparent)]
-    Format(#[from] twill_graph::format::FormatError),
+    Format(Box<twill_graph::format::FormatError>),
     /// Loops that do not go together.
     #[error("{input}: {error}")]
     Kernel {
@@ -158,6 +159,36 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+}
+
+impl Error {
+    /// The line of the user's own source that it is about, if it is about one.
+    pub fn source_line(&self) -> Option<&Source> {
+        let place = match self {
+            Error::Triton(error) => error.place(),
+            Error::Emit { error, .. } => error.place(),
+            _ => None,
+        };
+        place?.source.as_ref()
+    }
+}
+
+impl From<twill_machine::MachineError> for Error {
+    fn from(error: twill_machine::MachineError) -> Error {
+        Error::Machine(Box::new(error))
+    }
+}
+
+impl From<twill_triton::Error> for Error {
+    fn from(error: twill_triton::Error) -> Error {
+        Error::Triton(Box::new(error))
+    }
+}
+
+impl From<twill_graph::format::FormatError> for Error {
+    fn from(error: twill_graph::format::FormatError) -> Error {
+        Error::Format(Box::new(error))
+    }
 }
 
 /// An error with its file in front, unless it names that itself.

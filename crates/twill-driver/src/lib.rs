@@ -25,3 +25,4 @@ pub use observe::{Observer, Silent};
 pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, SiblingOptions};
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};
+pub use twill_exact::Progress;

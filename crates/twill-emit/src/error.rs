@@ -60,3 +60,13 @@ pub enum Error {
         why: String,
     },
 }
+
+impl Error {
+    /// The operation that it is about, if it is about one.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Error::Unsupported { place, .. } | Error::Defect { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+}

@@ -12,6 +12,7 @@ use crate::objective;
 use crate::query::{self, Found, Verdict};
 use crate::repetition;
 use crate::structure;
+use std::fmt;
 use std::time::Instant;
 use twill_graph::{
     Change, Cycles, Families, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue,
@@ -103,6 +104,24 @@ pub enum Progress {
         /// What is different.
         change: Change,
     },
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Progress::Modulo { interval, length } => write!(f, "without warps: I = {interval}, L = {length}"),
+            Progress::Trying { interval } => write!(f, "trying I = {interval}"),
+            Progress::Rejected { interval } => write!(f, "I = {interval} is impossible"),
+            Progress::Found { interval, stages } => write!(f, "found I = {interval} with {stages} stages"),
+            Progress::Together { intervals } => {
+                let each: Vec<String> = intervals.iter().map(ToString::to_string).collect();
+                write!(f, "trying all loops together, I = {}", each.join(", "))
+            }
+            Progress::Explaining { interval } => write!(f, "explaining I = {interval}"),
+            Progress::WhatIf { .. } => f.write_str("trying changes"),
+            Progress::Improving => f.write_str("improving what follows the interval"),
+        }
+    }
 }
 
 /// Finds the least initiation interval with its proof, and the best schedule at it.

@@ -294,3 +294,22 @@ pub enum Error {
         error: Box<GraphError>,
     },
 }
+
+impl Error {
+    /// The operation that it is about, if it is about one.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Error::ZeroTrips { place, .. }
+            | Error::DynamicShape { place, .. }
+            | Error::TileTooLarge { place, .. }
+            | Error::ElementType { place, .. }
+            | Error::DotOperands { place, .. }
+            | Error::UnsupportedOperation { place, .. }
+            | Error::ControlFlow { place, .. }
+            | Error::Call { place, .. }
+            | Error::ProgramsPartWays { place, .. }
+            | Error::Cost { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+}

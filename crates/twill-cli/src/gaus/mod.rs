@@ -9,11 +9,14 @@ pub(crate) use problem::is_loop;
 
 use crate::Exit;
 use crate::error::Error;
-use crate::files;
 use crate::schedule::text_options;
+use crate::{files, progress};
 use arguments::GausFormat;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use thiserror::Error as ThisError;
+use twill_check::{MeasuredSteps, Verified};
 use twill_gaus::neighbourhood::NeighbourhoodError;
 use twill_gaus::{BaselineError, GausError, MobilityError, UnknownBaseline};
 use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
@@ -30,6 +33,8 @@ pub(crate) enum SearchError {
     Known(#[from] UnknownBaseline),
     #[error(transparent)]
     Windows(#[from] NeighbourhoodError),
+    #[error("no schedule has interval {asked}: resources and recurrences need {least}")]
+    Interval { asked: u64, least: u64 },
 }
 
 impl From<MobilityError> for SearchError {
@@ -40,8 +45,13 @@ impl From<MobilityError> for SearchError {
 
 impl SearchError {
     /// Dependences alone rule out every schedule.
-    fn proves_infeasible(&self) -> bool {
-        matches!(self, SearchError::Gaus(GausError::Mobility(_)) | SearchError::Baseline(BaselineError::Mobility(_)))
+    pub(crate) fn proves_infeasible(&self) -> bool {
+        matches!(
+            self,
+            SearchError::Gaus(GausError::Mobility(_))
+                | SearchError::Baseline(BaselineError::Mobility(_))
+                | SearchError::Interval { .. }
+        )
     }
 }
 
@@ -65,7 +75,43 @@ fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     }
 }
 
+/// What was found, replayed.
+pub(crate) struct Found {
+    problem: DataflowProblem,
+    /// None where nothing was found in time.
+    pub(crate) schedule: Option<Verified<MeasuredSteps>>,
+    pub(crate) summary: DataflowSummary,
+    proved: bool,
+}
+
+impl Found {
+    /// The schedule with its graph; the figures alone where there is none.
+    pub(crate) fn to_json(&self) -> String {
+        match &self.schedule {
+            Some(found) => DataflowScheduleFile::new(&self.problem, &found.steps, self.summary.clone()).to_json(),
+            None => self.figures(),
+        }
+    }
+
+    fn figures(&self) -> String {
+        // Plain data always serialises.
+        serde_json::to_string(&self.summary).unwrap_or_default()
+    }
+}
+
 fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
+    let found = find(arguments, progress::interrupt())?;
+    let text = match arguments.format {
+        GausFormat::Json => found.to_json() + "\n",
+        GausFormat::Text => twill_report::dataflow_text(&found.summary, text_options(&arguments.page)),
+        GausFormat::Summary => found.figures() + "\n",
+    };
+    files::write(arguments.page.output.as_deref(), &text)?;
+    Ok((if found.schedule.is_some() { Exit::Done } else { Exit::Stopped }, found.proved))
+}
+
+/// Searches as the arguments ask, and replays what was found.
+pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Result<Found, Error> {
     let (mut seconds, started) = (DataflowSeconds::default(), Instant::now());
     let (mut problem, input) = problem::pose(arguments)?;
     seconds.reading = started.elapsed().as_secs_f64();
@@ -83,13 +129,12 @@ fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     if let (Some(asked), Some(least)) = (arguments.ii, least_interval)
         && asked < least
     {
-        eprintln!("{input}: no schedule has interval {asked}: resources and recurrences need {least}");
-        return Ok((Exit::Infeasible, true));
+        return Err(refused(SearchError::Interval { asked, least }));
     }
 
     let started = Instant::now();
     let known = bound.as_ref().map(|bound| bound.value);
-    let answer = search::search(arguments, &problem, known).map_err(refused)?;
+    let answer = search::search(arguments, &problem, known, interrupt).map_err(refused)?;
     seconds.search = started.elapsed().as_secs_f64();
     if let Some(schedule) = &answer.schedule {
         problem.interval = schedule.interval;
@@ -135,13 +180,7 @@ fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     };
     let proved = summary.objective.value == Some(summary.objective.lower_bound)
         && (!arguments.smallest_ii || summary.interval == summary.least_interval);
-    let text = match (arguments.format, &replayed) {
-        (GausFormat::Json, Some(found)) => DataflowScheduleFile::new(&problem, &found.steps, summary).to_json() + "\n",
-        (GausFormat::Text, _) => twill_report::dataflow_text(&summary, text_options(&arguments.page)),
-        _ => serde_json::to_string(&summary).unwrap_or_default() + "\n",
-    };
-    files::write(arguments.page.output.as_deref(), &text)?;
-    Ok((if replayed.is_some() { Exit::Done } else { Exit::Stopped }, proved))
+    Ok(Found { problem, schedule: replayed, summary, proved })
 }
 
 /// What an objective is called.

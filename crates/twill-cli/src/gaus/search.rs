@@ -3,7 +3,7 @@
 
 use super::arguments::{EngineArgument, GausArguments, StartArgument};
 use super::{SearchError, kind};
-use crate::progress::{self, Ticker};
+use crate::progress::Ticker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -42,10 +42,11 @@ pub(super) fn search(
     arguments: &GausArguments,
     problem: &DataflowProblem,
     bound: Option<i128>,
+    interrupt: Arc<AtomicBool>,
 ) -> Result<Answer, SearchError> {
     let baseline = match arguments.engine {
         EngineArgument::Baseline(baseline) => baseline,
-        EngineArgument::Gaus => return Search::new(arguments, problem, bound)?.run(),
+        EngineArgument::Gaus => return Search::new(arguments, problem, bound, interrupt)?.run(),
     };
     let found = if arguments.smallest_ii {
         baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES)
@@ -78,6 +79,7 @@ impl<'a> Search<'a> {
         arguments: &'a GausArguments,
         problem: &'a DataflowProblem,
         bound: Option<i128>,
+        interrupt: Arc<AtomicBool>,
     ) -> Result<Search<'a>, SearchError> {
         // Time for baselines is time for the search.
         let begun = Instant::now();
@@ -104,7 +106,7 @@ impl<'a> Search<'a> {
             options,
             begun,
             limit: arguments.time_limit.map(Duration::from_secs_f64),
-            interrupt: progress::interrupt(),
+            interrupt,
             ticker: Ticker::new(arguments.quiet),
             answer: Answer::default(),
             is_stuck: false,

@@ -66,7 +66,8 @@ impl GeneratedKernel {
         serde_json::from_str(text).ok()
     }
 
-    pub(super) fn to_json(&self) -> String {
+    /// Itself as JSON.
+    pub fn to_json(&self) -> String {
         // Plain data always serialises.
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -1,0 +1,118 @@
+//! Options of the command for an input that is no file: what the Python package passes on.
+
+use crate::arguments::{Arguments, Command, CompileArguments};
+use crate::error::Error;
+use crate::{gaus as dataflow, schedule};
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use thiserror::Error as ThisError;
+use twill_driver::compile::CompileOptions;
+use twill_driver::{Input, Request};
+use twill_exact::{Budget, ExplainOptions, SearchOptions};
+use twill_machine::{Machine, MachineError};
+
+/// An option that there is not, or a value that it cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[error("{0}")]
+pub struct OptionError(String);
+
+impl OptionError {
+    fn of(error: &clap::Error) -> OptionError {
+        let text = error.to_string();
+        let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        match error.kind() {
+            ErrorKind::UnknownArgument => OptionError(format!("{what}; twill compile --help lists them")),
+            _ => OptionError(what),
+        }
+    }
+}
+
+/// Options of `twill compile`, which are those of `twill schedule` and more.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    arguments: Box<CompileArguments>,
+}
+
+impl Asked {
+    /// Reads options as the command has them, such as `--sub-tiles=2`.
+    ///
+    /// # Errors
+    /// When there is no such option or it cannot have this value.
+    pub fn read(options: &[String]) -> Result<Asked, OptionError> {
+        let fixed = ["twill", "compile", "input", "--output", "output"].map(str::to_owned);
+        let words = fixed.into_iter().chain(options.iter().cloned());
+        match Arguments::try_parse_from(words) {
+            Ok(Arguments { command: Command::Compile(arguments) }) => Ok(Asked { arguments: Box::new(arguments) }),
+            Ok(_) => Err(OptionError("not an option of twill compile".into())),
+            Err(error) => Err(OptionError::of(&error)),
+        }
+    }
+
+    /// What is asked about an input.
+    ///
+    /// # Errors
+    /// When the machine that an option names does not read.
+    pub fn request(&self, input: Input, machine: Option<Machine>) -> Result<Request, MachineError> {
+        let arguments = &self.arguments;
+        let mut request = arguments.search.request_about(input)?;
+        request.siblings = arguments.siblings.options();
+        request.lowering.machine = machine.or(request.lowering.machine);
+        Ok(request)
+    }
+
+    /// How hard to search, until `interrupt` is set.
+    pub fn search(&self, interrupt: Arc<AtomicBool>) -> SearchOptions {
+        schedule::options_with(&self.arguments.search, interrupt)
+    }
+
+    /// What the generator is asked for; `command` is what generates the kernel again.
+    pub fn compile(&self, command: &str) -> CompileOptions {
+        CompileOptions { command: command.to_owned(), ..self.arguments.options() }
+    }
+
+    /// How hard to explain, within the budget of the search.
+    pub fn explain(&self, search: &SearchOptions, effort: u64, what_ifs: bool) -> ExplainOptions {
+        ExplainOptions {
+            budget: Budget { work: None, ..search.budget.clone() },
+            question_work: effort,
+            what_if_work: effort.saturating_mul(4),
+            what_ifs,
+            largest_interval: search.largest_interval,
+        }
+    }
+
+    /// Whether results are kept on disk.
+    pub fn is_cached(&self) -> bool {
+        !self.arguments.search.no_cache
+    }
+}
+
+/// What came of scheduling a large graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GausAnswer {
+    /// A schedule with its graph and figures, or figures alone where none was found in time, as JSON (`docs/formats.md`).
+    Found(String),
+    /// Dependences rule every schedule out; why.
+    Infeasible(String),
+    /// The input or an option is wrong; what.
+    Wrong(String),
+}
+
+/// Schedules a large graph with the words of `twill gaus`, until `interrupt` is set.
+pub fn gaus(words: &[String], interrupt: Arc<AtomicBool>) -> GausAnswer {
+    let all = ["twill", "gaus"].map(str::to_owned).into_iter().chain(words.iter().cloned());
+    let arguments = match Arguments::try_parse_from(all) {
+        Ok(Arguments { command: Command::Gaus(arguments) }) => arguments,
+        Ok(_) => return GausAnswer::Wrong("not an option of twill gaus".into()),
+        Err(error) => return GausAnswer::Wrong(OptionError::of(&error).to_string()),
+    };
+    match dataflow::find(&arguments, interrupt) {
+        Ok(found) => GausAnswer::Found(found.to_json()),
+        Err(Error::Search { input, error }) if error.proves_infeasible() => {
+            GausAnswer::Infeasible(format!("{input}: {error}"))
+        }
+        Err(error) => GausAnswer::Wrong(error.to_string()),
+    }
+}

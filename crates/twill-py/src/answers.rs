@@ -1,0 +1,197 @@
+//! What is answered.
+
+use crate::errors::{infeasible, of_driver, stopped, wrong};
+use crate::question::{Question, cache};
+use crate::task;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use twill_check::Verified;
+use twill_cli::GausAnswer;
+use twill_driver::compile::{Assembler, Compiled};
+use twill_driver::{Cache, Session};
+use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ScheduleFile};
+use twill_graph::{Problem, Report, Schedule, Status};
+use twill_report::TextOptions;
+
+/// Schedules all loops: their schedule files, and of several loops the kernel's file.
+#[pyfunction]
+#[pyo3(signature = (question, progress=None))]
+pub(crate) fn schedule(
+    py: Python<'_>,
+    question: Question,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<String>, Option<String>)> {
+    let (request, asked) = question.read(py)?;
+    let cache = cache(&asked);
+    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
+        let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };
+        let posed = twill_driver::problems(&request)?;
+        let name = &request.input.name;
+        if let Some(kernel) = twill_driver::siblings::pose(&request, &posed)? {
+            let report = twill_driver::siblings::solve(name, &kernel, &mut session, 0.0)?;
+            let file = KernelScheduleFile::new(&kernel, &report);
+            let loops = file.loops.iter().map(ScheduleFile::to_json).collect();
+            return Ok((loops, Some(file.to_json())));
+        }
+        let one = |posed| {
+            let report = twill_driver::solve(name, posed, &mut session, 0.0)?;
+            Ok(twill_driver::schedule_file(posed, &report).to_json())
+        };
+        let loops: Result<Vec<String>, twill_driver::Error> = posed.loops.iter().map(one).collect();
+        Ok((loops?, None))
+    })?;
+    found.map_err(|error| of_driver(py, &error))
+}
+
+/// Explains why each loop is no faster: its explanation file, and the same as text of `width` columns.
+#[pyfunction]
+#[pyo3(signature = (question, width, what_if, effort, progress=None))]
+pub(crate) fn explain(
+    py: Python<'_>,
+    question: Question,
+    width: usize,
+    what_if: bool,
+    effort: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<(String, String)>> {
+    let (request, asked) = question.read(py)?;
+    let cache = cache(&asked);
+    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
+        let search = asked.search(interrupt);
+        let explain = asked.explain(&search, effort, what_if);
+        let mut session = Session { cache, ..Session::new(search, teller) };
+        twill_driver::explanations(&request, &explain, &mut session)
+    })?;
+    let options = TextOptions { width, color: false };
+    let told = |e: &twill_driver::Explained| {
+        let (problem, explanation) = (&e.posed.problem, &e.explanation);
+        // Plain data always serialises.
+        let json = serde_json::to_string_pretty(&ExplanationFile::new(problem, explanation)).unwrap_or_default();
+        (json, twill_report::explanation(problem, explanation, options))
+    };
+    Ok(found.map_err(|error| of_driver(py, &error))?.iter().map(told).collect())
+}
+
+/// Generates the kernel, assembled by the Python at `python` if there is one: what is known of it and its files, as JSON.
+/// `command` is what generates it again.
+#[pyfunction]
+#[pyo3(signature = (question, python, command, progress=None))]
+pub(crate) fn compile(
+    py: Python<'_>,
+    question: Question,
+    python: Option<PathBuf>,
+    command: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let (request, asked) = question.read(py)?;
+    let (cache, options) = (cache(&asked), asked.compile(command));
+    let name = request.input.name.clone();
+    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
+        let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };
+        let folder = tempfile::tempdir().map_err(|error| twill_driver::Error::Scratch {
+            path: std::env::temp_dir().display().to_string(),
+            error,
+        })?;
+        let assembler = python.map(|python| Assembler::new(Some(python), folder.path().to_owned()));
+        twill_driver::compile::compile(&request, &options, assembler.as_ref(), &mut session)
+    })?;
+    match found.map_err(|error| of_driver(py, &error))? {
+        Compiled::Kernel(kernel) => Ok(kernel.to_json()),
+        Compiled::NoSchedule(Status::Infeasible) => Err(infeasible(
+            py,
+            format!("{name}: no schedule exists (proved); twill_gpu.schedule(…).explain() says why"),
+        )),
+        Compiled::NoSchedule(_) | Compiled::Stopped => {
+            Err(stopped(py, format!("{name}: no schedule was found in time; a longer time_limit may find one")))
+        }
+    }
+}
+
+/// What the loops of a kernel become before they are scheduled: each as a graph file with its machine, and as tile operations.
+#[pyfunction]
+pub(crate) fn lower(py: Python<'_>, question: Question) -> PyResult<Vec<(String, Option<String>)>> {
+    let (request, _) = question.read(py)?;
+    let lowered = py.detach(|| twill_driver::lowered(&request.input, &request.lowering));
+    let one = |lowered: &twill_driver::Lowered| {
+        let mut file = GraphFile::from_graph(&lowered.graph);
+        file.machine = Some(MachineReference::Resources(Box::new(lowered.resources.clone())));
+        (file.to_json(), lowered.tiles.as_ref().map(ToString::to_string))
+    };
+    Ok(lowered.map_err(|error| of_driver(py, &error))?.loops.iter().map(one).collect())
+}
+
+/// A schedule's file, replayed.
+fn replayed(py: Python<'_>, text: &str) -> PyResult<(Problem, Report<Verified<Schedule>>)> {
+    let read = || {
+        let file = ScheduleFile::from_json(text, "schedule").map_err(|error| error.to_string())?;
+        let problem = file.problem().map_err(|error| error.to_string())?;
+        let report = file.report(&problem).map_err(|error| error.to_string())?;
+        let report = report.try_map(|s| twill_check::verify(&problem, s)).map_err(|error| error.to_string())?;
+        Ok((problem, report))
+    };
+    py.detach(read).map_err(|why: String| wrong(py, why))
+}
+
+/// Replays the schedule of a file without the solver; raises where it breaks a constraint.
+#[pyfunction]
+pub(crate) fn check(py: Python<'_>, text: &str) -> PyResult<()> {
+    replayed(py, text).map(|_| ())
+}
+
+/// The report on a schedule's file as text of `width` columns, with ANSI colours if asked for.
+#[pyfunction]
+pub(crate) fn timeline(py: Python<'_>, text: &str, width: usize, color: bool) -> PyResult<String> {
+    let (problem, report) = replayed(py, text)?;
+    Ok(twill_report::text(&problem, &report, TextOptions { width, color }))
+}
+
+/// The program of each warp group, with prologue, steady state and epilogue; nothing where there is no schedule.
+#[pyfunction]
+pub(crate) fn pseudocode(py: Python<'_>, text: &str) -> PyResult<Option<String>> {
+    let (problem, report) = replayed(py, text)?;
+    Ok(report.outcome.schedule().map(|schedule| twill_emit::pseudocode(&problem, schedule)))
+}
+
+/// Schedules a large graph by the words of `twill gaus`: the schedule file, or figures alone where nothing was found in time.
+#[pyfunction]
+#[pyo3(signature = (words, progress=None))]
+pub(crate) fn gaus(py: Python<'_>, words: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    match task::run(py, progress.as_ref(), move |interrupt, _| twill_cli::gaus(&words, interrupt))? {
+        GausAnswer::Found(text) => Ok(text),
+        GausAnswer::Infeasible(why) => Err(infeasible(py, why)),
+        GausAnswer::Wrong(why) => Err(wrong(py, why)),
+    }
+}
+
+fn usual_cache() -> Option<Cache> {
+    Cache::of_environment(|name| std::env::var_os(name))
+}
+
+/// Where the cache is; nothing where it is off.
+#[pyfunction]
+pub(crate) fn cache_folder() -> Option<PathBuf> {
+    usual_cache().map(|cache| cache.folder().to_owned())
+}
+
+/// How many schedules, kernels, configurations and bytes the cache holds.
+#[pyfunction]
+pub(crate) fn cache_info(py: Python<'_>) -> PyResult<(usize, usize, usize, u64)> {
+    let Some(cache) = usual_cache() else { return Ok((0, 0, 0, 0)) };
+    let info = cache.info().map_err(|error| wrong(py, error))?;
+    Ok((info.schedules, info.kernels, info.configurations, info.bytes))
+}
+
+/// Throws away all that the cache holds.
+#[pyfunction]
+pub(crate) fn cache_clear(py: Python<'_>) -> PyResult<()> {
+    match usual_cache() {
+        Some(cache) => cache.clear().map(|_| ()).map_err(|error| wrong(py, error)),
+        None => Ok(()),
+    }
+}
+
+/// The `twill` command with these words, the first being its name; its exit code.
+#[pyfunction]
+pub(crate) fn run_command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| twill_cli::run(words))
+}

@@ -1,0 +1,24 @@
+//! What the Python package `twill_gpu` asks of Twill: plain data in, plain data out (text, JSON as `docs/formats.md` has it).
+//!
+//! The package makes objects of it. Whatever may take long releases the GIL, tells how far it is, and ends at Ctrl-C
+//! ([`task`]). Options are those of the `twill` command, by the same names.
+
+mod answers;
+mod errors;
+mod machines;
+mod question;
+mod task;
+
+use pyo3::prelude::pymodule;
+
+/// What is behind `twill_gpu`.
+#[pymodule]
+mod _twill {
+    #[pymodule_export]
+    use super::answers::{
+        cache_clear, cache_folder, cache_info, check, compile, explain, gaus, lower, pseudocode, run_command, schedule,
+        timeline,
+    };
+    #[pymodule_export]
+    use super::machines::{machine_names, machine_numbers, machine_text};
+}
