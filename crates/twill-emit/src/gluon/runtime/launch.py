@@ -5,8 +5,10 @@
     run = kernel.prepare(q, k, v, o, lse, scale, length, grid=(blocks, heads))
     run()      # the same launch, with nothing left to check
 
-Arguments and grid are those of the Triton kernel, without constexprs; a tensor stands for each descriptor. They are checked
-against what the kernel was compiled for, and errors name the parameter. Needs Triton 3.6 and torch.
+Arguments and grid are those of the Triton kernel, without constexprs. Where that takes a descriptor, a descriptor or a
+tensor may be given: the tiles of this kernel are of other shapes and layouts, so descriptors are made again, of the given
+one's address, shape and strides. Arguments are checked against what the kernel was compiled for, and errors name the
+parameter. Needs Triton 3.6 and torch.
 """
 
 import importlib.util
@@ -15,7 +17,6 @@ import operator
 from pathlib import Path
 
 import triton
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 HERE = Path(__file__).resolve().parent
 _spec = importlib.util.spec_from_file_location("twill_assemble", HERE / "assemble.py")
@@ -48,18 +49,37 @@ def load(folder=None, inline_barriers=True):
     return Kernel(HERE if folder is None else folder, inline_barriers)
 
 
-class Address:
-    """What a descriptor needs of a tensor. It does not keep the memory, so that a remembered launch does not either."""
+class Refused(Exception):
+    """Arguments that this kernel cannot take. The Triton kernel that it was made from may be able to."""
 
-    def __init__(self, tensor, shape=None, strides=None, dtype=None):
-        self.address, self.dtype = tensor.data_ptr(), dtype or tensor.dtype
-        self.shape, self.strides = shape or tensor.shape, strides or tensor.stride()
+
+class RefusedType(Refused, TypeError):
+    """An argument of a type that this kernel cannot take."""
+
+
+class RefusedValue(Refused, ValueError):
+    """An argument of a value that this kernel cannot take."""
+
+
+class Descriptor:
+    """A tensor descriptor, as Triton's launcher wants it, of what was checked before.
+
+    It has an address in the place of the tensor, so that a remembered launch does not keep the memory.
+    """
+
+    __slots__ = ("address", "shape", "strides", "block_shape", "layout")
+    padding = "zero"
+
+    def __init__(self, address, shape, strides, block_shape, layout):
+        self.address, self.shape, self.strides = address, shape, strides
+        self.block_shape, self.layout = block_shape, layout
+
+    @property
+    def base(self):
+        return self
 
     def data_ptr(self):
         return self.address
-
-    def stride(self):
-        return self.strides
 
 
 class Kernel:
@@ -76,13 +96,23 @@ class Kernel:
             for parameter in self._parameters
             for block in parameter.get("blocks", ())
         }
+        self._scalars = [parameter["name"] for parameter in self._parameters if parameter["kind"] == "scalar"]
+        self._tensors = [parameter["name"] for parameter in self._parameters if parameter["kind"] != "scalar"]
         self._compiled, self._launches, self._nothing, self._barriers_at = {}, {}, {}, None
+        self._multiprocessors = {}
 
     def __call__(self, *args, grid, **named):
         """Launches the kernel on the current stream. `grid` is that of the Triton kernel."""
-        values = self._bind(args, named)
+        self.launch(self._bind(args, named), grid)
+
+    def launch(self, values, grid):
+        """Launches the kernel on values by their parameters' names, among which there may be others that it has not."""
         programs = self._programs(grid, values)
-        key = (programs, *(identity(parameter["kind"], values[parameter["name"]]) for parameter in self._parameters))
+        key = (
+            programs,
+            *[number(values[name]) for name in self._scalars],
+            *[identity(values[name]) for name in self._tensors],
+        )
         launch = self._launches.get(key)
         if launch is None:
             launch = self._prepare(values, programs)
@@ -114,7 +144,8 @@ class Kernel:
 
     # --------------------------------------------------------------------------------------------- arguments
     def _fail(self, kind, parameter, message):
-        raise kind(f"{self._kernel['name']}: {parameter['name']}: {message}")
+        refused = RefusedType if kind is TypeError else RefusedValue
+        raise refused(f"{self._kernel['name']}: {parameter['name']}: {message}")
 
     def _bind(self, args, named):
         """Value of each parameter by its name, in order."""
@@ -140,6 +171,8 @@ class Kernel:
 
     def _programs(self, grid, values):
         """Programs of the Triton kernel in x, y and z."""
+        if type(grid) is tuple and len(grid) == 3 and all(type(size) is int and size >= 0 for size in grid):
+            return grid
         if callable(grid):
             grid = grid({**self._kernel.get("constants", {}), **values})
         try:
@@ -153,27 +186,30 @@ class Kernel:
         return sizes + (1,) * (3 - len(sizes))
 
     def _tensor(self, parameter, value, device):
-        if not all(hasattr(value, name) for name in ("data_ptr", "dtype", "shape", "stride", "device")):
-            hint = ": give the tensor itself, the descriptor is made of it" if hasattr(value, "block_shape") else ""
-            self._fail(TypeError, parameter, f"must be a torch tensor, not {type(value).__name__}{hint}")
+        tensor = value
+        if is_descriptor(value):
+            if parameter["kind"] != "descriptor":
+                self._fail(TypeError, parameter, "must be a torch tensor, not a descriptor")
+            if getattr(value, "padding", "zero") != "zero":
+                self._fail(ValueError, parameter, f"must be padded with zero, not with {value.padding}")
+            tensor = value.base
+        if not all(hasattr(tensor, name) for name in ("data_ptr", "dtype", "shape", "stride", "device")):
+            self._fail(TypeError, parameter, f"must be a torch tensor, not {type(value).__name__}")
         wanted = f"torch.{TORCH[parameter['element']]}"
-        if str(value.dtype) != wanted:
-            self._fail(TypeError, parameter, f"must be of {wanted}, not {value.dtype}")
-        if value.device.type != "cuda":
-            self._fail(ValueError, parameter, f"must be on a GPU, not on {value.device}")
-        if value.device != device:
-            self._fail(ValueError, parameter, f"is on {value.device}, an argument before it on {device}")
+        if str(tensor.dtype) not in (wanted, parameter["element"]):
+            self._fail(TypeError, parameter, f"must be of {wanted}, not {tensor.dtype}")
+        if tensor.device.type != "cuda":
+            self._fail(ValueError, parameter, f"must be on a GPU, not on {tensor.device}")
+        if tensor.device != device:
+            self._fail(ValueError, parameter, f"is on {tensor.device}, an argument before it on {device}")
         if parameter["kind"] == "descriptor":
-            self._descriptor(parameter, value)
-        elif parameter.get("divisible_by_16") and value.data_ptr() % 16:
+            self._descriptor(parameter, tensor, *extent(value))
+        elif parameter.get("divisible_by_16") and tensor.data_ptr() % 16:
             self._fail(ValueError, parameter, "must begin at a multiple of 16 bytes: the kernel was compiled for that")
 
-    def _descriptor(self, parameter, value):
-        rank, shape, strides = (
-            len(parameter["blocks"][0]["shape"]) if parameter["blocks"] else len(value.shape),
-            value.shape,
-            value.stride(),
-        )
+    def _descriptor(self, parameter, tensor, shape, strides):
+        """That a descriptor of this shape and these strides can be made of a tensor's memory."""
+        rank = len(parameter["blocks"][0]["shape"]) if parameter["blocks"] else len(shape)
         if len(shape) != rank:
             self._fail(ValueError, parameter, f"must have {rank} dimensions, not {len(shape)} (shape {tuple(shape)})")
         if min(shape, default=1) < 1:
@@ -184,14 +220,15 @@ class Kernel:
                 parameter,
                 f"must be contiguous in its last dimension, but the stride there is {strides[-1]}",
             )
-        if value.data_ptr() % 16:
+        if tensor.data_ptr() % 16:
             self._fail(ValueError, parameter, "must begin at a multiple of 16 bytes")
-        uneven = [stride for stride in strides[:-1] if stride * value.element_size() % 16]
+        size = tensor.element_size()
+        uneven = [stride for stride in strides[:-1] if stride * size % 16]
         if uneven:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """The matrix behind a pointer: what the kernel's own addresses and masks would read of it."""
+        """Address, shape and strides of the matrix behind a pointer: what the kernel's own masks would read of it."""
         rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
         size = value.element_size()
         for name in block.get("not_negative", ()):
@@ -199,13 +236,13 @@ class Kernel:
                 self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
         if min(rows, columns) < 1:
             # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
-            return Address(self._zeros(value.device), (1, 16 // size), (16 // size, 1), value.dtype)
+            return self._zeros(value.device).data_ptr(), (1, 16 // size), (16 // size, 1)
         name = block["strides"][0]
         if stride < 0:
             self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
         if stride * size % 16:
             self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
-        return Address(value, (rows, columns), (stride, 1))
+        return value.data_ptr(), (rows, columns), (stride, 1)
 
     def _zeros(self, device):
         """16 bytes of zeros on a device."""
@@ -241,7 +278,8 @@ class Kernel:
         """A launch with everything checked and converted. It keeps no tensor."""
         import torch
 
-        tensors = [values[parameter["name"]] for parameter in self._parameters if parameter["kind"] != "scalar"]
+        tensors = [values[name] for name in self._tensors]
+        tensors = [value.base if is_descriptor(value) else value for value in tensors]
         device = next((tensor.device for tensor in tensors if hasattr(tensor, "data_ptr")), None)
         device = device or torch.device("cuda", torch.cuda.current_device())
         given = dict(zip(assemble.PROGRAMS, programs))
@@ -256,14 +294,20 @@ class Kernel:
         for parameter in self._parameters:
             for block in parameter.get("blocks", ()):
                 argument, value = block["argument"], values[parameter["name"]]
-                seen = Address(value) if "extents" not in block else self._matrix(parameter, block, value, given)
-                given[argument] = TensorDescriptor.from_tensor(seen, list(block["shape"]), self._layouts[argument])
+                if "extents" in block:
+                    matrix = self._matrix(parameter, block, value, given)
+                else:
+                    matrix = ((value.base if is_descriptor(value) else value).data_ptr(), *extent(value))
+                given[argument] = Descriptor(*matrix, list(block["shape"]), self._layouts[argument])
         index = device.index
-        with torch.cuda.device(index):
-            ctas = self._ctas(programs, index)
-            if ctas == 0:
-                return lambda: None
+        ctas = self._ctas(programs, index)
+        if ctas == 0:
+            return lambda: None
+        if torch.cuda.current_device() == index:
             runner = self._load(index)[(ctas, 1, 1)]
+        else:
+            with torch.cuda.device(index):
+                runner = self._load(index)[(ctas, 1, 1)]
         arguments = [given[name] for name in self._kernel["arguments"]] + [self._barriers_at]
 
         def launch():
@@ -277,12 +321,14 @@ class Kernel:
 
     def _ctas(self, programs, index):
         """Thread blocks that run so many programs."""
-        import torch
-
         grid = self._kernel["grid"]
         ctas = math.prod(-(-count // per) for count, per in zip(programs, grid["programs_per_cta"]))
         if grid["kind"] == "persistent":
-            ctas = min(ctas, torch.cuda.get_device_properties(index).multi_processor_count * grid["ctas_per_sm"])
+            if index not in self._multiprocessors:
+                import torch
+
+                self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
+            ctas = min(ctas, self._multiprocessors[index] * grid["ctas_per_sm"])
         if ctas >= 1 << 31:
             raise ValueError(
                 f"{self._kernel['name']}: grid {programs} takes {ctas} thread blocks, more than a launch can have"
@@ -302,25 +348,47 @@ class Kernel:
                     f"{self._kernel['name']} was made for {self._kernel['architecture']}, but cuda:{index} ({name}) is "
                     f"sm_{10 * major + minor}: compile the kernel for a machine like that"
                 )
-
-            def build(barriers_at):
-                text = assemble.source(self._kernel, self._function, barriers_at)
-                compiled = triton.compile(text, target=target, options={"num_warps": self._kernel["num_warps"]})
-                return compiled, compiled.asm["ptx"]
-
-            if self._inline_barriers:
-                compiled, self._barriers_at = assemble.place_barriers(build, self._kernel["barriers_at"])
-            else:
-                compiled, self._barriers_at = build(assemble.GLUON_BARRIERS)[0], assemble.GLUON_BARRIERS
-            self._compiled[index] = compiled
+            self._compiled[index] = self.compile()
         return self._compiled[index]
 
+    def compile(self):
+        """The kernel as Triton compiled it, with its machine code in `asm`. Needs no GPU and no torch."""
 
-def identity(kind, value):
-    """What a remembered launch depends on; None for what no launch can be made of."""
-    if kind == "scalar":
-        number = value.item() if hasattr(value, "item") else value
-        return number if isinstance(number, (int, float)) else None
+        def build(barriers_at):
+            text = assemble.source(self._kernel, self._function, barriers_at)
+            options = {"num_warps": self._kernel["num_warps"]}
+            compiled = triton.compile(text, target=assemble.target(self._kernel), options=options)
+            return compiled, compiled.asm["ptx"]
+
+        if self._inline_barriers:
+            compiled, self._barriers_at = assemble.place_barriers(build, self._kernel["barriers_at"])
+        else:
+            compiled, self._barriers_at = build(assemble.GLUON_BARRIERS)[0], assemble.GLUON_BARRIERS
+        return compiled
+
+
+def is_descriptor(value):
+    """Whether it is a tensor descriptor of Triton or Gluon, or like one."""
+    return hasattr(value, "block_shape") and hasattr(value, "base")
+
+
+def extent(value):
+    """Shape and strides of a tensor, or those that a descriptor gives it."""
+    return (value.shape, value.strides) if is_descriptor(value) else (value.shape, value.stride())
+
+
+def number(value):
+    """What a remembered launch depends on of a scalar; None for what no launch can be made of."""
+    number = value.item() if hasattr(value, "item") else value
+    return number if isinstance(number, (int, float)) else None
+
+
+def identity(value):
+    """What a remembered launch depends on of a tensor or descriptor; None for what no launch can be made of."""
     if hasattr(value, "data_ptr"):
         return value.data_ptr(), value.dtype, value.shape, value.stride(), value.device
+    if is_descriptor(value) and hasattr(value.base, "data_ptr"):
+        base = value.base
+        shape, strides = tuple(value.shape), tuple(value.strides)
+        return base.data_ptr(), base.dtype, shape, strides, base.device, getattr(value, "padding", "zero")
     return None
