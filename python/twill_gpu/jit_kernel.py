@@ -59,7 +59,8 @@ class JitKernel:
 
     @property
     def hash_attrs(self) -> list[JITFunction]:
-        """What Triton hashes of an aggregate."""
+        """What Triton hashes of an aggregate: the function, whose globals it knows once that is hashed itself."""
+        self.fn.cache_key  # noqa: B018
         return [self.fn]
 
     def __call__(self, *args: object, _semantic: object = None, _generator: object = None, **named: object) -> object:

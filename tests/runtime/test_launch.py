@@ -6,6 +6,7 @@ import types
 import unittest
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from unittest import mock
 
 from folder import HERE, runtime, variant
@@ -106,8 +107,15 @@ class Launches(unittest.TestCase):
         """The GEMM, whose launches go to self.launched as grid, arguments and device."""
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
-        self.launched, self.loaded = [], 0
+        self.launched, self.loaded, self.planned = [], 0, 0
         kernel = launch.load(variant(scratch.name, **fields))
+        make_plan = kernel._make_plan
+
+        def plan(values, programs):
+            self.planned += 1
+            return make_plan(values, programs)
+
+        kernel._make_plan = plan
 
         class Compiled:
             n_regs, n_spills = 168, 0
@@ -145,13 +153,12 @@ class Calls(Launches):
             )
             self.assertEqual((descriptor.block_shape, descriptor.layout.swizzle_byte_width), (block, 128))
 
-    def test_the_same_call_is_prepared_once(self):
+    def test_calls_alike_are_checked_once(self):
         kernel = self.kernel()
         for _ in range(3):
             kernel(self.a, self.b, self.c, 256, grid=(4, 3))
-        first = self.launched[0][1][0]
-        self.assertTrue(all(arguments[0] is first for _, arguments, _ in self.launched))
         kernel(Tensor([512, 256], address=1 << 19), self.b, self.c, 256, grid=(4, 3))
+        self.assertEqual((self.planned, self.loaded), (1, 1))
         kernel(Tensor([256, 256], address=1 << 20), self.b, self.c, 256, grid=(4, 3))
         kernel(self.a, self.b, self.c, 128, grid=(4, 3))
         kernel(self.a, self.b, self.c, 256, grid=(4, 2))
@@ -159,7 +166,26 @@ class Calls(Launches):
         self.assertEqual([arguments[0].shape for _, arguments, _ in self.launched[4:6]], [(256, 256), (512, 256)])
         self.assertEqual([arguments[3] for _, arguments, _ in self.launched[5:]], [128, 256])
         self.assertEqual(self.launched[6][0], (8, 1, 1))
-        self.assertEqual(self.loaded, 1)
+        self.assertEqual((self.planned, self.loaded), (4, 1))
+        # Alike but for where they begin.
+        with self.assertRaisesRegex(ValueError, "a_desc: must begin at a multiple of 16 bytes"):
+            kernel(Tensor([512, 256], address=8), self.b, self.c, 256, grid=(4, 3))
+        # Equal numbers of other kinds are no whole numbers.
+        with self.assertRaisesRegex(TypeError, "length: must be a whole number, not float"):
+            kernel(self.a, self.b, self.c, 256.0, grid=(4, 3))
+
+    def test_floating_point_numbers(self):
+        kernel = self.kernel()
+        kernel._parameters = [dict(name="scale", kind="scalar", element="fp32")]
+        kernel._readers = launch.readers(kernel._parameters)
+        kernel._kernel = {**kernel._kernel, "arguments": ["scale", "programs_x"]}
+        for scale in (0.5, 2, 0.0, -0.0, Fraction(1, 4)):
+            kernel(scale, grid=1)
+            self.assertEqual(str(self.launched[-1][1][0]), str(float(scale)))
+        self.assertEqual(self.planned, 1)
+        for _ in range(2):
+            with self.assertRaisesRegex(TypeError, "scale: must be a number, not list"):
+                kernel([0.5], grid=1)
 
     def test_descriptors_are_made_again_for_the_tiles_of_this_kernel(self):
         kernel = self.kernel()
@@ -170,7 +196,7 @@ class Calls(Launches):
         self.assertEqual((made.base.data_ptr(), list(made.shape), list(made.strides)), (1 << 20, [500, 128], [512, 1]))
         self.assertEqual((made.block_shape, made.layout.swizzle_byte_width, made.padding), ([64, 64], 128, "zero"))
         kernel(Described(self.a, [500, 128], [512, 1], [128, 64]), self.b, self.c, 256, grid=(4, 3))
-        self.assertIs(self.launched[1][1][0], made)
+        self.assertEqual(self.planned, 1)
         given.shape[0] = 400
         kernel(given, self.b, self.c, 256, grid=(4, 3))
         self.assertEqual(list(self.launched[2][1][0].shape), [400, 128])
@@ -182,7 +208,7 @@ class Calls(Launches):
         values = {"length": 256, "c_desc": self.c, "BLOCK_M": 128, "b_desc": self.b, "a_desc": self.a}
         kernel.launch(values, (4, 3, 1))
         kernel(self.a, self.b, self.c, 256, grid=(4, 3))
-        self.assertIs(self.launched[0][1][0], self.launched[1][1][0])
+        self.assertEqual(self.planned, 1)
         self.assertEqual(self.launched[0][1][3:], (256, 4, 3, 1, 4096))
 
     def test_prepare(self):
@@ -199,7 +225,7 @@ class Calls(Launches):
             dict(name="p", kind="pointer", element="fp16", divisible_by_16=True, blocks=[BLOCK]),
             *(dict(name=name, kind="scalar", element="i32") for name in ("M", "K", "stride", "first")),
         ]
-        kernel._scalars, kernel._tensors = ["M", "K", "stride", "first"], ["p"]
+        kernel._readers = launch.readers(kernel._parameters)
         kernel._kernel = {**kernel._kernel, "arguments": ["p_64x64", "p", "M", "K", "stride", "programs_x"]}
         kernel._layouts = {"p_64x64": kernel._layouts["a_desc_64x64"]}
         # The tensor's own shape says nothing: the kernel's addresses are made of the numbers.
@@ -319,7 +345,7 @@ class Errors(Launches):
                 self.refused(kind, said, descriptor, self.b, self.c, 256)
         kernel = self.kernel()
         kernel._parameters = [{"name": "p", "kind": "pointer", "element": "fp16"}]
-        kernel._scalars, kernel._tensors = [], ["p"]
+        kernel._readers = launch.readers(kernel._parameters)
         with self.assertRaisesRegex(TypeError, "p: must be a torch tensor, not a descriptor"):
             kernel(described(), grid=1)
 
@@ -344,7 +370,7 @@ class Errors(Launches):
     def test_a_pointer_that_is_not_aligned(self):
         parameters = [{"name": "p", "kind": "pointer", "element": "fp16", "divisible_by_16": True}]
         kernel = self.kernel()
-        kernel._parameters, kernel._scalars, kernel._tensors = parameters, [], ["p"]
+        kernel._parameters, kernel._readers = parameters, launch.readers(parameters)
         with self.assertRaisesRegex(ValueError, "p: must begin at a multiple of 16 bytes"):
             kernel(Tensor([8], strides=[1], address=24), grid=1)
 

@@ -41,7 +41,7 @@ TORCH = {
     "u64": "uint64",
 }
 REMEMBERED = 256
-"""Launches that a kernel remembers, so that the same tensors are not checked again."""
+"""Plans that a kernel remembers, so that tensors of the same shapes are not checked again."""
 
 
 def load(folder=None, inline_barriers=True):
@@ -62,10 +62,7 @@ class RefusedValue(Refused, ValueError):
 
 
 class Descriptor:
-    """A tensor descriptor, as Triton's launcher wants it, of what was checked before.
-
-    It has an address in the place of the tensor, so that a remembered launch does not keep the memory.
-    """
+    """A tensor descriptor, as Triton's launcher wants it, of what was checked before: an address, but no tensor."""
 
     __slots__ = ("address", "shape", "strides", "block_shape", "layout")
     padding = "zero"
@@ -82,6 +79,31 @@ class Descriptor:
         return self.address
 
 
+class Plan:
+    """A launch but for what may change from one to the next: addresses, and floating-point numbers."""
+
+    __slots__ = ("cuda", "index", "runner", "template", "changing")
+
+    def __init__(self, cuda, index, runner, template, changing):
+        self.cuda, self.index, self.runner = cuda, index, runner
+        self.template, self.changing = template, changing
+
+    def arguments(self, varying):
+        """Those of the Gluon function; `changing` says where each varying value goes, and what tiles are made of it."""
+        arguments = self.template.copy()
+        for position, which, tile in self.changing:
+            arguments[position] = varying[which] if tile is None else Descriptor(varying[which], *tile)
+        return arguments
+
+    def run(self, arguments):
+        """Launches on the current stream of the device that the plan is for."""
+        if self.cuda.current_device() == self.index:
+            self.runner(*arguments)
+        else:
+            with self.cuda.device(self.index):
+                self.runner(*arguments)
+
+
 class Kernel:
     """A kernel that is compiled when first used on a device, for all sizes at once."""
 
@@ -96,10 +118,9 @@ class Kernel:
             for parameter in self._parameters
             for block in parameter.get("blocks", ())
         }
-        self._scalars = [parameter["name"] for parameter in self._parameters if parameter["kind"] == "scalar"]
-        self._tensors = [parameter["name"] for parameter in self._parameters if parameter["kind"] != "scalar"]
-        self._compiled, self._launches, self._nothing, self._barriers_at = {}, {}, {}, None
-        self._multiprocessors = {}
+        self._readers = readers(self._parameters)
+        self._compiled, self._plans, self._nothing, self._multiprocessors = {}, {}, {}, {}
+        self._first, self._barriers_at = None, None
 
     def __call__(self, *args, grid, **named):
         """Launches the kernel on the current stream. `grid` is that of the Triton kernel."""
@@ -107,25 +128,15 @@ class Kernel:
 
     def launch(self, values, grid):
         """Launches the kernel on values by their parameters' names, among which there may be others that it has not."""
-        programs = self._programs(grid, values)
-        key = (
-            programs,
-            *[number(values[name]) for name in self._scalars],
-            *[identity(values[name]) for name in self._tensors],
-        )
-        launch = self._launches.get(key)
-        if launch is None:
-            launch = self._prepare(values, programs)
-            if len(self._launches) >= REMEMBERED:
-                self._launches.clear()
-            self._launches[key] = launch
-        launch()
+        plan, varying = self._plan(values, grid)
+        plan.run(plan.arguments(varying))
 
     def prepare(self, *args, grid, **named):
         """A function without arguments that launches the kernel on these; it keeps them alive."""
         values = self._bind(args, named)
-        launch = self._prepare(values, self._programs(grid, values))
-        return lambda keep=values: launch()
+        plan, varying = self._plan(values, grid)
+        arguments = plan.arguments(varying)
+        return lambda keep=values: plan.run(arguments)
 
     @property
     def info(self):
@@ -186,6 +197,7 @@ class Kernel:
         return sizes + (1,) * (3 - len(sizes))
 
     def _tensor(self, parameter, value, device):
+        """Checks a tensor or descriptor; the device that it is on."""
         tensor = value
         if is_descriptor(value):
             if parameter["kind"] != "descriptor":
@@ -200,12 +212,13 @@ class Kernel:
             self._fail(TypeError, parameter, f"must be of {wanted}, not {tensor.dtype}")
         if tensor.device.type != "cuda":
             self._fail(ValueError, parameter, f"must be on a GPU, not on {tensor.device}")
-        if tensor.device != device:
+        if device is not None and tensor.device != device:
             self._fail(ValueError, parameter, f"is on {tensor.device}, an argument before it on {device}")
         if parameter["kind"] == "descriptor":
             self._descriptor(parameter, tensor, *extent(value))
         elif parameter.get("divisible_by_16") and tensor.data_ptr() % 16:
             self._fail(ValueError, parameter, "must begin at a multiple of 16 bytes: the kernel was compiled for that")
+        return tensor.device
 
     def _descriptor(self, parameter, tensor, shape, strides):
         """That a descriptor of this shape and these strides can be made of a tensor's memory."""
@@ -228,7 +241,8 @@ class Kernel:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """Address, shape and strides of the matrix behind a pointer: what the kernel's own masks would read of it."""
+        """The matrix behind a pointer, what the kernel's own masks would read of it: shape, strides, and the address if it
+        is another than the pointer's."""
         rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
         size = value.element_size()
         for name in block.get("not_negative", ()):
@@ -236,13 +250,13 @@ class Kernel:
                 self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
         if min(rows, columns) < 1:
             # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
-            return self._zeros(value.device).data_ptr(), (1, 16 // size), (16 // size, 1)
+            return (1, 16 // size), (16 // size, 1), self._zeros(value.device).data_ptr()
         name = block["strides"][0]
         if stride < 0:
             self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
         if stride * size % 16:
             self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
-        return value.data_ptr(), (rows, columns), (stride, 1)
+        return (rows, columns), (stride, 1), None
 
     def _zeros(self, device):
         """16 bytes of zeros on a device."""
@@ -274,50 +288,76 @@ class Kernel:
         return number
 
     # --------------------------------------------------------------------------------------------- launching
-    def _prepare(self, values, programs):
+    def _plan(self, values, grid):
+        """A plan for values like these, and what of them it leaves open."""
+        programs = self._programs(grid, values)
+        form, varying = [programs], []
+        for name, reader in self._readers:
+            value = values[name]
+            if reader is whole:
+                form.append(value if type(value) is int else whole(value))
+            elif reader is real:
+                varying.append(value if type(value) is float else real(value))
+            else:
+                address, like = reader(value)
+                varying.append(address)
+                form.append(like)
+        key = tuple(form)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make_plan(values, programs)
+            if len(self._plans) >= REMEMBERED:
+                self._plans.clear()
+            self._plans[key] = plan
+        elif None in varying:
+            self._check(values)
+        return plan, varying
+
+    def _check(self, values):
+        """That each value suits its parameter; the numbers, converted, and the device of the tensors."""
+        import torch
+
+        device, given = None, {}
+        for parameter in self._parameters:
+            value = values[parameter["name"]]
+            if parameter["kind"] == "scalar":
+                given[parameter["name"]] = self._number(parameter, value)
+            else:
+                device = self._tensor(parameter, value, device)
+        return device or torch.device("cuda", torch.cuda.current_device()), given
+
+    def _make_plan(self, values, programs):
         """A launch with everything checked and converted. It keeps no tensor."""
         import torch
 
-        tensors = [values[name] for name in self._tensors]
-        tensors = [value.base if is_descriptor(value) else value for value in tensors]
-        device = next((tensor.device for tensor in tensors if hasattr(tensor, "data_ptr")), None)
-        device = device or torch.device("cuda", torch.cuda.current_device())
-        given = dict(zip(assemble.PROGRAMS, programs))
-        for parameter in self._parameters:
-            name, value = parameter["name"], values[parameter["name"]]
-            if parameter["kind"] == "scalar":
-                given[name] = self._number(parameter, value)
-                continue
-            self._tensor(parameter, value, device)
-            if parameter["kind"] == "pointer":
-                given[name] = value.data_ptr()
+        device, given = self._check(values)
+        given.update(zip(assemble.PROGRAMS, programs))
+        places = {name: position for position, name in enumerate(self._kernel["arguments"])}
+        template = [given.get(name) for name in self._kernel["arguments"]]
+        varying = [name for name, reader in self._readers if reader is not whole]
+        changing = [(places[name], which, None) for which, name in enumerate(varying) if name in places]
         for parameter in self._parameters:
             for block in parameter.get("blocks", ()):
-                argument, value = block["argument"], values[parameter["name"]]
+                argument, value, address = block["argument"], values[parameter["name"]], None
                 if "extents" in block:
-                    matrix = self._matrix(parameter, block, value, given)
+                    shape, strides, address = self._matrix(parameter, block, value, given)
                 else:
-                    matrix = ((value.base if is_descriptor(value) else value).data_ptr(), *extent(value))
-                given[argument] = Descriptor(*matrix, list(block["shape"]), self._layouts[argument])
+                    shape, strides = extent(value)
+                tile = shape, strides, list(block["shape"]), self._layouts[argument]
+                if address is None:
+                    changing.append((places[argument], varying.index(parameter["name"]), tile))
+                else:
+                    template[places[argument]] = Descriptor(address, *tile)
         index = device.index
         ctas = self._ctas(programs, index)
         if ctas == 0:
-            return lambda: None
-        if torch.cuda.current_device() == index:
+            runner = nothing
+        elif torch.cuda.current_device() == index:
             runner = self._load(index)[(ctas, 1, 1)]
         else:
             with torch.cuda.device(index):
                 runner = self._load(index)[(ctas, 1, 1)]
-        arguments = [given[name] for name in self._kernel["arguments"]] + [self._barriers_at]
-
-        def launch():
-            if torch.cuda.current_device() == index:
-                runner(*arguments)
-            else:
-                with torch.cuda.device(index):
-                    runner(*arguments)
-
-        return launch
+        return Plan(torch.cuda, index, runner, [*template, self._barriers_at], changing)
 
     def _ctas(self, programs, index):
         """Thread blocks that run so many programs."""
@@ -348,11 +388,19 @@ class Kernel:
                     f"{self._kernel['name']} was made for {self._kernel['architecture']}, but cuda:{index} ({name}) is "
                     f"sm_{10 * major + minor}: compile the kernel for a machine like that"
                 )
-            self._compiled[index] = self.compile()
+            # Each device needs one of its own.
+            compiled, self._first = self._first or self._build(), None
+            self._compiled[index] = compiled
         return self._compiled[index]
 
     def compile(self):
-        """The kernel as Triton compiled it, with its machine code in `asm`. Needs no GPU and no torch."""
+        """The kernel as Triton compiles it, with its machine code in `asm`. Needs no GPU and no torch."""
+        if self._first is not None or self._compiled:
+            return self._first or next(iter(self._compiled.values()))
+        self._first = self._build()
+        return self._first
+
+    def _build(self):
 
         def build(barriers_at):
             text = assemble.source(self._kernel, self._function, barriers_at)
@@ -377,18 +425,47 @@ def extent(value):
     return (value.shape, value.strides) if is_descriptor(value) else (value.shape, value.stride())
 
 
-def number(value):
-    """What a remembered launch depends on of a scalar; None for what no launch can be made of."""
+def whole(value):
+    """What a plan depends on of a whole number; of anything else, what no plan is like."""
     number = value.item() if hasattr(value, "item") else value
-    return number if isinstance(number, (int, float)) else None
+    return number if isinstance(number, int) else object()
 
 
-def identity(value):
-    """What a remembered launch depends on of a tensor or descriptor; None for what no launch can be made of."""
+def real(value):
+    """A floating-point number; None where it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def pointed(value):
+    """Address of a tensor that a pointer is made of, and what a plan depends on besides."""
+    if not hasattr(value, "data_ptr"):
+        return None, None
+    address = value.data_ptr()
+    return address, (address & 15, value.dtype, value.device)
+
+
+def tiled(value):
+    """Address of a tensor or descriptor that descriptors are made of, and what a plan depends on besides."""
     if hasattr(value, "data_ptr"):
-        return value.data_ptr(), value.dtype, value.shape, value.stride(), value.device
-    if is_descriptor(value) and hasattr(value.base, "data_ptr"):
-        base = value.base
-        shape, strides = tuple(value.shape), tuple(value.strides)
-        return base.data_ptr(), base.dtype, shape, strides, base.device, getattr(value, "padding", "zero")
-    return None
+        address = value.data_ptr()
+        return address, (address & 15, value.dtype, value.device, value.shape, value.stride())
+    if not is_descriptor(value) or not hasattr(value.base, "data_ptr"):
+        return None, None
+    base = value.base
+    address, padding = base.data_ptr(), getattr(value, "padding", "zero")
+    return address, (address & 15, base.dtype, base.device, tuple(value.shape), tuple(value.strides), padding)
+
+
+def readers(parameters):
+    """Names of parameters, each with the function that reads of a value what is needed for a launch."""
+    real_kinds = ("fp", "bf")
+    scalars = {p["name"]: real if p["element"].startswith(real_kinds) else whole for p in parameters}
+    others = {"descriptor": tiled, "pointer": pointed}
+    return [(p["name"], others.get(p["kind"], scalars[p["name"]])) for p in parameters]
+
+
+def nothing(*_):
+    """The launch of no program."""
