@@ -12,7 +12,7 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITFunction, MockTensor, get_jit_fn_file_line
 
-from . import backend, front_end, gpu
+from . import backend, dynamo, front_end, gpu
 from .errors import TwillError, TwillWarning
 from .scheduled import ScheduledKernel
 
@@ -36,7 +36,7 @@ class JitKernel:
     __triton_aggregate__ = True
 
     def __init__(self, function: JITFunction, machine: str | None, on_failure: str, options: Mapping[str, object]):
-        self.fn = function
+        self._function = function
         self.machine, self.on_failure, self.options = machine, on_failure, dict(options)
         self._devices: dict = {}
         self._made: dict[tuple[str, str | None], ScheduledKernel] = {}
@@ -46,12 +46,19 @@ class JitKernel:
 
     # --------------------------------------------------------------------------------------------- as a JITFunction
     def __getattr__(self, name: str) -> object:
-        if name == "fn":
+        if name == "_function":
             raise AttributeError(name)
-        return getattr(self.fn, name)
+        return getattr(self._function, name)
+
+    @property
+    def fn(self) -> JITFunction:
+        """The function as `triton.jit` makes it."""
+        dynamo.refuse_to_be_traced(self.__name__)
+        return self._function
 
     def __getitem__(self, grid: object) -> Callable:
         """The launch on a grid: `kernel[grid](arguments)`."""
+        dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)
         return partial(self.run, grid=grid, warmup=False)
 
     def __repr__(self) -> str:
@@ -60,14 +67,14 @@ class JitKernel:
     @property
     def hash_attrs(self) -> list[JITFunction]:
         """What Triton hashes of an aggregate: the function, whose globals it knows once that is hashed itself."""
-        self.fn.cache_key  # noqa: B018
-        return [self.fn]
+        self._function.cache_key  # noqa: B018
+        return [self._function]
 
     def __call__(self, *args: object, _semantic: object = None, _generator: object = None, **named: object) -> object:
         """A call from inside another kernel, in which Triton's compiler generates the code of `fn`."""
         if _generator is None:
             raise RuntimeError(f"{self.__name__} is a kernel: launch it with {self.__name__}[grid](…)")
-        return _generator.call_JitFunction(self.fn, args, named)
+        return _generator.call_JitFunction(self._function, args, named)
 
     def warmup(self, *args: object, grid: object, **named: object) -> object:
         """Compiles the specialisation for these arguments, which may be dtypes of torch, without launching it.
@@ -80,7 +87,7 @@ class JitKernel:
     # --------------------------------------------------------------------------------------------- launching
     def run(self, *args: object, grid: object, warmup: bool = False, **named: object) -> object:
         """Launches the kernel on the current stream, or only compiles it; gives back what it launched."""
-        function = self.fn
+        function = self._function
         named["debug"] = named.get("debug", function.debug) or knobs.runtime.debug
         named["instrumentation_mode"] = knobs.compilation.instrumentation_mode
         try:
@@ -121,9 +128,9 @@ class JitKernel:
         with self._lock:
             if device not in self._devices:
                 if device is None:
-                    target, compiler, binder = front_end.offline(self.fn, self.machine)
+                    target, compiler, binder = front_end.offline(self._function, self.machine)
                 else:
-                    _, _, target, compiler, binder = self.fn.device_caches[device]
+                    _, _, target, compiler, binder = self._function.device_caches[device]
                 self._devices[device] = _Device(target, compiler, binder)
             return self._devices[device]
 
@@ -132,12 +139,13 @@ class JitKernel:
         self, here: _Device, device: int | None, named: dict, bound: dict, specialisation: list, options: dict
     ) -> ScheduledKernel | TwillError:
         """The kernel for a specialisation, or why there is none. Errors in the Python of the kernel are Triton's."""
+        dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)
         key = (tuple(specialisation), str(options))
         with self._lock:
             if key in here.kernels:
                 return here.kernels[key]
-            self.fn.cache_key  # noqa: B018  Triton finds the globals that a kernel uses when it is hashed.
-            packed = self.fn._pack_args(here.compiler, named, bound, specialisation, options)
+            self._function.cache_key  # noqa: B018  Triton finds the globals that a kernel uses when it is hashed.
+            packed = self._function._pack_args(here.compiler, named, bound, specialisation, options)
             try:
                 kernel = self._make(here, device, named, packed)
             except TwillError as error:
@@ -158,7 +166,7 @@ class JitKernel:
         except TypeError as error:
             raise TwillError(f"{error}; give its parts as parameters of their own") from error
         machine = self.machine or gpu.machine_of(device, here.target.arch)
-        ttir = front_end.make_ttir(self.fn, here.target, here.compiler, found)
+        ttir = front_end.make_ttir(self._function, here.target, here.compiler, found)
         if (ttir, machine) not in self._made:
             self._made[ttir, machine] = self._compile(ttir, machine, here.target.arch)
         return self._made[ttir, machine]
@@ -167,7 +175,7 @@ class JitKernel:
         try:
             folder = backend.compile_kernel(ttir, self.__name__, machine, self.options)
             kernel = ScheduledKernel(folder, ttir, machine)
-            kernel.check_parameters(self.fn.arg_names)
+            kernel.check_parameters(self._function.arg_names)
             if kernel.architecture.rstrip("af") != f"sm_{architecture}":
                 raise TwillError(
                     f"machine {machine!r} is {kernel.architecture}, but this GPU is sm_{architecture}; "
@@ -184,7 +192,7 @@ class JitKernel:
     def _stock(self, why: TwillError, args: tuple, grid: object, warmup: bool, named: dict) -> object:
         if self.on_failure == "error":
             raise why.with_traceback(None)
-        return self.fn.run(*args, grid=grid, warmup=warmup, **named)
+        return self._function.run(*args, grid=grid, warmup=warmup, **named)
 
     def _refused(
         self, here: _Device, kernel: ScheduledKernel, error: Exception, args: tuple, grid: object, named: dict
@@ -198,13 +206,13 @@ class JitKernel:
 
     def _failed(self, error: Exception) -> TwillError:
         """The error that names the kernel and the place of its source."""
-        path, line = get_jit_fn_file_line(self.fn)
+        path, line = get_jit_fn_file_line(self._function)
         failed = TwillError(f"{self.__name__} ({path}:{line}): {error}")
         failed.__cause__ = error.with_traceback(None)  # Frames would keep the arguments alive.
         return failed
 
     def _warn(self, why: TwillError) -> None:
-        path, line = get_jit_fn_file_line(self.fn)
+        path, line = get_jit_fn_file_line(self._function)
         text = (
             f"{why}. Stock Triton runs it instead. "
             'Use @triton.jit to say that this is meant, on_failure="error" to make it an error'

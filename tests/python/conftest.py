@@ -85,11 +85,18 @@ class Launched(types.SimpleNamespace):
 
 
 @pytest.fixture
-def fake_gpu(monkeypatch, tmp_path):
+def fake_gpu(monkeypatch, fake_gpu_of_torch):
     """A GPU with a torch of a few lines."""
-    torch, gpu = Torch(), FakeGpu()
+    torch = Torch()
     torch.cuda.get_device_name = lambda index: "NVIDIA H200"
     monkeypatch.setitem(sys.modules, "torch", torch)
+    return fake_gpu_of_torch
+
+
+@pytest.fixture
+def fake_gpu_of_torch(monkeypatch):
+    """A GPU beside the real torch."""
+    gpu = FakeGpu()
     monkeypatch.setattr(triton.runtime.driver, "_active", gpu)
     return gpu
 
