@@ -102,22 +102,23 @@ class JitKernel:
         if kernel is None:
             kernel = self._specialise(here, device, named, bound, specialisation, options)
         if not isinstance(kernel, ScheduledKernel):
-            return self._stock(kernel, args, grid, warmup, named)
+            return self._stock(here, kernel, args, grid, warmup, named)
 
-        for hook in function.pre_run_hooks:
-            hook(*args, **named)
         for (name, _), (value, variables) in function.used_global_vals.items():
             if (now := variables.get(name, _ABSENT)) != value:
                 raise RuntimeError(f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}")
-        if warmup:
-            kernel.compile()
-            return kernel
-        if callable(grid):
-            grid = grid(bound)
-        try:
-            kernel.launch(bound, grid)
-        except (kernel.refused, OutOfResources) as error:
-            return self._refused(here, kernel, error, args, grid, named)
+        if not warmup:
+            if callable(grid):
+                grid = grid(bound)
+            try:
+                plan, varying = kernel.plan(bound, grid)
+            except (kernel.refused, OutOfResources) as error:
+                return self._refused(here, kernel, error, args, grid, named)
+        # Stock Triton calls them too, and before anything else.
+        for hook in function.pre_run_hooks:
+            hook(*args, **named)
+        if not warmup:
+            plan.run(plan.arguments(varying))
         return kernel
 
     run._torchdynamo_disable = True
@@ -131,7 +132,7 @@ class JitKernel:
                     target, compiler, binder = front_end.offline(self._function, self.machine)
                 else:
                     _, _, target, compiler, binder = self._function.device_caches[device]
-                self._devices[device] = _Device(target, compiler, binder)
+                self._devices[device] = _Device(target, compiler, binder, offline=device is None)
             return self._devices[device]
 
     # --------------------------------------------------------------------------------------------- the first launch
@@ -150,7 +151,7 @@ class JitKernel:
                 kernel = self._make(here, device, named, packed)
             except TwillError as error:
                 kernel = self._failed(error)
-                if self.on_failure == "stock":
+                if self.on_failure == "stock" and not here.offline:
                     self._warn(kernel)
             here.kernels[key] = kernel
             return kernel
@@ -189,8 +190,10 @@ class JitKernel:
             raise TwillError(f"the generated kernel does not compile: {type(error).__name__}: {error}") from error
 
     # --------------------------------------------------------------------------------------------- stock Triton
-    def _stock(self, why: TwillError, args: tuple, grid: object, warmup: bool, named: dict) -> object:
-        if self.on_failure == "error":
+    def _stock(
+        self, here: _Device, why: TwillError, args: tuple, grid: object, warmup: bool, named: dict
+    ) -> object:
+        if self.on_failure == "error" or here.offline:
             raise why.with_traceback(None)
         return self._function.run(*args, grid=grid, warmup=warmup, **named)
 
@@ -202,7 +205,7 @@ class JitKernel:
         if self.on_failure == "stock" and kernel not in here.refused:
             here.refused.add(kernel)
             self._warn(why)
-        return self._stock(why, args, grid, False, named)
+        return self._stock(here, why, args, grid, False, named)
 
     def _failed(self, error: Exception) -> TwillError:
         """The error that names the kernel and the place of its source."""
@@ -223,7 +226,7 @@ class JitKernel:
 class _Device:
     """What a kernel keeps for a device: Triton's compiler and binder, and its kernels or why there is none."""
 
-    def __init__(self, target: object, compiler: object, binder: Callable):
-        self.target, self.compiler, self.binder = target, compiler, binder
+    def __init__(self, target: object, compiler: object, binder: Callable, offline: bool):
+        self.target, self.compiler, self.binder, self.offline = target, compiler, binder, offline
         self.kernels: dict[tuple, ScheduledKernel | TwillError] = {}
         self.refused: set[ScheduledKernel] = set()

@@ -27,8 +27,10 @@ class ScheduledKernel:
         self.name: str = self.metadata["name"]
         self.launch = self._kernel.launch
         """Launches it on values by their parameters' names and a grid, on the current stream."""
+        self.plan = self._kernel.plan
+        """Checks the arguments of `launch`; what is left to do."""
         self.refused: type[Exception] = self._module.Refused
-        """What `launch` raises for arguments that the Triton kernel may take, but not this one."""
+        """What both raise for arguments that the Triton kernel may take, but not this one."""
 
     @property
     def parameters(self) -> list[str]:

@@ -43,6 +43,17 @@ def calls_another(a_desc, b_desc, c_desc, K, step, BLOCK_M: tl.constexpr, BLOCK_
     c_desc.store([row, column], doubled(acc).to(tl.float16))
 
 
+@twill_gpu.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+
+@twill_gpu.jit
+def reduces(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(y_ptr, tl.reduce(x, 0, larger.fn))
+
+
 class TestScheduled:
     def test_gemm_from_python_to_launch(self, fake_gpu, tensor, compiled):
         kernel = twill_gpu.jit(gemm.gemm_tma.fn)
@@ -77,13 +88,11 @@ class TestScheduled:
         assert "gemm_tma for sm_90a" in report.stdout
 
     def test_a_machine_that_is_not_here(self, tensor, monkeypatch):
+        def no_driver(_):
+            raise RuntimeError("0 active drivers")
+
         monkeypatch.setattr(triton.runtime.driver, "_active", None)
-        monkeypatch.setattr(triton.runtime.driver, "_default", None)
-        monkeypatch.setattr(
-            triton.runtime.driver.__class__,
-            "default",
-            property(lambda self: (_ for _ in ()).throw(RuntimeError("0 active drivers"))),
-        )
+        monkeypatch.setattr(type(triton.runtime.driver), "default", property(no_driver))
         half, single = tensor([1]).dtype, tensor([1], "float32").dtype
 
         def tiles():
@@ -98,6 +107,10 @@ class TestScheduled:
             kernel[(32, 1)](*arguments, **constants)
         with pytest.raises(RuntimeError, match="0 active drivers"):
             twill_gpu.jit(attention.attention_forward.fn).warmup(*arguments, **constants, grid=(32, 1))
+        # There is no stock Triton to fall back to.
+        no_loop = twill_gpu.jit(machine="h200")(fixtures.no_loop.fn)
+        with pytest.raises(twill_gpu.TwillError, match="has no loop"):
+            no_loop.warmup(*[MockTensor(single)] * 3, 1000, BLOCK=1024, grid=(1,))
 
     def test_descriptors_keep_the_users_extents(self, fake_gpu, tensor):
         kernel = twill_gpu.jit(gemm.gemm_tma.fn)
@@ -184,6 +197,11 @@ class TestAsATritonFunction:
         finally:
             callee.hash, doubled.fn.hash = hashes
 
+    def test_handed_to_a_reduction(self, fake_gpu, tensor):
+        with pytest.warns(twill_gpu.TwillWarning, match="reduces .* has no loop"):
+            reduces[(1,)](tensor([1024], "float32"), tensor([1], "float32"), BLOCK=1024)
+        assert len(fake_gpu.launched) == 1
+
     def test_a_global_that_changed(self, fake_gpu, tensor, monkeypatch):
         calls_another[(4, 3)](*gemm_arguments(tensor), 2, **TILES)
         monkeypatch.setitem(globals(), "SCALE", tl.constexpr(5))
@@ -248,12 +266,13 @@ class TestFallback:
             kernel[(4, 3)](*gemm_arguments(tensor), **TILES)
 
     def test_descriptors_that_cannot_be_made_again(self, fake_gpu, tensor):
-        kernel = twill_gpu.jit(gemm.gemm_tma.fn)
+        kernel, hooked = twill_gpu.jit(gemm.gemm_tma.fn), []
         kernel[(4, 3)](*gemm_arguments(tensor), **TILES)
+        kernel.add_pre_run_hook(lambda *args, **named: hooked.append(named["BLOCK_M"]))
         with pytest.warns(twill_gpu.TwillWarning, match="a_desc: must be padded with zero, not with nan") as warned:
             for _ in range(2):
                 made = kernel[(4, 3)](*gemm_arguments(tensor, padding="nan"), **TILES)
-        assert len(warned) == 1 and isinstance(made, triton.compiler.CompiledKernel)
+        assert len(warned) == 1 and isinstance(made, triton.compiler.CompiledKernel) and hooked == [128, 128]
         stock = fake_gpu.launched[-1]
         assert (stock.grid, stock.arguments[0].padding) == ((4, 3, 1), "nan")
         kernel[(4, 3)](*gemm_arguments(tensor), **TILES)

@@ -6,6 +6,7 @@ import gemm_pointers
 import pytest
 import triton
 import twill_gpu
+from twill_gpu import scheduled
 
 torch = pytest.importorskip("torch")
 
@@ -16,14 +17,14 @@ TILES = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 @pytest.fixture
 def host(monkeypatch, fake_gpu_of_torch):
     """Kernels that take tensors of the host, whose device has no number."""
-    load = twill_gpu.scheduled.load
+    load = scheduled.load
 
     def loaded(path):
         module = load(path)
         monkeypatch.setattr(module.Kernel, "_tensor", lambda kernel, parameter, value, device: None)
         return module
 
-    monkeypatch.setattr(twill_gpu.scheduled, "load", loaded)
+    monkeypatch.setattr(scheduled, "load", loaded)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (9, 0))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "NVIDIA H200")
@@ -41,10 +42,26 @@ class Graphs(list):
         return module
 
 
-def step(kernel, a, b, **tiles):
-    c = torch.zeros(SIZE, SIZE, dtype=torch.float16)
-    kernel[(1, 1)](a + 1, b, c, SIZE, SIZE, SIZE, SIZE, SIZE, SIZE, **tiles)
-    return c * 2
+def step_of(kernel, **tiles):
+    """A function with work before and behind a launch."""
+
+    def step(a, b):
+        a, c = a + 1, torch.zeros(SIZE, SIZE, dtype=torch.float16)
+        kernel[(1, 1)](a, b, c, SIZE, SIZE, SIZE, SIZE, SIZE, SIZE, **tiles)
+        return c * 2
+
+    return step
+
+
+def record(run, made):
+    """A method that also keeps what it gives back."""
+
+    def recorded(*args, **named):
+        made.append(run(*args, **named))
+        return made[-1]
+
+    recorded._torchdynamo_disable = True
+    return recorded
 
 
 def matrices():
@@ -53,13 +70,13 @@ def matrices():
 
 def test_a_launch_breaks_the_graph(host, recwarn):
     kernel, graphs = twill_gpu.jit(gemm_pointers.gemm_pointers.fn), Graphs()
-    compiled = torch.compile(lambda a, b: step(kernel, a, b, **TILES), backend=graphs)
+    compiled = torch.compile(step_of(kernel, **TILES), backend=graphs)
     for _ in range(3):
         compiled(*matrices())
     assert len(graphs) == 2 and [one.name for one in host.launched] == ["gemm_pointers"] * 3
     assert not [one for one in recwarn if "native_specialize_impl" in str(one.message)]
     with pytest.raises(torch._dynamo.exc.Unsupported):
-        torch.compile(lambda a, b: step(kernel, a, b, **TILES), backend="eager", fullgraph=True)(*matrices())
+        torch.compile(step_of(kernel, **TILES), backend="eager", fullgraph=True)(*matrices())
 
 
 def test_an_autotuned_launch_breaks_the_graph_too(host, monkeypatch):
@@ -67,12 +84,14 @@ def test_an_autotuned_launch_breaks_the_graph_too(host, monkeypatch):
 
     # As on a machine with a GPU, where Dynamo looks into what triton.autotune made.
     monkeypatch.setattr(torch.utils._triton, "has_triton", lambda *_: True)
-    kernel = triton.autotune([triton.Config(TILES)], key=[])(twill_gpu.jit(gemm_pointers.gemm_pointers.fn))
-    graphs = Graphs()
-    torch.compile(lambda a, b: step(kernel, a, b), backend=graphs)(*matrices())
-    assert len(graphs) == 2 and len(host.launched) == 1
+    made, inner = [], twill_gpu.jit(gemm_pointers.gemm_pointers.fn)
+    kernel = triton.autotune([triton.Config(TILES)], key=[])(inner)
+    monkeypatch.setattr(twill_gpu.JitKernel, "run", record(twill_gpu.JitKernel.run, made))
+    torch.compile(step_of(kernel), backend="eager")(*matrices())
+    assert [type(one).__name__ for one in made] == ["ScheduledKernel"] and len(host.launched) == 1
+    torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported, match="twill_gpu.custom_op"):
-        torch.compile(lambda a, b: step(kernel, a, b), backend="eager", fullgraph=True)(*matrices())
+        torch.compile(step_of(kernel), backend="eager", fullgraph=True)(*matrices())
 
 
 def test_an_operator_stays_in_the_graph(host):

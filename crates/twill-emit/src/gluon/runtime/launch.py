@@ -128,13 +128,13 @@ class Kernel:
 
     def launch(self, values, grid):
         """Launches the kernel on values by their parameters' names, among which there may be others that it has not."""
-        plan, varying = self._plan(values, grid)
+        plan, varying = self.plan(values, grid)
         plan.run(plan.arguments(varying))
 
     def prepare(self, *args, grid, **named):
         """A function without arguments that launches the kernel on these; it keeps them alive."""
         values = self._bind(args, named)
-        plan, varying = self._plan(values, grid)
+        plan, varying = self.plan(values, grid)
         arguments = plan.arguments(varying)
         return lambda keep=values: plan.run(arguments)
 
@@ -288,8 +288,8 @@ class Kernel:
         return number
 
     # --------------------------------------------------------------------------------------------- launching
-    def _plan(self, values, grid):
-        """A plan for values like these, and what of them it leaves open."""
+    def plan(self, values, grid):
+        """A plan for values like these, and what of them it leaves open: `plan.run(plan.arguments(open))` launches them."""
         programs = self._programs(grid, values)
         form, varying = [programs], []
         for name, reader in self._readers:
