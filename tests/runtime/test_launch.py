@@ -5,6 +5,8 @@ import tempfile
 import types
 import unittest
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
 from unittest import mock
 
 from folder import HERE, runtime, variant
@@ -54,6 +56,17 @@ class Tensor:
         return {"torch.float16": 2, "torch.float32": 4}[self.dtype]
 
 
+@dataclass
+class Described:
+    """A tensor descriptor of Triton."""
+
+    base: object
+    shape: list
+    strides: list
+    block_shape: list
+    padding: str = "zero"
+
+
 class Torch(types.ModuleType):
     """cuda:0 is an H100 with 132 multiprocessors, cuda:1 something newer."""
 
@@ -94,8 +107,15 @@ class Launches(unittest.TestCase):
         """The GEMM, whose launches go to self.launched as grid, arguments and device."""
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
-        self.launched, self.loaded = [], 0
+        self.launched, self.loaded, self.planned = [], 0, 0
         kernel = launch.load(variant(scratch.name, **fields))
+        make_plan = kernel._make_plan
+
+        def plan(values, programs):
+            self.planned += 1
+            return make_plan(values, programs)
+
+        kernel._make_plan = plan
 
         class Compiled:
             n_regs, n_spills = 168, 0
@@ -133,13 +153,12 @@ class Calls(Launches):
             )
             self.assertEqual((descriptor.block_shape, descriptor.layout.swizzle_byte_width), (block, 128))
 
-    def test_the_same_call_is_prepared_once(self):
+    def test_calls_alike_are_checked_once(self):
         kernel = self.kernel()
         for _ in range(3):
             kernel(self.a, self.b, self.c, 256, grid=(4, 3))
-        first = self.launched[0][1][0]
-        self.assertTrue(all(arguments[0] is first for _, arguments, _ in self.launched))
         kernel(Tensor([512, 256], address=1 << 19), self.b, self.c, 256, grid=(4, 3))
+        self.assertEqual((self.planned, self.loaded), (1, 1))
         kernel(Tensor([256, 256], address=1 << 20), self.b, self.c, 256, grid=(4, 3))
         kernel(self.a, self.b, self.c, 128, grid=(4, 3))
         kernel(self.a, self.b, self.c, 256, grid=(4, 2))
@@ -147,7 +166,50 @@ class Calls(Launches):
         self.assertEqual([arguments[0].shape for _, arguments, _ in self.launched[4:6]], [(256, 256), (512, 256)])
         self.assertEqual([arguments[3] for _, arguments, _ in self.launched[5:]], [128, 256])
         self.assertEqual(self.launched[6][0], (8, 1, 1))
-        self.assertEqual(self.loaded, 1)
+        self.assertEqual((self.planned, self.loaded), (4, 1))
+        # Alike but for where they begin.
+        with self.assertRaisesRegex(ValueError, "a_desc: must begin at a multiple of 16 bytes"):
+            kernel(Tensor([512, 256], address=8), self.b, self.c, 256, grid=(4, 3))
+        # Equal numbers of other kinds are no whole numbers.
+        with self.assertRaisesRegex(TypeError, "length: must be a whole number, not float"):
+            kernel(self.a, self.b, self.c, 256.0, grid=(4, 3))
+
+    def test_floating_point_numbers(self):
+        kernel = self.kernel()
+        kernel._parameters = [dict(name="scale", kind="scalar", element="fp32")]
+        kernel._readers = launch.readers(kernel._parameters)
+        kernel._kernel = {**kernel._kernel, "arguments": ["scale", "programs_x"]}
+        for scale in (0.5, 2, 0.0, -0.0, Fraction(1, 4)):
+            kernel(scale, grid=1)
+            self.assertEqual(str(self.launched[-1][1][0]), str(float(scale)))
+        self.assertEqual(self.planned, 1)
+        for _ in range(2):
+            with self.assertRaisesRegex(TypeError, "scale: must be a number, not list"):
+                kernel([0.5], grid=1)
+
+    def test_descriptors_are_made_again_for_the_tiles_of_this_kernel(self):
+        kernel = self.kernel()
+        # A view into the tensor: another shape, and rows further apart.
+        given = Described(self.a, [500, 128], [512, 1], [128, 64])
+        kernel(given, self.b, self.c, 256, grid=(4, 3))
+        made = self.launched[0][1][0]
+        self.assertEqual((made.base.data_ptr(), list(made.shape), list(made.strides)), (1 << 20, [500, 128], [512, 1]))
+        self.assertEqual((made.block_shape, made.layout.swizzle_byte_width, made.padding), ([64, 64], 128, "zero"))
+        kernel(Described(self.a, [500, 128], [512, 1], [128, 64]), self.b, self.c, 256, grid=(4, 3))
+        self.assertEqual(self.planned, 1)
+        given.shape[0] = 400
+        kernel(given, self.b, self.c, 256, grid=(4, 3))
+        self.assertEqual(list(self.launched[2][1][0].shape), [400, 128])
+        with self.assertRaisesRegex(ValueError, "a_desc: must be padded with zero, not with nan"):
+            kernel(Described(self.a, [500, 128], [512, 1], [128, 64], "nan"), self.b, self.c, 256, grid=(4, 3))
+
+    def test_values_by_name(self):
+        kernel = self.kernel()
+        values = {"length": 256, "c_desc": self.c, "BLOCK_M": 128, "b_desc": self.b, "a_desc": self.a}
+        kernel.launch(values, (4, 3, 1))
+        kernel(self.a, self.b, self.c, 256, grid=(4, 3))
+        self.assertEqual(self.planned, 1)
+        self.assertEqual(self.launched[0][1][3:], (256, 4, 3, 1, 4096))
 
     def test_prepare(self):
         run = self.kernel().prepare(self.a, self.b, self.c, 256, grid=12)
@@ -163,6 +225,7 @@ class Calls(Launches):
             dict(name="p", kind="pointer", element="fp16", divisible_by_16=True, blocks=[BLOCK]),
             *(dict(name=name, kind="scalar", element="i32") for name in ("M", "K", "stride", "first")),
         ]
+        kernel._readers = launch.readers(kernel._parameters)
         kernel._kernel = {**kernel._kernel, "arguments": ["p_64x64", "p", "M", "K", "stride", "programs_x"]}
         kernel._layouts = {"p_64x64": kernel._layouts["a_desc_64x64"]}
         # The tensor's own shape says nothing: the kernel's addresses are made of the numbers.
@@ -261,9 +324,38 @@ class Errors(Launches):
             with self.subTest(said):
                 self.refused(kind, said, self.a, tensor, self.c, 256)
 
-    def test_a_descriptor_instead_of_its_tensor(self):
-        descriptor = types.SimpleNamespace(block_shape=[64, 64])
-        self.refused(TypeError, "a_desc: .*give the tensor itself", descriptor, self.b, self.c, 256)
+    def test_descriptors(self):
+        def described(tensor=self.a, shape=(512, 256), strides=(256, 1), **more):
+            return Described(tensor, list(shape), list(strides), [128, 64], **more)
+
+        for said, kind, descriptor in [
+            ("a_desc: must be padded with zero, not with nan", ValueError, described(padding="nan")),
+            (
+                "a_desc: must be of torch.float16, not torch.float32",
+                TypeError,
+                described(Tensor([512, 256], "float32")),
+            ),
+            ("a_desc: must have 2 dimensions, not 1", ValueError, described(shape=[512], strides=[1])),
+            ("a_desc: must not be empty", ValueError, described(shape=[512, 0])),
+            ("a_desc: must be contiguous in its last dimension", ValueError, described(strides=[1, 512])),
+            ("a_desc: strides must be multiples of 16 bytes, but one is 300", ValueError, described(strides=[300, 1])),
+            ("a_desc: must be a torch tensor, not Described", TypeError, described(7)),
+        ]:
+            with self.subTest(said):
+                self.refused(kind, said, descriptor, self.b, self.c, 256)
+        kernel = self.kernel()
+        kernel._parameters = [{"name": "p", "kind": "pointer", "element": "fp16"}]
+        kernel._readers = launch.readers(kernel._parameters)
+        with self.assertRaisesRegex(TypeError, "p: must be a torch tensor, not a descriptor"):
+            kernel(described(), grid=1)
+
+    def test_what_the_triton_kernel_may_take_is_told_apart(self):
+        kernel = self.kernel()
+        with self.assertRaises(launch.Refused):
+            kernel(Tensor([512, 256], address=8), self.b, self.c, 256, grid=1)
+        with self.assertRaises(ValueError) as failed:
+            kernel(self.a, self.b, self.c, 256, grid=(-1,))
+        self.assertNotIsInstance(failed.exception, launch.Refused)
 
     def test_numbers(self):
         for said, kind, number in [
@@ -278,7 +370,7 @@ class Errors(Launches):
     def test_a_pointer_that_is_not_aligned(self):
         parameters = [{"name": "p", "kind": "pointer", "element": "fp16", "divisible_by_16": True}]
         kernel = self.kernel()
-        kernel._parameters = parameters
+        kernel._parameters, kernel._readers = parameters, launch.readers(parameters)
         with self.assertRaisesRegex(ValueError, "p: must begin at a multiple of 16 bytes"):
             kernel(Tensor([8], strides=[1], address=24), grid=1)
 

@@ -5,8 +5,10 @@
     run = kernel.prepare(q, k, v, o, lse, scale, length, grid=(blocks, heads))
     run()      # the same launch, with nothing left to check
 
-Arguments and grid are those of the Triton kernel, without constexprs; a tensor stands for each descriptor. They are checked
-against what the kernel was compiled for, and errors name the parameter. Needs Triton 3.6 and torch.
+Arguments and grid are those of the Triton kernel, without constexprs. Where that takes a descriptor, a descriptor or a
+tensor may be given: the tiles of this kernel are of other shapes and layouts, so descriptors are made again, of the given
+one's address, shape and strides. Arguments are checked against what the kernel was compiled for, and errors name the
+parameter. Needs Triton 3.6 and torch.
 """
 
 import importlib.util
@@ -15,7 +17,6 @@ import operator
 from pathlib import Path
 
 import triton
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 HERE = Path(__file__).resolve().parent
 _spec = importlib.util.spec_from_file_location("twill_assemble", HERE / "assemble.py")
@@ -40,7 +41,7 @@ TORCH = {
     "u64": "uint64",
 }
 REMEMBERED = 256
-"""Launches that a kernel remembers, so that the same tensors are not checked again."""
+"""Plans that a kernel remembers, so that tensors of the same shapes are not checked again."""
 
 
 def load(folder=None, inline_barriers=True):
@@ -48,18 +49,59 @@ def load(folder=None, inline_barriers=True):
     return Kernel(HERE if folder is None else folder, inline_barriers)
 
 
-class Address:
-    """What a descriptor needs of a tensor. It does not keep the memory, so that a remembered launch does not either."""
+class Refused(Exception):
+    """Arguments that this kernel cannot take. The Triton kernel that it was made from may be able to."""
 
-    def __init__(self, tensor, shape=None, strides=None, dtype=None):
-        self.address, self.dtype = tensor.data_ptr(), dtype or tensor.dtype
-        self.shape, self.strides = shape or tensor.shape, strides or tensor.stride()
+
+class RefusedType(Refused, TypeError):
+    """An argument of a type that this kernel cannot take."""
+
+
+class RefusedValue(Refused, ValueError):
+    """An argument of a value that this kernel cannot take."""
+
+
+class Descriptor:
+    """A tensor descriptor, as Triton's launcher wants it, of what was checked before: an address, but no tensor."""
+
+    __slots__ = ("address", "shape", "strides", "block_shape", "layout")
+    padding = "zero"
+
+    def __init__(self, address, shape, strides, block_shape, layout):
+        self.address, self.shape, self.strides = address, shape, strides
+        self.block_shape, self.layout = block_shape, layout
+
+    @property
+    def base(self):
+        return self
 
     def data_ptr(self):
         return self.address
 
-    def stride(self):
-        return self.strides
+
+class Plan:
+    """A launch but for what may change from one to the next: addresses, and floating-point numbers."""
+
+    __slots__ = ("cuda", "index", "runner", "template", "changing")
+
+    def __init__(self, cuda, index, runner, template, changing):
+        self.cuda, self.index, self.runner = cuda, index, runner
+        self.template, self.changing = template, changing
+
+    def arguments(self, varying):
+        """Those of the Gluon function; `changing` says where each varying value goes, and what tiles are made of it."""
+        arguments = self.template.copy()
+        for position, which, tile in self.changing:
+            arguments[position] = varying[which] if tile is None else Descriptor(varying[which], *tile)
+        return arguments
+
+    def run(self, arguments):
+        """Launches on the current stream of the device that the plan is for."""
+        if self.cuda.current_device() == self.index:
+            self.runner(*arguments)
+        else:
+            with self.cuda.device(self.index):
+                self.runner(*arguments)
 
 
 class Kernel:
@@ -76,26 +118,25 @@ class Kernel:
             for parameter in self._parameters
             for block in parameter.get("blocks", ())
         }
-        self._compiled, self._launches, self._nothing, self._barriers_at = {}, {}, {}, None
+        self._readers = readers(self._parameters)
+        self._compiled, self._plans, self._nothing, self._multiprocessors = {}, {}, {}, {}
+        self._first, self._barriers_at = None, None
 
     def __call__(self, *args, grid, **named):
         """Launches the kernel on the current stream. `grid` is that of the Triton kernel."""
-        values = self._bind(args, named)
-        programs = self._programs(grid, values)
-        key = (programs, *(identity(parameter["kind"], values[parameter["name"]]) for parameter in self._parameters))
-        launch = self._launches.get(key)
-        if launch is None:
-            launch = self._prepare(values, programs)
-            if len(self._launches) >= REMEMBERED:
-                self._launches.clear()
-            self._launches[key] = launch
-        launch()
+        self.launch(self._bind(args, named), grid)
+
+    def launch(self, values, grid):
+        """Launches the kernel on values by their parameters' names, among which there may be others that it has not."""
+        plan, varying = self.plan(values, grid)
+        plan.run(plan.arguments(varying))
 
     def prepare(self, *args, grid, **named):
         """A function without arguments that launches the kernel on these; it keeps them alive."""
         values = self._bind(args, named)
-        launch = self._prepare(values, self._programs(grid, values))
-        return lambda keep=values: launch()
+        plan, varying = self.plan(values, grid)
+        arguments = plan.arguments(varying)
+        return lambda keep=values: plan.run(arguments)
 
     @property
     def info(self):
@@ -114,7 +155,8 @@ class Kernel:
 
     # --------------------------------------------------------------------------------------------- arguments
     def _fail(self, kind, parameter, message):
-        raise kind(f"{self._kernel['name']}: {parameter['name']}: {message}")
+        refused = RefusedType if kind is TypeError else RefusedValue
+        raise refused(f"{self._kernel['name']}: {parameter['name']}: {message}")
 
     def _bind(self, args, named):
         """Value of each parameter by its name, in order."""
@@ -140,6 +182,8 @@ class Kernel:
 
     def _programs(self, grid, values):
         """Programs of the Triton kernel in x, y and z."""
+        if type(grid) is tuple and len(grid) == 3 and all(type(size) is int and size >= 0 for size in grid):
+            return grid
         if callable(grid):
             grid = grid({**self._kernel.get("constants", {}), **values})
         try:
@@ -153,27 +197,32 @@ class Kernel:
         return sizes + (1,) * (3 - len(sizes))
 
     def _tensor(self, parameter, value, device):
-        if not all(hasattr(value, name) for name in ("data_ptr", "dtype", "shape", "stride", "device")):
-            hint = ": give the tensor itself, the descriptor is made of it" if hasattr(value, "block_shape") else ""
-            self._fail(TypeError, parameter, f"must be a torch tensor, not {type(value).__name__}{hint}")
+        """Checks a tensor or descriptor; the device that it is on."""
+        tensor = value
+        if is_descriptor(value):
+            if parameter["kind"] != "descriptor":
+                self._fail(TypeError, parameter, "must be a torch tensor, not a descriptor")
+            if getattr(value, "padding", "zero") != "zero":
+                self._fail(ValueError, parameter, f"must be padded with zero, not with {value.padding}")
+            tensor = value.base
+        if not all(hasattr(tensor, name) for name in ("data_ptr", "dtype", "shape", "stride", "device")):
+            self._fail(TypeError, parameter, f"must be a torch tensor, not {type(value).__name__}")
         wanted = f"torch.{TORCH[parameter['element']]}"
-        if str(value.dtype) != wanted:
-            self._fail(TypeError, parameter, f"must be of {wanted}, not {value.dtype}")
-        if value.device.type != "cuda":
-            self._fail(ValueError, parameter, f"must be on a GPU, not on {value.device}")
-        if value.device != device:
-            self._fail(ValueError, parameter, f"is on {value.device}, an argument before it on {device}")
+        if str(tensor.dtype) not in (wanted, parameter["element"]):
+            self._fail(TypeError, parameter, f"must be of {wanted}, not {tensor.dtype}")
+        if tensor.device.type != "cuda":
+            self._fail(ValueError, parameter, f"must be on a GPU, not on {tensor.device}")
+        if device is not None and tensor.device != device:
+            self._fail(ValueError, parameter, f"is on {tensor.device}, an argument before it on {device}")
         if parameter["kind"] == "descriptor":
-            self._descriptor(parameter, value)
-        elif parameter.get("divisible_by_16") and value.data_ptr() % 16:
+            self._descriptor(parameter, tensor, *extent(value))
+        elif parameter.get("divisible_by_16") and tensor.data_ptr() % 16:
             self._fail(ValueError, parameter, "must begin at a multiple of 16 bytes: the kernel was compiled for that")
+        return tensor.device
 
-    def _descriptor(self, parameter, value):
-        rank, shape, strides = (
-            len(parameter["blocks"][0]["shape"]) if parameter["blocks"] else len(value.shape),
-            value.shape,
-            value.stride(),
-        )
+    def _descriptor(self, parameter, tensor, shape, strides):
+        """That a descriptor of this shape and these strides can be made of a tensor's memory."""
+        rank = len(parameter["blocks"][0]["shape"]) if parameter["blocks"] else len(shape)
         if len(shape) != rank:
             self._fail(ValueError, parameter, f"must have {rank} dimensions, not {len(shape)} (shape {tuple(shape)})")
         if min(shape, default=1) < 1:
@@ -184,14 +233,16 @@ class Kernel:
                 parameter,
                 f"must be contiguous in its last dimension, but the stride there is {strides[-1]}",
             )
-        if value.data_ptr() % 16:
+        if tensor.data_ptr() % 16:
             self._fail(ValueError, parameter, "must begin at a multiple of 16 bytes")
-        uneven = [stride for stride in strides[:-1] if stride * value.element_size() % 16]
+        size = tensor.element_size()
+        uneven = [stride for stride in strides[:-1] if stride * size % 16]
         if uneven:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """The matrix behind a pointer: what the kernel's own addresses and masks would read of it."""
+        """The matrix behind a pointer, what the kernel's own masks would read of it: shape, strides, and the address if it
+        is another than the pointer's."""
         rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
         size = value.element_size()
         for name in block.get("not_negative", ()):
@@ -199,13 +250,13 @@ class Kernel:
                 self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
         if min(rows, columns) < 1:
             # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
-            return Address(self._zeros(value.device), (1, 16 // size), (16 // size, 1), value.dtype)
+            return (1, 16 // size), (16 // size, 1), self._zeros(value.device).data_ptr()
         name = block["strides"][0]
         if stride < 0:
             self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
         if stride * size % 16:
             self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
-        return Address(value, (rows, columns), (stride, 1))
+        return (rows, columns), (stride, 1), None
 
     def _zeros(self, device):
         """16 bytes of zeros on a device."""
@@ -237,52 +288,87 @@ class Kernel:
         return number
 
     # --------------------------------------------------------------------------------------------- launching
-    def _prepare(self, values, programs):
+    def plan(self, values, grid):
+        """A plan for values like these, and what of them it leaves open: `plan.run(plan.arguments(open))` launches them."""
+        programs = self._programs(grid, values)
+        form, varying = [programs], []
+        for name, reader in self._readers:
+            value = values[name]
+            if reader is whole:
+                form.append(value if type(value) is int else whole(value))
+            elif reader is real:
+                varying.append(value if type(value) is float else real(value))
+            else:
+                address, like = reader(value)
+                varying.append(address)
+                form.append(like)
+        key = tuple(form)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make_plan(values, programs)
+            if len(self._plans) >= REMEMBERED:
+                self._plans.clear()
+            self._plans[key] = plan
+        elif None in varying:
+            self._check(values)
+        return plan, varying
+
+    def _check(self, values):
+        """That each value suits its parameter; the numbers, converted, and the device of the tensors."""
+        import torch
+
+        device, given = None, {}
+        for parameter in self._parameters:
+            value = values[parameter["name"]]
+            if parameter["kind"] == "scalar":
+                given[parameter["name"]] = self._number(parameter, value)
+            else:
+                device = self._tensor(parameter, value, device)
+        return device or torch.device("cuda", torch.cuda.current_device()), given
+
+    def _make_plan(self, values, programs):
         """A launch with everything checked and converted. It keeps no tensor."""
         import torch
 
-        tensors = [values[parameter["name"]] for parameter in self._parameters if parameter["kind"] != "scalar"]
-        device = next((tensor.device for tensor in tensors if hasattr(tensor, "data_ptr")), None)
-        device = device or torch.device("cuda", torch.cuda.current_device())
-        given = dict(zip(assemble.PROGRAMS, programs))
-        for parameter in self._parameters:
-            name, value = parameter["name"], values[parameter["name"]]
-            if parameter["kind"] == "scalar":
-                given[name] = self._number(parameter, value)
-                continue
-            self._tensor(parameter, value, device)
-            if parameter["kind"] == "pointer":
-                given[name] = value.data_ptr()
+        device, given = self._check(values)
+        given.update(zip(assemble.PROGRAMS, programs))
+        places = {name: position for position, name in enumerate(self._kernel["arguments"])}
+        template = [given.get(name) for name in self._kernel["arguments"]]
+        varying = [name for name, reader in self._readers if reader is not whole]
+        changing = [(places[name], which, None) for which, name in enumerate(varying) if name in places]
         for parameter in self._parameters:
             for block in parameter.get("blocks", ()):
-                argument, value = block["argument"], values[parameter["name"]]
-                seen = Address(value) if "extents" not in block else self._matrix(parameter, block, value, given)
-                given[argument] = TensorDescriptor.from_tensor(seen, list(block["shape"]), self._layouts[argument])
+                argument, value, address = block["argument"], values[parameter["name"]], None
+                if "extents" in block:
+                    shape, strides, address = self._matrix(parameter, block, value, given)
+                else:
+                    shape, strides = extent(value)
+                tile = shape, strides, list(block["shape"]), self._layouts[argument]
+                if address is None:
+                    changing.append((places[argument], varying.index(parameter["name"]), tile))
+                else:
+                    template[places[argument]] = Descriptor(address, *tile)
         index = device.index
-        with torch.cuda.device(index):
-            ctas = self._ctas(programs, index)
-            if ctas == 0:
-                return lambda: None
+        ctas = self._ctas(programs, index)
+        if ctas == 0:
+            runner = nothing
+        elif torch.cuda.current_device() == index:
             runner = self._load(index)[(ctas, 1, 1)]
-        arguments = [given[name] for name in self._kernel["arguments"]] + [self._barriers_at]
-
-        def launch():
-            if torch.cuda.current_device() == index:
-                runner(*arguments)
-            else:
-                with torch.cuda.device(index):
-                    runner(*arguments)
-
-        return launch
+        else:
+            with torch.cuda.device(index):
+                runner = self._load(index)[(ctas, 1, 1)]
+        return Plan(torch.cuda, index, runner, [*template, self._barriers_at], changing)
 
     def _ctas(self, programs, index):
         """Thread blocks that run so many programs."""
-        import torch
-
         grid = self._kernel["grid"]
         ctas = math.prod(-(-count // per) for count, per in zip(programs, grid["programs_per_cta"]))
         if grid["kind"] == "persistent":
-            ctas = min(ctas, torch.cuda.get_device_properties(index).multi_processor_count * grid["ctas_per_sm"])
+            if index not in self._multiprocessors:
+                import torch
+
+                self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
+            ctas = min(ctas, self._multiprocessors[index] * grid["ctas_per_sm"])
         if ctas >= 1 << 31:
             raise ValueError(
                 f"{self._kernel['name']}: grid {programs} takes {ctas} thread blocks, more than a launch can have"
@@ -302,25 +388,84 @@ class Kernel:
                     f"{self._kernel['name']} was made for {self._kernel['architecture']}, but cuda:{index} ({name}) is "
                     f"sm_{10 * major + minor}: compile the kernel for a machine like that"
                 )
-
-            def build(barriers_at):
-                text = assemble.source(self._kernel, self._function, barriers_at)
-                compiled = triton.compile(text, target=target, options={"num_warps": self._kernel["num_warps"]})
-                return compiled, compiled.asm["ptx"]
-
-            if self._inline_barriers:
-                compiled, self._barriers_at = assemble.place_barriers(build, self._kernel["barriers_at"])
-            else:
-                compiled, self._barriers_at = build(assemble.GLUON_BARRIERS)[0], assemble.GLUON_BARRIERS
+            # Each device needs one of its own.
+            compiled, self._first = self._first or self._build(), None
             self._compiled[index] = compiled
         return self._compiled[index]
 
+    def compile(self):
+        """The kernel as Triton compiles it, with its machine code in `asm`. Needs no GPU and no torch."""
+        if self._first is not None or self._compiled:
+            return self._first or next(iter(self._compiled.values()))
+        self._first = self._build()
+        return self._first
 
-def identity(kind, value):
-    """What a remembered launch depends on; None for what no launch can be made of."""
-    if kind == "scalar":
-        number = value.item() if hasattr(value, "item") else value
-        return number if isinstance(number, (int, float)) else None
+    def _build(self):
+
+        def build(barriers_at):
+            text = assemble.source(self._kernel, self._function, barriers_at)
+            options = {"num_warps": self._kernel["num_warps"]}
+            compiled = triton.compile(text, target=assemble.target(self._kernel), options=options)
+            return compiled, compiled.asm["ptx"]
+
+        if self._inline_barriers:
+            compiled, self._barriers_at = assemble.place_barriers(build, self._kernel["barriers_at"])
+        else:
+            compiled, self._barriers_at = build(assemble.GLUON_BARRIERS)[0], assemble.GLUON_BARRIERS
+        return compiled
+
+
+def is_descriptor(value):
+    """Whether it is a tensor descriptor of Triton or Gluon, or like one."""
+    return hasattr(value, "block_shape") and hasattr(value, "base")
+
+
+def extent(value):
+    """Shape and strides of a tensor, or those that a descriptor gives it."""
+    return (value.shape, value.strides) if is_descriptor(value) else (value.shape, value.stride())
+
+
+def whole(value):
+    """What a plan depends on of a whole number; of anything else, what no plan is like."""
+    number = value.item() if hasattr(value, "item") else value
+    return number if isinstance(number, int) else object()
+
+
+def real(value):
+    """A floating-point number; None where it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def pointed(value):
+    """Address of a tensor that a pointer is made of, and what a plan depends on besides."""
+    if not hasattr(value, "data_ptr"):
+        return None, None
+    address = value.data_ptr()
+    return address, (address & 15, value.dtype, value.device)
+
+
+def tiled(value):
+    """Address of a tensor or descriptor that descriptors are made of, and what a plan depends on besides."""
     if hasattr(value, "data_ptr"):
-        return value.data_ptr(), value.dtype, value.shape, value.stride(), value.device
-    return None
+        address = value.data_ptr()
+        return address, (address & 15, value.dtype, value.device, value.shape, value.stride())
+    if not is_descriptor(value) or not hasattr(value.base, "data_ptr"):
+        return None, None
+    base = value.base
+    address, padding = base.data_ptr(), getattr(value, "padding", "zero")
+    return address, (address & 15, base.dtype, base.device, tuple(value.shape), tuple(value.strides), padding)
+
+
+def readers(parameters):
+    """Names of parameters, each with the function that reads of a value what is needed for a launch."""
+    real_kinds = ("fp", "bf")
+    scalars = {p["name"]: real if p["element"].startswith(real_kinds) else whole for p in parameters}
+    others = {"descriptor": tiled, "pointer": pointed}
+    return [(p["name"], others.get(p["kind"], scalars[p["name"]])) for p in parameters]
+
+
+def nothing(*_):
+    """The launch of no program."""

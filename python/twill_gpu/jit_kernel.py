@@ -1,0 +1,232 @@
+"""A Triton function whose launches go to kernels that Twill made, where it can make them."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from triton import knobs
+from triton.runtime.driver import driver
+from triton.runtime.errors import OutOfResources
+from triton.runtime.jit import JITFunction, MockTensor, get_jit_fn_file_line
+
+from . import backend, dynamo, front_end, gpu
+from .errors import TwillError, TwillWarning
+from .scheduled import ScheduledKernel
+
+ON_FAILURE = ("stock", "error")
+"""What may happen where Twill makes no kernel."""
+STOCK_ONLY = ("instrumentation_mode", "ir_override", "launch_cooperative_grid", "launch_pdl")
+"""Options of a launch that only stock Triton can do."""
+
+_ABSENT = object()
+
+
+class JitKernel:
+    """What `@twill_gpu.jit` makes of a function: in the place of a `triton.JITFunction`, which it has in `fn`.
+
+    It is none itself, so that what looks for those, as torch.compile does, does not quietly take stock Triton. Whatever
+    it lacks it takes from `fn`. Other kernels may call it: Triton's compiler then sees a builtin that hands over `fn`,
+    and an aggregate whose one attribute is `fn`, so that a change of its source changes them too.
+    """
+
+    __triton_builtin__ = True
+    __triton_aggregate__ = True
+
+    def __init__(self, function: JITFunction, machine: str | None, on_failure: str, options: Mapping[str, object]):
+        self._function = function
+        self.machine, self.on_failure, self.options = machine, on_failure, dict(options)
+        self._devices: dict = {}
+        self._made: dict[tuple[str, str | None], ScheduledKernel] = {}
+        self._lock = threading.RLock()
+        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
+        self.__module__, self.__doc__ = function.__module__, function.__doc__
+
+    # --------------------------------------------------------------------------------------------- as a JITFunction
+    def __getattr__(self, name: str) -> object:
+        if name == "_function":
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+    @property
+    def fn(self) -> JITFunction:
+        """The function as `triton.jit` makes it."""
+        dynamo.refuse_to_be_traced(self.__name__)
+        return self._function
+
+    def __getitem__(self, grid: object) -> Callable:
+        """The launch on a grid: `kernel[grid](arguments)`."""
+        dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)
+        return partial(self.run, grid=grid, warmup=False)
+
+    def __repr__(self) -> str:
+        return f"JitKernel({self.__module__}:{self.__qualname__})"
+
+    @property
+    def hash_attrs(self) -> list[JITFunction]:
+        """What Triton hashes of an aggregate: the function, whose globals it knows once that is hashed itself."""
+        self._function.cache_key  # noqa: B018
+        return [self._function]
+
+    def __call__(self, *args: object, _semantic: object = None, _generator: object = None, **named: object) -> object:
+        """A call from inside another kernel, in which Triton's compiler generates the code of `fn`."""
+        if _generator is None:
+            raise RuntimeError(f"{self.__name__} is a kernel: launch it with {self.__name__}[grid](…)")
+        return _generator.call_JitFunction(self._function, args, named)
+
+    def warmup(self, *args: object, grid: object, **named: object) -> object:
+        """Compiles the specialisation for these arguments, which may be dtypes of torch, without launching it.
+
+        Gives back a `ScheduledKernel`, with `asm` as a compiled kernel of Triton has, or what stock Triton gives back
+        where that runs instead. Without a GPU it works if a machine was named.
+        """
+        return self.run(*map(MockTensor.wrap_dtype, args), grid=grid, warmup=True, **named)
+
+    # --------------------------------------------------------------------------------------------- launching
+    def run(self, *args: object, grid: object, warmup: bool = False, **named: object) -> object:
+        """Launches the kernel on the current stream, or only compiles it; gives back what it launched."""
+        function = self._function
+        named["debug"] = named.get("debug", function.debug) or knobs.runtime.debug
+        named["instrumentation_mode"] = knobs.compilation.instrumentation_mode
+        try:
+            device = driver.active.get_current_device()
+        except RuntimeError:
+            if not (warmup and self.machine):
+                raise
+            device = None
+        here = self._devices.get(device) or self._device(device)
+        bound, specialisation, options = here.binder(*args, **named)
+        kernel = here.kernels.get((tuple(specialisation), str(options)))
+        if kernel is None:
+            kernel = self._specialise(here, device, named, bound, specialisation, options)
+        if not isinstance(kernel, ScheduledKernel):
+            return self._stock(here, kernel, args, grid, warmup, named)
+
+        for (name, _), (value, variables) in function.used_global_vals.items():
+            if (now := variables.get(name, _ABSENT)) != value:
+                raise RuntimeError(f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}")
+        if not warmup:
+            if callable(grid):
+                grid = grid(bound)
+            try:
+                plan, varying = kernel.plan(bound, grid)
+            except (kernel.refused, OutOfResources) as error:
+                return self._refused(here, kernel, error, args, grid, named)
+        # Stock Triton calls them too, and before anything else.
+        for hook in function.pre_run_hooks:
+            hook(*args, **named)
+        if not warmup:
+            plan.run(plan.arguments(varying))
+        return kernel
+
+    run._torchdynamo_disable = True
+    __getitem__._torchdynamo_disable = True
+
+    def _device(self, device: int | None) -> _Device:
+        """What is kept for a device; None is no device, but the machine that was named."""
+        with self._lock:
+            if device not in self._devices:
+                if device is None:
+                    target, compiler, binder = front_end.offline(self._function, self.machine)
+                else:
+                    _, _, target, compiler, binder = self._function.device_caches[device]
+                self._devices[device] = _Device(target, compiler, binder, offline=device is None)
+            return self._devices[device]
+
+    # --------------------------------------------------------------------------------------------- the first launch
+    def _specialise(
+        self, here: _Device, device: int | None, named: dict, bound: dict, specialisation: list, options: dict
+    ) -> ScheduledKernel | TwillError:
+        """The kernel for a specialisation, or why there is none. Errors in the Python of the kernel are Triton's."""
+        dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)
+        key = (tuple(specialisation), str(options))
+        with self._lock:
+            if key in here.kernels:
+                return here.kernels[key]
+            self._function.cache_key  # noqa: B018  Triton finds the globals that a kernel uses when it is hashed.
+            packed = self._function._pack_args(here.compiler, named, bound, specialisation, options)
+            try:
+                kernel = self._make(here, device, named, packed)
+            except TwillError as error:
+                kernel = self._failed(error)
+                if self.on_failure == "stock" and not here.offline:
+                    self._warn(kernel)
+            here.kernels[key] = kernel
+            return kernel
+
+    def _make(self, here: _Device, device: int | None, named: dict, packed: tuple) -> ScheduledKernel:
+        only = [f"{name}={named[name]!r}" for name in STOCK_ONLY if named.get(name)]
+        if only:
+            raise TwillError(f"{', '.join(only)} is only for stock Triton")
+        if here.target.backend != "cuda":
+            raise TwillError(f"the GPU is one of {here.target.backend}, and Twill makes kernels for cuda")
+        try:
+            found = front_end.Specialisation(*packed)
+        except TypeError as error:
+            raise TwillError(f"{error}; give its parts as parameters of their own") from error
+        machine = self.machine or gpu.machine_of(device, here.target.arch)
+        ttir = front_end.make_ttir(self._function, here.target, here.compiler, found)
+        if (ttir, machine) not in self._made:
+            self._made[ttir, machine] = self._compile(ttir, machine, here.target.arch)
+        return self._made[ttir, machine]
+
+    def _compile(self, ttir: str, machine: str, architecture: int) -> ScheduledKernel:
+        try:
+            folder = backend.compile_kernel(ttir, self.__name__, machine, self.options)
+            kernel = ScheduledKernel(folder, ttir, machine)
+            kernel.check_parameters(self._function.arg_names)
+            if kernel.architecture.rstrip("af") != f"sm_{architecture}":
+                raise TwillError(
+                    f"machine {machine!r} is {kernel.architecture}, but this GPU is sm_{architecture}; "
+                    "leave machine out to schedule for the GPU in use"
+                )
+            kernel.compile()
+            return kernel
+        except TwillError:
+            raise
+        except Exception as error:
+            raise TwillError(f"the generated kernel does not compile: {type(error).__name__}: {error}") from error
+
+    # --------------------------------------------------------------------------------------------- stock Triton
+    def _stock(
+        self, here: _Device, why: TwillError, args: tuple, grid: object, warmup: bool, named: dict
+    ) -> object:
+        if self.on_failure == "error" or here.offline:
+            raise why.with_traceback(None)
+        return self._function.run(*args, grid=grid, warmup=warmup, **named)
+
+    def _refused(
+        self, here: _Device, kernel: ScheduledKernel, error: Exception, args: tuple, grid: object, named: dict
+    ) -> object:
+        """A launch on arguments that the scheduled kernel cannot take. Stock Triton decides whether they are wrong."""
+        why = self._failed(error)
+        if self.on_failure == "stock" and kernel not in here.refused:
+            here.refused.add(kernel)
+            self._warn(why)
+        return self._stock(here, why, args, grid, False, named)
+
+    def _failed(self, error: Exception) -> TwillError:
+        """The error that names the kernel and the place of its source."""
+        path, line = get_jit_fn_file_line(self._function)
+        failed = TwillError(f"{self.__name__} ({path}:{line}): {error}")
+        failed.__cause__ = error.with_traceback(None)  # Frames would keep the arguments alive.
+        return failed
+
+    def _warn(self, why: TwillError) -> None:
+        path, line = get_jit_fn_file_line(self._function)
+        text = (
+            f"{why}. Stock Triton runs it instead. "
+            'Use @triton.jit to say that this is meant, on_failure="error" to make it an error'
+        )
+        warnings.warn_explicit(TwillWarning(text), None, path, line)
+
+
+class _Device:
+    """What a kernel keeps for a device: Triton's compiler and binder, and its kernels or why there is none."""
+
+    def __init__(self, target: object, compiler: object, binder: Callable, offline: bool):
+        self.target, self.compiler, self.binder, self.offline = target, compiler, binder, offline
+        self.kernels: dict[tuple, ScheduledKernel | TwillError] = {}
+        self.refused: set[ScheduledKernel] = set()

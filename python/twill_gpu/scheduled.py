@@ -1,0 +1,95 @@
+"""A kernel that Twill made, loaded from its folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from functools import cached_property
+from pathlib import Path
+
+from .errors import TwillError
+
+
+class ScheduledKernel:
+    """A kernel that Twill made. What `warmup` and a launch give back, as stock Triton gives back its compiled kernel."""
+
+    def __init__(self, folder: Path, ttir: str, machine: str | None):
+        self.folder = Path(folder)
+        """kernel.py, kernel.json, schedule.json, launch.py and more."""
+        self.ttir = ttir
+        """What it was made from."""
+        self.machine = machine
+        self._module = load(self.folder / "launch.py")
+        self._kernel = self._module.load(self.folder)
+        self.metadata: dict = json.loads((self.folder / "kernel.json").read_text(encoding="utf-8"))
+        """What kernel.json says."""
+        self.name: str = self.metadata["name"]
+        self.launch = self._kernel.launch
+        """Launches it on values by their parameters' names and a grid, on the current stream."""
+        self.plan = self._kernel.plan
+        """Checks the arguments of `launch`; what is left to do."""
+        self.refused: type[Exception] = self._module.Refused
+        """What both raise for arguments that the Triton kernel may take, but not this one."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of its parameters, all of them run-time parameters of the Triton kernel."""
+        return [parameter["name"] for parameter in self.metadata["parameters"]]
+
+    @property
+    def architecture(self) -> str:
+        """What its machine code is for, such as `sm_90a`."""
+        return self.metadata["architecture"]
+
+    @property
+    def info(self) -> dict:
+        """Name, interval (`ii`, cycles), stages, status; registers and spills once it was used."""
+        return self._kernel.info
+
+    @cached_property
+    def asm(self) -> dict:
+        """Its forms by name: `ttir`, `gluon` (the source of kernel.py), and Triton's from `ttgir` to `cubin`."""
+        asm = self.compile().asm
+        asm["ttir"], asm["gluon"] = self.ttir, (self.folder / "kernel.py").read_text(encoding="utf-8")
+        return asm
+
+    @property
+    def n_regs(self) -> int | None:
+        """Registers of a thread at entry; None until it was used."""
+        return self.info["registers"]
+
+    @property
+    def n_spills(self) -> int | None:
+        """Registers that were spilled; None until it was used."""
+        return self.info["spills"]
+
+    def compile(self) -> object:
+        """Compiles it to machine code, for which no GPU is needed; what Triton made of it."""
+        return self._kernel.compile()
+
+    def check_parameters(self, names: list[str]) -> None:
+        """Raises `TwillError` where a parameter is none of the Triton kernel's."""
+        own = self.parameters
+        other = [name for name in own if name not in names or own.count(name) > 1]
+        if other:
+            raise TwillError(f"parameters of the TTIR are not those of the Python function: {', '.join(other)}")
+
+    def __repr__(self) -> str:
+        schedule = self.metadata.get("schedule", {})
+        return f"ScheduledKernel({self.name} for {self.architecture}, I = {schedule.get('interval')}, {self.folder})"
+
+
+def load(path: Path) -> object:
+    """A Python file as a module of its own; kernels live side by side."""
+    name = "twill_launch_" + "".join(c if c.isalnum() else "_" for c in str(path))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    # The folder may be in a cache that is checked, or that others read.
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
+    return module

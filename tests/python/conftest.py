@@ -1,0 +1,114 @@
+"""A GPU that is not there, for what is launched on it, and kernels that are compiled once for all tests."""
+
+import os
+import shutil
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import triton
+from triton.backends.compiler import GPUTarget
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples"), str(ROOT / "tests" / "runtime")]
+
+from test_launch import Tensor, Torch  # noqa: E402
+
+
+def twill_command():
+    """The `twill` command of the environment, of the path, or that cargo built last."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = [target / profile / "twill" for profile in ("release", "debug")]
+    built = sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)
+    return os.environ.get("TWILL_COMMAND") or next((str(path) for path in built), None) or shutil.which("twill")
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch, tmp_path_factory):
+    """The back end, called once for each input of all tests; a list of the names that were asked for."""
+    from twill_gpu import backend
+
+    if twill_command() is None:
+        pytest.skip("needs the twill command: cargo build --release -p twill-cli")
+    monkeypatch.setenv(backend.COMMAND, twill_command())
+    asked, really = [], backend.compile_kernel
+
+    def compile_kernel(ttir, name, machine, options):
+        asked.append(name)
+        key = (ttir, name, machine, repr(options))
+        if key not in _kernels:
+            try:
+                _kernels[key] = really(ttir, name, machine, options)
+            except backend.TwillError as error:
+                _kernels[key] = str(error)
+        if isinstance(_kernels[key], str):
+            raise backend.TwillError(_kernels[key])
+        return _kernels[key]
+
+    monkeypatch.setattr(backend, "compile_kernel", compile_kernel)
+    return asked
+
+
+_kernels = {}
+
+
+class FakeGpu:
+    """Triton's driver of an H200 that only records what is launched on it."""
+
+    def __init__(self):
+        self.launched = []
+        self.utils = types.SimpleNamespace(
+            get_device_properties=lambda device: {"max_shared_mem": 232448},
+            load_binary=lambda name, kernel, shared, device: (name, name, 168, 0, 1024),
+        )
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device):
+        return 7
+
+    def get_current_target(self):
+        return GPUTarget("cuda", 90, 32)
+
+    def launcher_cls(self, source, metadata):
+        def launch(x, y, z, stream, function, packed, described, enter, leave, *arguments):
+            self.launched.append(Launched(metadata.name, (x, y, z), arguments, metadata.num_warps))
+
+        return launch
+
+
+class Launched(types.SimpleNamespace):
+    def __init__(self, name, grid, arguments, num_warps):
+        super().__init__(name=name, grid=grid, arguments=arguments, num_warps=num_warps)
+
+
+@pytest.fixture
+def fake_gpu(monkeypatch, fake_gpu_of_torch):
+    """A GPU with a torch of a few lines."""
+    torch = Torch()
+    torch.cuda.get_device_name = lambda index: "NVIDIA H200"
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    return fake_gpu_of_torch
+
+
+@pytest.fixture
+def fake_gpu_of_torch(monkeypatch):
+    """A GPU beside the real torch."""
+    gpu = FakeGpu()
+    monkeypatch.setattr(triton.runtime.driver, "_active", gpu)
+    return gpu
+
+
+class Half(Tensor):
+    """A tensor that Triton's own descriptors take too."""
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.dtype.itemsize = self.element_size()
+
+
+@pytest.fixture
+def tensor():
+    return Half
