@@ -6,13 +6,40 @@ Importing this costs neither Triton nor torch; what needs them is imported when 
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .cache import cache_info, clear_cache
+    from .decorator import jit
+    from .errors import BudgetError, InfeasibleError, InputError, TwillError, TwillWarning
+    from .graph import Graph
+    from .jit_kernel import JitKernel
+    from .large import LargeSchedule, gaus
+    from .machine import Machine, machines
+    from .scheduled import ScheduledKernel
+    from .scheduling import Explanation, LoopSchedule, Schedule, schedule
+    from .torch_operator import custom_op
 
 _WHERE = {
     "jit": "decorator",
     "JitKernel": "jit_kernel",
     "ScheduledKernel": "scheduled",
     "custom_op": "torch_operator",
+    "schedule": "scheduling",
+    "Schedule": "scheduling",
+    "LoopSchedule": "scheduling",
+    "Explanation": "scheduling",
+    "Graph": "graph",
+    "Machine": "machine",
+    "machines": "machine",
+    "gaus": "large",
+    "LargeSchedule": "large",
+    "cache_info": "cache",
+    "clear_cache": "cache",
     "TwillError": "errors",
+    "InputError": "errors",
+    "InfeasibleError": "errors",
+    "BudgetError": "errors",
     "TwillWarning": "errors",
 }
 """By name, the module that it is in."""

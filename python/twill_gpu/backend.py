@@ -1,125 +1,81 @@
-"""From TTIR to the folder of a generated kernel, by the `twill` command."""
+"""From TTIR to the folder of a generated kernel."""
 
 from __future__ import annotations
 
 import atexit
+import functools
 import itertools
+import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from . import _twill
 from .errors import TwillError
+from .machine import Machine
+from .options import words
 
-COMMAND = "TWILL_COMMAND"
-"""Environment variable with the path of the `twill` command; by default it is looked for on the path."""
 TIME_LIMIT = 60
 """Seconds after which a search ends with the best schedule known, unless options say otherwise."""
-
-FLAGS = ("no_contract", "no_siblings")
-SWITCHES = (
-    "consumer_registers",
-    "cross_group_registers",
-    "exclusive_issue",
-    "late_releases",
-    "operands_in_registers",
-    "persistent",
-    "turns",
-)
-VALUES = (
-    "attempts",
-    "band",
-    "compute_groups",
-    "concurrency_window",
-    "handover_depth",
-    "liveness",
-    "max_interval",
-    "model",
-    "normalise",
-    "order",
-    "programs_axis",
-    "programs_per_cta",
-    "registers_per_thread",
-    "ring_depth",
-    "schedule",
-    "stage_window",
-    "sub_tiles",
-    "time_limit",
-    "trip_counts",
-    "unroll",
-    "warp_assignment",
-    "work_limit",
-)
 
 _numbers = itertools.count()
 
 
 def check_options(options: Mapping[str, object]) -> None:
-    """Raises TypeError for an option that there is not."""
-    unknown = [name for name in options if name not in (*FLAGS, *SWITCHES, *VALUES)]
-    if unknown:
-        known = ", ".join(sorted((*FLAGS, *SWITCHES, *VALUES)))
-        raise TypeError(f"no such option: {', '.join(unknown)}; there are {known}")
+    """Raises TypeError for an option that there is not, or a value that it cannot have."""
+    try:
+        _twill.check_options(words(options))
+    except TwillError as error:
+        raise TypeError(str(error)) from None
 
 
-def compile_kernel(ttir: str, name: str, machine: str | None, options: Mapping[str, object]) -> Path:
+def compile_kernel(ttir: str, name: str, machine: str | Machine | None, options: Mapping[str, object]) -> Path:
     """A folder with the kernel that runs the best schedule of a TTIR: kernel.py, kernel.json, launch.py and more.
 
-    Raises `TwillError` with the reason where there is none. The folder lasts as long as this process.
+    Raises `TwillError` with the reason where there is none. The folder lasts as long as this process; the kernel itself is
+    kept in the cache on disk.
     """
+    asked = question("kernel", name, ttir, machine, {"time_limit": TIME_LIMIT, **options})
+    try:
+        kernel = json.loads(_twill.compile(asked, sys.executable, command(), toolchain()))
+    except TwillError as error:
+        # Lines of the TTIR mean nothing to who wrote the Python.
+        raise type(error)(re.sub(rf"^{re.escape(name)}(:\d+)*: ", "", str(error)), error.place) from None
     place = folder() / f"{next(_numbers)}-{re.sub(r'[^A-Za-z0-9_]', '_', name)[:100]}"
     place.mkdir()
-    source, target = place / "kernel.ttir", place / "kernel"
-    source.write_text(ttir, encoding="utf-8")
-    words = [command(), "compile", str(source), "-o", str(target), "--python", sys.executable, "--quiet"]
-    words += ["--machine", machine] if machine else []
-    ran = subprocess.run(words + arguments(options), capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if ran.returncode != 0:
-        raise TwillError(reason(ran.returncode, ran.stderr, str(source)))
-    return target
+    for file, text in kernel["files"].items():
+        (place / file).write_text(text, encoding="utf-8")
+    return place
+
+
+def question(
+    kind: str, name: str, text: str, machine: str | Machine | None, options: Mapping[str, object]
+) -> dict[str, object]:
+    """What `_twill` is asked about an input."""
+    if machine is not None:
+        machine = Machine.of(machine).text
+    return {"kind": kind, "name": name, "text": text, "machine": machine, "options": words(options)}
 
 
 def command() -> str:
-    """Path of the `twill` command."""
-    found = os.environ.get(COMMAND) or shutil.which("twill")
-    if not found or not shutil.which(found):
-        raise TwillError(f"there is no command {found or 'twill'}: install it, or give its path in {COMMAND}")
-    return found
+    """What a generated kernel says it was made by."""
+    return "twill_gpu.jit"
 
 
-def arguments(options: Mapping[str, object]) -> list[str]:
-    """Options as the command takes them. None leaves an option at what the command does by itself."""
-    words = []
-    for name, value in {"time_limit": TIME_LIMIT, **options}.items():
-        word = "--" + name.replace("_", "-")
-        if value is None or (name in FLAGS and not value):
-            continue
-        if name in FLAGS:
-            words.append(word)
-        elif name in SWITCHES:
-            words += [word, "on" if value else "off"]
-        elif isinstance(value, (list, tuple)):
-            words += [word, ",".join(map(str, value))]
-        else:
-            words += [word, str(value)]
-    return words
+@functools.cache
+def toolchain() -> str:
+    """What machine code depends on beside the kernel."""
+    from importlib.metadata import PackageNotFoundError, version
 
-
-def reason(code: int, said: str, source: str) -> str:
-    """Why the command made no kernel."""
-    if code == 2:
-        return "no schedule exists for it (proved); smaller tiles or fewer values alive in the loop may have one"
-    if code == 3:
-        return "no schedule was found in time; a longer time_limit in options may find one"
-    lines = said.strip().splitlines() or [f"twill ended with exit code {code}"]
-    first = next((i for i, line in enumerate(lines) if line.startswith("error: ")), len(lines) - 1)
-    text = " ".join(line.strip() for line in lines[first:]).removeprefix("error: ")
-    # Lines of the TTIR mean nothing to who wrote the Python.
-    return re.sub(re.escape(source) + r"(:\d+)*: ", "", text).rstrip(".")
+    try:
+        triton = version("triton")
+    except PackageNotFoundError:
+        triton = "none"
+    return f"triton {triton}, ptxas {os.environ.get('TRITON_PTXAS_PATH', '')}"
 
 
 def folder() -> Path:

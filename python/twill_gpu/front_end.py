@@ -10,6 +10,9 @@ from triton.compiler import ASTSource, make_backend
 from triton.compiler.compiler import filter_traceback
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
+from .errors import InputError
+from .machine import Machine
+
 OFFLINE_ARCHITECTURES = {"a100": 80, "b200": 100, "b200-left-shared": 100}
 """Compute capability × 10 of machines other than Hopper, for compiling without a GPU."""
 
@@ -57,3 +60,44 @@ def make_ttir(function: JITFunction, target: GPUTarget, backend: BaseBackend, fo
         filter_traceback(error)
         raise
     return str(stages["ttir"](module, {}))
+
+
+def ttir_of(function: object, signature: object, constexprs: dict, machine: object) -> tuple[str, str]:
+    """Name and TTIR of a Triton function for these types, without a GPU.
+
+    signature: types of the run-time parameters, by name or in their order, as Triton writes them: `*fp16`, `i32`, `fp32`,
+        `tensordesc<fp16[128, 64]>`; `:16` behind one says that it is a multiple of 16.
+    Raises `InputError` where they are not those of the function.
+    """
+    while not isinstance(function, JITFunction):
+        if not hasattr(function, "fn"):
+            raise InputError(f"{function!r} is no Triton function: decorate it with triton.jit or twill_gpu.jit")
+        function = function.fn
+    free = [name for name in function.arg_names if name not in constexprs]
+    types = [part.strip() for part in signature.split(";")] if isinstance(signature, str) else signature
+    types = dict(types) if hasattr(types, "items") else dict(zip(free, types))
+    if sorted(types) != sorted(free) or any(name not in function.arg_names for name in constexprs):
+        raise InputError(
+            f"{function.__name__} has the parameters {', '.join(function.arg_names)}; signature gives types to "
+            f"{', '.join(types) or 'none'}, and constexprs values to {', '.join(constexprs) or 'none'}"
+        )
+    attributes = {}
+    for position, name in enumerate(function.arg_names):
+        kind, _, multiple = str(types.get(name, "")).partition(":")
+        if multiple not in ("", "16"):
+            raise InputError(f"{name}: {types[name]}: only :16 may stand behind a type")
+        if multiple:
+            attributes[position,] = [["tt.divisibility", 16]]
+        types[name] = kind if name in types else "constexpr"
+    target, backend, _ = offline(function, machine_name(machine))
+    kinds = {name: types[name] for name in function.arg_names}
+    found = Specialisation(backend.parse_options({}), kinds, dict(constexprs), attributes)
+    return function.__name__, make_ttir(function, target, backend, found)
+
+
+def machine_name(machine: object) -> str:
+    """The built-in machine whose target a machine shares."""
+    if machine is None:
+        return "h100"
+    architecture = Machine.of(machine).architecture
+    return next((name for name, number in OFFLINE_ARCHITECTURES.items() if architecture.startswith(f"sm_{number}")), "h100")

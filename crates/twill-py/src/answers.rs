@@ -73,14 +73,15 @@ pub(crate) fn explain(
 }
 
 /// Generates the kernel, assembled by the Python at `python` if there is one: what is known of it and its files, as JSON.
-/// `command` is what generates it again.
+/// `command` is what generates it again, `toolchain` what machine code depends on beside the kernel.
 #[pyfunction]
-#[pyo3(signature = (question, python, command, progress=None))]
+#[pyo3(signature = (question, python, command, toolchain, progress=None))]
 pub(crate) fn compile(
     py: Python<'_>,
     question: Question,
     python: Option<PathBuf>,
     command: &str,
+    toolchain: String,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (request, asked) = question.read(py)?;
@@ -92,7 +93,7 @@ pub(crate) fn compile(
             path: std::env::temp_dir().display().to_string(),
             error,
         })?;
-        let assembler = python.map(|python| Assembler::new(Some(python), folder.path().to_owned()));
+        let assembler = python.map(|python| Assembler::new(Some(python), folder.path().to_owned()).of(toolchain));
         twill_driver::compile::compile(&request, &options, assembler.as_ref(), &mut session)
     })?;
     match found.map_err(|error| of_driver(py, &error))? {
@@ -118,6 +119,12 @@ pub(crate) fn lower(py: Python<'_>, question: Question) -> PyResult<Vec<(String,
         (file.to_json(), lowered.tiles.as_ref().map(ToString::to_string))
     };
     Ok(lowered.map_err(|error| of_driver(py, &error))?.loops.iter().map(one).collect())
+}
+
+/// Raises where there is no such option, or it cannot have this value.
+#[pyfunction]
+pub(crate) fn check_options(py: Python<'_>, options: Vec<String>) -> PyResult<()> {
+    twill_cli::Asked::read(&options).map(|_| ()).map_err(|error| wrong(py, error))
 }
 
 /// A schedule's file, replayed.

@@ -16,8 +16,8 @@ use pyo3::prelude::pymodule;
 mod _twill {
     #[pymodule_export]
     use super::answers::{
-        cache_clear, cache_folder, cache_info, check, compile, explain, gaus, lower, pseudocode, run_command, schedule,
-        timeline,
+        cache_clear, cache_folder, cache_info, check, check_options, compile, explain, gaus, lower, pseudocode,
+        run_command, schedule, timeline,
     };
     #[pymodule_export]
     use super::machines::{machine_names, machine_numbers, machine_text};

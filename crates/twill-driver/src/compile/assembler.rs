@@ -16,6 +16,8 @@ pub struct Assembler {
     /// Whether somebody asked for this one, so that it has to work.
     asked: bool,
     folder: PathBuf,
+    /// What machine code depends on beside the kernel, as far as the caller knows: versions of Triton and of the assembler.
+    toolchain: String,
 }
 
 /// What came of running it.
@@ -31,12 +33,18 @@ impl Assembler {
     /// does without where that has no Triton.
     pub fn new(python: Option<PathBuf>, folder: PathBuf) -> Assembler {
         let asked = python.is_some();
-        Assembler { python: python.unwrap_or_else(|| PYTHON.into()), asked, folder }
+        Assembler { python: python.unwrap_or_else(|| PYTHON.into()), asked, folder, toolchain: String::new() }
+    }
+
+    /// The same, with what is known of its toolchain.
+    #[must_use]
+    pub fn of(self, toolchain: String) -> Assembler {
+        Assembler { toolchain, ..self }
     }
 
     /// What its answers depend on: an interpreter, and with it a Triton and an assembler.
     pub(super) fn depends(&self) -> String {
-        self.python.display().to_string()
+        format!("{} {}", self.python.display(), self.toolchain)
     }
 
     /// Assembles a kernel.

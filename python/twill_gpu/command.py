@@ -1,0 +1,19 @@
+"""The `twill` command of this package."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from . import _twill
+
+
+def main() -> int:
+    """Runs `twill` with the arguments of this process; its exit code."""
+    # The command handles Ctrl-C by itself, and a closed pipe ends it quietly.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _twill.run_command(["twill", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Large graphs without warps, by GauS (docs/gaus.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from . import _twill
+from .graph import Graph
+from .options import words
+
+
+class LargeSchedule:
+    """The schedule of a large graph, with its lower bound."""
+
+    def __init__(self, text: str):
+        self._text, file = text, json.loads(text)
+        self.summary: dict = file.get("summary", file)
+        """All figures (docs/formats.md)."""
+        self._file = file if "summary" in file else None
+
+    @property
+    def objective(self) -> int | None:
+        """What was to be small; None where no schedule was found in time."""
+        return self.summary["objective"].get("value")
+
+    @property
+    def lower_bound(self) -> int:
+        """No schedule has a smaller objective."""
+        return self.summary["objective"]["lower_bound"]
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether that proves it the least."""
+        return self.objective == self.lower_bound
+
+    @property
+    def latency(self) -> int | None:
+        """Steps until all operations are finished."""
+        return self.summary.get("latency")
+
+    @property
+    def ii(self) -> int | None:
+        """Initiation interval of a loop."""
+        return self.summary.get("interval")
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """The step in which each operation starts."""
+        return {} if self._file is None else {one["name"]: one["start"] for one in self._file["operations"]}
+
+    def to_json(self) -> str:
+        """Its file, which `twill check` replays."""
+        return self._text
+
+    def __repr__(self) -> str:
+        kind = self.summary["objective"]["kind"]
+        return f"LargeSchedule({kind} = {self.objective}, at least {self.lower_bound})"
+
+
+def gaus(
+    what: str | os.PathLike | Graph | Mapping[str, object],
+    *,
+    progress: Callable[[str], None] | None = None,
+    **options: object,
+) -> LargeSchedule:
+    """Schedules a large graph by gradient, with a lower bound.
+
+    what: the path of a graph (.json, .graphml, .dot, .blif, .gml, .mlir, .ttir), a `Graph`, a dataflow graph as its format has
+        it (`{"format": "twill-dataflow", …}`), or `random="nodes=1000"` among the options and None.
+    options: those of `twill gaus` with underscores: `objective="storage"`, `smallest_ii=True`, `time_limit=10`, `seed=1`.
+
+    Raises `InputError`; `InfeasibleError` where dependences rule every schedule out.
+    """
+    told = [word for name, value in options.items() for word in _word(name, value)]
+    if what is None:
+        return LargeSchedule(_twill.gaus(told, progress))
+    if isinstance(what, (Graph, Mapping)):
+        text = what.to_json() if isinstance(what, Graph) else json.dumps(what)
+        with tempfile.TemporaryDirectory(prefix="twill-") as folder:
+            path = Path(folder) / "graph.json"
+            path.write_text(text, encoding="utf-8")
+            return LargeSchedule(_twill.gaus([os.fspath(path), *told], progress))
+    return LargeSchedule(_twill.gaus([os.fspath(what), *told], progress))
+
+
+def _word(name: str, value: object) -> list[str]:
+    if name in ("smallest_ii", "no_gradient"):
+        return ["--" + name.replace("_", "-")] if value else []
+    return words({name: value})
