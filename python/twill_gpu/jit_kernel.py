@@ -106,7 +106,9 @@ class JitKernel:
 
         for (name, _), (value, variables) in function.used_global_vals.items():
             if (now := variables.get(name, _ABSENT)) != value:
-                raise RuntimeError(f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}")
+                raise RuntimeError(
+                    f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
+                )
         if not warmup:
             if callable(grid):
                 grid = grid(bound)
