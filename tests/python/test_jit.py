@@ -289,6 +289,16 @@ class TestFallback:
             kernel[(4, 3)](*gemm_arguments(tensor), **TILES, launch_cooperative_grid=True)
         assert compiled == []
 
+    def test_tuples(self, fake_gpu, tensor):
+        @twill_gpu.jit
+        def copies(pair, BLOCK: tl.constexpr):
+            at = tl.arange(0, BLOCK)
+            tl.store(pair[1] + at, tl.load(pair[0] + at))
+
+        with pytest.warns(twill_gpu.TwillWarning, match="a tuple is given for pair; give its parts as parameters"):
+            copies[(1,)]((tensor([128], "float32"), tensor([128], "float32")), BLOCK=128)
+        assert len(fake_gpu.launched) == 1
+
     def test_a_machine_of_another_architecture(self, fake_gpu, tensor):
         kernel = twill_gpu.jit(machine="b200")(gemm.gemm_tma.fn)
         with pytest.warns(twill_gpu.TwillWarning, match="'b200' is sm_100a, but this GPU is sm_90; leave machine out"):
