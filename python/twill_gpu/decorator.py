@@ -20,12 +20,12 @@ def jit(
 ) -> JitKernel | Callable[[Callable], JitKernel]:
     """A Triton kernel that is scheduled by Twill when it is first called, for each specialisation.
 
-    Used as `@triton.jit` is, and called alike: `kernel[grid](arguments, CONSTEXPR=…, num_warps=…)`. What says how stock
-    Triton compiles (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`) changes nothing in a scheduled kernel.
+    Used as `@triton.jit` is, and called alike: `kernel[grid](arguments, CONSTEXPR=…, num_warps=…)`. How stock Triton is
+    to compile (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`) changes nothing in a scheduled kernel.
 
     machine: name of a machine or path of its file; by default that of the GPU in use.
-    on_failure: "stock" to run stock Triton where Twill makes no kernel, with one `TwillWarning` for each specialisation;
-        "error" to raise `TwillError`.
+    on_failure: "stock" to run stock Triton where Twill makes no kernel, with one `TwillWarning` for each
+        specialisation; "error" to raise `TwillError`.
     options: those of `twill compile`, by name with underscores, such as `{"time_limit": 60, "persistent": False}`.
     triton_options: those of `triton.jit`.
 

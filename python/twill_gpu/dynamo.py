@@ -1,4 +1,4 @@
-"""What torch.compile is to do with kernels: nothing. No torch is imported here, only what somebody else imported is used."""
+"""What torch.compile is to do with kernels: nothing. Imports no torch, but uses it where somebody else did."""
 
 from __future__ import annotations
 

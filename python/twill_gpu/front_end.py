@@ -10,7 +10,7 @@ from triton.compiler import ASTSource, make_backend
 from triton.compiler.compiler import filter_traceback
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
-from .errors import InputError
+from .errors import InputError, TwillError
 from .machine import Machine
 
 OFFLINE_ARCHITECTURES = {"a100": 80, "b200": 100, "b200-left-shared": 100}
@@ -19,7 +19,7 @@ OFFLINE_ARCHITECTURES = {"a100": 80, "b200": 100, "b200-left-shared": 100}
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What Triton's binder found out about the arguments of a call."""
+    """What Triton's binder found out about the arguments of a call. Raises `TwillError` for tuples."""
 
     options: object
     """As its back end parsed them."""
@@ -29,9 +29,9 @@ class Specialisation:
     attributes: dict
 
     def __post_init__(self) -> None:
-        if any(isinstance(kind, tuple) for kind in self.signature.values()):
-            names = [name for name, kind in self.signature.items() if isinstance(kind, tuple)]
-            raise TypeError(f"a tuple is given for {', '.join(names)}")
+        names = [name for name, kind in self.signature.items() if isinstance(kind, tuple)]
+        if names:
+            raise TwillError(f"a tuple is given for {', '.join(names)}; give its parts as parameters of their own")
 
 
 def offline(function: JITFunction, machine: str) -> tuple[GPUTarget, BaseBackend, object]:

@@ -17,7 +17,7 @@ def machine_of(device: int, architecture: int) -> str:
     """Name of the machine whose numbers a GPU is scheduled with. Raises `TwillError` where there is none."""
     if architecture not in ARCHITECTURES:
         known = ", ".join(f"sm_{one} ({name})" for one, name in ARCHITECTURES.items())
-        raise TwillError(f"no machine is known for sm_{architecture}, only for {known}; machine=… names one or its file")
+        raise TwillError(f"no machine is known for sm_{architecture}, only for {known}; machine=… names one")
     name = name_of(device)
     here = (machine for machine, pattern in NAMES if architecture == 90 and re.search(pattern, name))
     return next(here, ARCHITECTURES[architecture])

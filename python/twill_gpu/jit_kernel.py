@@ -39,7 +39,8 @@ class JitKernel:
         self._function = function
         self.machine, self.on_failure, self.options = machine, on_failure, dict(options)
         self._devices: dict = {}
-        self._made: dict[tuple[str, str | None], ScheduledKernel] = {}
+        self._made: dict[tuple[str, str, int], ScheduledKernel] = {}
+        """By TTIR, machine and compute capability × 10: specialisations may have the same TTIR."""
         self._lock = threading.RLock()
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__module__, self.__doc__ = function.__module__, function.__doc__
@@ -106,7 +107,9 @@ class JitKernel:
 
         for (name, _), (value, variables) in function.used_global_vals.items():
             if (now := variables.get(name, _ABSENT)) != value:
-                raise RuntimeError(f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}")
+                raise RuntimeError(
+                    f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
+                )
         if not warmup:
             if callable(grid):
                 grid = grid(bound)
@@ -162,15 +165,13 @@ class JitKernel:
             raise TwillError(f"{', '.join(only)} is only for stock Triton")
         if here.target.backend != "cuda":
             raise TwillError(f"the GPU is one of {here.target.backend}, and Twill makes kernels for cuda")
-        try:
-            found = front_end.Specialisation(*packed)
-        except TypeError as error:
-            raise TwillError(f"{error}; give its parts as parameters of their own") from error
+        found = front_end.Specialisation(*packed)
         machine = self.machine or gpu.machine_of(device, here.target.arch)
         ttir = front_end.make_ttir(self._function, here.target, here.compiler, found)
-        if (ttir, machine) not in self._made:
-            self._made[ttir, machine] = self._compile(ttir, machine, here.target.arch)
-        return self._made[ttir, machine]
+        made = ttir, machine, here.target.arch
+        if made not in self._made:
+            self._made[made] = self._compile(*made)
+        return self._made[made]
 
     def _compile(self, ttir: str, machine: str, architecture: int) -> ScheduledKernel:
         try:
@@ -190,11 +191,10 @@ class JitKernel:
             raise TwillError(f"the generated kernel does not compile: {type(error).__name__}: {error}") from error
 
     # --------------------------------------------------------------------------------------------- stock Triton
-    def _stock(
-        self, here: _Device, why: TwillError, args: tuple, grid: object, warmup: bool, named: dict
-    ) -> object:
+    def _stock(self, here: _Device, why: TwillError, args: tuple, grid: object, warmup: bool, named: dict) -> object:
         if self.on_failure == "error" or here.offline:
-            raise why.with_traceback(None)
+            # A new one: the traceback of one that is kept would keep the arguments alive.
+            raise TwillError(*why.args) from why.__cause__
         return self._function.run(*args, grid=grid, warmup=warmup, **named)
 
     def _refused(
@@ -211,7 +211,7 @@ class JitKernel:
         """The error that names the kernel and the place of its source."""
         path, line = get_jit_fn_file_line(self._function)
         failed = TwillError(f"{self.__name__} ({path}:{line}): {error}")
-        failed.__cause__ = error.with_traceback(None)  # Frames would keep the arguments alive.
+        failed.__cause__ = error.with_traceback(None)
         return failed
 
     def _warn(self, why: TwillError) -> None:

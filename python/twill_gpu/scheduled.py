@@ -12,7 +12,7 @@ from .errors import TwillError
 
 
 class ScheduledKernel:
-    """A kernel that Twill made. What `warmup` and a launch give back, as stock Triton gives back its compiled kernel."""
+    """A kernel that Twill made: what `warmup` and a launch give back, as stock Triton gives back a compiled kernel."""
 
     def __init__(self, folder: Path, ttir: str, machine: str | None):
         self.folder = Path(folder)

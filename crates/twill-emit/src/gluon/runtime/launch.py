@@ -6,11 +6,12 @@
     run()      # the same launch, with nothing left to check
 
 Arguments and grid are those of the Triton kernel, without constexprs. Where that takes a descriptor, a descriptor or a
-tensor may be given: the tiles of this kernel are of other shapes and layouts, so descriptors are made again, of the given
-one's address, shape and strides. Arguments are checked against what the kernel was compiled for, and errors name the
-parameter. Needs Triton 3.6 and torch.
+tensor may be given: the tiles of this kernel are of other shapes and layouts, so descriptors are made again, with the
+address, shape and strides of the given one. Arguments are checked against what the kernel was compiled for, and errors
+name the parameter. Needs Triton 3.6 and torch.
 """
 
+import functools
 import importlib.util
 import math
 import operator
@@ -80,7 +81,7 @@ class Descriptor:
 
 
 class Plan:
-    """A launch but for what may change from one to the next: addresses, and floating-point numbers."""
+    """A launch but for what may change from one to the next: addresses, and numbers that no matrix depends on."""
 
     __slots__ = ("cuda", "index", "runner", "template", "changing")
 
@@ -118,7 +119,7 @@ class Kernel:
             for parameter in self._parameters
             for block in parameter.get("blocks", ())
         }
-        self._readers = readers(self._parameters)
+        self._readers, self._varying = readers(self._parameters)
         self._compiled, self._plans, self._nothing, self._multiprocessors = {}, {}, {}, {}
         self._first, self._barriers_at = None, None
 
@@ -241,8 +242,10 @@ class Kernel:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """The matrix behind a pointer, what the kernel's own masks would read of it: shape, strides, and the address if it
-        is another than the pointer's."""
+        """The matrix behind a pointer, as the kernel's own masks would read it.
+
+        Shape, strides, and the address if it is not the pointer's.
+        """
         rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
         size = value.element_size()
         for name in block.get("not_negative", ()):
@@ -277,8 +280,7 @@ class Kernel:
             number = operator.index(value)
         except TypeError:
             self._fail(TypeError, parameter, f"must be a whole number, not {type(value).__name__}")
-        bits, signed = int(element[1:]), element.startswith("i") and element != "i1"
-        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        least, most = limits_of(element)
         if not least <= number <= most:
             self._fail(ValueError, parameter, f"{number} does not fit {element}")
         if parameter.get("divisible_by_16") and number % 16:
@@ -289,15 +291,19 @@ class Kernel:
 
     # --------------------------------------------------------------------------------------------- launching
     def plan(self, values, grid):
-        """A plan for values like these, and what of them it leaves open: `plan.run(plan.arguments(open))` launches them."""
+        """A plan for values like these, and what it leaves open of them: `plan.run(plan.arguments(open))` launches."""
         programs = self._programs(grid, values)
         form, varying = [programs], []
-        for name, reader in self._readers:
+        for name, reader, limits in self._readers:
             value = values[name]
             if reader is whole:
                 form.append(value if type(value) is int else whole(value))
+            elif reader is counted:
+                least, most, below = limits
+                fits = type(value) is int and least <= value <= most and not value & below
+                varying.append(value if fits else None)
             elif reader is real:
-                varying.append(value if type(value) is float else real(value))
+                varying.append(value if type(value) is float else None)
             else:
                 address, like = reader(value)
                 varying.append(address)
@@ -309,8 +315,9 @@ class Kernel:
             if len(self._plans) >= REMEMBERED:
                 self._plans.clear()
             self._plans[key] = plan
-        elif None in varying:
-            self._check(values)
+        if None in varying:
+            _, numbers = self._check(values)
+            varying = [numbers.get(name, value) for name, value in zip(self._varying, varying)]
         return plan, varying
 
     def _check(self, values):
@@ -334,8 +341,7 @@ class Kernel:
         given.update(zip(assemble.PROGRAMS, programs))
         places = {name: position for position, name in enumerate(self._kernel["arguments"])}
         template = [given.get(name) for name in self._kernel["arguments"]]
-        varying = [name for name, reader in self._readers if reader is not whole]
-        changing = [(places[name], which, None) for which, name in enumerate(varying) if name in places]
+        changing = [(places[name], which, None) for which, name in enumerate(self._varying) if name in places]
         for parameter in self._parameters:
             for block in parameter.get("blocks", ()):
                 argument, value, address = block["argument"], values[parameter["name"]], None
@@ -345,7 +351,7 @@ class Kernel:
                     shape, strides = extent(value)
                 tile = shape, strides, list(block["shape"]), self._layouts[argument]
                 if address is None:
-                    changing.append((places[argument], varying.index(parameter["name"]), tile))
+                    changing.append((places[argument], self._varying.index(parameter["name"]), tile))
                 else:
                     template[places[argument]] = Descriptor(address, *tile)
         index = device.index
@@ -431,12 +437,12 @@ def whole(value):
     return number if isinstance(number, int) else object()
 
 
+def counted(value):
+    """The reader of whole numbers that no plan depends on."""
+
+
 def real(value):
-    """A floating-point number; None where it is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError):
-        return None
+    """The reader of floating-point numbers."""
 
 
 def pointed(value):
@@ -459,12 +465,34 @@ def tiled(value):
     return address, (address & 15, base.dtype, base.device, tuple(value.shape), tuple(value.strides), padding)
 
 
+@functools.cache
+def limits_of(element):
+    """Least and greatest value of a type of whole numbers."""
+    bits, signed = int(element[1:]), element.startswith("i") and element != "i1"
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
 def readers(parameters):
-    """Names of parameters, each with the function that reads of a value what is needed for a launch."""
-    real_kinds = ("fp", "bf")
-    scalars = {p["name"]: real if p["element"].startswith(real_kinds) else whole for p in parameters}
-    others = {"descriptor": tiled, "pointer": pointed}
-    return [(p["name"], others.get(p["kind"], scalars[p["name"]])) for p in parameters]
+    """How a launch reads parameters, and the names of those that vary between launches by one plan.
+
+    By parameter: its name, the function that reads a value, and of a whole number that varies the least, the greatest and
+    the bits that must not be set.
+    """
+    blocks = [block for parameter in parameters for block in parameter.get("blocks", ())]
+    sizes = [size for b in blocks for key in ("extents", "strides", "not_negative") for size in b.get(key, ())]
+    found = []
+    for parameter in parameters:
+        name, element, limits = parameter["name"], parameter["element"], None
+        if parameter["kind"] != "scalar":
+            reader = tiled if parameter["kind"] == "descriptor" else pointed
+        elif element.startswith(("fp", "bf")):
+            reader = real
+        elif name in sizes:
+            reader = whole
+        else:
+            reader, limits = counted, (*limits_of(element), 15 if parameter.get("divisible_by_16") else 0)
+        found.append((name, reader, limits))
+    return found, [name for name, reader, _ in found if reader is not whole]
 
 
 def nothing(*_):
