@@ -1,7 +1,8 @@
-"""A GPU that is not there, for what is launched on it, and kernels that are compiled once for all tests."""
+"""A GPU that is not there, for what is launched on it, and kernels that are compiled once for all tests.
 
-import os
-import shutil
+The tests are of the package as it is installed (`pip install .`).
+"""
+
 import sys
 import types
 from pathlib import Path
@@ -11,17 +12,9 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples"), str(ROOT / "tests" / "runtime")]
+sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests" / "runtime")]
 
 from test_launch import Tensor, Torch  # noqa: E402
-
-
-def twill_command():
-    """The `twill` command of the environment, of the path, or that cargo built last."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    built = [target / profile / "twill" for profile in ("release", "debug")]
-    built = sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)
-    return os.environ.get("TWILL_COMMAND") or next((str(path) for path in built), None) or shutil.which("twill")
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +22,7 @@ def compiled(monkeypatch, tmp_path_factory):
     """The back end, called once for each input of all tests; a list of the names that were asked for."""
     from twill_gpu import backend
 
-    if twill_command() is None:
-        pytest.skip("needs the twill command: cargo build --release -p twill-cli")
-    monkeypatch.setenv(backend.COMMAND, twill_command())
+    monkeypatch.setenv("TWILL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     asked, really = [], backend.compile_kernel
 
     def compile_kernel(ttir, name, machine, options):
