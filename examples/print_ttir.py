@@ -134,6 +134,21 @@ def attention_backward(name, head_dim, rows=64, **where):
     )
 
 
+def tutorial_attention(name, head_dim, causal, warp_specialize=False, **where):
+    descriptors = {f"desc_{tensor}": tile(128, head_dim) for tensor in "qkvo"}
+    return Variant(
+        name=name,
+        kernel="tutorial_attention._attn_fwd",
+        arguments={"sm_scale": "fp32", "M": "*fp32", "Z": "i32", "H": "i32", **descriptors, "N_CTX": "i32"},
+        constants={
+            **{"HEAD_DIM": head_dim, "BLOCK_M": 128, "BLOCK_N": 128},
+            **{"STAGE": 3 if causal else 1, "warp_specialize": warp_specialize},
+        },
+        divisible=("M", "N_CTX"),
+        **where,
+    )
+
+
 def swiglu():
     weights = tile(128, 64)
     return Variant(
@@ -220,9 +235,13 @@ VARIANTS = [
     attention_backward("attention_backward_d64", 64),
     attention_backward("attention_backward_m128", 128, rows=128),
     swiglu(),
+    tutorial_attention("tutorial_attention", 128, False),
+    tutorial_attention("tutorial_attention_causal", 128, True),
+    tutorial_attention("tutorial_attention_causal_d64", 64, True),
     gemm_pointers(name="gemm_pointers_generic", folder="fixtures", form="generic"),
     attention_forward("attention_forward_generic", 128, False, folder="fixtures", form="generic"),
     attention_backward("attention_backward_generic", 128, folder="fixtures", form="generic"),
+    tutorial_attention("tutorial_attention_warp_specialize", 128, True, warp_specialize=True, folder="fixtures"),
     nested_loops(),
     no_loop(),
     zero_trip(),

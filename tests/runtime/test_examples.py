@@ -21,6 +21,8 @@ CASES = {
     "attention_forward": [],
     "attention_forward_causal": ["--persistent", "on"],
     "gemm_pointers": [],
+    "tutorial_attention": [],
+    "tutorial_attention_causal": [],
     "attention_forward_d64": ["--schedule", "no-swp"],
 }
 """One example each, with the options that it is compiled with."""

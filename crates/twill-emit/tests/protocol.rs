@@ -58,7 +58,14 @@ fn matrix_multiplications_are_proved() {
 fn attention_is_proved() {
     let whole = twill_triton::Options::default();
     // Rings of three slots do not fit everywhere.
-    for example in ["attention_forward", "attention_forward_d64", "attention_forward_causal", "attention_backward"] {
+    for example in [
+        "attention_forward",
+        "attention_forward_d64",
+        "attention_forward_causal",
+        "attention_backward",
+        "tutorial_attention",
+        "tutorial_attention_causal",
+    ] {
         assert!(proved(example, &whole) >= 4, "{example}");
     }
     assert_eq!(proved("attention_forward_d64_m64", &gang(3)), 12);

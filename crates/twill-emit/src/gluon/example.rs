@@ -20,10 +20,11 @@ enum Example {
     GemmTma,
     GemmPointers,
     SwiGlu,
+    TutorialAttention,
 }
 
 /// Names of kernel and parameters, and the test.
-const KNOWN: [(Example, &str, &[&str], &str); 5] = [
+const KNOWN: [(Example, &str, &[&str], &str); 6] = [
     (
         Example::AttentionForward,
         "attention_forward",
@@ -60,6 +61,12 @@ const KNOWN: [(Example, &str, &[&str], &str); 5] = [
         "swiglu",
         &["x_desc", "gate_desc", "up_desc", "y_desc", "K"],
         include_str!("runtime/tests/swiglu.py"),
+    ),
+    (
+        Example::TutorialAttention,
+        "_attn_fwd",
+        &["sm_scale", "M", "Z", "H", "desc_q", "desc_k", "desc_v", "desc_o", "N_CTX"],
+        include_str!("runtime/tests/tutorial_attention.py"),
     ),
 ];
 
@@ -104,6 +111,11 @@ fn named_constants(example: Example, kernel: &KernelProgram) -> Option<Vec<(&'st
         Example::SwiGlu => {
             let ([m, k], [n, _]) = (tile("x_desc")?, tile("gate_desc")?);
             product([m, n, k])
+        }
+        Example::TutorialAttention => {
+            let ([m, d], [n, _]) = (tile("desc_q")?, tile("desc_k")?);
+            let stage = if kernel.loops.len() > 1 { 3 } else { 1 };
+            [("BLOCK_M", m), ("BLOCK_N", n), ("HEAD_DIM", d), ("STAGE", stage)].map(number).to_vec()
         }
         Example::GemmPointers => product(kernel.loops.first()?.dot?),
     })

@@ -400,10 +400,9 @@ impl Reader<'_, '_> {
             let yielded = self.lowering.loops[before].parts.yielded[k];
             return self.made(before, yielded, region, program, Iteration::End(-1));
         }
+        let constant = self.lowering.module.float_constant(initial).unwrap_or_default();
         let columns = self.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
-        let shape = super::sums::tile_region(region, columns).extents;
-        let element = self.lowering.element(sum.tile);
-        Ok(super::sums::shares(Expression { kind: ExpressionKind::Float(0.0), shape, element }))
+        Ok(super::sums::begin(constant, columns, region, self.lowering.element(sum.tile)))
     }
 
     /// A tile that is loaded before the loops, in registers.

@@ -10,7 +10,7 @@ use super::lowering::Lowering;
 use super::region::Region;
 use std::collections::HashMap;
 use twill_graph::OpId;
-use twill_triton::mlir::{Module, ValueId};
+use twill_triton::mlir::{Module, Type, ValueId};
 use twill_triton::tile::{Combine, Kind};
 
 /// Threads that share a row.
@@ -40,7 +40,10 @@ pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<Op
         let shape = module.type_of(*tile).known_shape().unwrap_or_default();
         // The new sum and the sum of the tile go nowhere else.
         let only = |value: ValueId| module.uses(value).len() == 1;
-        let by_rows = operation.attributes.integer("axis") == Some(1) && shape.len() == 2 && shape[1].is_multiple_of(8);
+        let by_rows = operation.attributes.integer("axis") == Some(1)
+            && shape.len() == 2
+            && shape[1].is_multiple_of(8)
+            && shape[1].is_power_of_two();
         if !(only(*argument) && only(*yielded) && only(sum) && by_rows) {
             continue;
         }
@@ -98,7 +101,7 @@ impl Lowering<'_> {
                 let initial = self.loops[index].parts.initial[sum.carried];
                 match self.loop_result(initial) {
                     Some((before, k)) => self.loops[before].sums.values().any(|s| s.carried == k),
-                    None => self.module.float_constant(initial) == Some(0.0),
+                    None => self.module.float_constant(initial).is_some_and(f64::is_finite),
                 }
             });
             self.loops[index].sums = sums;
@@ -127,6 +130,14 @@ pub(crate) fn shares(tile: Expression) -> Expression {
     let shape = vec![tile.shape[0], SHARES];
     let element = tile.element.clone();
     Expression { kind: ExpressionKind::Shares(Box::new(tile)), shape, element }
+}
+
+/// The shares of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. As the
+/// number of columns is a power of two, the shares add up to the constant.
+pub(crate) fn begin(constant: f64, columns: u64, region: &Region, element: Type) -> Expression {
+    let part = constant / columns.max(1) as f64;
+    let shape = tile_region(region, columns).extents;
+    shares(Expression { kind: ExpressionKind::Float(part), shape, element })
 }
 
 /// The sums of shares.

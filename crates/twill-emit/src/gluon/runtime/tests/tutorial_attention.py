@@ -1,0 +1,35 @@
+
+BLOCK_M, BLOCK_N, HEAD_DIM, STAGE = (CONSTANTS[name] for name in ("BLOCK_M", "BLOCK_N", "HEAD_DIM", "STAGE"))
+STEP = max(BLOCK_M, BLOCK_N)
+"""Lengths are multiples of both blocks."""
+
+
+class TutorialAttention(Runs):
+    def check(self, batch, heads, length, spread=1.0):
+        size, rows = (batch * heads, length, HEAD_DIM), batch * heads * length
+        # A wider spread makes a few keys dominate and the running maximum move.
+        q, k, v = random(*size, scale=spread), random(*size), random(*size)
+        o, lse = output(rows, HEAD_DIM), output(rows, dtype=torch.float32)
+        scale = HEAD_DIM**-0.5
+        inputs = (tensor.view(rows, HEAD_DIM) for tensor in (q, k, v))
+        self.kernel(scale, lse, batch, heads, *inputs, o, length, grid=(length // BLOCK_M, batch * heads))
+        wanted_o, wanted_lse = [], []
+        for head in range(batch * heads):
+            s = q[head].double() @ k[head].double().T * scale
+            if STAGE == 3:
+                s = s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1), -math.inf)
+            wanted_o.append(torch.softmax(s, 1) @ v[head].double())
+            wanted_lse.append(torch.logsumexp(s, 1) / math.log(2))
+        self.agrees("o", o, torch.cat(wanted_o), 5e-4)
+        self.agrees("lse", lse, torch.cat(wanted_lse), 1e-4)
+
+    def test_short_loops(self):
+        for steps in (1, 2, 3, 4, 7):
+            with self.subTest(length=steps * STEP):
+                self.check(2, 2, steps * STEP)
+
+    def test_more_programs_than_multiprocessors(self):
+        self.check(3, 17, 5 * STEP)
+
+    def test_scores_far_apart(self):
+        self.check(1, 2, 6 * STEP, spread=8)
