@@ -8,7 +8,8 @@ use std::process::{Command, ExitCode};
 const LEAST_PYTHON: (u32, u32) = (3, 11);
 
 /// Pinned packages.
-const REQUIREMENTS: [&str; 2] = ["examples/requirements.txt", "tests/cross_check/requirements.txt"];
+const REQUIREMENTS: [&str; 3] =
+    ["examples/requirements.txt", "tests/cross_check/requirements.txt", "tests/python/requirements.txt"];
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 /// Formatting, lints, documentation, Rust tests, then what needs Python: the kernels printed anew by
-/// Triton, the runtime of generated kernels, and the cross-checks against Z3.
+/// Triton, the runtime of generated kernels, the Python package as it is installed, and the cross-checks against Z3.
 fn test() -> Result<(), String> {
     let root = root()?;
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
@@ -41,6 +42,8 @@ fn test() -> Result<(), String> {
     python(&["-m", "unittest", "discover", "--start-directory", "tests/cross_check"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "tests/runtime"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "bench"])?;
+    python(&["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--force-reinstall", "."])?;
+    python(&["-m", "pytest", "--quiet", "tests/python"])?;
     let twill = target(&root).join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill])?;
