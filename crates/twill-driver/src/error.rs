@@ -160,6 +160,19 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Bytes of shared memory that the generated kernel has too many, where that is what is wrong; 0 where another memory is
+    /// short.
+    pub(crate) fn excess(&self) -> Option<u64> {
+        let Error::Emit { error, .. } = self else { return None };
+        match **error {
+            twill_emit::Error::SharedMemory { needed, available } => Some(needed.saturating_sub(available)),
+            twill_emit::Error::TensorMemory { .. } => Some(0),
+            _ => None,
+        }
+    }
+}
+
 /// An error with its file in front, unless it names that itself.
 fn placed(input: &str, error: &str) -> String {
     if error.starts_with(input) { error.to_owned() } else { format!("{input}: {error}") }

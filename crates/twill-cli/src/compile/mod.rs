@@ -4,7 +4,7 @@ mod folder;
 mod report;
 
 use crate::Exit;
-use crate::arguments::{CompileArguments, OrderArgument, Switch, WhichSchedule};
+use crate::arguments::{CompileArguments, GeneratorArguments, OrderArgument, Switch, WhichSchedule};
 use crate::error::Error;
 use crate::progress::Ticker;
 use crate::schedule;
@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let assembler = (!arguments.no_assemble).then(|| Assembler::new(python, staged.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
-    let compiled = compile(&request, &options(arguments), assembler.as_ref(), &mut session)?;
+    let options = arguments.generator.options(arguments.attempts);
+    let compiled = compile(&request, &options, assembler.as_ref(), &mut session)?;
     drop(ticker);
     let best = match compiled {
         Compiled::Kernel(best) => best,
@@ -43,28 +44,31 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-fn options(arguments: &CompileArguments) -> CompileOptions {
-    let is_on = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
-    CompileOptions {
-        persistent: is_on(arguments.persistent),
-        order: arguments.order.map(|order| match order {
-            OrderArgument::Linear => Order::Linear,
-            OrderArgument::Longest => Order::Longest,
-            OrderArgument::Grouped => Order::Grouped,
-        }),
-        band: arguments.band,
-        ring_depth: arguments.ring_depth,
-        handover_depth: arguments.handover_depth,
-        late_releases: is_on(arguments.late_releases),
-        operands_in_registers: is_on(arguments.operands_in_registers),
-        turns: is_on(arguments.turns),
-        schedule: match arguments.schedule {
-            WhichSchedule::Optimal => Which::Optimal,
-            WhichSchedule::SwpOnly => Which::SwpOnly,
-            WhichSchedule::NoSwp => Which::NoSwp,
-        },
-        attempts: arguments.attempts,
-        command: command(),
+impl GeneratorArguments {
+    /// What the generator is asked for.
+    pub(crate) fn options(&self, attempts: u32) -> CompileOptions {
+        let is_on = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
+        CompileOptions {
+            persistent: is_on(self.persistent),
+            order: self.order.map(|order| match order {
+                OrderArgument::Linear => Order::Linear,
+                OrderArgument::Longest => Order::Longest,
+                OrderArgument::Grouped => Order::Grouped,
+            }),
+            band: self.band,
+            ring_depth: self.ring_depth,
+            handover_depth: self.handover_depth,
+            late_releases: is_on(self.late_releases),
+            operands_in_registers: is_on(self.operands_in_registers),
+            turns: is_on(self.turns),
+            schedule: match self.schedule {
+                WhichSchedule::Optimal => Which::Optimal,
+                WhichSchedule::SwpOnly => Which::SwpOnly,
+                WhichSchedule::NoSwp => Which::NoSwp,
+            },
+            attempts,
+            command: command(),
+        }
     }
 }
 
