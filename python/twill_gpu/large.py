@@ -50,7 +50,10 @@ class LargeSchedule:
     @property
     def starts(self) -> dict[str, int]:
         """The step in which each operation starts."""
-        return {} if self._file is None else {one["name"]: one["start"] for one in self._file["operations"]}
+        if self._file is None:
+            return {}
+        names = [one["name"] for one in self._file["graph"]["operations"]]
+        return dict(zip(names, self._file["steps"]))
 
     def to_json(self) -> str:
         """Its file, which `twill check` replays."""

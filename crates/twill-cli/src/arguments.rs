@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Schedule(ScheduleArguments),
     /// Generate the kernel that runs a schedule: Gluon source, launcher, test.
     Compile(CompileArguments),
+    /// Say whether kernels fit a machine and what they need there, before anything is searched or compiled.
+    Fit(FitArguments),
     /// Find the least initiation interval of a large loop without warps, with its proof.
     Modulo(ModuloArguments),
     /// Schedule a large graph of operations, without warps, by gradient, with a lower bound.
@@ -62,6 +64,22 @@ pub(crate) struct CompileArguments {
     /// The folder to write the kernel, its launcher, its schedule and its test to.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) generator: GeneratorArguments,
+    /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
+    #[arg(long)]
+    pub(crate) no_assemble: bool,
+    /// A Python with Triton 3.6 to assemble the kernel with [default: python3, if it has that].
+    #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
+    pub(crate) python: Option<PathBuf>,
+    /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) attempts: u32,
+}
+
+/// What the generator is asked for.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GeneratorArguments {
     /// Let as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
     /// [default: on, where it fits shared memory and all programs run their loops equally often].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
@@ -93,15 +111,6 @@ pub(crate) struct CompileArguments {
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
     pub(crate) schedule: WhichSchedule,
-    /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
-    #[arg(long)]
-    pub(crate) no_assemble: bool,
-    /// A Python with Triton 3.6 to assemble the kernel with [default: python3, if it has that].
-    #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
-    pub(crate) python: Option<PathBuf>,
-    /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub(crate) attempts: u32,
 }
 
 /// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.
@@ -123,6 +132,39 @@ pub(crate) enum OrderArgument {
     Longest,
     /// In bands along the first axis.
     Grouped,
+}
+
+/// Whether kernels fit.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 all fit, 1 error, 2 one does not fit (proved), 3 of one it is not known. A kernel fits if twill compile makes one that Triton's compiler has room for (docs/fit.md)."
+)]
+pub(crate) struct FitArguments {
+    /// TTIR of kernels (.ttir), all with the same options.
+    #[arg(required = true, value_name = "KERNEL")]
+    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lowering: LoweringArguments,
+    #[command(flatten)]
+    pub(crate) limits: LimitArguments,
+    #[command(flatten)]
+    pub(crate) siblings: SiblingArguments,
+    #[command(flatten)]
+    pub(crate) generator: GeneratorArguments,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = FitFormat::Text)]
+    pub(crate) format: FitFormat,
+    /// Show needs and bounds of those that fit too.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FitFormat {
+    /// A line each, and more on those that do not fit.
+    Text,
+    /// A JSON object each on a line of its own, with an error in its place where there is one.
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -212,12 +254,8 @@ pub(crate) struct PageArguments {
 pub(crate) struct SearchArguments {
     #[command(flatten)]
     pub(crate) source: SourceArguments,
-    /// Most compute groups, instead of the machine's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub(crate) compute_groups: Option<u32>,
-    /// Most registers that a thread of a compute group may have, instead of the machine's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) registers_per_thread: Option<u32>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArguments,
     /// Largest initiation interval to try, in cycles.
     #[arg(long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) max_interval: Option<i64>,
@@ -227,6 +265,23 @@ pub(crate) struct SearchArguments {
     /// Stop after so many units of work (about a million a second; reproducible).
     #[arg(long, value_name = "UNITS")]
     pub(crate) work_limit: Option<u64>,
+    /// Search anew even where the answer is in the cache, and do not keep it (TWILL_CACHE=off does the same).
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Say nothing of progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// What a schedule may use, and which reading of the model holds.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LimitArguments {
+    /// Most compute groups, instead of the machine's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) compute_groups: Option<u32>,
+    /// Most registers that a thread of a compute group may have, instead of the machine's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) registers_per_thread: Option<u32>,
     /// Schedule so many iterations as one; I is then that of all of them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) unroll: u32,
@@ -235,12 +290,6 @@ pub(crate) struct SearchArguments {
     pub(crate) normalise: u32,
     #[command(flatten)]
     pub(crate) model: ModelArguments,
-    /// Search anew even where the answer is in the cache, and do not keep it (TWILL_CACHE=off does the same).
-    #[arg(long)]
-    pub(crate) no_cache: bool,
-    /// Say nothing of progress.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -282,6 +331,13 @@ pub(crate) enum ModuloFormat {
 pub(crate) struct SourceArguments {
     /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
     pub(crate) input: String,
+    #[command(flatten)]
+    pub(crate) lowering: LoweringArguments,
+}
+
+/// How a kernel becomes loop graphs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LoweringArguments {
     /// Machine: a built-in name or a path to a machine file [default: the graph's own; h100 for TTIR].
     #[arg(long, short)]
     pub(crate) machine: Option<String>,
@@ -504,6 +560,8 @@ pub(crate) enum SchemaFormat {
     Explanation,
     /// Pipelines without warps (--swp-only).
     Pipeline,
+    /// Whether a kernel fits (twill fit).
+    Fit,
 }
 
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {

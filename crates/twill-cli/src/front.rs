@@ -44,18 +44,18 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
         ("emit", arguments.emit.is_some()),
         ("certificate", arguments.certificate.is_some()),
         ("trip-counts", !arguments.siblings.trip_counts.is_empty()),
-        ("compute-groups", search.compute_groups.is_some()),
-        ("registers-per-thread", search.registers_per_thread.is_some()),
+        ("compute-groups", search.limits.compute_groups.is_some()),
+        ("registers-per-thread", search.limits.registers_per_thread.is_some()),
         ("max-interval", search.max_interval.is_some()),
         ("work-limit", search.work_limit.is_some() && !exact),
-        ("unroll", search.unroll > 1),
-        ("normalise", search.normalise > 0),
-        ("kernel", source.kernel.is_some()),
-        ("sub-tiles", source.sub_tiles.is_some()),
-        ("programs-per-cta", source.programs_per_cta.is_some()),
-        ("no-contract", source.no_contract),
-        ("machine", source.machine.is_some() && is_file_of_others),
-        ("loop", source.loop_index.is_some() && is_file_of_others),
+        ("unroll", search.limits.unroll > 1),
+        ("normalise", search.limits.normalise > 0),
+        ("kernel", source.lowering.kernel.is_some()),
+        ("sub-tiles", source.lowering.sub_tiles.is_some()),
+        ("programs-per-cta", source.lowering.programs_per_cta.is_some()),
+        ("no-contract", source.lowering.no_contract),
+        ("machine", source.lowering.machine.is_some() && is_file_of_others),
+        ("loop", source.lowering.loop_index.is_some() && is_file_of_others),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Error::NotForEngine { input: source.input.clone(), option, engine }),
@@ -114,8 +114,8 @@ fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>)
     let mut words: Vec<String> = ["gaus", &source.input, "--format", format].map(str::to_owned).into();
     words.extend(question.map(str::to_owned));
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
-    add("--machine", source.machine.clone());
-    add("--loop", source.loop_index.map(|index| index.to_string()));
+    add("--machine", source.lowering.machine.clone());
+    add("--loop", source.lowering.loop_index.map(|index| index.to_string()));
     add("--time-limit", arguments.search.time_limit.map(|seconds| seconds.to_string()));
     // What is passed on has been read once already.
     let parsed = Alone::try_parse_from(&words).map_err(|error| Error::Arguments(error.to_string()))?;

@@ -1,8 +1,8 @@
 //! From arguments to a request.
 
 use crate::arguments::{
-    AxisArgument, LivenessArgument, Model, ModelArguments, SearchArguments, SiblingArguments, SourceArguments,
-    StageWindowArgument, Switch, WarpAssignmentArgument, Window,
+    AxisArgument, LimitArguments, LivenessArgument, LoweringArguments, Model, ModelArguments, SearchArguments,
+    SiblingArguments, SourceArguments, StageWindowArgument, Switch, WarpAssignmentArgument, Window,
 };
 use crate::error::Error;
 use crate::files;
@@ -23,18 +23,8 @@ impl SearchArguments {
     pub(crate) fn request_about(&self, input: Input) -> Result<Request, MachineError> {
         Ok(Request {
             input,
-            lowering: self.source.lowering()?,
-            limits: Limits {
-                compute_groups: self.compute_groups,
-                registers_per_thread: self.registers_per_thread,
-                unroll: self.unroll,
-                normalise: self.normalise,
-                model: model(&self.model),
-                warp_assignment: self.model.warp_assignment.map(|assignment| match assignment {
-                    WarpAssignmentArgument::Free => WarpAssignment::Free,
-                    WarpAssignmentArgument::BySubTile => WarpAssignment::BySubTile,
-                }),
-            },
+            lowering: self.source.lowering.lowering()?,
+            limits: self.limits.limits(),
             siblings: SiblingOptions::default(),
         })
     }
@@ -46,9 +36,26 @@ impl SearchArguments {
 }
 
 impl SiblingArguments {
-    /// What was said of siblings.
+    /// How loops are scheduled together.
     pub(crate) fn options(&self) -> SiblingOptions {
         SiblingOptions { trip_counts: self.trip_counts.clone(), apart: self.no_siblings }
+    }
+}
+
+impl LimitArguments {
+    /// What a schedule may use.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            compute_groups: self.compute_groups,
+            registers_per_thread: self.registers_per_thread,
+            unroll: self.unroll,
+            normalise: self.normalise,
+            model: model(&self.model),
+            warp_assignment: self.model.warp_assignment.map(|assignment| match assignment {
+                WarpAssignmentArgument::Free => WarpAssignment::Free,
+                WarpAssignmentArgument::BySubTile => WarpAssignment::BySubTile,
+            }),
+        }
     }
 }
 
@@ -68,7 +75,9 @@ impl SourceArguments {
         let text = files::read(path)?;
         Ok(if is_graph(path, &text) { Input::graph(name, &text)? } else { Input::kernel(name, text) })
     }
+}
 
+impl LoweringArguments {
     /// How it becomes loop graphs.
     pub(crate) fn lowering(&self) -> Result<Lowering, MachineError> {
         let axis = match self.programs_axis {

@@ -12,6 +12,7 @@ mod compile;
 mod error;
 mod explain;
 mod files;
+mod fit;
 mod front;
 mod gaus;
 mod input;
@@ -58,6 +59,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let result = match &arguments.command {
         Command::Schedule(a) => schedule::run(a),
         Command::Compile(a) => compile::run(a),
+        Command::Fit(a) => fit::run(a),
         Command::Modulo(a) => modulo::run(a),
         Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),

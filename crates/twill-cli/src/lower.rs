@@ -8,7 +8,7 @@ use twill_driver::Lowered;
 use twill_graph::format::{GraphFile, MachineReference};
 
 pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
-    let loops = twill_driver::lowered(&arguments.source.read()?, &arguments.source.lowering()?)?.loops;
+    let loops = twill_driver::lowered(&arguments.source.read()?, &arguments.source.lowering.lowering()?)?.loops;
     let text = match arguments.format {
         LowerFormat::Tiles => tiles(&arguments.source.input, &loops)?,
         LowerFormat::Graph => graphs(&loops),

@@ -171,6 +171,17 @@ impl Error {
         };
         place?.source.as_ref()
     }
+
+    /// Bytes of shared memory that the generated kernel has too many, where that is what is wrong; 0 where another memory is
+    /// short.
+    pub(crate) fn excess(&self) -> Option<u64> {
+        let Error::Emit { error, .. } = self else { return None };
+        match **error {
+            twill_emit::Error::SharedMemory { needed, available } => Some(needed.saturating_sub(available)),
+            twill_emit::Error::TensorMemory { .. } => Some(0),
+            _ => None,
+        }
+    }
 }
 
 impl From<twill_machine::MachineError> for Error {

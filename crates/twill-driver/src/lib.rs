@@ -1,7 +1,7 @@
 //! From a kernel to its schedule and its code: the stations of Twill, one after the other.
 //!
 //! The `twill` command and the Python package ask here. A [`Request`] says what is looked at and within which limits;
-//! [`problems`] poses it, [`solve`] and [`siblings`] search and replay what was found, [`explanations`] says why it is no
+//! [`fit`] says whether it fits, [`problems`] poses it, [`solve`] and [`siblings`] search and replay what was found, [`explanations`] says why it is no
 //! faster, and [`compile`] generates the kernel. Nothing here reads arguments, writes files where they are to stay, or speaks
 //! to a terminal: who wants to know how far a search is passes an [`Observer`].
 
@@ -9,6 +9,7 @@ mod cache;
 pub mod compile;
 mod error;
 mod explain;
+mod fit;
 mod input;
 mod observe;
 mod replay;
@@ -20,6 +21,7 @@ mod solve;
 pub use cache::{Cache, CacheError, CacheInfo};
 pub use error::Error;
 pub use explain::{Explained, explanations};
+pub use fit::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict, fit, fit_schema};
 pub use input::{Loops, Lowered, Posed, Siblings, Source, lowered, problems, source};
 pub use observe::{Observer, Silent};
 pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, SiblingOptions};

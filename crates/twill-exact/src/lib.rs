@@ -50,3 +50,4 @@ pub use naive::{Naive, naive, naive_kernel};
 pub use normalise::{NormaliseError, Normalised, normalise};
 pub use search::{Progress, SearchOptions, schedule};
 pub use sparse::modulo_schedule;
+pub use structure::{impossible, lower_bound};

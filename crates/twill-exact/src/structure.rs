@@ -1,10 +1,16 @@
 //! What makes a problem impossible at every interval, without search.
 
+use crate::bounds;
 use crate::constraints::assignment;
-use twill_graph::{Dependence, OpId, Problem, RejectionReason, Storage};
+use twill_graph::{Dependence, Families, LowerBound, OpId, Problem, RejectionReason, Storage};
 
-/// Why no interval can work, if that is plain.
-pub(crate) fn impossible(problem: &Problem) -> Option<RejectionReason> {
+/// The best bound on the initiation interval that needs no search.
+pub fn lower_bound(problem: &Problem) -> LowerBound {
+    bounds::lower_bound(problem, Families::ALL)
+}
+
+/// Why no interval can work, if that is plain without search.
+pub fn impossible(problem: &Problem) -> Option<RejectionReason> {
     no_group(problem).or_else(|| handoff(problem)).or_else(|| memories(problem)).or_else(|| one_value(problem))
 }
 

@@ -108,6 +108,15 @@ pub(crate) fn compile(
     }
 }
 
+/// Whether a kernel fits, before anything is searched, as JSON.
+#[pyfunction]
+pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<String> {
+    let (request, asked) = question.read(py)?;
+    let fit = py.detach(|| twill_driver::fit(&request, &asked.compile(""))).map_err(|error| of_driver(py, &error))?;
+    // Plain data always serialises.
+    Ok(serde_json::to_string(&fit).unwrap_or_default())
+}
+
 /// What the loops of a kernel become before they are scheduled: each as a graph file with its machine, and as tile operations.
 #[pyfunction]
 pub(crate) fn lower(py: Python<'_>, question: Question) -> PyResult<Vec<(String, Option<String>)>> {

@@ -16,7 +16,7 @@ use pyo3::prelude::pymodule;
 mod _twill {
     #[pymodule_export]
     use super::answers::{
-        cache_clear, cache_folder, cache_info, check, check_options, compile, explain, gaus, lower, pseudocode,
+        cache_clear, cache_folder, cache_info, check, check_options, compile, explain, fit, gaus, lower, pseudocode,
         run_command, schedule, timeline,
     };
     #[pymodule_export]

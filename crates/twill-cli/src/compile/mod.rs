@@ -4,7 +4,7 @@ mod folder;
 mod report;
 
 use crate::Exit;
-use crate::arguments::{CompileArguments, OrderArgument, Switch, WhichSchedule};
+use crate::arguments::{CompileArguments, GeneratorArguments, OrderArgument, Switch, WhichSchedule};
 use crate::error::Error;
 use crate::progress::Ticker;
 use crate::schedule;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let assembler = (!arguments.no_assemble).then(|| Assembler::new(python, staged.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
-    let options = CompileOptions { command: command(), ..arguments.options() };
+    let options = CompileOptions { command: command(), ..arguments.generator.options(arguments.attempts) };
     let compiled = compile(&request, &options, assembler.as_ref(), &mut session)?;
     drop(ticker);
     let best = match compiled {
@@ -44,9 +44,9 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-impl CompileArguments {
+impl GeneratorArguments {
     /// What the generator is asked for.
-    pub(crate) fn options(&self) -> CompileOptions {
+    pub(crate) fn options(&self, attempts: u32) -> CompileOptions {
         let is_on = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
         CompileOptions {
             persistent: is_on(self.persistent),
@@ -66,7 +66,7 @@ impl CompileArguments {
                 WhichSchedule::SwpOnly => Which::SwpOnly,
                 WhichSchedule::NoSwp => Which::NoSwp,
             },
-            attempts: self.attempts,
+            attempts,
             ..CompileOptions::default()
         }
     }

@@ -1,7 +1,7 @@
 //! From arguments to the question.
 
 use super::arguments::{Cap, GausArguments, ObjectiveArgument};
-use crate::arguments::{AxisArgument, SourceArguments, Switch};
+use crate::arguments::{AxisArgument, LoweringArguments, SourceArguments, Switch};
 use crate::error::Error;
 use crate::files;
 use std::path::Path;
@@ -75,8 +75,7 @@ fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
 
 /// A loop of a kernel, or a loop graph: its units are the resources; warps are left out.
 fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
-    let source = SourceArguments {
-        input: name.to_owned(),
+    let lowering = LoweringArguments {
         machine: arguments.machine.clone(),
         kernel: None,
         loop_index: arguments.loop_index,
@@ -85,7 +84,8 @@ fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
         programs_axis: AxisArgument::X,
         no_contract: false,
     };
-    let loops = twill_driver::lowered(&source.read()?, &source.lowering()?)?.loops;
+    let source = SourceArguments { input: name.to_owned(), lowering };
+    let loops = twill_driver::lowered(&source.read()?, &source.lowering.lowering()?)?.loops;
     match loops.as_slice() {
         [one] => loop_dataflow(&one.graph, &one.resources.units)
             .map_err(|error| Error::Dataflow { input: name.to_owned(), error }),

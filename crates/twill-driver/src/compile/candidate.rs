@@ -1,17 +1,16 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
 use super::rules::{self, Registers};
-use super::{CompileOptions, Which};
+use super::{CompileOptions, LATER_WORK, Which};
 use crate::{Error, Loops, Posed, Request, Session, Source, problems, schedule_file, siblings, solve};
-use std::collections::BTreeSet;
 use std::time::Instant;
 use twill_check::Verified;
 use twill_emit::gluon::{self, Assembly, Header, Signature};
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
-use twill_exact::Naive;
+use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::format::KernelScheduleFile;
-use twill_graph::{GroupRole, Report, Schedule, Status};
+use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_triton::{Kernel, Lowered};
 
 /// A kernel that could be written.
@@ -49,6 +48,49 @@ struct Found {
 }
 
 impl Candidate {
+    /// Schedules a kernel within the request's limits, and generates it; where the best schedule takes too much memory, or none
+    /// is found in time, with less of it, and at last with the schedule that takes least.
+    pub(super) fn first(
+        request: &Request,
+        options: &CompileOptions,
+        source: &Source,
+        session: &mut Session<'_>,
+    ) -> Result<Attempt, Error> {
+        let asked = Candidate::make(request, options, source, session);
+        if options.schedule != Which::Optimal || session.is_stopped() {
+            return asked;
+        }
+        let mut room = source.machine.resources().shared_memory.0;
+        let mut excess = match &asked {
+            Ok(Attempt::Nothing(Status::Unknown)) => 0,
+            Err(error) => match error.excess() {
+                Some(excess) => excess,
+                None => return asked,
+            },
+            Ok(_) => return asked,
+        };
+        let request = &with_assignment(request, options, source);
+        while excess > 0 && room > excess && !session.is_stopped() {
+            room -= excess;
+            session.observer.note(&format!(
+                "the schedule takes {excess} bytes of shared memory too many; the next may take {room}"
+            ));
+            let work = session.search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
+            let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+            let later = SearchOptions { budget, ..session.search.clone() };
+            match Candidate::within(request, options, source, &mut session.with(later), &Plan::Room(room)) {
+                Ok(Attempt::Made(candidate)) => return Ok(Attempt::Made(candidate)),
+                Ok(Attempt::Nothing(_)) => break,
+                Err(error) => excess = error.excess().unwrap_or(0),
+            }
+        }
+        session.observer.note("no schedule that fits was found; one iteration after another takes least");
+        match Candidate::within(&by_sub_tile(request), options, source, session, &Plan::Least) {
+            Ok(Attempt::Made(candidate)) => Ok(Attempt::Made(candidate)),
+            _ => asked,
+        }
+    }
+
     /// Schedules a kernel within the request's limits, and generates it.
     pub(super) fn make(
         request: &Request,
@@ -56,10 +98,8 @@ impl Candidate {
         source: &Source,
         session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
-        let mut request = request.clone();
-        let asked = request.limits.warp_assignment.filter(|_| naive(options).is_none());
-        request.limits.warp_assignment = Some(asked.unwrap_or(rules::assignments(source)[0]));
-        Candidate::within(&request, options, source, session)
+        let request = with_assignment(request, options, source);
+        Candidate::within(&request, options, source, session, &Plan::Asked)
     }
 
     fn within(
@@ -67,34 +107,31 @@ impl Candidate {
         asked: &CompileOptions,
         source: &Source,
         session: &mut Session<'_>,
+        plan: &Plan,
     ) -> Result<Attempt, Error> {
         let started = Instant::now();
-        let posed = problems(request)?;
-        let found = find(request, asked, &posed, session, started)?;
+        let mut posed = problems(request)?;
+        if let Plan::Room(bytes) = plan {
+            less_room(&request.input.name, &mut posed, *bytes)?;
+        }
+        let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
+        let found = find(request, naive, &posed, session, started)?;
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
         let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
-        let of_compute = schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
-        let granted = of_compute.map(|g| g.registers_per_thread).max().unwrap_or_default();
-        let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
-        let lowered: Result<Vec<Lowered>, twill_triton::Error> = source.kernel.loops().iter().map(lower).collect();
-        let lowered = lowered?;
-        let each = lowered.iter().zip(&posed.loops).zip(schedules);
-        let loops: Vec<ScheduledLoop<'_>> =
-            each.map(|((lowered, p), schedule)| ScheduledLoop { lowered, problem: &p.problem, schedule }).collect();
-        let groups = loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
-        let groups: BTreeSet<_> = groups.map(|g| g.id).collect();
-        let share = twill_emit::kernel::register_share(u32::try_from(groups.len()).unwrap_or(1));
-        let options = rules::options(asked, source, &lowered, Registers { granted, share });
+        let lowered = lowered(source)?;
+        let registers = Registers::of(&schedules);
+        let loops = loops(&lowered, &posed, &schedules);
+        let options = rules::options(asked, source, &lowered, registers);
         let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
         let program = emit(&source.kernel, &loops, &options).map_err(emitted)?;
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
-        let header = header(request, asked, source, &found);
+        let header = header(request, asked, source, &found, naive);
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
             checking,
-            granted,
+            granted: registers.granted,
             source: gluon::source(&program, &header),
             signature: Signature::new(&program, &header),
             json: found.json,
@@ -132,16 +169,73 @@ impl Candidate {
     }
 }
 
+/// Which schedule an attempt takes.
+#[derive(PartialEq, Eq)]
+enum Plan {
+    /// What the options say.
+    Asked,
+    /// The same with so many bytes of shared memory.
+    Room(u64),
+    /// The one that takes least memory.
+    Least,
+}
+
+/// The request with its assignment of operations to groups.
+pub(crate) fn with_assignment(request: &Request, options: &CompileOptions, source: &Source) -> Request {
+    let mut request = request.clone();
+    let asked = request.limits.warp_assignment.filter(|_| naive(options).is_none());
+    request.limits.warp_assignment = Some(asked.unwrap_or(rules::assignments(source)[0]));
+    request
+}
+
+/// The request for schedules that choose nothing: each sub-tile has a group.
+pub(crate) fn by_sub_tile(request: &Request) -> Request {
+    let mut request = request.clone();
+    request.limits.warp_assignment = Some(WarpAssignment::BySubTile);
+    request
+}
+
+/// All loops of the kernel as they are lowered.
+pub(crate) fn lowered(source: &Source) -> Result<Vec<Lowered>, Error> {
+    let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
+    Ok(source.kernel.loops().iter().map(lower).collect::<Result<_, twill_triton::Error>>()?)
+}
+
+/// Loops with their schedules, as the generator wants them.
+pub(crate) fn loops<'a>(
+    lowered: &'a [Lowered],
+    posed: &'a Loops<Posed>,
+    schedules: &[&'a Verified<Schedule>],
+) -> Vec<ScheduledLoop<'a>> {
+    let each = lowered.iter().zip(&posed.loops).zip(schedules);
+    each.map(|((lowered, p), schedule)| ScheduledLoop { lowered, problem: &p.problem, schedule }).collect()
+}
+
+/// Takes shared memory from all loops.
+fn less_room(input: &str, posed: &mut Loops<Posed>, bytes: u64) -> Result<(), Error> {
+    for one in &mut posed.loops {
+        let mut resources = one.problem.resources().clone();
+        resources.shared_memory = Bytes(bytes);
+        one.problem = Problem::new(one.problem.graph().clone(), resources, *one.problem.options())
+            .map_err(|error| Error::Problem { input: input.to_owned(), error: Box::new(error) })?;
+        one.rolled = None;
+    }
+    Ok(())
+}
+
 /// The warp programs with the first options that fit shared memory.
 fn emit(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &[Options]) -> Result<KernelProgram, twill_emit::Error> {
-    let mut last = None;
+    let mut least: Option<(u64, u64)> = None;
     for options in options {
         match twill_emit::kernel::lower(kernel, loops, options) {
-            Err(error @ twill_emit::Error::SharedMemory { .. }) => last = last.or(Some(error)),
+            Err(twill_emit::Error::SharedMemory { needed, available }) => {
+                least = Some(least.map_or((needed, available), |before| before.min((needed, available))));
+            }
             other => return other,
         }
     }
-    Err(last.unwrap_or(twill_emit::Error::SharedMemory { needed: 0, available: 0 }))
+    let (needed, available) = least.unwrap_or_default();
+    Err(twill_emit::Error::SharedMemory { needed, available })
 }
 
 /// The naive schedule that is asked for, if one is.
@@ -156,7 +250,7 @@ fn naive(options: &CompileOptions) -> Option<Naive> {
 /// Schedules all loops of the kernel.
 fn find(
     request: &Request,
-    asked: &CompileOptions,
+    naive: Option<Naive>,
     posed: &Loops<Posed>,
     session: &mut Session<'_>,
     started: Instant,
@@ -164,7 +258,7 @@ fn find(
     let input = &request.input.name;
     let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
     if let Some(kernel) = siblings::pose(request, posed)? {
-        let mut report = match naive(asked) {
+        let mut report = match naive {
             Some(how) => siblings::naive(input, &kernel, how, session)?,
             None => siblings::solve(input, &kernel, session, reading)?,
         };
@@ -176,7 +270,7 @@ fn find(
     }
     let mut loops = Vec::new();
     for one in &posed.loops {
-        let mut report = match naive(asked) {
+        let mut report = match naive {
             Some(how) => crate::solve::naive(input, one, how, session)?,
             None => solve(input, one, session, reading)?,
         };
@@ -189,13 +283,14 @@ fn find(
     Ok(Found { status: if infeasible { Status::Infeasible } else { Status::Unknown }, loops, json })
 }
 
-fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found) -> Header {
+fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found, naive: Option<Naive>) -> Header {
     let status = |report: &Report<Verified<Schedule>>| {
         match report.outcome.status() {
-            Status::Feasible if asked.schedule == Which::SwpOnly => {
+            Status::Feasible if naive == Some(Naive::PipeliningOnly) => {
                 "software pipelining without choice of warps, to compare with"
             }
             Status::Feasible if asked.schedule == Which::NoSwp => "no software pipelining, to compare with",
+            Status::Feasible if naive.is_some() => "no software pipelining: nothing else was found that fits",
             Status::Optimal => "optimal: proved",
             Status::Feasible => "feasible: optimality not proved",
             Status::Infeasible | Status::Unknown => "not settled",

@@ -1,9 +1,9 @@
 //! From a kernel to its code: schedule, check, generate, assemble.
 
 mod assembler;
-mod candidate;
+pub(crate) mod candidate;
 mod generated;
-mod rules;
+pub(crate) mod rules;
 
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop};
@@ -120,7 +120,7 @@ pub fn compile(
         return Ok(Compiled::Kernel(Box::new(found)));
     }
     let Some(source) = crate::source(request)? else { return Ok(Compiled::Stopped) };
-    let first = match Candidate::make(request, options, &source, session)? {
+    let first = match Candidate::first(request, options, &source, session)? {
         Attempt::Made(candidate) => *candidate,
         Attempt::Nothing(status) => return Ok(Compiled::NoSchedule(status)),
     };

@@ -2,9 +2,11 @@
 
 use super::{CompileOptions, Order, Which};
 use crate::Source;
+use std::collections::BTreeSet;
+use twill_check::Verified;
 use twill_emit::kernel::Options;
 use twill_emit::kernel::program::TileOrder;
-use twill_graph::WarpAssignment;
+use twill_graph::{GroupRole, Schedule, WarpAssignment};
 use twill_triton::mlir::ValueId;
 use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
 use twill_triton::{Kernel, Lowered};
@@ -15,7 +17,7 @@ const BAND: u32 = 16;
 const HEADS: u32 = 2;
 
 /// Whether multiplies leave their results in tensor memory.
-pub(super) fn in_tensor_memory(source: &Source) -> bool {
+pub(crate) fn in_tensor_memory(source: &Source) -> bool {
     source.machine.tensor_core().accumulator == twill_machine::Memory::Tensor
 }
 
@@ -28,7 +30,7 @@ pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
 }
 
 /// The options to try, the best first; a later one is for where an earlier one does not fit shared memory.
-pub(super) fn options(
+pub(crate) fn options(
     asked: &CompileOptions,
     source: &Source,
     loops: &[Lowered],
@@ -91,11 +93,22 @@ pub(super) fn options(
 
 /// Registers a thread of the groups that compute.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Registers {
+pub(crate) struct Registers {
     /// That the schedule grants.
     pub granted: u32,
     /// That the file has for each.
     pub share: u32,
+}
+
+impl Registers {
+    /// What schedules grant.
+    pub(crate) fn of(schedules: &[&Verified<Schedule>]) -> Registers {
+        let compute = || schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
+        let granted = compute().map(|g| g.registers_per_thread).max().unwrap_or_default();
+        let groups: BTreeSet<_> = compute().map(|g| g.id).collect();
+        let share = twill_emit::kernel::register_share(u32::try_from(groups.len()).unwrap_or(1));
+        Registers { granted, share }
+    }
 }
 
 /// Whether programs run a loop differently often.

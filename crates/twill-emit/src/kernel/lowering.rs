@@ -248,6 +248,7 @@ impl<'a> Lowering<'a> {
             slots: 1,
             memory: Memory::Shared,
             plain: false,
+            source: self.place(load).source,
         };
         let buffer = self.buffer(buffer);
         let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Unit]);
@@ -339,6 +340,7 @@ impl<'a> Lowering<'a> {
                 _ => Memory::Shared,
             },
             plain: !read_by_unit && !is_tma(facts, op),
+            source: graph.operation(op).source.clone(),
         };
         let shared = self.of_loop.iter().find(|((other, _), at)| {
             let have = &self.buffers[at.index()];

@@ -12,6 +12,7 @@
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
 //! | `protocol` | what the protocol checker sees |
+//! | `memory` | what a program takes of shared and tensor memory
 //! | `checked` | programs that have passed it, the only ones that are printed |
 
 pub mod action;
@@ -24,6 +25,7 @@ mod input;
 mod issue;
 mod loops;
 mod lowering;
+mod memory;
 mod multiply;
 mod names;
 mod order;
@@ -202,16 +204,6 @@ fn lower_with(
         lowering.add_exports(&mut builder)?;
         groups.push(group(&lowering, builder));
     }
-    let columns = lowering.buffers.iter().map(program::Buffer::columns).sum::<u64>();
-    let available = options.tensor_columns.unwrap_or(0);
-    if columns > available {
-        return Err(Error::TensorMemory { needed: columns, available });
-    }
-    let used = lowering.buffers.iter().map(program::Buffer::shared_bytes).sum::<u64>();
-    let barrier_bytes = lowering.barriers.iter().map(|b| 8 * u64::from(b.slots)).sum::<u64>();
-    if used + barrier_bytes > options.shared_bytes {
-        return Err(Error::SharedMemory { needed: used + barrier_bytes, available: options.shared_bytes });
-    }
     for piece in &lowering.pieces {
         let arrivals = piece.readers.iter().map(|g| lowering.releasing(*g)).collect();
         lowering.barriers[piece.empty.index()].arrivals = arrivals;
@@ -233,7 +225,7 @@ fn lower_with(
         stages: l.schedule.stages(),
         dot: first_dot(kernel.module(), l.parts.operation),
     });
-    Ok(KernelProgram {
+    let program = KernelProgram {
         name: kernel.name().to_owned(),
         parameters: parameters(kernel),
         loops: loops.collect(),
@@ -243,7 +235,16 @@ fn lower_with(
         named_barriers: lowering.named_barriers,
         groups,
         tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
-    })
+    };
+    let (columns, available) = (program.tensor_columns(), options.tensor_columns.unwrap_or(0));
+    if columns > available {
+        return Err(Error::TensorMemory { needed: columns, available });
+    }
+    let (needed, available) = (program.shared_bytes(), options.shared_bytes);
+    if needed > available {
+        return Err(Error::SharedMemory { needed, available });
+    }
+    Ok(program)
 }
 
 /// Rows, columns and depth of the first dot in a loop.

@@ -3,7 +3,7 @@
 
 use super::action::Node;
 use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
-use twill_graph::GroupId;
+use twill_graph::{GroupId, Source};
 use twill_triton::mlir::Type;
 
 macro_rules! index_type {
@@ -151,6 +151,8 @@ pub struct Buffer {
     pub memory: Memory,
     /// It is only read and written by threads, so it needs no layout that the tensor core or TMA knows.
     pub plain: bool,
+    /// Where the Python source makes what is in it.
+    pub source: Option<Source>,
 }
 
 impl Buffer {

@@ -356,9 +356,10 @@ impl Lowering<'_> {
         let from = self.loops[index].group(op);
         let (shape, element) = self.tile_of(index, op);
         let name = self.loops[index].problem.graph().operation(op).name.replace('.', "_");
+        let source = self.loops[index].problem.graph().operation(op).source.clone();
         let name = format!("{name}_for_{}", to.index());
-        let buffer =
-            Buffer { name: format!("{name}_buffer"), shape, element, slots: 1, memory: Memory::Shared, plain: true };
+        let (memory, slots) = (Memory::Shared, 1);
+        let buffer = Buffer { name: format!("{name}_buffer"), shape, element, slots, memory, plain: true, source };
         let buffer = self.buffer(buffer);
         let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Threads { warps: self.warps(from) }]);
         let reader = Arrival::Threads { warps: self.warps(to) };

@@ -136,7 +136,9 @@ impl Reader<'_, '_> {
                 let same_name = self.lowering.buffers.iter().filter(|b| b.name.starts_with(&name)).count();
                 let name = if same_name == 0 { name } else { format!("{name}_{same_name}") };
                 let (shape, element) = (value.shape.clone(), value.element.clone());
-                self.lowering.buffer(Buffer { name, shape, element, slots: 1, memory: Memory::Shared, plain: false })
+                let source = self.lowering.place(id).source;
+                let memory = Memory::Shared;
+                self.lowering.buffer(Buffer { name, shape, element, slots: 1, memory, plain: false, source })
             }
         };
         if !fresh || self.lowering.options.persistent {

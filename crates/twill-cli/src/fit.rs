@@ -1,0 +1,79 @@
+//! `twill fit`: whether kernels fit, before anything is searched.
+
+use crate::Exit;
+use crate::arguments::{FitArguments, FitFormat};
+use crate::error::Error;
+use crate::files;
+use serde_json::json;
+use std::fmt::Write as _;
+use twill_driver::{Fit, Input, Need, Request, Verdict};
+
+/// Attempts play no part before a kernel is assembled.
+const ATTEMPTS: u32 = 1;
+
+pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
+    let (lowering, limits) = (arguments.lowering.lowering()?, arguments.limits.limits());
+    let options = arguments.generator.options(ATTEMPTS);
+    let one = |path: &std::path::PathBuf| -> Result<Fit, Error> {
+        let input = Input::kernel(path.display().to_string(), files::read(path)?);
+        let (lowering, limits) = (lowering.clone(), limits.clone());
+        let request = Request { input, lowering, limits, siblings: arguments.siblings.options() };
+        Ok(twill_driver::fit(&request, &options)?)
+    };
+    let (mut text, mut verdicts, mut failed) = (String::new(), Vec::new(), false);
+    for path in &arguments.inputs {
+        let found = one(path);
+        match (&found, arguments.format) {
+            (Ok(fit), FitFormat::Text) => text.push_str(&words(fit, arguments.verbose)),
+            (Err(error), FitFormat::Text) => eprintln!("error: {error}"),
+            (Ok(fit), FitFormat::Json) => {
+                // Plain data always serialises.
+                let _ = writeln!(text, "{}", serde_json::to_string(fit).unwrap_or_default());
+            }
+            (Err(error), FitFormat::Json) => {
+                let _ = writeln!(text, "{}", json!({"input": path.display().to_string(), "error": error.to_string()}));
+            }
+        }
+        match found {
+            Ok(fit) => verdicts.push(fit.verdict),
+            Err(_) => failed = true,
+        }
+    }
+    files::write(None, &text)?;
+    Ok(if failed {
+        Exit::Error
+    } else if verdicts.contains(&Verdict::DoesNotFit) {
+        Exit::Infeasible
+    } else if verdicts.contains(&Verdict::Unknown) {
+        Exit::Stopped
+    } else {
+        Exit::Done
+    })
+}
+
+/// A line, and more where it does not fit.
+fn words(fit: &Fit, verbose: bool) -> String {
+    let mut line = format!("{}: {}", fit.input, fit.verdict);
+    if let Some(rate) = fit.loops.iter().filter_map(|l| l.teraflops_per_multiprocessor).reduce(f64::max) {
+        let bounds: Vec<String> = fit.loops.iter().map(|l| l.bound.interval.to_string()).collect();
+        let _ = write!(line, "; I >= {}, at most {rate:.2} TFLOP/s a multiprocessor", bounds.join(" + "));
+    }
+    line.push('\n');
+    if let Some(misfit) = &fit.misfit {
+        let _ = writeln!(line, "  {}\n  {}", misfit.reason, misfit.way_out);
+    }
+    if verbose || !fit.fits() {
+        fit.needs.iter().for_each(|need| line.push_str(&needed(need)));
+    }
+    line
+}
+
+fn needed(need: &Need) -> String {
+    let Need { resource, required, available, largest } = need;
+    let mut line = format!("  {resource}: {required} of {available} {}", resource.unit());
+    let names: Vec<String> = largest.iter().map(ToString::to_string).collect();
+    if !names.is_empty() {
+        let _ = write!(line, ": {}", names.join(", "));
+    }
+    line + "\n"
+}
