@@ -33,7 +33,7 @@ pub enum Difference {
 }
 
 /// Every difference of `other` from `first`, both of them schedules of `problem`: those of the operations that take most
-/// cycles first. Empty if and only if the two are the same but for the times within their order.
+/// cycles first, stages last. Empty if and only if the two are the same but for the times within their order.
 pub fn differences(problem: &Problem, first: &Schedule, other: &Schedule) -> Vec<Difference> {
     let (before, after) = (Program::of(problem, first), Program::of(problem, other));
     let scope = Scope::all(problem);
@@ -63,6 +63,7 @@ pub fn differences(problem: &Problem, first: &Schedule, other: &Schedule) -> Vec
             differences.push((cycles(operation), Difference::Stage { operation, stage }));
         }
     }
-    differences.sort_by_key(|(cycles, _)| Reverse(*cycles));
+    let stage = |difference: &Difference| matches!(difference, Difference::Stage { .. });
+    differences.sort_by_key(|(cycles, difference)| (stage(difference), Reverse(*cycles)));
     differences.into_iter().map(|(_, difference)| difference).collect()
 }

@@ -12,6 +12,7 @@ pub use difference::{Difference, differences};
 
 use crate::bounds;
 use crate::compact;
+use crate::constraints::{assignment, symmetry};
 use crate::encoding::{Candidate, Encoding, Question, Reply, Stages};
 use crate::extract;
 use crate::limits::{Budget, Meter};
@@ -120,6 +121,7 @@ pub fn alternatives(
         seen: Program::of(problem, first).images(problem),
         all: Scope::all(problem),
         expensive: Scope::expensive(problem, first.interval.0),
+        alike: assignment::is_free(problem) && !symmetry::swaps(problem.graph()).is_empty(),
         reports: vec![report.clone()],
         // Under the paper's readings time may not be shifted.
         given_up: model.liveness == Liveness::Paper || model.stage_window == StageWindow::Paper,
@@ -146,6 +148,8 @@ struct Enumeration<'p, 'a> {
     seen: Vec<Program>,
     all: Scope,
     expensive: Scope,
+    /// Whether there are interchangeable sub-tiles.
+    alike: bool,
     reports: Vec<Report>,
     /// Some question was left open, so nothing is complete from here on.
     given_up: bool,
@@ -175,7 +179,12 @@ impl<'p> Enumeration<'p, '_> {
 
     /// Takes every schedule at one interval.
     fn at(&mut self, interval: i64) -> Result<(), End> {
-        let plan = self.plan(interval)?;
+        let mut plan = Vec::new();
+        for stages in self.plan(interval)? {
+            // Sub-tiles in order look like the first schedule's; what else there is, `another` says.
+            plan.extend(self.alike.then_some((stages, true)));
+            plan.push((stages, false));
+        }
         let _ = self.series(interval, &plan, &self.expensive.clone())?;
         if self.series(interval, &plan, &self.all.clone())? {
             self.complete(interval);
@@ -186,14 +195,14 @@ impl<'p> Enumeration<'p, '_> {
     }
 
     /// Takes every schedule at one interval that differs in what is compared; whether no other is left.
-    fn series(&mut self, interval: i64, plan: &[Stages], scope: &Scope) -> Result<bool, End> {
+    fn series(&mut self, interval: i64, plan: &[(Stages, bool)], scope: &Scope) -> Result<bool, End> {
         let mut exhausted = true;
-        for &stages in plan {
+        for &(stages, in_order) in plan {
             loop {
                 if self.reports.len() >= self.options.most {
                     return Err(End::Most);
                 }
-                match self.another(interval, stages, scope)? {
+                match self.another(interval, stages, in_order, scope)? {
                     Another::Found(found) => self.take(found.0, found.1),
                     Another::None => break,
                     Another::GivenUp => {
@@ -259,7 +268,7 @@ impl<'p> Enumeration<'p, '_> {
         }
         let mut answer = Some(false);
         for stages in plan {
-            match self.another(interval, stages, &self.all.clone())? {
+            match self.another(interval, stages, false, &self.all.clone())? {
                 Another::Found(_) => return Ok(Some(true)),
                 Another::None => {}
                 Another::GivenUp => answer = None,
@@ -286,16 +295,15 @@ impl<'p> Enumeration<'p, '_> {
         Ok((least..=most).map(Stages::AtMost).collect())
     }
 
-    /// Asks for a schedule that differs from all before it in something that is compared.
-    fn another(&mut self, interval: i64, stages: Stages, scope: &Scope) -> Result<Another<'p>, End> {
+    /// Asks for a schedule that differs from all before it in something that is compared; `in_order`: whose
+    /// interchangeable sub-tiles start in order. That may leave some out: of operations that issue at once the first in
+    /// the graph counts as first, which is another one when sub-tiles change places.
+    fn another(&mut self, interval: i64, stages: Stages, in_order: bool, scope: &Scope) -> Result<Another<'p>, End> {
         (self.progress)(Progress::Trying { interval: Cycles(interval) });
         self.meter.allow(self.options.work_each);
         let question = Question { interval, stages, families: Families::ALL };
-        // Of operations that issue at once the first in the graph counts as first, which is not so any more when
-        // sub-tiles change places: sub-tiles in order would leave out what only such a schedule does.
-        let Some(mut encoding) = Encoding::in_any_order(self.problem, question, &self.meter) else {
-            return Ok(Another::None);
-        };
+        let encoding = if in_order { Encoding::new } else { Encoding::in_any_order };
+        let Some(mut encoding) = encoding(self.problem, question, &self.meter) else { return Ok(Another::None) };
         // Stages are counted from the first issue.
         let starts: Vec<_> = self.problem.graph().op_ids().map(|op| encoding.issued_at(op, 0)[1]).collect();
         encoding.engine.unlogged(starts);
