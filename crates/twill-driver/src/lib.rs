@@ -16,6 +16,7 @@ mod request;
 mod session;
 pub mod siblings;
 mod solve;
+mod top;
 
 pub use cache::{Cache, CacheError, CacheInfo};
 pub use error::Error;
@@ -25,4 +26,5 @@ pub use observe::{Observer, Silent};
 pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, SiblingOptions};
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};
+pub use top::{Top, TopOptions, TopSchedule, top};
 pub use twill_exact::Progress;

@@ -10,7 +10,8 @@ use twill_exact::{AlternativeOptions, Alternatives, Budget, Difference, End, Sea
 use twill_exact::{alternatives, differences, schedule};
 use twill_graph::{
     Bytes, Columns, ComputePool, Cycles, Dependence, Execution, GroupId, LoopGraph, ModelOptions, OpId, Operation,
-    Problem, RegisterFile, Report, Reservation, Reserved, Resources, Schedule, SplitMix64, Storage, Unit, Words,
+    Problem, RegisterFile, Report, Reservation, Reserved, Resources, Schedule, SplitMix64, Storage, Unit,
+    WarpAssignment, Words,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +58,10 @@ impl Loop {
     }
 
     fn problem(&self) -> Problem {
+        self.problem_with(ModelOptions::default())
+    }
+
+    fn problem_with(&self, options: ModelOptions) -> Problem {
         let machine = Resources {
             name: "tiny".into(),
             units: ["x", "y", "z"].map(|name| Unit { name: name.into(), capacity: 1 }).to_vec(),
@@ -106,7 +111,7 @@ impl Loop {
         let operations = self.ops.iter().enumerate().map(operation).collect();
         let dependences = self.edges.iter().map(dependence).collect();
         let graph = LoopGraph::new("tiny", operations, dependences, Reserved::default()).unwrap();
-        Problem::new(graph, machine, ModelOptions::default()).unwrap()
+        Problem::new(graph, machine, options).unwrap()
     }
 
     fn holds(&self, (times, groups): &Point, interval: i64) -> bool {
@@ -325,6 +330,30 @@ fn larger_intervals_follow_when_the_least_is_exhausted() {
         compared += usize::from(expected.values().any(|&interval| interval > least.0));
     }
     assert!(compared >= 10, "{compared}");
+}
+
+#[test]
+fn sub_tiles_with_groups_of_their_own_may_change_places_with_them() {
+    let mut several = 0;
+    for seed in (0..80).step_by(4) {
+        let small = random(seed);
+        let model = ModelOptions { warp_assignment: WarpAssignment::BySubTile, ..ModelOptions::default() };
+        let problem = small.problem_with(model);
+        let report = solved(&problem);
+        let interval = report.outcome.schedule().unwrap().interval.0;
+        let options = AlternativeOptions { most: 400, more_stages: 0, ..AlternativeOptions::default() };
+        let found = alternatives(&problem, &report, &options, &mut |_| {});
+        let every = small.schedules(interval, found.stages);
+        let own = every.iter().filter(|(_, groups)| *groups == [0, 0, 1, 1]);
+        let expected: BTreeSet<_> = own.map(|p| small.description(p, interval)).collect();
+        let described = |s: &Schedule| small.description(&point(s), interval);
+        let descriptions: Vec<_> = schedules(&found).iter().map(described).collect();
+        assert_eq!(found.end, End::Complete, "seed {seed}");
+        assert_eq!(descriptions.len(), expected.len(), "seed {seed}: {small:?}");
+        assert_eq!(descriptions.into_iter().collect::<BTreeSet<_>>(), expected, "seed {seed}: {small:?}");
+        several += usize::from(expected.len() > 1);
+    }
+    assert!(several >= 5, "{several}");
 }
 
 /// The values of each series rise: what the objective prefers comes first.

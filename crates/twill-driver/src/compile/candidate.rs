@@ -2,7 +2,8 @@
 
 use super::rules::{self, Registers};
 use super::{CompileOptions, Which};
-use crate::{Error, Loops, Posed, Request, Session, Source, problems, schedule_file, siblings, solve};
+use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
+use crate::{problems, schedule_file, siblings, solve, top};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use twill_check::Verified;
@@ -40,6 +41,13 @@ pub(super) enum Attempt {
     Nothing(Status),
 }
 
+/// An attempt with another schedule than the best.
+pub(super) struct Other {
+    pub(super) attempt: Result<Attempt, Error>,
+    /// In what the schedule differs from the best, in words.
+    pub(super) differences: Vec<String>,
+}
+
 /// What was found for the loops of a kernel, and its file.
 struct Found {
     loops: Vec<Report<Verified<Schedule>>>,
@@ -56,21 +64,45 @@ impl Candidate {
         source: &Source,
         session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
-        let mut request = request.clone();
-        let asked = request.limits.warp_assignment.filter(|_| naive(options).is_none());
-        request.limits.warp_assignment = Some(asked.unwrap_or(rules::assignments(source)[0]));
-        Candidate::within(&request, options, source, session)
+        let request = assigned(request, options, source);
+        let started = Instant::now();
+        let posed = problems(&request)?;
+        let found = find(&request, options, &posed, session, started)?;
+        Candidate::of(&request, options, source, &posed, found)
     }
 
-    fn within(
+    /// The same of schedules that differ from the best.
+    pub(super) fn others(
+        request: &Request,
+        options: &CompileOptions,
+        source: &Source,
+        asked: TopOptions,
+        session: &mut Session<'_>,
+    ) -> Result<Vec<Other>, Error> {
+        let request = assigned(request, options, source);
+        let posed = problems(&request)?;
+        let input = &request.input.name;
+        let [one] = posed.loops.as_slice() else {
+            return Err(Error::TopOfLoops { input: input.clone(), count: posed.loops.len() });
+        };
+        let top = top(input, one, asked, session, 0.0)?;
+        let each = top.each.into_iter().skip(1).map(|mut other| {
+            other.report.phases.clear();
+            let json = crate::json([schedule_file(one, &other.report)]);
+            let found = Found { status: other.report.outcome.status(), loops: vec![other.report], json };
+            let attempt = Candidate::of(&request, options, source, &posed, found);
+            Other { attempt, differences: other.differences }
+        });
+        Ok(each.collect())
+    }
+
+    fn of(
         request: &Request,
         asked: &CompileOptions,
         source: &Source,
-        session: &mut Session<'_>,
+        posed: &Loops<Posed>,
+        found: Found,
     ) -> Result<Attempt, Error> {
-        let started = Instant::now();
-        let posed = problems(request)?;
-        let found = find(request, asked, &posed, session, started)?;
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
         let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
         let of_compute = schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
@@ -142,6 +174,14 @@ fn emit(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &[Options]) -> Re
         }
     }
     Err(last.unwrap_or(twill_emit::Error::SharedMemory { needed: 0, available: 0 }))
+}
+
+/// The request with a rule of how operations come to their groups.
+fn assigned(request: &Request, options: &CompileOptions, source: &Source) -> Request {
+    let mut request = request.clone();
+    let asked = request.limits.warp_assignment.filter(|_| naive(options).is_none());
+    request.limits.warp_assignment = Some(asked.unwrap_or(rules::assignments(source)[0]));
+    request
 }
 
 /// The naive schedule that is asked for, if one is.

@@ -12,8 +12,7 @@ pub use difference::{Difference, differences};
 
 use crate::bounds;
 use crate::compact;
-use crate::constraints::{assignment, symmetry};
-use crate::encoding::{Candidate, Encoding, Question, Reply, Stages};
+use crate::encoding::{Anchor, Candidate, Encoding, Question, Reply, Stages};
 use crate::extract;
 use crate::limits::{Budget, Meter};
 use crate::objective;
@@ -21,7 +20,7 @@ use crate::query;
 use crate::search::Progress;
 use program::{Program, Scope};
 use twill_graph::{
-    Cycles, Families, Liveness, ObjectiveLevel, ObjectiveValue, Outcome, Problem, Report, Schedule, StageWindow,
+    Cycles, Families, Liveness, ObjectiveLevel, ObjectiveValue, OpId, Outcome, Problem, Report, Schedule, StageWindow,
 };
 
 /// Which other schedules are wanted, and how long to look for them.
@@ -111,6 +110,7 @@ pub fn alternatives(
         return Alternatives { reports: Vec::new(), complete_through: None, stages: 0, end: End::Unproved };
     };
     let model = problem.options();
+    let program = Program::of(problem, first);
     let mut search = Enumeration {
         problem,
         first: report,
@@ -118,10 +118,10 @@ pub fn alternatives(
         meter: Meter::start(&options.budget),
         progress,
         stages: (first.stages(), first.stages().saturating_add(options.more_stages)),
-        seen: Program::of(problem, first).images(problem),
+        seen: program.clone().images(problem),
         all: Scope::all(problem),
         expensive: Scope::expensive(problem, first.interval.0),
-        alike: assignment::is_free(problem) && !symmetry::swaps(problem.graph()).is_empty(),
+        alike: program.alike(problem),
         reports: vec![report.clone()],
         // Under the paper's readings time may not be shifted.
         given_up: model.liveness == Liveness::Paper || model.stage_window == StageWindow::Paper,
@@ -148,8 +148,8 @@ struct Enumeration<'p, 'a> {
     seen: Vec<Program>,
     all: Scope,
     expensive: Scope,
-    /// Whether there are interchangeable sub-tiles.
-    alike: bool,
+    /// First operations of interchangeable sub-tiles, in the order in which the first schedule has them.
+    alike: Vec<(OpId, OpId)>,
     reports: Vec<Report>,
     /// Some question was left open, so nothing is complete from here on.
     given_up: bool,
@@ -182,7 +182,7 @@ impl<'p> Enumeration<'p, '_> {
         let mut plan = Vec::new();
         for stages in self.plan(interval)? {
             // Sub-tiles in order look like the first schedule's; what else there is, `another` says.
-            plan.extend(self.alike.then_some((stages, true)));
+            plan.extend((!self.alike.is_empty()).then_some((stages, true)));
             plan.push((stages, false));
         }
         let _ = self.series(interval, &plan, &self.expensive.clone())?;
@@ -296,14 +296,19 @@ impl<'p> Enumeration<'p, '_> {
     }
 
     /// Asks for a schedule that differs from all before it in something that is compared; `in_order`: whose
-    /// interchangeable sub-tiles start in order. That may leave some out: of operations that issue at once the first in
+    /// interchangeable sub-tiles start in the order of the first. That may leave some out: of operations that issue at once the first in
     /// the graph counts as first, which is another one when sub-tiles change places.
     fn another(&mut self, interval: i64, stages: Stages, in_order: bool, scope: &Scope) -> Result<Another<'p>, End> {
         (self.progress)(Progress::Trying { interval: Cycles(interval) });
         self.meter.allow(self.options.work_each);
         let question = Question { interval, stages, families: Families::ALL };
-        let encoding = if in_order { Encoding::new } else { Encoding::in_any_order };
-        let Some(mut encoding) = encoding(self.problem, question, &self.meter) else { return Ok(Another::None) };
+        let Some(mut encoding) = Encoding::in_any_order(self.problem, question, &self.meter) else {
+            return Ok(Another::None);
+        };
+        for &(first, second) in self.alike.iter().filter(|_| in_order) {
+            let ordered = encoding.at_least(Anchor::Issue(first), Anchor::Issue(second), 0);
+            encoding.engine.unlogged([ordered]);
+        }
         // Stages are counted from the first issue.
         let starts: Vec<_> = self.problem.graph().op_ids().map(|op| encoding.issued_at(op, 0)[1]).collect();
         encoding.engine.unlogged(starts);

@@ -24,7 +24,7 @@ pub(super) struct Program {
     times: Vec<i64>,
     /// Which of two operations that issue at once counts as first: the one with the smaller rank.
     ranks: Vec<usize>,
-    /// Interchangeable groups are numbered in the order in which operations open them.
+    /// Compute groups are numbered in the order in which operations open them.
     groups: Vec<GroupId>,
 }
 
@@ -44,12 +44,10 @@ impl Program {
         Program::new(problem, schedule.interval.0, &times, &groups)
     }
 
-    /// The program and what becomes of it when interchangeable sub-tiles change places.
+    /// The program and what becomes of it when interchangeable sub-tiles change places. Where sub-tiles have groups of
+    /// their own, some of these may be none that can be.
     pub(super) fn images(self, problem: &Problem) -> Vec<Program> {
         let mut images = vec![self];
-        if !assignment::is_free(problem) {
-            return images;
-        }
         let swaps = symmetry::swaps(problem.graph());
         let mut known: BTreeSet<Program> = images.iter().cloned().collect();
         let mut next = 0;
@@ -63,6 +61,20 @@ impl Program {
             next += 1;
         }
         images
+    }
+
+    /// The first operations of interchangeable sub-tiles that may change places in this program, those that issue first
+    /// in it first.
+    pub(super) fn alike(&self, problem: &Problem) -> Vec<(OpId, OpId)> {
+        let mut alike = Vec::new();
+        for swap in symmetry::swaps(problem.graph()) {
+            if assignment::is_free(problem) || self.swapped(problem, &swap.map).groups == self.groups {
+                let (one, other) = swap.first;
+                let reversed = self.times[other.index()] < self.times[one.index()];
+                alike.push(if reversed { (other, one) } else { (one, other) });
+            }
+        }
+        alike
     }
 
     /// What each operation did is done by the one that takes its place.
@@ -182,10 +194,9 @@ fn pairs(problem: &Problem, operations: &[OpId]) -> Vec<Pair> {
     pairs
 }
 
-/// Interchangeable groups in the order in which operations open them.
+/// Compute groups in the order in which operations open them: they are alike, even where each has its own sub-tiles.
 fn renamed(problem: &Problem, groups: &[GroupId]) -> Vec<GroupId> {
-    let interchangeable =
-        |g: &GroupId| assignment::is_free(problem) && problem.groups()[g.index()].role == GroupRole::Compute;
+    let interchangeable = |g: &GroupId| problem.groups()[g.index()].role == GroupRole::Compute;
     let names: Vec<GroupId> = problem.group_ids().filter(interchangeable).collect();
     let mut opened: Vec<GroupId> = Vec::new();
     let rename = |&group: &GroupId| {
