@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .large import LargeSchedule, gaus
     from .machine import Machine, machines
     from .scheduled import ScheduledKernel
-    from .scheduling import Explanation, LoopSchedule, Schedule, schedule
+    from .scheduling import Alternatives, Explanation, LoopSchedule, Schedule, alternatives, schedule
     from .torch_operator import custom_op
 
 _WHERE = {
@@ -26,6 +26,8 @@ _WHERE = {
     "ScheduledKernel": "scheduled",
     "custom_op": "torch_operator",
     "schedule": "scheduling",
+    "alternatives": "scheduling",
+    "Alternatives": "scheduling",
     "Schedule": "scheduling",
     "LoopSchedule": "scheduling",
     "Explanation": "scheduling",

@@ -15,6 +15,9 @@ class Question(TypedDict):
 _Progress = Callable[[str], object] | None
 
 def schedule(question: Question, progress: _Progress = None) -> tuple[list[str], str | None]: ...
+def top(
+    question: Question, most: int, within: float, progress: _Progress = None
+) -> tuple[list[tuple[str, list[str]]], bool, int]: ...
 def explain(
     question: Question, width: int, what_if: bool, effort: int, progress: _Progress = None
 ) -> list[tuple[str, str]]: ...

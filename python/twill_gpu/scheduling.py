@@ -281,6 +281,38 @@ def schedule(
     return Schedule(question, loops, kernel)
 
 
+class Alternatives(list):
+    """Different schedules (each a `Schedule`), the best first."""
+
+    def __init__(self, schedules: Sequence[Schedule], differences: Sequence[Sequence[str]], complete: bool, stages: int):
+        super().__init__(schedules)
+        self.differences = [list(one) for one in differences]
+        """In what each differs from the first, in words, the most important first."""
+        self.is_complete = complete
+        """Whether it is proved that all others at the least interval, with at most `stages` stages, do the same as one of these."""
+        self.stages = stages
+
+
+def alternatives(
+    what: Callable | str | os.PathLike | Graph,
+    most: int,
+    machine: str | Machine | None = None,
+    signature: Mapping[str, str] | Sequence[str] | str | None = None,
+    constexprs: Mapping[str, object] | None = None,
+    *,
+    within: float = 0.0,
+    progress: Callable[[str], None] | None = None,
+    **options: object,
+) -> Alternatives:
+    """Up to `most` schedules of a kernel with one loop that really differ: in a warp group, a stage, or an order.
+
+    within: how much longer than the least an interval may be, as part of it: 0.05 is 5 %. The rest is as for `schedule`.
+    """
+    question = question_of(what, machine, signature, constexprs, options)
+    found, complete, stages = _twill.top(question, most, within, progress)
+    return Alternatives([Schedule(question, [text], None) for text, _ in found], [why for _, why in found], complete, stages)
+
+
 def _placed(entry: dict) -> PlacedOperation:
     source = entry.get("source")
     place = (source["file"], source["line"]) if source else None

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use twill_driver::TopOptions;
 use twill_triton::Gang;
 
 /// Optimal software pipelines and warp specialisation for Triton kernels, proved.
@@ -64,6 +65,8 @@ pub(crate) struct CompileArguments {
     /// The folder to write the kernel, its launcher, its schedule and its test to.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) top: TopArguments,
     #[command(flatten)]
     pub(crate) generator: GeneratorArguments,
     /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
@@ -178,7 +181,7 @@ pub(crate) struct ScheduleArguments {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Write a question about the schedule for another solver instead of the schedule (docs/formats.md).
-    #[arg(long, value_enum, conflicts_with = "format")]
+    #[arg(long, value_enum, conflicts_with_all = ["format", "top"])]
     pub(crate) emit: Option<Emit>,
     /// Of --emit: the initiation interval asked about [default: one cycle below the least].
     #[arg(long, value_name = "CYCLES", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
@@ -189,14 +192,29 @@ pub(crate) struct ScheduleArguments {
     #[command(flatten)]
     pub(crate) siblings: SiblingArguments,
     /// Write the schedule with a proof for every rejected interval into a new folder, for `twill check`.
-    #[arg(long, value_name = "DIR", conflicts_with = "emit")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["emit", "top"])]
     pub(crate) certificate: Option<PathBuf>,
     /// Software pipelining alone: the modulo schedule by dependences and functional units, without warps, registers and
     /// memories. The model's options play no part.
-    #[arg(long, conflicts_with_all = ["emit", "certificate", "compute_groups", "registers_per_thread", "trip_counts"])]
+    #[arg(long, conflicts_with_all = ["emit", "certificate", "top", "compute_groups", "registers_per_thread", "trip_counts"])]
     pub(crate) swp_only: bool,
     #[command(flatten)]
+    pub(crate) top: TopArguments,
+    #[command(flatten)]
     pub(crate) page: PageArguments,
+}
+
+/// How many different schedules are wanted.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TopArguments {
+    /// Find so many schedules that differ in groups, order or stages, the best first, to time them: at the least interval
+    /// while there are any, with one more stage at most. Of one loop. JSON is an array then, and `compile` writes the folders
+    /// 1, 2, ... into its output, one for each kernel.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) top: Option<u16>,
+    /// Of --top: how much longer than the least an interval may be, in percent.
+    #[arg(long, value_name = "PERCENT", requires = "top", default_value_t = 0.0, value_parser = percent, allow_negative_numbers = true)]
+    pub(crate) within: f64,
 }
 
 #[derive(Debug, Args)]
@@ -564,7 +582,19 @@ pub(crate) enum SchemaFormat {
     Fit,
 }
 
+impl TopArguments {
+    /// What is wanted, if more than the best is.
+    pub(crate) fn options(&self) -> Option<TopOptions> {
+        self.top.map(|most| TopOptions { most: most.into(), within: self.within / 100.0 })
+    }
+}
+
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if value > 0.0 && value <= 1e9 { Ok(value) } else { Err("must be above 0 and at most 1e9".into()) }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=1000.0).contains(&value) { Ok(value) } else { Err("must be from 0 to 1000".into()) }
 }

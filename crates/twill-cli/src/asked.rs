@@ -44,6 +44,9 @@ impl Asked {
         let fixed = ["twill", "compile", "input", "--output", "output"].map(str::to_owned);
         let words = fixed.into_iter().chain(options.iter().cloned());
         match Arguments::try_parse_from(words) {
+            Ok(Arguments { command: Command::Compile(arguments) }) if arguments.top.options().is_some() => Err(
+                OptionError("--top is for the command: it gives several schedules, and here one is asked for".into()),
+            ),
             Ok(Arguments { command: Command::Compile(arguments) }) => Ok(Asked { arguments: Box::new(arguments) }),
             Ok(_) => Err(OptionError("not an option of twill compile".into())),
             Err(error) => Err(OptionError::of(&error)),

@@ -43,6 +43,7 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
     let given = [
         ("emit", arguments.emit.is_some()),
         ("certificate", arguments.certificate.is_some()),
+        ("top", arguments.top.top.is_some()),
         ("trip-counts", !arguments.siblings.trip_counts.is_empty()),
         ("compute-groups", search.limits.compute_groups.is_some()),
         ("registers-per-thread", search.limits.registers_per_thread.is_some()),

@@ -25,6 +25,7 @@ mod progress;
 mod schedule;
 mod siblings;
 mod smtlib;
+mod top;
 
 use arguments::{Arguments, Command};
 use clap::Parser;

@@ -6,7 +6,7 @@ use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
 use crate::progress::{self, Ticker};
-use crate::{front, pipeline, siblings, smtlib};
+use crate::{front, pipeline, siblings, smtlib, top};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +34,9 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let options = options(&arguments.search);
     if arguments.swp_only {
         return pipeline::run(arguments, &request, &posed, options, reading);
+    }
+    if let Some(asked) = arguments.top.options() {
+        return top::run(arguments, &request, &posed, asked, options, reading);
     }
     if let Some(kernel) = siblings {
         return siblings::run(arguments, &request, &kernel, options, started.elapsed().as_secs_f64());

@@ -30,6 +30,16 @@ pub enum Error {
         /// There are.
         count: usize,
     },
+    /// Several schedules were asked for of several loops.
+    #[error(
+        "{input}: --top is for one loop, and the kernel has {count}; choose one with --loop, which is then scheduled by itself"
+    )]
+    TopOfLoops {
+        /// The input.
+        input: String,
+        /// Its loops.
+        count: usize,
+    },
     /// Code was asked for from a loop graph.
     #[error("{input}: it is a loop graph; code is generated from a kernel in TTIR (.ttir)")]
     NoSource {

@@ -17,6 +17,7 @@ mod request;
 mod session;
 pub mod siblings;
 mod solve;
+mod top;
 
 pub use cache::{Cache, CacheError, CacheInfo};
 pub use error::Error;
@@ -27,4 +28,5 @@ pub use observe::{Observer, Silent};
 pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, SiblingOptions};
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};
+pub use top::{Top, TopOptions, TopSchedule, top};
 pub use twill_exact::Progress;

@@ -80,7 +80,8 @@ pub(crate) fn naive(
     verified(input, posed, twill_exact::naive(&posed.problem, how, search, &mut |p| observer.progress(&p)))
 }
 
-fn verified(input: &str, posed: &Posed, report: Report) -> Result<Report<Verified<Schedule>>, Error> {
+/// Lets no schedule out that does not survive its replay.
+pub(crate) fn verified(input: &str, posed: &Posed, report: Report) -> Result<Report<Verified<Schedule>>, Error> {
     let verify = |schedule| twill_check::verify(&posed.problem, schedule);
     report.try_map(verify).map_err(|error| Error::Defect { input: input.to_owned(), error: Box::new(error) })
 }

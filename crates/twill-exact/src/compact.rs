@@ -15,6 +15,11 @@ const PASSES: usize = 20;
 
 /// Moves single operations while that lowers the cost.
 pub(crate) fn compact(e: &Encoding, candidate: Candidate) -> Candidate {
+    compact_where(e, candidate, |_| true)
+}
+
+/// The same, to schedules that are `allowed` only.
+pub(crate) fn compact_where(e: &Encoding, candidate: Candidate, allowed: impl Fn(&Candidate) -> bool) -> Candidate {
     let limits = Limits {
         registers: objective::measure(e, &candidate, ObjectiveLevel::RegistersPerThread),
         shared: shared_memory::peak(e, &candidate),
@@ -24,7 +29,7 @@ pub(crate) fn compact(e: &Encoding, candidate: Candidate) -> Candidate {
     for _ in 0..PASSES {
         let mut moved = false;
         for op in e.problem.graph().op_ids() {
-            if let Some(better) = improve(e, &best, op, &limits) {
+            if let Some(better) = improve(e, &best, op, &limits, &allowed) {
                 best = better;
                 moved = true;
             }
@@ -44,7 +49,13 @@ struct Limits {
 }
 
 /// The best cheaper place for one operation.
-fn improve(e: &Encoding, candidate: &Candidate, op: OpId, limits: &Limits) -> Option<Candidate> {
+fn improve(
+    e: &Encoding,
+    candidate: &Candidate,
+    op: OpId,
+    limits: &Limits,
+    allowed: &impl Fn(&Candidate) -> bool,
+) -> Option<Candidate> {
     let now = cost(e, &candidate.times, op);
     let mut times = candidate.times.clone();
     let mut cheaper: Vec<((i128, i64), i64)> = Vec::new();
@@ -61,8 +72,8 @@ fn improve(e: &Encoding, candidate: &Candidate, op: OpId, limits: &Limits) -> Op
         let mut moved = candidate.clone();
         moved.times[op.index()] = time;
         moved.length = length(e, &moved.times);
-        (moved.length <= limits.length && offsets_hold(e, &moved, op) && storage_holds(e, &moved, limits))
-            .then_some(moved)
+        let holds = moved.length <= limits.length && offsets_hold(e, &moved, op) && storage_holds(e, &moved, limits);
+        (holds && allowed(&moved)).then_some(moved)
     })
 }
 

@@ -88,6 +88,8 @@ pub(crate) struct Encoding<'p> {
     pub(crate) caps: Caps,
     /// What it shares with other loops in the same engine.
     pub(crate) common: Option<Common>,
+    /// Whether interchangeable sub-tiles start in order.
+    pub(crate) sub_tiles_in_order: bool,
     /// The first of its variables in the engine.
     base: usize,
 }
@@ -155,6 +157,16 @@ impl<'p> Encoding<'p> {
         Some(encoding)
     }
 
+    /// The same as [`Encoding::new`], with interchangeable sub-tiles in any order.
+    pub(crate) fn in_any_order(problem: &'p Problem, question: Question, meter: &Meter) -> Option<Encoding<'p>> {
+        let (nodes, bounds) = variables(problem, question)?;
+        let engine = Engine::new(&[nodes], bounds, meter, Log::default())?;
+        let mut encoding = Encoding::within(problem, question, engine, 0);
+        encoding.sub_tiles_in_order = false;
+        encoding.encode();
+        Some(encoding)
+    }
+
     /// An encoding whose variables start at `base` of an engine; nothing is encoded yet.
     pub(crate) fn within(problem: &'p Problem, question: Question, engine: Engine, base: usize) -> Encoding<'p> {
         Encoding {
@@ -170,6 +182,7 @@ impl<'p> Encoding<'p> {
             storage: Storage::default(),
             caps: Caps::default(),
             common: None,
+            sub_tiles_in_order: true,
             base,
         }
     }

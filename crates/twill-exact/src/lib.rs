@@ -4,7 +4,8 @@
 //! The problem is stated in `docs/model.md`, the choice of the method in `docs/solvers.md`: a SAT
 //! solver with difference logic over integer issue cycles, whose cost does not grow with cycle
 //! counts. [`schedule`] gives a claim; `twill-check` verifies it. [`schedule_kernel`] does the same for
-//! several loops that share their warp groups; [`pipeline`] leaves warps out.
+//! several loops that share their warp groups; [`pipeline`] leaves warps out; [`alternatives`] gives other
+//! schedules that are worth timing.
 //!
 //! ```
 //! use twill_exact::{SearchOptions, schedule};
@@ -18,6 +19,7 @@
 //! assert_eq!(report.outcome.schedule().unwrap().interval, Cycles(2)); // sequentially it takes 3
 //! ```
 
+mod alternatives;
 mod bounds;
 mod certify;
 mod compact;
@@ -41,6 +43,7 @@ mod sparse;
 mod structure;
 mod theory;
 
+pub use alternatives::{AlternativeOptions, Alternatives, Difference, End, alternatives, differences};
 pub use certify::{CertifyError, certify};
 pub use explain::{ExplainOptions, explain, what_if};
 pub use kernel::schedule_kernel;

@@ -125,7 +125,7 @@ const FEW_GROUPS_WORK: u64 = 30_000;
 
 /// Asks with few compute groups first: schedules that need few are found much faster that way, and
 /// what is learnt on the way helps the full question.
-fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
+pub(crate) fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
     for group in encoding.compute_groups().into_iter().skip(1) {
         let closed = !encoding.used[group.index()];
         if let Reply::Found(candidate) = meter.within(FEW_GROUPS_WORK, || encoding.solve(&[closed])) {
@@ -161,7 +161,12 @@ fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> O
 }
 
 /// Numbers of stages to ask for, in order; the last covers all. `None` when stopped.
-fn stages_to_try(problem: &Problem, interval: i64, families: Families, meter: &Meter) -> Option<Vec<Stages>> {
+pub(crate) fn stages_to_try(
+    problem: &Problem,
+    interval: i64,
+    families: Families,
+    meter: &Meter,
+) -> Option<Vec<Stages>> {
     let joint = !families.within(Families::THROUGHPUT);
     let options = problem.options();
     let exactly = |n| if options.liveness == Liveness::Paper { Stages::Exactly(n) } else { Stages::AtMost(n) };

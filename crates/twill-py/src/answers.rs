@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use twill_check::Verified;
 use twill_cli::GausAnswer;
 use twill_driver::compile::{Assembler, Compiled};
-use twill_driver::{Cache, Session};
+use twill_driver::{Cache, Session, TopOptions};
 use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ScheduleFile};
 use twill_graph::{Problem, Report, Schedule, Status};
 use twill_report::TextOptions;
@@ -39,6 +39,39 @@ pub(crate) fn schedule(
         };
         let loops: Result<Vec<String>, twill_driver::Error> = posed.loops.iter().map(one).collect();
         Ok((loops?, None))
+    })?;
+    found.map_err(|error| of_driver(py, &error))
+}
+
+/// A schedule's file, and in what it differs from the first.
+type Different = (String, Vec<String>);
+
+/// Up to `most` different schedules of the only loop, the best first, with intervals up to `within` longer (0.05 is 5 %); and
+/// whether it is proved that there are no others at the least interval, with at most so many stages.
+#[pyfunction]
+#[pyo3(signature = (question, most, within, progress=None))]
+pub(crate) fn top(
+    py: Python<'_>,
+    question: Question,
+    most: usize,
+    within: f64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<Different>, bool, u32)> {
+    let (request, asked) = question.read(py)?;
+    let cache = cache(&asked);
+    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
+        let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };
+        let posed = twill_driver::problems(&request)?;
+        let input = &request.input.name;
+        let [one] = posed.loops.as_slice() else {
+            return Err(twill_driver::Error::TopOfLoops { input: input.clone(), count: posed.loops.len() });
+        };
+        let top = twill_driver::top(input, one, TopOptions { most, within }, &mut session, 0.0)?;
+        let least = top.each.first().and_then(|t| t.report.outcome.schedule()).map(|s| s.interval);
+        let is_complete = least.is_some() && top.complete_through >= least;
+        let each = top.each.iter();
+        let each = each.map(|t| (twill_driver::schedule_file(one, &t.report).to_json(), t.differences.clone()));
+        Ok((each.collect(), is_complete, top.stages))
     })?;
     found.map_err(|error| of_driver(py, &error))
 }

@@ -4,6 +4,7 @@
 //! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
 //! as they overlap, then tables of operations, registers, memories and the search itself.
 
+mod alternatives;
 mod dataflow;
 mod explanation;
 mod headline;
@@ -26,6 +27,7 @@ mod fixtures;
 #[cfg(test)]
 mod tests;
 
+pub use alternatives::{alternatives_text, differences};
 pub use dataflow::dataflow_text;
 pub use modulo::modulo_text;
 pub use pipeline::pipeline_text;

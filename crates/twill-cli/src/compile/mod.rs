@@ -2,6 +2,7 @@
 
 mod folder;
 mod report;
+mod top;
 
 use crate::Exit;
 use crate::arguments::{CompileArguments, GeneratorArguments, OrderArgument, Switch, WhichSchedule};
@@ -9,10 +10,13 @@ use crate::error::Error;
 use crate::progress::Ticker;
 use crate::schedule;
 use folder::Target;
-use twill_driver::Session;
-use twill_driver::compile::{Assembler, CompileOptions, Compiled, Order, Which, compile};
+use twill_driver::compile::{Assembler, CompileOptions, Compiled, GeneratedKernel, Order, Which, compile};
+use twill_driver::{Request, Session};
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
+    if let Some(asked) = arguments.top.options() {
+        return top::run(arguments, asked);
+    }
     let request = arguments.search.request_with(&arguments.siblings)?;
     let target = Target::new(&arguments.output)?;
     let search = schedule::options(&arguments.search);
@@ -24,17 +28,9 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let options = CompileOptions { command: command(), ..arguments.generator.options(arguments.attempts) };
     let compiled = compile(&request, &options, assembler.as_ref(), &mut session)?;
     drop(ticker);
-    let best = match compiled {
-        Compiled::Kernel(best) => best,
-        Compiled::NoSchedule(status) => {
-            let input = &request.input.name;
-            eprintln!("error: {input}: no schedule, so no code (twill schedule and twill explain say why)");
-            return Ok(schedule::exit(status));
-        }
-        Compiled::Stopped => {
-            eprintln!("stopped: nothing was written");
-            return Ok(Exit::Stopped);
-        }
+    let best = match kernel(compiled, &request) {
+        Ok(best) => best,
+        Err(exit) => return Ok(exit),
     };
     staged.write(&best.files)?;
     staged.finish()?;
@@ -42,6 +38,22 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
         print!("{}", report::text(&best, &arguments.output));
     }
     Ok(Exit::Done)
+}
+
+/// What was generated; where that is nothing, says so.
+fn kernel(compiled: Compiled, request: &Request) -> Result<Box<GeneratedKernel>, Exit> {
+    match compiled {
+        Compiled::Kernel(best) => Ok(best),
+        Compiled::NoSchedule(status) => {
+            let input = &request.input.name;
+            eprintln!("error: {input}: no schedule, so no code (twill schedule and twill explain say why)");
+            Err(schedule::exit(status))
+        }
+        Compiled::Stopped => {
+            eprintln!("stopped: nothing was written");
+            Err(Exit::Stopped)
+        }
+    }
 }
 
 impl GeneratorArguments {

@@ -2,7 +2,8 @@
 
 use super::rules::{self, Registers};
 use super::{CompileOptions, LATER_WORK, Which};
-use crate::{Error, Loops, Posed, Request, Session, Source, problems, schedule_file, siblings, solve};
+use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
+use crate::{problems, schedule_file, siblings, solve, top};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_emit::gluon::{self, Assembly, Header, Signature};
@@ -39,12 +40,21 @@ pub(super) enum Attempt {
     Nothing(Status),
 }
 
+/// An attempt with another schedule than the best.
+pub(super) struct Other {
+    pub(super) attempt: Result<Attempt, Error>,
+    /// In what the schedule differs from the best, in words.
+    pub(super) differences: Vec<String>,
+}
+
 /// What was found for the loops of a kernel, and its file.
 struct Found {
     loops: Vec<Report<Verified<Schedule>>>,
     /// Of a kernel without a schedule for each loop.
     status: Status,
     json: String,
+    /// The naive schedule that it is, if it was not searched for.
+    naive: Option<Naive>,
 }
 
 impl Candidate {
@@ -102,6 +112,31 @@ impl Candidate {
         Candidate::within(&request, options, source, session, &Plan::Asked)
     }
 
+    /// The same of schedules that differ from the best.
+    pub(super) fn others(
+        request: &Request,
+        options: &CompileOptions,
+        source: &Source,
+        asked: TopOptions,
+        session: &mut Session<'_>,
+    ) -> Result<Vec<Other>, Error> {
+        let request = with_assignment(request, options, source);
+        let posed = problems(&request)?;
+        let input = &request.input.name;
+        let [one] = posed.loops.as_slice() else {
+            return Err(Error::TopOfLoops { input: input.clone(), count: posed.loops.len() });
+        };
+        let top = top(input, one, asked, session, 0.0)?;
+        let each = top.each.into_iter().skip(1).map(|mut other| {
+            other.report.phases.clear();
+            let json = crate::json([schedule_file(one, &other.report)]);
+            let found = Found { status: other.report.outcome.status(), loops: vec![other.report], json, naive: None };
+            let attempt = Candidate::of(&request, options, source, &posed, found);
+            Other { attempt, differences: other.differences }
+        });
+        Ok(each.collect())
+    }
+
     fn within(
         request: &Request,
         asked: &CompileOptions,
@@ -116,18 +151,28 @@ impl Candidate {
         }
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
         let found = find(request, naive, &posed, session, started)?;
+        Candidate::of(request, asked, source, &posed, found)
+    }
+
+    fn of(
+        request: &Request,
+        asked: &CompileOptions,
+        source: &Source,
+        posed: &Loops<Posed>,
+        found: Found,
+    ) -> Result<Attempt, Error> {
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
         let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
         let lowered = lowered(source)?;
         let registers = Registers::of(&schedules);
-        let loops = loops(&lowered, &posed, &schedules);
+        let loops = loops(&lowered, posed, &schedules);
         let options = rules::options(asked, source, &lowered, registers);
         let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
         let program = emit(&source.kernel, &loops, &options).map_err(emitted)?;
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
-        let header = header(request, asked, source, &found, naive);
+        let header = header(request, asked, source, &found);
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
             checking,
@@ -266,7 +311,7 @@ fn find(
         report.phases.clear();
         report.loops.iter_mut().for_each(|own| own.phases.clear());
         let json = KernelScheduleFile::new(&kernel, &report).to_json() + "\n";
-        return Ok(Found { status: report.outcome.status(), loops: report.loops, json });
+        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive });
     }
     let mut loops = Vec::new();
     for one in &posed.loops {
@@ -280,17 +325,17 @@ fn find(
     let each = posed.loops.iter().zip(&loops);
     let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
     let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
-    Ok(Found { status: if infeasible { Status::Infeasible } else { Status::Unknown }, loops, json })
+    Ok(Found { status: if infeasible { Status::Infeasible } else { Status::Unknown }, loops, json, naive })
 }
 
-fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found, naive: Option<Naive>) -> Header {
+fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found) -> Header {
     let status = |report: &Report<Verified<Schedule>>| {
         match report.outcome.status() {
-            Status::Feasible if naive == Some(Naive::PipeliningOnly) => {
+            Status::Feasible if found.naive == Some(Naive::PipeliningOnly) => {
                 "software pipelining without choice of warps, to compare with"
             }
             Status::Feasible if asked.schedule == Which::NoSwp => "no software pipelining, to compare with",
-            Status::Feasible if naive.is_some() => "no software pipelining: nothing else was found that fits",
+            Status::Feasible if found.naive.is_some() => "no software pipelining: nothing else was found that fits",
             Status::Optimal => "optimal: proved",
             Status::Feasible => "feasible: optimality not proved",
             Status::Infeasible | Status::Unknown => "not settled",

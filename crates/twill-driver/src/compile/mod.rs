@@ -3,10 +3,12 @@
 mod assembler;
 pub(crate) mod candidate;
 mod generated;
+mod others;
 pub(crate) mod rules;
 
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop};
+pub use others::{OtherKernel, others};
 
 use crate::cache::{Key, Kind};
 use crate::{Content, DEFAULT_MACHINE, Error, Limits, Lowering, Request, Session, Source};

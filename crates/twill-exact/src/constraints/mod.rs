@@ -42,7 +42,7 @@ pub(crate) fn encode(e: &mut Encoding) {
     if e.has(Family::Resource) {
         resource::encode(e);
     }
-    if e.common.is_none() {
+    if e.common.is_none() && e.sub_tiles_in_order {
         symmetry::encode(e);
     }
     if e.question.joint() {

@@ -1,0 +1,76 @@
+//! `twill schedule --top`: several different schedules of one loop, to be timed.
+
+use crate::Exit;
+use crate::arguments::{Format, ScheduleArguments};
+use crate::error::Error;
+use crate::progress::Ticker;
+use crate::{files, schedule};
+use twill_driver::{Posed, Request, Session, Top, TopOptions, schedule_file};
+use twill_exact::{End, SearchOptions};
+use twill_graph::Cycles;
+use twill_graph::format::ScheduleFile;
+
+/// Searches, and writes what was found.
+pub(crate) fn run(
+    arguments: &ScheduleArguments,
+    request: &Request,
+    posed: &[Posed],
+    asked: TopOptions,
+    options: SearchOptions,
+    reading: f64,
+) -> Result<Exit, Error> {
+    let input = &request.input.name;
+    let [one] = posed else {
+        return Err(twill_driver::Error::TopOfLoops { input: input.clone(), count: posed.len() }.into());
+    };
+    let mut ticker = Ticker::new(arguments.search.quiet);
+    let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
+    let top = twill_driver::top(input, one, asked, &mut session, reading)?;
+    drop(ticker);
+    files::write(arguments.page.output.as_deref(), &render(arguments, one, &top))?;
+    Ok(top.each.first().map_or(Exit::Done, |best| schedule::exit(best.report.outcome.status())))
+}
+
+fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> String {
+    let reports = || top.each.iter().map(|one| &one.report);
+    match arguments.format {
+        Format::Json => {
+            let all: Vec<ScheduleFile> = reports().map(|r| schedule_file(posed, r)).collect();
+            // Plain data always serialises.
+            serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+        }
+        Format::Text => {
+            let options = schedule::text_options(&arguments.page);
+            let best = reports().take(1).map(|r| twill_report::text(&posed.problem, r, options));
+            let mut out = schedule::normalised(posed) + &best.collect::<String>();
+            if reports().any(|r| r.outcome.schedule().is_some()) {
+                let each: Vec<_> = top.each.iter().map(|one| (&one.report, one.differences.as_slice())).collect();
+                out += &twill_report::alternatives_text(&each, &told(top), options);
+            }
+            out
+        }
+        Format::Pseudocode => {
+            reports().map(|r| schedule::pseudocode(arguments, &posed.problem, r)).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// What is known of the number of schedules.
+fn told(top: &Top) -> String {
+    let stages = top.stages;
+    let complete = match top.complete_through {
+        Some(Cycles(interval)) => {
+            format!(
+                "Every other schedule with I <= {interval} and N <= {stages} does the same as one of these: proved."
+            )
+        }
+        None => format!("More were not excluded, not even at the first one's interval with N <= {stages}."),
+    };
+    let end = match &top.end {
+        End::Most => format!(" The search ended with the {} that were asked for (--top).", top.each.len()),
+        End::Complete => String::new(),
+        End::Unproved => " Nothing more was found with the work that one schedule is given.".to_owned(),
+        End::Stopped { by } => format!(" The search was stopped by: {by}."),
+    };
+    complete + &end
+}
