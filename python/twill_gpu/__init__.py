@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .cache import cache_info, clear_cache
     from .decorator import jit
     from .errors import BudgetError, InfeasibleError, InputError, TwillError, TwillWarning
+    from .fitting import Fit, fit, prune_configs
     from .graph import Graph
     from .jit_kernel import JitKernel
     from .large import LargeSchedule, gaus
@@ -31,6 +32,9 @@ _WHERE = {
     "Schedule": "scheduling",
     "LoopSchedule": "scheduling",
     "Explanation": "scheduling",
+    "fit": "fitting",
+    "Fit": "fitting",
+    "prune_configs": "fitting",
     "Graph": "graph",
     "Machine": "machine",
     "machines": "machine",

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 import triton
 
 from . import backend
+from .machine import Machine
 from .jit_kernel import ON_FAILURE, JitKernel
 
 
 def jit(
     fn: Callable | None = None,
     *,
-    machine: str | None = None,
+    machine: str | Machine | None = None,
     on_failure: str = "stock",
     options: Mapping[str, object] | None = None,
     **triton_options: object,
@@ -23,7 +24,7 @@ def jit(
     Used as `@triton.jit` is, and called alike: `kernel[grid](arguments, CONSTEXPR=…, num_warps=…)`. How stock Triton is
     to compile (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`) changes nothing in a scheduled kernel.
 
-    machine: name of a machine or path of its file; by default that of the GPU in use.
+    machine: a `Machine`, its name or its path; by default that of the GPU in use.
     on_failure: "stock" to run stock Triton where Twill makes no kernel, with one `TwillWarning` for each
         specialisation; "error" to raise `TwillError`.
     options: those of `twill compile`, by name with underscores, such as `{"time_limit": 60, "persistent": False}`.

@@ -8,6 +8,7 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import BaseBackend, GPUTarget, Language
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.compiler import filter_traceback
+from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
 from .errors import InputError, TwillError
@@ -101,3 +102,20 @@ def machine_name(machine: object) -> str:
         return "h100"
     architecture = Machine.of(machine).architecture
     return next((name for name, number in OFFLINE_ARCHITECTURES.items() if architecture.startswith(f"sm_{number}")), "h100")
+
+
+def ttir_of_call(kernel: object, named: dict) -> tuple[int | None, GPUTarget, str]:
+    """Device (None without a GPU), target and TTIR of a `JitKernel` for a call with these arguments and options, by name."""
+    function = kernel._function
+    try:
+        device = driver.active.get_current_device()
+        _, _, target, backend, binder = function.device_caches[device]
+    except RuntimeError:
+        if kernel.machine is None:
+            raise
+        device, (target, backend, binder) = None, offline(function, machine_name(kernel.machine))
+    # What Triton's `run` adds to every call.
+    named = {"debug": False, "instrumentation_mode": "", **named}
+    bound, specialisation, options = binder(**named)
+    packed = function._pack_args(backend, named, bound, specialisation, options)
+    return device, target, make_ttir(function, target, backend, Specialisation(*packed))

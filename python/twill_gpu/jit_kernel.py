@@ -132,7 +132,7 @@ class JitKernel:
         with self._lock:
             if device not in self._devices:
                 if device is None:
-                    target, compiler, binder = front_end.offline(self._function, self.machine)
+                    target, compiler, binder = front_end.offline(self._function, front_end.machine_name(self.machine))
                 else:
                     _, _, target, compiler, binder = self._function.device_caches[device]
                 self._devices[device] = _Device(target, compiler, binder, offline=device is None)
