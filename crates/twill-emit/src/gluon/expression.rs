@@ -330,6 +330,14 @@ fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element:
         "arith.truncf" | "arith.extf" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.trunci"
         | "arith.extsi" | "tt.fp_to_fp" | "arith.index_cast" => format!("{}.to({})", typed(), dtype(element)),
         "arith.extui" => format!("{}.to({})", typed(), dtype(element)),
+        "tt.extern_elementwise" => {
+            format!(
+                "call_libdevice(\"{}\", {}, {})",
+                predicate.unwrap_or_default(),
+                dtype(element),
+                operands.join(", ")
+            )
+        }
         "tt.precise_divf" => call("gl.div_rn"),
         "tt.precise_sqrt" => call("gl.sqrt_rn"),
         "tt.mulhiui" => call("gl.umulhi"),

@@ -4,7 +4,9 @@ use super::expression::{Expression, ExpressionKind};
 use super::reader::{Place, Reader};
 use super::region::Region;
 use crate::error::Error;
-use twill_triton::mlir::{Attribute, Operation, OperationId, Type};
+use twill_triton::mlir::{Attribute, FloatKind, Operation, OperationId, Type};
+
+const FLOAT: Type = Type::Float(FloatKind::F32);
 
 /// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
 pub(crate) fn program_axis(operation: &Operation) -> u32 {
@@ -76,6 +78,7 @@ pub(crate) fn is_elementwise(name: &str) -> bool {
             | "tt.precise_sqrt"
             | "tt.precise_divf"
             | "tt.mulhiui"
+            | "tt.extern_elementwise"
     )
 }
 
@@ -160,6 +163,14 @@ impl Reader<'_, '_> {
                 let other = rest.next().map(|o| self.value(*o, region, program, at)).transpose()?.map(Box::new);
                 of(ExpressionKind::Load { pointers, mask, other })
             }
+            ("tt.extern_elementwise", operands) => {
+                let symbol = self.libdevice_symbol(id)?;
+                let mut made = Vec::new();
+                for operand in operands {
+                    made.push(self.value(*operand, region, program, at)?);
+                }
+                of(ExpressionKind::Apply { operation: operation.name.clone(), predicate: Some(symbol), operands: made })
+            }
             (name, _) if is_elementwise(name) => {
                 let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
                     match operation.attributes.get("predicate") {
@@ -188,6 +199,24 @@ impl Reader<'_, '_> {
                 "move it out of the kernel, or schedule without generating code",
             )),
         }
+    }
+
+    /// The function of CUDA's libdevice that a `tt.extern_elementwise` calls.
+    fn libdevice_symbol(&self, id: OperationId) -> Result<String, Error> {
+        let operation = self.lowering.module.operation(id);
+        let text = |name: &str| operation.attributes.text(name).unwrap_or_default();
+        let symbol = text("symbol");
+        let values = operation.operands.iter().chain(&operation.results);
+        let known = values.map(|v| self.lowering.element(*v)).all(|e| matches!(e, Type::Integer(32) | FLOAT));
+        let from_libdevice = text("libname").is_empty() && text("libpath").is_empty() && symbol.starts_with("__nv_");
+        if from_libdevice && known && operation.attributes.flag("pure") {
+            return Ok(symbol.to_owned());
+        }
+        Err(self.lowering.unsupported(
+            id,
+            format!("`{symbol}`, which is no pure function of libdevice on 32-bit numbers"),
+            "convert its operands to float32, or write it with tl.math",
+        ))
     }
 
     fn axis(&self, id: OperationId) -> usize {
