@@ -75,6 +75,7 @@ const INGREDIENTS: &[(&str, &[&str], &[&str])] = &[
     ("epilogue_integers", &[".to(gl.int32)", ".to(gl.int8)", "gl.floor(", "gl.ceil("], &[]),
     ("epilogue_libdevice_tanh", &["call_libdevice(\"__nv_tanhf\", gl.float32, "], &[]),
     ("epilogue_libdevice_pow", &["call_libdevice(\"__nv_powf\", gl.float32, "], &[]),
+    ("epilogue_unsigned", &[".to(gl.uint32).to(gl.int32, bitcast=True)", "unsigned(gl.to_tensor(7))"], &[]),
     ("product_bf16", &["gl.bfloat16"], &["gl.float16"]),
     ("product_left_transposed", &["warpgroup_mma(a_", ".permute((1, 0))"], &[]),
     ("product_neither_transposed", &["warpgroup_mma(a_"], &[".permute("]),

@@ -73,6 +73,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     if calls_libdevice {
         out.push_str(LIBDEVICE);
     }
+    if groups.iter().any(|g| g.contains("unsigned(")) {
+        out.push_str(UNSIGNED);
+    }
     if groups.iter().any(|g| g.contains(tensor_memory::NO_SLOT)) {
         out.push_str(tensor_memory::NO_SLOT_FUNCTION);
     }
@@ -115,6 +118,24 @@ def call_libdevice(symbol, dtype, *operands, _semantic=None):
     called = tuple(core._unwrap_if_constexpr(value) for value in (symbol, dtype))
     types = tuple(operand.dtype for operand in operands)
     return core.extern_elementwise(\"\", \"\", operands, {types: called}, is_pure=True, _semantic=_semantic)
+";
+
+/// Integers as numbers without a sign.
+const UNSIGNED: &str = "
+
+@gluon.jit
+def unsigned(x):
+    \"\"\"The same bits as integers without a sign; a truth value as it is.\"\"\"
+    if x.dtype == gl.int8:
+        return x.to(gl.uint8, bitcast=True)
+    elif x.dtype == gl.int16:
+        return x.to(gl.uint16, bitcast=True)
+    elif x.dtype == gl.int32:
+        return x.to(gl.uint32, bitcast=True)
+    elif x.dtype == gl.int64:
+        return x.to(gl.uint64, bitcast=True)
+    else:
+        return x
 ";
 
 /// Turns on the tensor core.

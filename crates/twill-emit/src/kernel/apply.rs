@@ -40,6 +40,11 @@ pub(crate) fn is_elementwise(name: &str) -> bool {
             | "arith.muli"
             | "arith.divsi"
             | "arith.remsi"
+            | "arith.divui"
+            | "arith.remui"
+            | "arith.shrui"
+            | "arith.uitofp"
+            | "arith.fptoui"
             | "arith.maxsi"
             | "arith.minsi"
             | "arith.andi"
@@ -87,10 +92,12 @@ fn is_combination(name: &str) -> bool {
     matches!(name, "arith.addf" | "arith.addi" | "arith.maxnumf" | "arith.maxsi" | "arith.minnumf" | "arith.minsi")
 }
 
-/// Comparisons that the printers know: signed, and false where a number is none (`une`: true).
+/// Comparisons that the printers know: of integers, and false where a number is none (`une`: true).
 fn is_known_comparison(operation: &str, predicate: &str) -> bool {
     match operation {
-        "arith.cmpi" => matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge"),
+        "arith.cmpi" => {
+            matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge" | "ult" | "ule" | "ugt" | "uge")
+        }
         _ => matches!(predicate, "oeq" | "une" | "olt" | "ole" | "ogt" | "oge"),
     }
 }
@@ -179,10 +186,14 @@ impl Reader<'_, '_> {
                     }
                 });
                 let unknown = predicate.as_deref().is_some_and(|p| !is_known_comparison(name, p));
-                let widened = operands.first().map(|o| self.lowering.element(*o));
-                if unknown || (name == "arith.extui" && widened != Some(Type::Integer(1))) {
+                // A constant operand is printed with 32 bits.
+                let is_unsigned = matches!(name, "arith.divui" | "arith.remui" | "arith.shrui")
+                    || name == "arith.cmpi" && predicate.as_deref().is_some_and(|p| p.starts_with('u'));
+                let has_32_bits = || operands.iter().all(|o| self.lowering.element(*o) == Type::Integer(32));
+                if unknown || is_unsigned && !has_32_bits() {
                     let what = format!("unsigned or unordered `{name}`");
-                    return Err(self.lowering.unsupported(id, what, "use signed integers and ordered comparisons"));
+                    let instead = "use signed integers, or unsigned ones of 32 bits, and ordered comparisons";
+                    return Err(self.lowering.unsupported(id, what, instead));
                 }
                 let mut made = Vec::new();
                 for operand in operands {
