@@ -217,6 +217,52 @@ def accumulators():
     )
 
 
+def epilogue(kernel, element="fp16", columns=128, parameters=(), **constants):
+    """A kernel of fixtures/epilogues.py: the product's arguments, then its own in the order of `parameters`."""
+    arguments = {"a_desc": tile(128, 64), "b_desc": tile(columns, 64)}
+    if kernel != "residual_pointers":
+        arguments["c_desc"] = tile(128, columns, element)
+    kind = constants.get("KIND")
+    return Variant(
+        name=f"epilogue_{kind}" if kind else f"epilogue_{kernel}",
+        folder="fixtures",
+        kernel=f"fixtures.epilogues.{kernel}",
+        arguments=arguments | dict(parameters),
+        constants={"BLOCK_M": 128, "BLOCK_N": columns, "BLOCK_K": 64, **constants},
+        divisible=tuple(name for name, kind in dict(parameters).items() if kind == "i32" or kind.startswith("*")),
+    )
+
+
+def product(kernel, name=None, element="fp16", a=(128, 64), b=(128, 64), parameters=("K",), result=None, **constants):
+    """A kernel of fixtures/products.py on tensor descriptors."""
+    descriptors = {
+        "a_desc": tile(*a, element), "b_desc": tile(*b, element), "c_desc": tile(128, 128, result or element),
+    }  # fmt: skip
+    return Variant(
+        name=f"product_{name or kernel}",
+        folder="fixtures",
+        kernel=f"fixtures.products.{kernel}",
+        arguments=descriptors | dict.fromkeys(parameters, "i32"),
+        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, **constants},
+        divisible=tuple(parameters),
+    )
+
+
+def moving_pointers(name, wrap):
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp16"}
+    sizes = ("M", "N", "K", "stride_am", "stride_bk", "stride_cm")
+    order = ("M", "N", "K", "stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn")
+    units = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
+    return Variant(
+        name=name,
+        folder="fixtures",
+        kernel="fixtures.products.moving_pointers",
+        arguments=pointers | {size: "i32" for size in order if size not in units},
+        constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8, "WRAP": wrap, **units},
+        divisible=(*pointers, *sizes),
+    )
+
+
 VARIANTS = [
     gemm_tma(),
     gemm_tma("gemm_tma_n256", columns=256),
@@ -246,6 +292,28 @@ VARIANTS = [
     no_loop(),
     zero_trip(),
     accumulators(),
+    epilogue("bias_vector", parameters={"bias_ptr": "*fp16", "K": "i32"}),
+    epilogue("bias_vector_masked", parameters={"bias_ptr": "*fp32", "N": "i32", "K": "i32"}),
+    epilogue("residual_tile", parameters={"r_desc": tile(128, 128), "K": "i32"}),
+    epilogue(
+        "residual_pointers",
+        parameters={"c_ptr": "*fp16", "r_ptr": "*fp16", "M": "i32", "N": "i32", "K": "i32", "stride": "i32"},
+    ),
+    *(
+        epilogue("activation", parameters={"K": "i32", "slope": "fp32"}, KIND=kind)
+        for kind in (
+            "erf", "sigmoid", "tanh", "libdevice_tanh", "libdevice_pow", "rsqrt", "where", "clamp", "limits", "softmax",
+            "integers", "unsigned",
+        )
+    ),
+    product("out_dtype", name="bf16", element="bf16"),
+    product("half_sums"),
+    product("two_sums"),
+    product("transposed", name="left_transposed", a=(64, 128), LEFT=True, RIGHT=True),
+    product("transposed", name="neither_transposed", b=(64, 128), LEFT=False, RIGHT=False),
+    product("grouped_order", parameters=("M", "N", "K"), GROUP_M=8),
+    moving_pointers("product_moving_pointers", False),
+    moving_pointers("product_wrapped_pointers", True),
 ]
 
 

@@ -52,7 +52,7 @@ class Examples(unittest.TestCase):
         options = ["--machine", "h200", "--python", sys.executable, "--attempts", "1", *CASES[name]]
         example = str(ROOT / "examples" / f"{name}.ttir")
         return subprocess.run(
-            [command(), "compile", example, "--output", str(cls.folder / name), *options],
+            [command(), "compile", example, "--output", str(cls.folder / Path(name).name), *options],
             capture_output=True,
             text=True,
             timeout=120,
@@ -62,7 +62,7 @@ class Examples(unittest.TestCase):
         for name, run in self.runs.items():
             with self.subTest(name):
                 self.assertEqual(run.returncode, 0, run.stderr)
-                kernel = json.loads((self.folder / name / "kernel.json").read_text())
+                kernel = json.loads((self.folder / Path(name).name / "kernel.json").read_text())
                 assembly = kernel["assembly"]
                 self.assertEqual((assembly["spill_stores"], assembly["spill_loads"]), (0, 0))
                 self.assertEqual(assembly["findings"], [])

@@ -136,7 +136,7 @@ fn what_is_wrong_in_a_kernel_is_named_with_both_lines() {
     let folder = tempfile::tempdir().unwrap();
     let attention = example("attention_forward.ttir");
     let exp2 = "%p_37 = math.exp2 %p_36 : tensor<128x128xf32>";
-    let extern_call = "%p_37 = tt.extern_elementwise %p_36 {libname = \"\", libpath = \"\", pure = true, \
+    let extern_call = "%p_37 = tt.extern_elementwise %p_36 {libname = \"\", libpath = \"\", pure = false, \
                        symbol = \"__nv_tanhf\"} : (tensor<128x128xf32>) -> tensor<128x128xf32>";
     let scan = "%p_37 = \"tt.scan\"(%p_36) : (tensor<128x128xf32>) -> tensor<128x128xf32>";
     let undefined = "%p_37 = math.exp2 %p_99 : tensor<128x128xf32>";

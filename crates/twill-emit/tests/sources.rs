@@ -57,3 +57,41 @@ fn a_hint_to_specialise_warps_changes_nothing() {
     let hinted = source("fixtures/tutorial_attention_warp_specialize");
     assert_eq!(lines(&source("tutorial_attention_causal")), lines(&hinted));
 }
+
+/// A fixture, what its source must have, and what it must not.
+const INGREDIENTS: &[(&str, &[&str], &[&str])] = &[
+    ("epilogue_bias_vector", &["gl.load(", "gl.convert_layout(bias"], &[]),
+    ("epilogue_bias_vector_masked", &["gl.load(", "mask=", "< N"], &[]),
+    ("epilogue_residual_tile", &["async_copy_global_to_shared(r_desc_"], &["gl.load("]),
+    ("epilogue_residual_pointers", &["gl.load(r_ptr", "mask="], &[]),
+    ("epilogue_erf", &["gl.erf("], &[]),
+    ("epilogue_sigmoid", &["gl.exp("], &[]),
+    ("epilogue_tanh", &["gl.exp("], &[]),
+    ("epilogue_rsqrt", &["gl.rsqrt("], &[]),
+    ("epilogue_where", &["gl.where("], &[]),
+    ("epilogue_clamp", &["gl.minimum(gl.maximum("], &[]),
+    ("epilogue_limits", &["gl.minimum(", "gl.maximum("], &[]),
+    ("epilogue_softmax", &["gl.max(", "gl.sum("], &[]),
+    ("epilogue_integers", &[".to(gl.int32)", ".to(gl.int8)", "gl.floor(", "gl.ceil("], &[]),
+    ("epilogue_libdevice_tanh", &["call_libdevice(\"__nv_tanhf\", gl.float32, "], &[]),
+    ("epilogue_libdevice_pow", &["call_libdevice(\"__nv_powf\", gl.float32, "], &[]),
+    ("epilogue_unsigned", &[".to(gl.uint32).to(gl.int32, bitcast=True)", "unsigned(gl.to_tensor(7))"], &[]),
+    ("product_bf16", &["gl.bfloat16"], &["gl.float16"]),
+    ("product_left_transposed", &["warpgroup_mma(a_", ".permute((1, 0))"], &[]),
+    ("product_neither_transposed", &["warpgroup_mma(a_"], &[".permute("]),
+    ("product_two_sums", &["even_", "odd_"], &[]),
+    ("product_grouped_order", &["gl.minimum(", " % "], &[]),
+    ("product_moving_pointers", &["async_copy_global_to_shared(b_ptr_64x128, "], &["gl.load(", "async_copy."]),
+    ("product_wrapped_pointers", &["async_copy_global_to_shared(b_ptr_64x128, "], &["gl.load(", "async_copy."]),
+];
+
+#[test]
+fn ingredients_of_kernels_are_generated() {
+    let mut wrong = Vec::new();
+    for (name, pieces, others) in INGREDIENTS {
+        let source = source(&format!("fixtures/{name}"));
+        wrong.extend(pieces.iter().filter(|p| !source.contains(**p)).map(|p| format!("{name}: no `{p}`")));
+        wrong.extend(others.iter().filter(|o| source.contains(**o)).map(|o| format!("{name}: `{o}`")));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}

@@ -12,6 +12,7 @@ mod polynomial;
 mod resolve;
 mod varies;
 mod views;
+mod wrapped;
 
 use crate::error::{Error, Place};
 use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};

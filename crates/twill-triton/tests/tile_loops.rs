@@ -318,7 +318,7 @@ fn unknown_operations_are_named_with_their_place() {
     );
     assert!(
         message(&format!(
-            "%y = \"tt.extern_elementwise\"(%x) <{{libname = \"\", libpath = \"\", pure = true, symbol = \"__nv_tanhf\"}}> : ({TILE}) -> {TILE}"
+            "%y = \"tt.extern_elementwise\"(%x) <{{libname = \"\", libpath = \"\", pure = false, symbol = \"__nv_tanhf\"}}> : ({TILE}) -> {TILE}"
         ))
         .starts_with("k.ttir:13: `tt.extern_elementwise __nv_tanhf` is not supported")
     );
@@ -326,6 +326,14 @@ fn unknown_operations_are_named_with_their_place() {
         message(&format!("%y = tt.call @helper(%x) : ({TILE}) -> {TILE}")),
         "k.ttir:13: `tt.call helper`: a call inside the loop is not supported; let Triton inline the function (no noinline=True)"
     );
+}
+
+#[test]
+fn functions_of_libraries_without_effects_are_operations() {
+    let call = "\"tt.extern_elementwise\"(%x) <{libname = \"\", libpath = \"\", pure = true, symbol = \"__nv_tanhf\"}>";
+    let body = format!("{LOAD} %y = {call} : ({TILE}) -> {TILE}\n %q = arith.addf %sum, %y : {TILE}");
+    let listing = listing("%sum = %zero", &body, &format!("%q : {TILE}"));
+    assert!(listing.iter().any(|line| line.contains("call")), "{listing:?}");
 }
 
 #[test]

@@ -308,28 +308,52 @@ fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element:
         x if x.parse::<i128>().is_ok() => format!("gl.to_tensor({x})"),
         x => nested(x),
     };
+    // The TTIR's integers have no sign; those of Gluon's that are generated do, but for these operations.
+    let without_sign = |symbol: &str| {
+        let unsigned = |x: &String| match x.parse::<i128>() {
+            Ok(_) => format!("unsigned(gl.to_tensor({x}))"),
+            Err(_) => format!("unsigned({x})"),
+        };
+        operands.iter().map(unsigned).collect::<Vec<_>>().join(&format!(" {symbol} "))
+    };
+    let signed = |text: String| format!("{}.to({}, bitcast=True)", nested(&text), dtype(element));
     match operation {
         "arith.addf" | "arith.addi" | "tt.addptr" => two("+"),
         "arith.subf" | "arith.subi" => two("-"),
         "arith.mulf" | "arith.muli" => two("*"),
         "arith.divf" => two("/"),
-        "arith.divsi" | "arith.divui" => quotient("//"),
-        "arith.remsi" | "arith.remui" => quotient("%"),
+        "arith.divsi" => quotient("//"),
+        "arith.remsi" => quotient("%"),
+        "arith.divui" => signed(without_sign("//")),
+        "arith.remui" => signed(without_sign("%")),
+        "arith.shrui" => signed(without_sign(">>")),
         "arith.andi" => two("&"),
         "arith.ori" => two("|"),
         "arith.xori" => two("^"),
         "arith.shli" => two("<<"),
-        "arith.shrsi" | "arith.shrui" => two(">>"),
+        "arith.shrsi" => two(">>"),
         "arith.negf" => format!("-{}", nested(first())),
+        "arith.cmpi" if predicate.is_some_and(|p| p.starts_with('u')) => {
+            without_sign(comparison(predicate.unwrap_or_default()))
+        }
         "arith.cmpi" | "arith.cmpf" => two(comparison(predicate.unwrap_or("eq"))),
         "arith.select" => call("gl.where"),
         "arith.maxnumf" | "arith.maxsi" => call("gl.maximum"),
         "arith.minnumf" | "arith.minsi" => call("gl.minimum"),
         "arith.maximumf" => format!("gl.maximum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
         "arith.minimumf" => format!("gl.minimum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
-        "arith.truncf" | "arith.extf" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.trunci"
-        | "arith.extsi" | "tt.fp_to_fp" | "arith.index_cast" => format!("{}.to({})", typed(), dtype(element)),
-        "arith.extui" => format!("{}.to({})", typed(), dtype(element)),
+        "arith.truncf" | "arith.extf" | "arith.sitofp" | "arith.fptosi" | "arith.trunci" | "arith.extsi"
+        | "tt.fp_to_fp" | "arith.index_cast" => format!("{}.to({})", typed(), dtype(element)),
+        "arith.extui" | "arith.uitofp" => format!("unsigned({}).to({})", typed(), dtype(element)),
+        "arith.fptoui" => signed(format!("{}.to({})", typed(), dtype(element).replace("int", "uint"))),
+        "tt.extern_elementwise" => {
+            format!(
+                "call_libdevice(\"{}\", {}, {})",
+                predicate.unwrap_or_default(),
+                dtype(element),
+                operands.join(", ")
+            )
+        }
         "tt.precise_divf" => call("gl.div_rn"),
         "tt.precise_sqrt" => call("gl.sqrt_rn"),
         "tt.mulhiui" => call("gl.umulhi"),

@@ -22,10 +22,15 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     if groups.iter().any(|g| g.contains("async_copy.")) {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
     }
+    let calls_libdevice = groups.iter().any(|g| g.contains("call_libdevice("));
     if has_reduce(kernel) {
-        out.push_str(
-            "from triton._C.libtriton import ir\nfrom triton.experimental.gluon.language._core import builtin\n",
-        );
+        out.push_str("from triton._C.libtriton import ir\n");
+    }
+    if has_reduce(kernel) || calls_libdevice {
+        out.push_str("from triton.experimental.gluon.language._core import builtin\n");
+    }
+    if calls_libdevice {
+        out.push_str("from triton.language import core\n");
     }
     if groups.iter().any(|g| g.contains("PROPAGATE_NAN")) {
         out.push_str("from triton.language import PropagateNan\n");
@@ -65,6 +70,12 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     if has_reduce(kernel) {
         out.push_str(REDUCE);
     }
+    if calls_libdevice {
+        out.push_str(LIBDEVICE);
+    }
+    if groups.iter().any(|g| g.contains("unsigned(")) {
+        out.push_str(UNSIGNED);
+    }
     if groups.iter().any(|g| g.contains(tensor_memory::NO_SLOT)) {
         out.push_str(tensor_memory::NO_SLOT_FUNCTION);
     }
@@ -95,6 +106,36 @@ def tma_add(tensor_desc, coord, src, _semantic=None):
     \"\"\"Start adding a tile in shared memory to global memory, which Gluon 3.6 has no function for.\"\"\"
     coord = _semantic._convert_to_ir_values(coord, require_i64=False)
     _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
+";
+
+/// Functions of CUDA's libdevice by their symbols.
+const LIBDEVICE: &str = "
+
+@builtin
+def call_libdevice(symbol, dtype, *operands, _semantic=None):
+    \"\"\"A function of libdevice on each element; dtype: that of its result.\"\"\"
+    operands = [_semantic.to_tensor(operand) for operand in operands]
+    called = tuple(core._unwrap_if_constexpr(value) for value in (symbol, dtype))
+    types = tuple(operand.dtype for operand in operands)
+    return core.extern_elementwise(\"\", \"\", operands, {types: called}, is_pure=True, _semantic=_semantic)
+";
+
+/// Integers as numbers without a sign.
+const UNSIGNED: &str = "
+
+@gluon.jit
+def unsigned(x):
+    \"\"\"The same bits as integers without a sign; a truth value as it is.\"\"\"
+    if x.dtype == gl.int8:
+        return x.to(gl.uint8, bitcast=True)
+    elif x.dtype == gl.int16:
+        return x.to(gl.uint16, bitcast=True)
+    elif x.dtype == gl.int32:
+        return x.to(gl.uint32, bitcast=True)
+    elif x.dtype == gl.int64:
+        return x.to(gl.uint64, bitcast=True)
+    else:
+        return x
 ";
 
 /// Turns on the tensor core.

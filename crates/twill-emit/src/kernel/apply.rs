@@ -4,7 +4,9 @@ use super::expression::{Expression, ExpressionKind};
 use super::reader::{Place, Reader};
 use super::region::Region;
 use crate::error::Error;
-use twill_triton::mlir::{Attribute, Operation, OperationId, Type};
+use twill_triton::mlir::{Attribute, FloatKind, Operation, OperationId, Type};
+
+const FLOAT: Type = Type::Float(FloatKind::F32);
 
 /// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
 pub(crate) fn program_axis(operation: &Operation) -> u32 {
@@ -38,6 +40,11 @@ pub(crate) fn is_elementwise(name: &str) -> bool {
             | "arith.muli"
             | "arith.divsi"
             | "arith.remsi"
+            | "arith.divui"
+            | "arith.remui"
+            | "arith.shrui"
+            | "arith.uitofp"
+            | "arith.fptoui"
             | "arith.maxsi"
             | "arith.minsi"
             | "arith.andi"
@@ -76,6 +83,7 @@ pub(crate) fn is_elementwise(name: &str) -> bool {
             | "tt.precise_sqrt"
             | "tt.precise_divf"
             | "tt.mulhiui"
+            | "tt.extern_elementwise"
     )
 }
 
@@ -84,10 +92,12 @@ fn is_combination(name: &str) -> bool {
     matches!(name, "arith.addf" | "arith.addi" | "arith.maxnumf" | "arith.maxsi" | "arith.minnumf" | "arith.minsi")
 }
 
-/// Comparisons that the printers know: signed, and false where a number is none (`une`: true).
+/// Comparisons that the printers know: of integers, and false where a number is none (`une`: true).
 fn is_known_comparison(operation: &str, predicate: &str) -> bool {
     match operation {
-        "arith.cmpi" => matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge"),
+        "arith.cmpi" => {
+            matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge" | "ult" | "ule" | "ugt" | "uge")
+        }
         _ => matches!(predicate, "oeq" | "une" | "olt" | "ole" | "ogt" | "oge"),
     }
 }
@@ -160,6 +170,14 @@ impl Reader<'_, '_> {
                 let other = rest.next().map(|o| self.value(*o, region, program, at)).transpose()?.map(Box::new);
                 of(ExpressionKind::Load { pointers, mask, other })
             }
+            ("tt.extern_elementwise", operands) => {
+                let symbol = self.libdevice_symbol(id)?;
+                let mut made = Vec::new();
+                for operand in operands {
+                    made.push(self.value(*operand, region, program, at)?);
+                }
+                of(ExpressionKind::Apply { operation: operation.name.clone(), predicate: Some(symbol), operands: made })
+            }
             (name, _) if is_elementwise(name) => {
                 let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
                     match operation.attributes.get("predicate") {
@@ -168,10 +186,14 @@ impl Reader<'_, '_> {
                     }
                 });
                 let unknown = predicate.as_deref().is_some_and(|p| !is_known_comparison(name, p));
-                let widened = operands.first().map(|o| self.lowering.element(*o));
-                if unknown || (name == "arith.extui" && widened != Some(Type::Integer(1))) {
+                // A constant operand is printed with 32 bits.
+                let is_unsigned = matches!(name, "arith.divui" | "arith.remui" | "arith.shrui")
+                    || name == "arith.cmpi" && predicate.as_deref().is_some_and(|p| p.starts_with('u'));
+                let has_32_bits = || operands.iter().all(|o| self.lowering.element(*o) == Type::Integer(32));
+                if unknown || is_unsigned && !has_32_bits() {
                     let what = format!("unsigned or unordered `{name}`");
-                    return Err(self.lowering.unsupported(id, what, "use signed integers and ordered comparisons"));
+                    let instead = "use signed integers, or unsigned ones of 32 bits, and ordered comparisons";
+                    return Err(self.lowering.unsupported(id, what, instead));
                 }
                 let mut made = Vec::new();
                 for operand in operands {
@@ -188,6 +210,24 @@ impl Reader<'_, '_> {
                 "move it out of the kernel, or schedule without generating code",
             )),
         }
+    }
+
+    /// The function of CUDA's libdevice that a `tt.extern_elementwise` calls.
+    fn libdevice_symbol(&self, id: OperationId) -> Result<String, Error> {
+        let operation = self.lowering.module.operation(id);
+        let text = |name: &str| operation.attributes.text(name).unwrap_or_default();
+        let symbol = text("symbol");
+        let values = operation.operands.iter().chain(&operation.results);
+        let known = values.map(|v| self.lowering.element(*v)).all(|e| matches!(e, Type::Integer(32) | FLOAT));
+        let from_libdevice = text("libname").is_empty() && text("libpath").is_empty() && symbol.starts_with("__nv_");
+        if from_libdevice && known && operation.attributes.flag("pure") {
+            return Ok(symbol.to_owned());
+        }
+        Err(self.lowering.unsupported(
+            id,
+            format!("`{symbol}`, which is no pure function of libdevice on 32-bit numbers"),
+            "convert its operands to float32, or write it with tl.math",
+        ))
     }
 
     fn axis(&self, id: OperationId) -> usize {

@@ -47,11 +47,12 @@ pub enum ExpressionKind {
     Float(f64),
     /// `start, start + 1, …, end - 1`.
     Range(u64, u64),
-    /// Element by element; `operation` is the TTIR's name, `predicate` that of a comparison.
+    /// Element by element; `operation` is the TTIR's name, `predicate` that of a comparison, or the symbol of a function of
+    /// libdevice.
     Apply {
         /// Such as `arith.addf`.
         operation: String,
-        /// Such as `slt`.
+        /// Such as `slt`, or `__nv_tanhf`.
         predicate: Option<String>,
         /// Its operands.
         operands: Vec<Expression>,

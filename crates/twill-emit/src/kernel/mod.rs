@@ -5,8 +5,8 @@
 //! | `program`, `action` | the result: groups, buffers, barriers; what a group does |
 //! | `expression`, `region` | what is computed, on which part of a tile |
 //! | `input` | the loops with their schedules, and who makes what |
-//! | `reader`, `apply` | from a value of the source to an expression, and one operation of it |
-//! | `loops`, `issue`, `multiply` | a loop's steps |
+//! | `reader`, `apply`, `carried` | from a value of the source to an expression, and one operation of it |
+//! | `loops`, `rings`, `issue`, `multiply` | a loop's steps |
 //! | `corner` | where a tile of a matrix begins |
 //! | `outside` | what is done before and after the loops |
 //! | `stores` | writes to global memory |
@@ -17,6 +17,7 @@
 
 pub mod action;
 mod apply;
+mod carried;
 mod checked;
 mod corner;
 pub mod expression;
@@ -35,6 +36,7 @@ mod protocol;
 mod reader;
 pub mod region;
 mod results;
+mod rings;
 mod stores;
 mod sums;
 mod tensor;

@@ -170,10 +170,10 @@ impl Reader<'_, '_> {
         region: &Region,
         program: Option<u32>,
     ) -> Result<Option<Expression>, Error> {
-        if !self.lowering.has_tensor_memory() {
+        let facts = &self.lowering.loops[index];
+        if facts.sums.values().any(|sum| sum.carried == k) {
             return Ok(None);
         }
-        let facts = &self.lowering.loops[index];
         let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
         let fits = |p: &&Piece| p.region.holds(region) && (p.program.is_none() || p.program == program);
         let Some(piece) = pieces.iter().find(fits).cloned() else { return Ok(None) };

@@ -1,11 +1,12 @@
 //! Values of the TTIR as polynomials, and the conditions in a mask.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use crate::mlir::{Attribute, ForLoop, Module, Operation, OperationId, Type, ValueId};
 
 use super::polynomial::{Polynomial, Symbol};
+use super::wrapped::Wrap;
 
 /// Values that are looked at for one load; more belong to no address that anybody wrote.
 const MOST_VALUES: u32 = 400;
@@ -22,6 +23,8 @@ pub(super) struct Reader<'m> {
     parts: Option<&'m ForLoop<'m>>,
     /// Values that may still be looked at, so that a value used twice in every step takes no exponential time.
     left: Cell<u32>,
+    /// Where `offsets % extent` was read as `offsets`.
+    wraps: RefCell<Vec<Wrap>>,
 }
 
 /// What changes from iteration to iteration may be read, or not.
@@ -33,7 +36,7 @@ enum Sight {
 
 impl<'m> Reader<'m> {
     pub fn new(module: &'m Module, function: OperationId, parts: Option<&'m ForLoop<'m>>) -> Reader<'m> {
-        Reader { module, function, parts, left: Cell::new(MOST_VALUES) }
+        Reader { module, function, parts, left: Cell::new(MOST_VALUES), wraps: RefCell::default() }
     }
 
     /// A pointer's base, an argument of the kernel, and how many elements it lies behind that.
@@ -57,6 +60,11 @@ impl<'m> Reader<'m> {
             }
             _ => None,
         }
+    }
+
+    /// The dimensions along which what was read begins again at an end: there it is another number.
+    pub fn take_wraps(&self) -> Vec<Wrap> {
+        self.wraps.take()
     }
 
     /// Polynomials that are all positive exactly where a mask is true.
@@ -102,6 +110,9 @@ impl<'m> Reader<'m> {
         if self.module.arguments(self.function).contains(&value) {
             return Some(BTreeSet::from([value]));
         }
+        if self.is_assumed_natural(value) {
+            return Some(BTreeSet::new());
+        }
         let (_, operation) = self.maker(value)?;
         match (operation.name.as_str(), operation.operands.as_slice()) {
             ("tt.get_program_id" | "tt.get_num_programs", _) => Some(BTreeSet::new()),
@@ -113,6 +124,27 @@ impl<'m> Reader<'m> {
             ("arith.extsi", [a]) if !self.is_flag(*a) => self.natural_if(*a),
             _ => None,
         }
+    }
+
+    /// Whether the kernel says `tl.assume(value >= 0)`, or that it is more than a number that is not negative.
+    fn is_assumed_natural(&self, value: ValueId) -> bool {
+        let is_assumed = |result: ValueId| {
+            let mut users = self.module.uses(result).iter().map(|usage| self.module.operation(usage.operation));
+            users.any(|user| user.name == "llvm.intr.assume" && user.block == self.module.body(self.function))
+        };
+        self.module.uses(value).iter().map(|usage| self.module.operation(usage.operation)).any(|operation| {
+            let (&[low, high], &[result]) = (operation.operands.as_slice(), operation.results.as_slice()) else {
+                return false;
+            };
+            let at_least = match operation.attributes.get("predicate") {
+                Some(Attribute::Enumeration(predicate)) if operation.name == "arith.cmpi" && low == value => {
+                    let least = self.module.integer_constant(high);
+                    (predicate == "sge" && least >= Some(0)) || (predicate == "sgt" && least >= Some(-1))
+                }
+                _ => false,
+            };
+            at_least && is_assumed(result)
+        })
     }
 
     fn number(&self, value: ValueId, along: &Along, sight: Sight) -> Option<Polynomial> {
@@ -142,6 +174,7 @@ impl<'m> Reader<'m> {
             ("arith.subi", [a, b]) => self.number(*a, along, sight)?.minus(&self.number(*b, along, sight)?),
             ("arith.muli", [a, b]) => self.number(*a, along, sight)?.times(&self.number(*b, along, sight)?),
             ("arith.extsi", [x]) if !self.is_flag(*x) => self.number(*x, along, sight),
+            ("arith.remsi", [x, extent]) if !is_scalar => self.before_wrap(*x, *extent, along, sight),
             ("tt.splat", [x]) => self.number(*x, &[], sight),
             ("tt.broadcast" | "tt.expand_dims", [x]) => self.number(*x, &self.before(operation, along)?, sight),
             ("tt.make_range", _) => {
@@ -156,6 +189,19 @@ impl<'m> Reader<'m> {
             }
             _ => None,
         }
+    }
+
+    /// `x % extent` as `x`, where it runs along one dimension.
+    fn before_wrap(&self, x: ValueId, extent: ValueId, along: &Along, sight: Sight) -> Option<Polynomial> {
+        let (x, extent) = (self.number(x, along, sight)?, self.number(extent, along, Sight::Invariants)?);
+        let mut dimensions = along.iter().flatten().filter(|d| x.mentions(Symbol::Index(**d)));
+        let (Some(&dimension), None) = (dimensions.next(), dimensions.next()) else { return None };
+        let wrap = Wrap { dimension, before_end: extent.minus(&x)? };
+        let mut wraps = self.wraps.borrow_mut();
+        if !wraps.contains(&wrap) {
+            wraps.push(wrap);
+        }
+        Some(x)
     }
 
     /// A scalar that no arithmetic of ours takes apart.

@@ -54,8 +54,9 @@ pub(super) fn find_rows(tile_loop: &mut TileLoop) {
     for (op, places) in tile_loop.operations.iter().zip(&nodes.operands) {
         join_operation(tile_loop, op, places, &nodes.tiles, &mut classes);
     }
-    let Some(rows) = choose(tile_loop, &nodes, &classes) else { return };
-    mark(tile_loop, &nodes, &classes, rows);
+    let Some(first) = choose(tile_loop, &nodes, &classes) else { return };
+    let rows = with_apart(tile_loop, &nodes, &classes, first);
+    mark(tile_loop, &nodes, &classes, &rows);
 }
 
 fn join_operation(l: &TileLoop, op: &TileOperation, places: &[usize], tiles: &[usize], classes: &mut Classes) {
@@ -132,10 +133,28 @@ fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
     Some(classes.root(nodes.tiles[result.index()] + first))
 }
 
+/// The rows, and those of multiplies that have nothing to do with the loop's others, if they are as many: two sums of products
+/// that only meet after the loop.
+fn with_apart(l: &TileLoop, nodes: &Nodes, classes: &Classes, first: usize) -> Vec<usize> {
+    let mut rows = vec![first];
+    for (op, places) in l.operations.iter().zip(&nodes.operands) {
+        let (Kind::Dot { .. }, Some(result)) = (op.kind, op.result) else { continue };
+        let of_result = nodes.tiles[result.index()];
+        let rank = l.tile(result).shape.len();
+        let Some(row) = rank.checked_sub(2).map(|row| classes.root(of_result + row)) else { continue };
+        let operands = op.operands.iter().zip(places).flat_map(|(o, place)| *place..place + o.shape.len());
+        let mut own = operands.chain(of_result..of_result + rank).map(|node| classes.root(node));
+        if classes.extents[row] == classes.extents[first] && !own.any(|class| rows.contains(&class)) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
 /// Writes down where the rows are.
-fn mark(l: &mut TileLoop, nodes: &Nodes, classes: &Classes, rows: usize) {
-    l.rows = Some(classes.extents[rows]);
-    let is_row = |first: usize, d: &usize| classes.root(first + d) == rows;
+fn mark(l: &mut TileLoop, nodes: &Nodes, classes: &Classes, rows: &[usize]) {
+    l.rows = rows.first().map(|class| classes.extents[*class]);
+    let is_row = |first: usize, d: &usize| rows.contains(&classes.root(first + d));
     for (tile, first) in l.tiles.iter_mut().zip(&nodes.tiles) {
         let found: Vec<usize> = (0..tile.shape.len()).filter(|d| is_row(*first, d)).collect();
         tile.row_dimension = found.first().copied();

@@ -7,8 +7,10 @@
 //!   transposed, `row = x₁ + r`, `column = x₀ + c`), and no index in `r`, `c` and `stride`;
 //! - its mask is `row < rows ∧ column < columns` and nothing else, in any order and form (`depth < K - k` says
 //!   `k + depth < K`), where `rows` and `columns` are arguments of the kernel or constants;
+//! - `row % rows` in the pointers instead of `row < rows` in the mask is as good, if no store writes what is computed from rows
+//!   beyond the matrix ([`super::wrapped`]); so for columns;
 //! - `r` and `c` cannot be negative: they are sums, with positive coefficients, of products of program numbers, iterations
-//!   and what is computed of these, of constants and of arguments; the launcher sees to it that those arguments are not
+//!   and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it that those arguments are not
 //!   negative. A descriptor reads zeros at negative coordinates, pointers read what stands there;
 //! - what is masked off reads as zero, or is not specified;
 //! - `base` and `stride` are arguments of the kernel (`stride` perhaps a constant), and multiples of 16 bytes: the caller
@@ -28,6 +30,7 @@ use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 use super::affine::Reader;
 use super::operations::{Memory, memory};
 use super::polynomial::{Polynomial, Symbol};
+use super::wrapped::{self, Wrap};
 
 /// Bytes that TMA moves at least, and of which addresses and strides are multiples.
 const GRANULE: u64 = 16;
@@ -86,7 +89,8 @@ pub(super) fn tile(
         return None;
     }
     let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)) };
-    recognizer.tile(Access { pointers: *pointers, mask: *mask, shape, bytes, store: None })
+    let loaded = *operation.results.first()?;
+    recognizer.tile(Access { pointers: *pointers, mask: *mask, shape, bytes, store: None, loaded: Some(loaded) })
 }
 
 /// The tile of a matrix that a `tt.store` outside of loops writes; `None` where that is not proved.
@@ -100,7 +104,7 @@ pub(super) fn stored(module: &Module, function: OperationId, store: OperationId)
     let bytes = element_bytes(kind.element())?;
     let shape = <[u64; 2]>::try_from(kind.known_shape()?).ok()?;
     let recognizer = Recognizer { module, function, reader: Reader::new(module, function, None) };
-    let access = Access { pointers: *pointers, mask: *mask, shape, bytes, store: Some(store) };
+    let access = Access { pointers: *pointers, mask: *mask, shape, bytes, store: Some(store), loaded: None };
     recognizer.tile(access).filter(|tile| !tile.transposed)
 }
 
@@ -113,13 +117,25 @@ struct Access {
     bytes: u64,
     /// The operation, if it writes.
     store: Option<OperationId>,
+    /// What it reads.
+    loaded: Option<ValueId>,
 }
 
 impl Recognizer<'_> {
-    fn tile(&self, Access { pointers, mask, shape, bytes, store }: Access) -> Option<MatrixTile> {
+    fn tile(&self, Access { pointers, mask, shape, bytes, store, loaded }: Access) -> Option<MatrixTile> {
         let along = [Some(0), Some(1)];
         let (base, offset) = self.reader.pointer(pointers, &along)?;
-        let conditions = self.reader.conditions(mask, &along)?;
+        let wraps = self.reader.take_wraps();
+        let mut conditions = self.reader.conditions(mask, &along)?;
+        // A mask that begins again says nothing of what lies beyond the end.
+        if !self.reader.take_wraps().is_empty() {
+            return None;
+        }
+        let is_hidden = |value, wrap: &Wrap| wrapped::is_hidden(self.module, self.function, value, wrap);
+        if !wraps.iter().all(|wrap| loaded.is_some_and(|value| is_hidden(value, wrap))) {
+            return None;
+        }
+        conditions.extend(wraps.into_iter().map(|wrap| wrap.before_end));
         if !self.is_multiple_of_16(base) || self.is_written(base, store) {
             return None;
         }

@@ -56,6 +56,16 @@ impl Polynomial {
         self.terms.keys().any(|product| product.contains(&symbol))
     }
 
+    /// The same with another symbol in the place of one that it does not mention yet.
+    pub(super) fn renamed(&self, from: Symbol, to: Symbol) -> Polynomial {
+        let renamed = |symbols: &Vec<Symbol>| {
+            let mut symbols: Vec<Symbol> = symbols.iter().map(|s| if *s == from { to } else { *s }).collect();
+            symbols.sort_unstable();
+            symbols
+        };
+        Polynomial { terms: self.terms.iter().map(|(symbols, n)| (renamed(symbols), *n)).collect() }
+    }
+
     /// The sum.
     pub fn plus(&self, other: &Polynomial) -> Option<Polynomial> {
         let mut sum = self.clone();

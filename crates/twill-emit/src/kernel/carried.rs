@@ -1,0 +1,123 @@
+//! Values that a loop carries: tiles that it makes, and pointers and indices that go on by the same amount.
+
+use super::expression::{Expression, ExpressionKind, IterationNumber};
+use super::group::shifted;
+use super::reader::Reader;
+use super::region::Region;
+use crate::error::Error;
+use crate::program::Iteration;
+use twill_triton::mlir::{Type, ValueId};
+
+impl Reader<'_, '_> {
+    /// What a carried value is in an iteration.
+    pub(super) fn carried(
+        &mut self,
+        index: usize,
+        k: usize,
+        iteration: Iteration,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let module = self.lowering.module;
+        let parts = self.lowering.loops[index].parts;
+        let (argument, yielded) = (parts.carried[k], parts.yielded[k]);
+        if self.lowering.loops[index].makers.contains_key(&yielded) {
+            return self.made(index, yielded, region, program, shifted(iteration, -1));
+        }
+        if yielded == argument || yielded == parts.initial[k] {
+            return self.value(parts.initial[k], region, program, None);
+        }
+        if self.lowering.loop_of(yielded) != Some(index) {
+            return Err(self.lowering.unsupported(
+                parts.operation,
+                "a carried value that is another one from the second iteration on",
+                "choose by the loop's index (tl.where)",
+            ));
+        }
+        // A pointer or an index that goes on by the same amount: counted from the first iteration.
+        let id = module.defining_operation(yielded).unwrap_or(parts.terminator);
+        let operation = module.operation(id);
+        let [from, amount] = operation.operands.as_slice() else {
+            return Err(self.lowering.unsupported(id, "this carried value", "compute it from the loop's index"));
+        };
+        let steady = self.lowering.loop_of(*amount) != Some(index) || self.is_invariant(index, *amount);
+        if *from != argument || !steady || !matches!(operation.name.as_str(), "tt.addptr" | "arith.addi") {
+            return Err(self.lowering.unsupported(
+                id,
+                "a carried value that is neither a tile nor goes on by the same amount",
+                "compute it from the loop's index",
+            ));
+        }
+        let first = self.value(parts.initial[k], region, program, None)?;
+        let amount = self.value(*amount, region, program, Some((index, iteration)))?;
+        let number = Expression {
+            kind: ExpressionKind::Iteration(IterationNumber { index, iteration }),
+            shape: Vec::new(),
+            element: Type::Integer(32),
+        };
+        let times = |amount: Expression, number: Expression| match amount.kind {
+            _ if is_single(&amount) => {
+                let (scalar, shape, element) = (unspread(amount.clone()), amount.shape.clone(), amount.element);
+                let product = Expression::scalar("arith.muli", number, scalar);
+                if shape.is_empty() {
+                    product
+                } else {
+                    Expression { kind: ExpressionKind::Broadcast(Box::new(product)), shape, element }
+                }
+            }
+            _ => Expression {
+                shape: amount.shape.clone(),
+                element: amount.element.clone(),
+                kind: ExpressionKind::Apply {
+                    operation: "arith.muli".into(),
+                    predicate: None,
+                    operands: vec![amount, number],
+                },
+            },
+        };
+        // Addresses have more bits than indices.
+        let wide = |number: Expression| Expression {
+            kind: ExpressionKind::Apply { operation: "arith.extsi".into(), predicate: None, operands: vec![number] },
+            shape: Vec::new(),
+            element: Type::Integer(64),
+        };
+        let number = if operation.name == "tt.addptr" { wide(number) } else { number };
+        let ahead = times(amount, number);
+        let (shape, element) = (first.shape.clone(), first.element.clone());
+        let kind =
+            ExpressionKind::Apply { operation: operation.name.clone(), predicate: None, operands: vec![first, ahead] };
+        Ok(Expression { kind, shape, element })
+    }
+
+    /// Whether a value of a loop's body is the same in all iterations.
+    fn is_invariant(&self, index: usize, value: ValueId) -> bool {
+        if self.lowering.loop_of(value) != Some(index) {
+            return true;
+        }
+        match self.lowering.module.defining_operation(value) {
+            None => false,
+            Some(id) => {
+                let operation = self.lowering.module.operation(id);
+                let pure = super::views::is_view(&operation.name) || super::apply::is_elementwise(&operation.name);
+                pure && operation.operands.iter().all(|v| self.is_invariant(index, *v))
+            }
+        }
+    }
+}
+
+/// Whether all elements are one scalar.
+fn is_single(expression: &Expression) -> bool {
+    match &expression.kind {
+        ExpressionKind::Broadcast(inner) => is_single(inner),
+        ExpressionKind::Integer(_) => true,
+        _ => expression.shape.is_empty(),
+    }
+}
+
+/// The scalar that is the same in all elements.
+fn unspread(expression: Expression) -> Expression {
+    match expression.kind {
+        ExpressionKind::Broadcast(inner) => unspread(*inner),
+        kind => Expression { kind, shape: Vec::new(), element: expression.element },
+    }
+}
