@@ -157,7 +157,10 @@ pub(crate) struct FitArguments {
     /// Output format.
     #[arg(long, value_enum, default_value_t = FitFormat::Text)]
     pub(crate) format: FitFormat,
-    /// Show needs and bounds of those that fit too.
+    /// Of --format json: say how many milliseconds each took, from its text to its verdict.
+    #[arg(long)]
+    pub(crate) timings: bool,
+    /// Show needs of those that fit too.
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }

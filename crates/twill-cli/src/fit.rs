@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::files;
 use serde_json::json;
 use std::fmt::Write as _;
+use std::time::Instant;
 use twill_driver::{Fit, Input, Need, Request, Verdict};
 
 /// Attempts play no part before a kernel is assembled.
@@ -22,16 +23,22 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
     };
     let (mut text, mut verdicts, mut failed) = (String::new(), Vec::new(), false);
     for path in &arguments.inputs {
+        let started = Instant::now();
         let found = one(path);
+        let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         match (&found, arguments.format) {
             (Ok(fit), FitFormat::Text) => text.push_str(&words(fit, arguments.verbose)),
             (Err(error), FitFormat::Text) => eprintln!("error: {error}"),
-            (Ok(fit), FitFormat::Json) => {
-                // Plain data always serialises.
-                let _ = writeln!(text, "{}", serde_json::to_string(fit).unwrap_or_default());
-            }
-            (Err(error), FitFormat::Json) => {
-                let _ = writeln!(text, "{}", json!({"input": path.display().to_string(), "error": error.to_string()}));
+            (found, FitFormat::Json) => {
+                let mut value = match found {
+                    // Plain data always serialises.
+                    Ok(fit) => serde_json::to_value(fit).unwrap_or_default(),
+                    Err(error) => json!({"input": path.display().to_string(), "error": error.to_string()}),
+                };
+                if arguments.timings {
+                    value["milliseconds"] = json!(milliseconds);
+                }
+                let _ = writeln!(text, "{value}");
             }
         }
         match found {

@@ -182,13 +182,16 @@ impl Error {
         place?.source.as_ref()
     }
 
-    /// Bytes of shared memory that the generated kernel has too many, where that is what is wrong; 0 where another memory is
-    /// short.
+    /// Bytes of shared memory that the generated kernel has too many, where that is what is wrong; 0 where another schedule might
+    /// do for another reason; `None` where none will.
     pub(crate) fn excess(&self) -> Option<u64> {
         let Error::Emit { error, .. } = self else { return None };
         match **error {
             twill_emit::Error::SharedMemory { needed, available } => Some(needed.saturating_sub(available)),
-            twill_emit::Error::TensorMemory { .. } => Some(0),
+            twill_emit::Error::TensorMemory { .. }
+            | twill_emit::Error::Defect { .. }
+            | twill_emit::Error::Protocol { .. }
+            | twill_emit::Error::NotProved { .. } => Some(0),
             _ => None,
         }
     }

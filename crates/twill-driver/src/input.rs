@@ -141,9 +141,17 @@ fn from_graph(
 }
 
 fn from_kernel(input: &str, text: &str, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
-    let Source { kernel, machine, options } = read_kernel(input, text, lowering)?;
-    let loops = kernel.loops();
-    let chosen = match lowering.loop_index {
+    let source = read_kernel(input, text, lowering)?;
+    let chosen = chosen(input, &source, lowering)?;
+    let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
+    let lowered: Result<Vec<_>, twill_triton::Error> = chosen.iter().map(lower).collect();
+    Ok(of_source(&source, &lowered?))
+}
+
+/// The loops of a kernel that are asked for.
+pub(crate) fn chosen<'a>(input: &str, source: &'a Source, lowering: &Lowering) -> Result<&'a [TileLoop], Error> {
+    let loops = source.kernel.loops();
+    Ok(match lowering.loop_index {
         None => loops,
         Some(index) => {
             let one = loops.get(index).ok_or_else(|| Error::NoSuchLoop {
@@ -153,22 +161,35 @@ fn from_kernel(input: &str, text: &str, lowering: &Lowering) -> Result<Loops<Low
             })?;
             std::slice::from_ref(one)
         }
-    };
-    let lower = |l: &TileLoop| {
-        let lowered = twill_triton::lower_parts(l, &machine, &options)?;
-        Ok((lowered.graph, lowered.tiles))
-    };
-    let lowered: Result<Vec<(LoopGraph, TileLoop)>, Error> = chosen.iter().map(lower).collect();
-    let (graphs, tiles): (Vec<LoopGraph>, Vec<TileLoop>) = lowered?.into_iter().unzip();
-    let siblings = (graphs.len() > 1).then(|| Siblings {
+    })
+}
+
+/// Loops of a kernel that was read before.
+fn of_source(source: &Source, lowered: &[twill_triton::Lowered]) -> Loops<Lowered> {
+    let kernel = &source.kernel;
+    let tiles: Vec<TileLoop> = lowered.iter().map(|l| l.tiles.clone()).collect();
+    let siblings = (lowered.len() > 1).then(|| Siblings {
         kernel: kernel.name().to_owned(),
-        ties: kernel.ties(&tiles, &graphs.iter().collect::<Vec<_>>()),
-        trip_counts: (0..graphs.len()).map(|index| kernel.trip_count(index)).collect(),
+        ties: kernel.ties(&tiles, &lowered.iter().map(|l| &l.graph).collect::<Vec<_>>()),
+        trip_counts: (0..lowered.len()).map(|index| kernel.trip_count(index)).collect(),
     });
-    let resources = machine.resources();
-    let each = graphs.into_iter().zip(tiles);
-    let loops = each.map(|(graph, tiles)| Lowered { graph, resources: resources.clone(), tiles: Some(tiles) });
-    Ok(Loops { loops: loops.collect(), siblings })
+    let resources = source.machine.resources();
+    let each = lowered.iter().zip(tiles);
+    let loops =
+        each.map(|(l, tiles)| Lowered { graph: l.graph.clone(), resources: resources.clone(), tiles: Some(tiles) });
+    Loops { loops: loops.collect(), siblings }
+}
+
+/// Loops of a kernel that was read and lowered before, as problems.
+pub(crate) fn pose_lowered(
+    request: &Request,
+    source: &Source,
+    lowered: &[twill_triton::Lowered],
+) -> Result<Loops<Posed>, Error> {
+    let Loops { loops, siblings } = of_source(source, lowered);
+    let pose = |l| pose(&request.input.name, &request.limits, l);
+    let loops: Result<Vec<Posed>, Error> = loops.into_iter().map(pose).collect();
+    Ok(Loops { loops: loops?, siblings })
 }
 
 fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<Posed, Error> {

@@ -24,6 +24,7 @@ pub use error::Error;
 pub use explain::{Explained, explanations};
 pub use fit::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict, fit, fit_schema};
 pub use input::{Loops, Lowered, Posed, Siblings, Source, lowered, problems, source};
+pub(crate) use input::{chosen, pose_lowered};
 pub use observe::{Observer, Silent};
 pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, SiblingOptions};
 pub use session::Session;

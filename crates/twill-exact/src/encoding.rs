@@ -119,6 +119,11 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
+    /// One that answers no question: no literal of it is known.
+    pub(crate) fn placed(times: Vec<i64>, groups: Vec<GroupId>, length: i64) -> Candidate {
+        Candidate { times, groups, length, assignment: Rc::default() }
+    }
+
     /// Whether a literal holds.
     pub(crate) fn holds(&self, literal: Lit) -> bool {
         self.assignment.holds(literal)

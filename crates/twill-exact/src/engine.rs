@@ -30,7 +30,7 @@ pub(crate) enum Answer {
 }
 
 /// A satisfying assignment: the earliest times, and the literals.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Assignment {
     times: Vec<i64>,
     values: Vec<lbool>,

@@ -8,8 +8,16 @@ use twill_graph::{
 
 /// The schedule that a candidate stands for.
 pub(crate) fn schedule(e: &Encoding, candidate: &Candidate) -> Schedule {
-    let problem = e.problem;
-    let interval = e.question.interval;
+    claim(e.problem, e.question.interval, candidate, &registers::needed(e, candidate))
+}
+
+/// The schedule with these registers a thread; `None` for a group that needs more than a thread can address.
+pub(crate) fn claim(
+    problem: &Problem,
+    interval: i64,
+    candidate: &Candidate,
+    needed: &[(GroupId, Option<u32>)],
+) -> Schedule {
     let placements = candidate
         .times
         .iter()
@@ -20,8 +28,8 @@ pub(crate) fn schedule(e: &Encoding, candidate: &Candidate) -> Schedule {
         interval: Cycles(interval),
         length: Cycles(candidate.length),
         placements,
-        groups: groups(e, candidate),
-        channels: channels::pairs(e, candidate)
+        groups: groups(problem, candidate, needed),
+        channels: channels::pairs(problem, candidate)
             .into_iter()
             .map(|(u, to)| channel(problem, candidate, interval, u, to))
             .collect(),
@@ -29,14 +37,13 @@ pub(crate) fn schedule(e: &Encoding, candidate: &Candidate) -> Schedule {
     }
 }
 
-fn groups(e: &Encoding, candidate: &Candidate) -> Vec<WarpGroup> {
-    let needed = registers::needed(e, candidate);
+fn groups(problem: &Problem, candidate: &Candidate, needed: &[(GroupId, Option<u32>)]) -> Vec<WarpGroup> {
     // Where registers were left out of the question, a group may need more than a thread can address.
-    let file = e.problem.resources().registers;
+    let file = problem.resources().registers;
     let most = file.maximum_per_thread.next_multiple_of(file.granularity);
-    let used = e.problem.group_ids().zip(e.problem.groups()).filter(|(id, _)| candidate.groups.contains(id));
+    let used = problem.group_ids().zip(problem.groups()).filter(|(id, _)| candidate.groups.contains(id));
     used.map(|(id, pooled)| {
-        let fixed = e.problem.fixed_group(pooled.role);
+        let fixed = problem.fixed_group(pooled.role);
         let computed = needed.iter().find(|(g, _)| *g == id).and_then(|(_, r)| *r);
         let registers_per_thread = fixed.map(|g| g.registers_per_thread).or(computed).unwrap_or(most);
         WarpGroup { id, role: pooled.role, warps: pooled.warps, registers_per_thread }

@@ -5,6 +5,7 @@
 //! before it leave its group and its units, and what it depends on is there.
 
 use crate::constraints::{assignment, shared_memory};
+use crate::encoding::Candidate;
 use crate::limits::Meter;
 use crate::search::{Progress, SearchOptions};
 use crate::{bounds, extract, modulo, query};
@@ -55,6 +56,13 @@ pub fn naive(problem: &Problem, how: Naive, options: &SearchOptions, progress: &
         None => unknown("constraints that this order breaks at every interval"),
     };
     report
+}
+
+/// Schedules without pipelining at intervals that grow, as claims: nobody has looked whether they keep the constraints, so they
+/// cost next to nothing. Empty where operations depend on each other in a circle, or none of the groups may run one.
+pub fn unpipelined(problem: &Problem) -> impl Iterator<Item = Schedule> {
+    let layout = Layout::new(problem, &vec![(0, 0); problem.graph().operations().len()], true);
+    layout.into_iter().flat_map(|layout| layout.intervals().map(move |interval| layout.claim(interval)))
 }
 
 /// The naive schedules of sibling loops, whose operations all have a fixed group.
@@ -173,20 +181,73 @@ impl<'p> Layout<'p> {
         Some(Layout { problem, groups, stages, slots, interval })
     }
 
+    /// Intervals that are tried.
+    fn intervals(&self) -> impl Iterator<Item = i64> + use<> {
+        let (first, step) = (self.interval, (self.interval / STEP).max(1));
+        (0..=TRIES).map(move |n| first + n * step)
+    }
+
+    /// When operations issue.
+    fn times(&self, interval: i64) -> Vec<i64> {
+        self.stages.iter().zip(&self.slots).map(|(stage, slot)| stage * interval + slot).collect()
+    }
+
+    /// The schedule at an interval, whether or not it breaks a constraint.
+    fn claim(&self, interval: i64) -> Schedule {
+        let graph = self.problem.graph();
+        let times = self.times(interval);
+        let ends = graph.op_ids().map(|op| times[op.index()] + graph.operation(op).span().0);
+        let length = ends.max().unwrap_or(1);
+        let candidate = Candidate::placed(times, self.groups.clone(), length);
+        let compute = self
+            .problem
+            .group_ids()
+            .filter(|g| self.problem.groups()[g.index()].role == GroupRole::Compute && candidate.groups.contains(g));
+        let resources = self.problem.resources();
+        let needed: Vec<(GroupId, Option<u32>)> =
+            compute.map(|g| (g, resources.registers_for(words(self.problem, &candidate, interval, g)))).collect();
+        extract::claim(self.problem, interval, &candidate, &needed)
+    }
+
     /// The schedule at the least interval that is tried at which it breaks no constraint.
     fn verified(&self, meter: &Meter) -> Option<Schedule> {
-        let step = (self.interval / STEP).max(1);
-        (0..=TRIES).map(|n| self.interval + n * step).find_map(|interval| {
-            let each = self.stages.iter().zip(&self.slots).zip(&self.groups);
-            let place = |((stage, slot), group): ((&i64, &i64), &GroupId)| Placement {
-                cycle: Cycles(stage * interval + slot),
-                group: *group,
-            };
-            let placements: Vec<Placement> = each.map(place).collect();
+        self.intervals().find_map(|interval| {
+            let each = self.times(interval).into_iter().zip(&self.groups);
+            let placements: Vec<Placement> =
+                each.map(|(cycle, group)| Placement { cycle: Cycles(cycle), group: *group }).collect();
             let found = query::at(self.problem, interval, &placements, meter)?;
             Some(extract::schedule(&found.encoding, &found.candidate))
         })
     }
+}
+
+/// Most words that a group holds at once: results, and operands that it gets from other groups.
+fn words(problem: &Problem, candidate: &Candidate, interval: i64, group: GroupId) -> u64 {
+    let graph = problem.graph();
+    let (time, on) = (|op: OpId| candidate.times[op.index()], |op: OpId| candidate.groups[op.index()]);
+    let mut lives: Vec<(i64, i64, u64)> = Vec::new();
+    for op in graph.op_ids() {
+        let words = graph.operation(op).register_words().0;
+        if words == 0 {
+            continue;
+        }
+        let end = graph.uses(op).map(|d| time(d.to) + i64::from(d.distance) * interval + d.hold.0).max();
+        if let Some(end) = end.filter(|_| on(op) == group) {
+            lives.push((time(op), end, words));
+        }
+        let handed_over = graph.uses(op).filter(|d| {
+            let reads = problem.options().consumer_registers && !graph.operation(d.to).variable_latency;
+            reads && on(op) != group && on(d.to) == group
+        });
+        lives.extend(handed_over.map(|d| (time(d.to), time(d.to) + graph.operation(d.to).span().0, words)));
+    }
+    // Copies at a slot, of all iterations.
+    let copies = |slot: i64, (start, end, words): &(i64, i64, u64)| {
+        let count = Cycles(end - slot).div_ceil(Cycles(interval)) - Cycles(start - slot).div_ceil(Cycles(interval));
+        words.saturating_mul(u64::try_from(count).unwrap_or(0))
+    };
+    let at = |slot: i64| lives.iter().map(|life| copies(slot, life)).sum::<u64>();
+    lives.iter().map(|(start, ..)| at(start.rem_euclid(interval))).max().unwrap_or(0)
 }
 
 fn take<K: Ord>(spans: &mut BTreeMap<K, Span>, key: K, first: i64, end: i64) {

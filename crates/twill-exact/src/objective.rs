@@ -84,7 +84,7 @@ pub(crate) fn measure(e: &Encoding, candidate: &Candidate, level: ObjectiveLevel
             count(e.compute_groups().iter().filter(|g| candidate.groups.contains(g)).count())
         }
         ObjectiveLevel::HandoffWords => i64::try_from(handoff::total(e, candidate)).unwrap_or(i64::MAX),
-        ObjectiveLevel::Channels => count(channels::pairs(e, candidate).len()),
+        ObjectiveLevel::Channels => count(channels::pairs(e.problem, candidate).len()),
         ObjectiveLevel::Length => candidate.length,
         ObjectiveLevel::RegistersPerThread => {
             let needed = registers::needed(e, candidate);

@@ -1,7 +1,7 @@
 //! What makes a problem impossible at every interval, without search.
 
-use crate::bounds;
 use crate::constraints::assignment;
+use crate::{bounds, demand};
 use twill_graph::{Dependence, Families, LowerBound, OpId, Problem, RejectionReason, Storage};
 
 /// The best bound on the initiation interval that needs no search.
@@ -11,7 +11,11 @@ pub fn lower_bound(problem: &Problem) -> LowerBound {
 
 /// Why no interval can work, if that is plain without search.
 pub fn impossible(problem: &Problem) -> Option<RejectionReason> {
-    no_group(problem).or_else(|| handoff(problem)).or_else(|| memories(problem)).or_else(|| one_value(problem))
+    no_group(problem)
+        .or_else(|| handoff(problem))
+        .or_else(|| memories(problem))
+        .or_else(|| one_value(problem))
+        .or_else(|| demand::impossible(problem))
 }
 
 fn name(problem: &Problem, op: OpId) -> String {

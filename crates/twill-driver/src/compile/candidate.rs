@@ -94,7 +94,8 @@ impl Candidate {
                 Err(error) => excess = error.excess().unwrap_or(0),
             }
         }
-        session.observer.note("no schedule that fits was found; one iteration after another takes least");
+        let why = asked.as_ref().err().map_or("none was found in time".to_owned(), ToString::to_string);
+        session.observer.note(&format!("{why}\nthe next schedule takes least: one iteration after another"));
         match Candidate::within(&by_sub_tile(request), options, source, session, &Plan::Least) {
             Ok(Attempt::Made(candidate)) => Ok(Attempt::Made(candidate)),
             _ => asked,

@@ -14,12 +14,12 @@ pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 
 use crate::compile::rules::{self, Registers};
 use crate::compile::{CompileOptions, Which, candidate};
-use crate::{Error, Loops, Posed, Request, Session, Silent, Source, problems, siblings};
-use twill_check::Verified;
+use crate::{Error, Loops, Posed, Request, Session, Silent, Source};
+use twill_check::{Constraint, Rejected, Verified};
 use twill_emit::kernel::Options;
 use twill_emit::kernel::program::KernelProgram;
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::{ProblemError, Schedule};
+use twill_graph::{ModelOptions, ProblemError, Schedule, WarpAssignment};
 use twill_triton::Lowered;
 
 /// Work for a schedule that is not searched for.
@@ -42,7 +42,11 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
         loops: Vec::new(),
         misfit: None,
     };
-    let asked = match problems(&candidate::with_assignment(request, options, &source)) {
+    let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
+    let chosen = crate::chosen(&request.input.name, &source, &request.lowering)?;
+    let lowered: Vec<Lowered> = chosen.iter().map(lower).collect::<Result<_, twill_triton::Error>>()?;
+    let request = candidate::with_assignment(request, options, &source);
+    let asked = match crate::pose_lowered(&request, &source, &lowered) {
         Ok(asked) => asked,
         Err(Error::Problem { error, .. }) if matches!(*error, ProblemError::Reserved { .. }) => {
             verdict::reserved(&mut fit, &error);
@@ -50,23 +54,35 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
         }
         Err(error) => return Err(error),
     };
-    let lowered = candidate::lowered(&source)?;
-    fit.loops = bound::of(request, &source, &asked.loops, &lowered);
-    let request = &candidate::by_sub_tile(request);
-    let posed = problems(request)?;
+    fit.loops = bound::of(&request, &source, &asked.loops, &lowered);
     let resources = source.machine.resources();
-    let schedules = schedules(request, options, &posed)?;
-    if let Some(schedules) = &schedules {
-        let schedules: Vec<&Verified<Schedule>> = schedules.iter().collect();
-        let program = program(request, options, &source, &lowered, &posed, &schedules)?;
-        fit.needs = needs::memories(&program, &resources);
-        fit.needs.extend(needs::warps(&posed.loops, &schedules, &resources, source.machine.chip().threads_per_block));
-        verdict::of_program(&mut fit, &program, options, &resources);
+    if let Some((posed, reason)) = asked.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?))) {
+        verdict::impossible(&mut fit, posed, &reason);
+        return Ok(fit);
     }
-    if fit.verdict != Verdict::Fits {
-        verdict::without_schedule(&mut fit, &asked.loops, &resources);
+    let posed = by_sub_tile(&asked);
+    match schedules(&request, options, &posed)? {
+        Ok(schedules) => {
+            let schedules: Vec<&Verified<Schedule>> = schedules.iter().collect();
+            let program = program(&request, options, &source, &lowered, &posed, &schedules)?;
+            fit.needs = needs::memories(&program, &resources);
+            let threads = source.machine.chip().threads_per_block;
+            fit.needs.extend(needs::warps(&posed.loops, &schedules, &resources, threads));
+            verdict::of_program(&mut fit, &program, &resources);
+        }
+        Err(broken) => verdict::broken(&mut fit, &asked.loops, broken.as_ref(), &resources),
     }
     Ok(fit)
+}
+
+/// The same problems where each sub-tile has a group.
+fn by_sub_tile(asked: &Loops<Posed>) -> Loops<Posed> {
+    let mut posed = asked.clone();
+    for one in &mut posed.loops {
+        let options = ModelOptions { warp_assignment: WarpAssignment::BySubTile, ..*one.problem.options() };
+        one.problem = one.problem.with_options(options);
+    }
+    posed
 }
 
 /// The JSON Schema of [`Fit`].
@@ -74,25 +90,46 @@ pub fn fit_schema() -> serde_json::Value {
     schemars::schema_for!(Fit).to_value()
 }
 
-/// The schedules that take least; `None` where they break a constraint.
-fn schedules(
-    request: &Request,
-    options: &CompileOptions,
-    posed: &Loops<Posed>,
-) -> Result<Option<Vec<Verified<Schedule>>>, Error> {
-    let input = &request.input.name;
-    let how = if options.schedule == Which::SwpOnly { Naive::PipeliningOnly } else { Naive::NoPipelining };
+/// The schedules that take least, or what breaks them.
+type Unpipelined = Result<Vec<Verified<Schedule>>, Option<Rejected>>;
+
+fn schedules(request: &Request, options: &CompileOptions, posed: &Loops<Posed>) -> Result<Unpipelined, Error> {
+    if options.schedule == Which::SwpOnly {
+        return pipelined(request, posed);
+    }
+    let least = |one: &Posed| {
+        let mut broken = None;
+        for claim in twill_exact::unpipelined(&one.problem) {
+            match twill_check::verify(&one.problem, claim) {
+                Ok(verified) => return Ok(verified),
+                Err(rejected) => {
+                    // A longer interval does not mend what one iteration alone takes.
+                    let hopeless = rejected.violations.iter().any(|v| is_storage(v.constraint()));
+                    broken = Some(rejected);
+                    if hopeless {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(broken)
+    };
+    Ok(posed.loops.iter().map(least).collect())
+}
+
+fn is_storage(constraint: Constraint) -> bool {
+    matches!(constraint, Constraint::Registers | Constraint::SharedMemory | Constraint::TensorMemory)
+}
+
+/// Order and stages of the modulo schedule, where that is what is asked for.
+fn pipelined(request: &Request, posed: &Loops<Posed>) -> Result<Unpipelined, Error> {
     let budget = Budget { work: Some(WORK), ..Budget::default() };
     let mut nobody = Silent;
     let mut session = Session::new(SearchOptions { budget, ..SearchOptions::default() }, &mut nobody);
-    let found: Vec<_> = match siblings::pose(request, posed)? {
-        Some(kernel) => siblings::naive(input, &kernel, how, &mut session)?.loops,
-        None => {
-            let one = |one: &Posed| crate::solve::naive(input, one, how, &mut session);
-            posed.loops.iter().map(one).collect::<Result<_, _>>()?
-        }
-    };
-    Ok(found.into_iter().map(|report| report.outcome.schedule().cloned()).collect())
+    let one = |one: &Posed| crate::solve::naive(&request.input.name, one, Naive::PipeliningOnly, &mut session);
+    let found: Vec<_> = posed.loops.iter().map(one).collect::<Result<_, _>>()?;
+    let schedules: Option<Vec<_>> = found.into_iter().map(|report| report.outcome.schedule().cloned()).collect();
+    Ok(schedules.ok_or(None))
 }
 
 /// The kernel with as few slots as the options allow: where the memories do not suffice, as if they did.

@@ -3,7 +3,7 @@
 use super::data::{Fit, Holder, Misfit, Need, Resource, Verdict};
 use super::needs;
 use crate::Posed;
-use crate::compile::CompileOptions;
+use twill_check::{Holders, Rejected, Violation};
 use twill_emit::kernel::program::{Buffer, KernelProgram};
 use twill_graph::{ProblemError, RejectionReason, Resources};
 
@@ -44,26 +44,25 @@ fn way_out(resource: Option<Resource>) -> &'static str {
 }
 
 /// Whether the kernel that takes least fits; if not, whether every kernel takes as much.
-pub(super) fn of_program(fit: &mut Fit, program: &KernelProgram, options: &CompileOptions, resources: &Resources) {
+pub(super) fn of_program(fit: &mut Fit, program: &KernelProgram, resources: &Resources) {
     let Some(short) = fit.needs.iter().find(|need| need.required > need.available) else {
         fit.verdict = Verdict::Fits;
         return;
     };
     let of_all = match short.resource {
-        Resource::SharedMemory => inevitable_bytes(program, options) > resources.shared_memory.0,
+        Resource::SharedMemory => inevitable_bytes(program) > resources.shared_memory.0,
         _ => false,
     };
     fit.verdict = if of_all { Verdict::DoesNotFit } else { Verdict::Unknown };
     fit.misfit = Some(blame(short, of_all));
 }
 
-/// Bytes that the kernel takes with any schedule: a slot of each buffer or what is asked for, without what passes between
-/// groups.
-fn inevitable_bytes(program: &KernelProgram, options: &CompileOptions) -> u64 {
-    let asked = options.ring_depth.unwrap_or(1).min(options.handover_depth.unwrap_or(1));
+/// Bytes that the kernel takes with any schedule: of each buffer as many slots as are asked for, at least one, without what
+/// passes between groups.
+fn inevitable_bytes(program: &KernelProgram) -> u64 {
     let bytes = |buffer: &Buffer| {
-        let slots = u64::from(buffer.slots.max(1));
-        buffer.shared_bytes() / slots * slots.min(u64::from(asked.max(1)))
+        let slots = buffer.slots.max(1);
+        buffer.shared_bytes() / u64::from(slots) * u64::from(slots.min(buffer.least_slots.max(1)))
     };
     let handed_over = |buffer: &&Buffer| buffer.name.contains("_handoff") || buffer.name.contains("_for_");
     program.buffers.iter().filter(|buffer| !handed_over(buffer)).map(bytes).sum()
@@ -83,29 +82,61 @@ fn blame(short: &Need, proved: bool) -> Misfit {
     Misfit { resource: Some(*resource), culprit, reason, way_out: way_out(Some(*resource)).into() }
 }
 
-/// What can be said without a schedule that fits.
-pub(super) fn without_schedule(fit: &mut Fit, asked: &[Posed], resources: &Resources) {
-    if let Some((posed, reason)) = asked.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?))) {
-        fit.verdict = Verdict::DoesNotFit;
-        let misfit = of_rejection(posed, &reason);
-        if let (Some(resource), RejectionReason::Storage { required, available, .. }) = (misfit.resource, &reason)
-            && fit.need(resource).is_none()
-        {
-            fit.needs.push(needs::need(resource, *required, *available, holders(posed, &reason)));
+/// No schedule exists.
+pub(super) fn impossible(fit: &mut Fit, posed: &Posed, reason: &RejectionReason) {
+    fit.verdict = Verdict::DoesNotFit;
+    let misfit = of_rejection(posed, reason);
+    if let (Some(resource), RejectionReason::Storage { required, available, .. }) = (misfit.resource, reason) {
+        fit.needs.push(needs::need(resource, *required, *available, holders(posed, reason)));
+    }
+    fit.misfit = Some(misfit);
+}
+
+/// The schedule that takes least breaks a constraint, which proves nothing of others.
+pub(super) fn broken(fit: &mut Fit, posed: &[Posed], rejected: Option<&Rejected>, resources: &Resources) {
+    let storage = rejected.and_then(|r| r.violations.iter().find_map(|v| of_violation(v, resources)));
+    let (resource, culprit, reason) = match (storage, rejected.and_then(|r| r.violations.first())) {
+        (Some((need, name)), _) => {
+            let unit = need.resource.unit();
+            let reason = format!("{}: {} {unit} needed, {} at hand", need.resource, need.required, need.available);
+            let most = name.as_ref().map_or(String::new(), |name| format!("; most for {name}"));
+            let resource = need.resource;
+            fit.needs.push(need);
+            (Some(resource), name, reason + &most)
         }
-        fit.misfit = Some(misfit);
-    } else if fit.misfit.is_none() {
-        let values = needs::registers(asked, resources, |_, _| true);
-        let available = u64::from(resources.registers.maximum_per_thread);
-        let culprit = values.iter().max_by_key(|holder| holder.amount).map(|holder| holder.name.clone());
-        let reason =
-            "one iteration after another breaks a constraint at every interval, most likely for want of registers";
-        fit.misfit = Some(Misfit {
-            resource: Some(Resource::Registers),
-            culprit,
-            reason: format!("{reason} ({available} a thread at most)"),
-            way_out: "twill schedule searches, and proves it if there is none".into(),
-        });
+        (None, Some(violation)) => (None, None, violation.to_string()),
+        (None, None) => (None, None, "no such schedule was found".to_owned()),
+    };
+    let source = culprit.as_ref().and_then(|name| {
+        let operations = posed.iter().flat_map(|p| p.problem.graph().operations());
+        operations.into_iter().find(|op| op.name == *name)?.source.as_ref()
+    });
+    let line = source.map_or(String::new(), |source| format!(" (line {})", source.line));
+    let reason = format!("one iteration after another does not fit: {reason}{line}");
+    let way_out = "twill schedule searches, and proves it if there is no other".into();
+    fit.misfit = Some(Misfit { resource, culprit, reason, way_out });
+}
+
+/// What is short, and for which value most of it.
+fn of_violation(violation: &Violation, resources: &Resources) -> Option<(Need, Option<String>)> {
+    let largest = |holders: &Holders| holders.0.first().map(|h| h.operation.clone());
+    let need = |resource, required, available| needs::need(resource, required, available, Vec::new());
+    let threads = 32 * u64::from(resources.compute_groups.warps);
+    let each = |words: u64| words.div_ceil(threads.max(1)) + u64::from(resources.registers.reserve_per_thread);
+    match violation {
+        Violation::Registers { required, available, holders, .. } => {
+            Some((need(Resource::Registers, each(*required), each(*available)), largest(holders)))
+        }
+        Violation::RegisterFile { required, available } => {
+            Some((need(Resource::RegisterFile, *required, *available), None))
+        }
+        Violation::SharedMemory { required, available, holders, .. } => {
+            Some((need(Resource::SharedMemory, *required, *available), largest(holders)))
+        }
+        Violation::TensorMemory { required, available, holders, .. } => {
+            Some((need(Resource::TensorMemory, *required, *available), largest(holders)))
+        }
+        _ => None,
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Track {
     pub variables: Vec<VariableId>,
     /// Of which iteration the newest is.
     pub latest: Option<Iteration>,
+    /// How many of the variables hold something wherever code goes on from here.
+    pub defined: usize,
 }
 
 /// The slots of a ring that a group stands at.

@@ -203,7 +203,7 @@ impl Adder<'_, '_> {
         for variable in &variables {
             self.reader.group.define(*variable, index + 1);
         }
-        self.reader.group.tracks[index].insert(op, Track { variables, latest: None });
+        self.reader.group.tracks[index].insert(op, Track { variables, latest: None, defined: 0 });
         newest
     }
 
@@ -223,13 +223,30 @@ impl Adder<'_, '_> {
         };
         let note = std::mem::take(&mut self.reader.group.note);
         if had {
+            self.define_sources(op);
             for age in (1..variables.len()).rev() {
-                self.reader.group.act(Action::Rename { to: variables[age], from: variables[age - 1] });
+                let (to, from) = (variables[age], variables[age - 1]);
+                self.reader.group.act(Action::Rename { to, from });
+                for flight in self.reader.group.flights.iter_mut().filter(|f| f.op == op && f.result == from) {
+                    flight.result = to;
+                }
             }
         }
         self.release_name(variables[0]);
         self.reader.group.note = note;
         variables[0]
+    }
+
+    /// Older values that are renamed before there are any: they are read by nobody then, but must be something.
+    fn define_sources(&mut self, op: OpId) {
+        let Some(track) = self.reader.group.tracks[self.index].get_mut(&op) else { return };
+        let sources = track.variables.len().saturating_sub(1);
+        let (first, newest) = (track.defined.max(1), track.variables[0]);
+        let undefined: Vec<VariableId> = track.variables.get(first..sources).unwrap_or_default().to_vec();
+        track.defined = track.defined.max(track.variables.len());
+        for to in undefined {
+            self.reader.group.act(Action::Rename { to, from: newest });
+        }
     }
 
     /// Before a variable changes that a multiply still reads, the multiply's operand gets another name.
@@ -261,6 +278,10 @@ impl Adder<'_, '_> {
             Iteration::Absolute(n) => Iteration::Current(n - first),
             other => other,
         });
+        let begun = self.reader.group.tracks[self.index].iter().filter(|(_, track)| track.latest.is_some());
+        let mut begun: Vec<OpId> = begun.map(|(op, _)| *op).collect();
+        begun.sort();
+        begun.into_iter().for_each(|op| self.define_sources(op));
         let mut nodes = std::mem::take(&mut self.reader.group.out);
         let mut flying = Vec::new();
         for _ in 0..2 {

@@ -246,6 +246,7 @@ impl<'a> Lowering<'a> {
             shape: region.extents.clone(),
             element,
             slots: 1,
+            least_slots: 1,
             memory: Memory::Shared,
             plain: false,
             source: self.place(load).source,
@@ -335,6 +336,7 @@ impl<'a> Lowering<'a> {
                 BufferKind::Ring(_) => buffer.depth.saturating_sub(self.thrift.fewer_slots).max(1),
                 _ => buffer.depth,
             },
+            least_slots: 1,
             memory: match buffer.kind {
                 BufferKind::Tensor(columns) => Memory::Tensor { columns: columns.0 },
                 _ => Memory::Shared,

@@ -353,6 +353,7 @@ fn deepen(lowering: &mut Lowering<'_>) {
         wanted.push((*at, slots));
     }
     for (at, slots) in wanted {
+        lowering.buffers[at.index()].least_slots = slots;
         if lowering.buffers[at.index()].slots < slots {
             lowering.set_slots(at, slots);
         }

@@ -19,6 +19,9 @@ struct Segment {
     operand: Operand,
 }
 
+/// Rows that one instruction of a warp group multiplies (PTX ISA, `wgmma`).
+const INSTRUCTION_ROWS: u64 = 64;
+
 impl Adder<'_, '_> {
     pub(super) fn multiply(
         &mut self,
@@ -31,6 +34,13 @@ impl Adder<'_, '_> {
         let note = std::mem::take(&mut self.reader.group.note);
         let index = self.index;
         let at = Some((index, iteration));
+        if !region.extents.first().is_some_and(|rows| rows.is_multiple_of(INSTRUCTION_ROWS)) {
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "multiplies of fewer than 64 rows",
+                "give the block that becomes its rows 64 or a multiple of it",
+            ));
+        }
         let (lefts, rights) = self.both_segments(id, region, program, iteration)?;
         let Some(accumulator) = self.reader.lowering.module.operation(id).operands.get(2) else {
             return Err(self.reader.lowering.defect(id, "the operands of a multiply"));

@@ -147,6 +147,8 @@ pub struct Buffer {
     pub element: Type,
     /// Number of tiles.
     pub slots: u32,
+    /// As many as any schedule must have, because the options ask for them.
+    pub least_slots: u32,
     /// Where it is.
     pub memory: Memory,
     /// It is only read and written by threads, so it needs no layout that the tensor core or TMA knows.

@@ -359,7 +359,9 @@ impl Lowering<'_> {
         let source = self.loops[index].problem.graph().operation(op).source.clone();
         let name = format!("{name}_for_{}", to.index());
         let (memory, slots) = (Memory::Shared, 1);
-        let buffer = Buffer { name: format!("{name}_buffer"), shape, element, slots, memory, plain: true, source };
+        let name_of_buffer = format!("{name}_buffer");
+        let buffer =
+            Buffer { name: name_of_buffer, shape, element, slots, least_slots: slots, memory, plain: true, source };
         let buffer = self.buffer(buffer);
         let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Threads { warps: self.warps(from) }]);
         let reader = Arrival::Threads { warps: self.warps(to) };

@@ -137,8 +137,17 @@ impl Reader<'_, '_> {
                 let name = if same_name == 0 { name } else { format!("{name}_{same_name}") };
                 let (shape, element) = (value.shape.clone(), value.element.clone());
                 let source = self.lowering.place(id).source;
-                let memory = Memory::Shared;
-                self.lowering.buffer(Buffer { name, shape, element, slots: 1, memory, plain: false, source })
+                let (memory, slots) = (Memory::Shared, 1);
+                self.lowering.buffer(Buffer {
+                    name,
+                    shape,
+                    element,
+                    slots,
+                    least_slots: slots,
+                    memory,
+                    plain: false,
+                    source,
+                })
             }
         };
         if !fresh || self.lowering.options.persistent {

@@ -4,7 +4,7 @@
 use crate::encoding::{Candidate, Encoding};
 use batsat::Lit;
 use std::collections::BTreeSet;
-use twill_graph::{GroupId, OpId};
+use twill_graph::{GroupId, OpId, Problem};
 
 /// For every value and group the literal for "the group reads it from another".
 pub(super) fn encode(e: &mut Encoding) {
@@ -29,9 +29,9 @@ pub(super) fn encode(e: &mut Encoding) {
 }
 
 /// Channels of a candidate.
-pub(crate) fn pairs(e: &Encoding, candidate: &Candidate) -> BTreeSet<(OpId, GroupId)> {
+pub(crate) fn pairs(problem: &Problem, candidate: &Candidate) -> BTreeSet<(OpId, GroupId)> {
     let group = |op: OpId| candidate.groups[op.index()];
-    let graph = e.problem.graph();
+    let graph = problem.graph();
     graph
         .dependences()
         .iter()
