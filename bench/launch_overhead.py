@@ -27,7 +27,7 @@ SIZE = 128
 
 def main() -> int:
     options = arguments()
-    sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "python")]
+    sys.path[:0] = [str(ROOT / "examples")]
     device, synchronise = rehearsal() if options.rehearse else gpu()
     rows = []
     for kernel, calls in cases(device).items():
