@@ -107,10 +107,51 @@ def attention(name: str, length: int, heads: int, head_dim: int, causal: bool) -
     )
 
 
+def fused(name: str, rows: int, columns: int, depth: int, tile: tuple[int, int]) -> Case:
+    """A product with bias, GELU and residual."""
+    import gemm_bias_gelu
+
+    torch.manual_seed(torch.seed())
+    x, w, r = (
+        torch.randn(shape, device="cuda", dtype=torch.float16) * size
+        for shape, size in (((rows, depth), 1), ((columns, depth), depth**-0.5), ((rows, columns), 1))
+    )
+    bias = torch.randn(columns, device="cuda")
+    y, half = torch.empty_like(r), bias.half()
+
+    def arguments(constexprs: dict) -> tuple:
+        m, n, k = (constexprs[key] for key in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
+        blocks = {"x": (x, [m, k]), "w": (w, [n, k]), "r": (r, [m, n]), "y": (y, [m, n])}
+        made = {f"{key}_desc": TensorDescriptor.from_tensor(*of) for key, of in blocks.items()}
+        return {**made, "bias_ptr": bias, "M": rows, "N": columns, "K": depth}, (-(-rows // m) * -(-columns // n),)
+
+    def reference() -> list:
+        product = x.double() @ w.double().T + bias.double()
+        return [torch.nn.functional.gelu(product) + r.double()]
+
+    def unfused() -> object:
+        return torch.nn.functional.gelu(torch.nn.functional.linear(x, w, half)) + r
+
+    sizes = itertools.product(((128, 128), (128, 256), (256, 128)), (64,), (4, 8), (3, 4))
+    tiles = [
+        {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8, "num_warps": warps, "num_stages": stages}
+        for (m, n), k, warps, stages in sizes
+        if (m * n, warps) != (32768, 4)
+    ]
+    ours = {"BLOCK_M": tile[0], "BLOCK_N": tile[1], "BLOCK_K": 64, "GROUP_M": 8}
+    flop = 2 * rows * columns * depth
+    return Case(name, gemm_bias_gelu.gemm_bias_gelu, arguments, lambda: [y], reference, ours, tiles, flop, {"torch": unfused})
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "tutorial": lambda: attention("tutorial", 16384, 16, 128, False),
     "tutorial_causal": lambda: attention("tutorial_causal", 16384, 16, 128, True),
     "tutorial_4k": lambda: attention("tutorial_4k", 4096, 32, 128, False),
+    "fused_n128": lambda: fused("fused_n128", 8192, 8192, 4096, (128, 128)),
+    "fused_n256": lambda: fused("fused_n256", 8192, 8192, 4096, (128, 256)),
+    "fused_m256": lambda: fused("fused_m256", 8192, 8192, 4096, (256, 128)),
+    # Neither rows nor columns are multiples of the tile.
+    "fused_uneven": lambda: fused("fused_uneven", 8000, 4040, 1088, (128, 256)),
 }
 
 

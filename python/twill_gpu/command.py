@@ -10,6 +10,10 @@ from . import _twill
 
 def main() -> int:
     """Runs `twill` with the arguments of this process; its exit code."""
+    if sys.argv[1:2] == ["sweep"]:
+        from .sweeping.__main__ import main as sweep
+
+        return sweep(sys.argv[2:])
     # The command handles Ctrl-C by itself, and a closed pipe ends it quietly.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _twill.run_command(["twill", *sys.argv[1:]])

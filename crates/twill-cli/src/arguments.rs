@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use twill_driver::TopOptions;
 use twill_triton::Gang;
@@ -35,6 +36,9 @@ pub(crate) enum Command {
     Kernels(KernelsArguments),
     /// List, show and check machine descriptions.
     Machine(MachineArguments),
+    /// Compare tile shapes and options by what they can achieve at most, proved, and schedule the best (needs the Python package).
+    #[command(disable_help_flag = true)]
+    Sweep(SweepArguments),
     /// Say what the cache on disk holds, or clear it.
     Cache(CacheArguments),
     /// Print the JSON Schema of a text format.
@@ -541,6 +545,13 @@ pub(crate) enum MachineCommand {
         /// The machine file.
         file: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    /// Words of `python -m twill_gpu.sweeping`; --help lists them. TWILL_PYTHON names the interpreter [default: python3].
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -25,6 +25,7 @@ mod progress;
 mod schedule;
 mod siblings;
 mod smtlib;
+mod sweep;
 mod top;
 
 use arguments::{Arguments, Command};
@@ -68,6 +69,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Check(a) => check::run(a),
         Command::Kernels(a) => kernels::run(a),
         Command::Machine(a) => machine::run(a),
+        Command::Sweep(a) => sweep::run(a),
         Command::Cache(a) => cache::run(a),
         Command::Schema(a) => kernels::schema(a),
     };
