@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .machine import Machine, machines
     from .scheduled import ScheduledKernel
     from .scheduling import Explanation, LoopSchedule, Schedule, schedule
+    from .sweeping import Sweep, sweep
     from .torch_operator import custom_op
 
 _WHERE = {
@@ -34,6 +35,8 @@ _WHERE = {
     "machines": "machine",
     "gaus": "large",
     "LargeSchedule": "large",
+    "sweep": "sweeping",
+    "Sweep": "sweeping",
     "cache_info": "cache",
     "clear_cache": "cache",
     "TwillError": "errors",
