@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .machine import Machine, machines
     from .scheduled import ScheduledKernel
     from .scheduling import Alternatives, Explanation, LoopSchedule, Schedule, alternatives, schedule
+    from .sweeping import Sweep, sweep
     from .torch_operator import custom_op
 
 _WHERE = {
@@ -38,6 +39,8 @@ _WHERE = {
     "Graph": "graph",
     "Machine": "machine",
     "machines": "machine",
+    "sweep": "sweeping",
+    "Sweep": "sweeping",
     "gaus": "large",
     "LargeSchedule": "large",
     "cache_info": "cache",

@@ -1,0 +1,8 @@
+"""Sweeps over tile shapes and options: what cannot fit is rejected, the rest ranked by proof, the best solved and timed."""
+
+from __future__ import annotations
+
+from .results import Row, Sweep
+from .sweep_call import sweep
+
+__all__ = ["Row", "Sweep", "sweep"]

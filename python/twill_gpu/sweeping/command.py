@@ -1,0 +1,161 @@
+"""The `twill sweep` command."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import InputError, TwillError
+from .results import Sweep
+from .sweep_call import TIME_LIMIT, sweep
+
+DONE, ERROR, INTERRUPTED = 0, 1, 3
+"""Exit codes."""
+
+EXAMPLES = """examples:
+  twill sweep gemm.py:gemm --signature 'a=tensordesc<fp16[{BLOCK_M}, {BLOCK_K}]>,...,K=i32:16' \\
+      --constexpr BLOCK_M=64,128,256 --constexpr BLOCK_K=64 --option sub_tiles=1,2 --machine h200 --state sweep.jsonl
+  twill sweep tile128.ttir tile256.ttir --option compute_groups=1,2,3 --format svg -o sweep.svg
+
+exit codes: 0 done, 1 error, 3 interrupted, with what there is
+"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the command with these words, by default those of this process; its exit code."""
+    told = parser().parse_args(words)
+    try:
+        found = _sweep(told)
+        _write(found, told)
+    except TwillError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return ERROR
+    return INTERRUPTED if found.interrupted else DONE
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = _Parser(
+        prog="twill sweep",
+        description="Which tile shapes and options make a kernel fastest: reject what cannot fit, rank the rest by proof, solve the best.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("inputs", nargs="+", metavar="INPUT", help="FILE.py:FUNCTION, a Triton function; or TTIR files")
+    add("-m", "--machine", default="h100", help="a built-in name or a machine file [default: h100]")
+    add("--signature", metavar="TYPES", help="NAME=TYPE,... of the run-time parameters; {NAME} is a constexpr's value")
+    add("--constexpr", action="append", default=[], metavar="NAME=VALUES", help="values of a constexpr, parted by commas")
+    add("--option", action="append", default=[], metavar="NAME=VALUES", help="values of an option of twill compile, parted by commas")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="one value of an option for all, commas and all")
+    add("--solve", type=int, default=5, metavar="K", help="the best so many are certain [default: 5]")
+    add("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS", help=f"of each search [default: {TIME_LIMIT:g}]")
+    add("--measure", type=int, default=0, metavar="K", help="compile and time the best so many on this GPU")
+    add("--arguments", metavar="FILE.py:FUNCTION", help="of --measure: gives arguments and grid for constexprs")
+    add("--reference", metavar="FILE.py:FUNCTION", help="of --measure: gives what was computed and what should have been")
+    add("--workers", type=int, metavar="N", help="threads [default: one for each CPU]")
+    add("--ray", metavar="ADDRESS", help="a Ray cluster that does the work; auto; or local")
+    add("--state", metavar="FILE", help="what is done is kept there; with the same file a sweep goes on")
+    add("--format", choices=("text", "json", "svg"), default="text", help="of the output [default: text]")
+    add("--rows", type=int, metavar="N", help="most rows of text [default: all]")
+    add("-o", "--output", metavar="FILE", help="write to a file instead of standard output, which is -")
+    add("-q", "--quiet", action="store_true", help="say nothing of progress")
+    return made
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:
+        """Ends with the exit code of errors, as the other commands do."""
+        self.exit(ERROR, f"error: {message}; {self.prog} --help says more\n")
+
+
+def _sweep(told: argparse.Namespace) -> Sweep:
+    is_function = ".py:" in told.inputs[0]
+    if is_function and len(told.inputs) > 1:
+        raise InputError("give one Triton function, or TTIR files")
+    what = named(told.inputs[0]) if is_function else told.inputs
+    if told.constexpr and not is_function:
+        raise InputError("--constexpr is for Triton functions; TTIR has its own already")
+    space = dict(_values(text) for text in [*told.constexpr, *told.option])
+    if len(space) < len(told.constexpr) + len(told.option):
+        raise InputError("a name is given twice; give all its values at once, parted by commas")
+    return sweep(
+        what,
+        space,
+        machine=told.machine,
+        signature=told.signature,
+        options=dict(_pair(text) for text in told.set),
+        solve=told.solve,
+        time_limit=told.time_limit,
+        measure=told.measure,
+        arguments=named(told.arguments) if told.arguments else None,
+        reference=named(told.reference) if told.reference else None,
+        workers=told.workers,
+        ray=told.ray,
+        state=told.state,
+        progress=not told.quiet,
+    )
+
+
+def _write(found: Sweep, told: argparse.Namespace) -> None:
+    shown = {"text": lambda: found.table(told.rows) + "\n", "json": lambda: found.to_json() + "\n", "svg": found.svg}
+    text = shown[told.format]()
+    if told.output in (None, "-"):
+        sys.stdout.write(text)
+        return
+    try:
+        Path(told.output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {told.output}: {error.strerror}") from error
+
+
+def named(place: str) -> object:
+    """What FILE.py:NAME names. The file may import what lies beside it."""
+    file, colon, name = place.rpartition(":")
+    path = Path(file).resolve()
+    if not colon or not path.is_file():
+        raise InputError(f"{place}: there is no such file; write FILE.py:FUNCTION")
+    module = _modules.get(path)
+    if module is None:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = _modules[path] = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+        if str(path.parent) not in sys.path:
+            sys.path.insert(0, str(path.parent))
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise InputError(f"{file}: {type(error).__name__}: {error}") from error
+    if not hasattr(module, name):
+        raise InputError(f"{file} has no {name}")
+    return getattr(module, name)
+
+
+_modules: dict[Path, object] = {}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise InputError(f"{text!r} should read NAME=VALUE")
+    return name.strip().replace("-", "_"), value
+
+
+def _values(text: str) -> tuple[str, list[object]]:
+    name, values = _pair(text)
+    return name, [_value(value.strip()) for value in values.split(",")]
+
+
+def _value(text: str) -> object:
+    """A number, a boolean, nothing (`-`), or the text itself."""
+    plain = {"on": True, "true": True, "off": False, "false": False, "-": None}
+    if text.lower() in plain:
+        return plain[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

@@ -1,0 +1,141 @@
+"""Which configurations are bounded and which are solved, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from . import jobs
+from .journal import Journal
+from .progress import Line
+from .space import Candidate
+
+AHEAD = 4
+"""Jobs for each worker that are submitted at a time."""
+
+
+class Pool(Protocol):
+    """What does jobs."""
+
+    capacity: int
+
+    def submit(self, key: str, step: str, question: dict) -> None: ...
+    def next(self) -> tuple[str, dict | Exception]: ...
+    def close(self) -> None: ...
+
+
+class Search:
+    """The steps of a sweep: bounds of all configurations, then schedules of the best."""
+
+    def __init__(self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]):
+        self._candidates, self._pool, self._journal, self._line = candidates, pool, journal, line
+        self._limits = list(limits)
+        self._running: set[str] = set()
+        self.failed: dict[str, str] = {}
+        """Why a job has no outcome, by key; it is tried again when the sweep is run again."""
+
+    # ------------------------------------------------------------------------------------------------ what is known
+    def bound(self, one: Candidate) -> dict | None:
+        """What is known of a configuration without search; None if nothing is yet."""
+        return None if one.question is None else self._journal.get(self.key(one, jobs.FIT))
+
+    def schedule(self, one: Candidate) -> dict | None:
+        """What is known of its schedule; None if nothing is yet."""
+        return None if one.question is None else self._journal.get(self.key(one, jobs.SOLVE))
+
+    def key(self, one: Candidate, step: str) -> str:
+        """Of its job in a step."""
+        return jobs.key(step, self._question(one, step))
+
+    def _question(self, one: Candidate, step: str) -> dict:
+        limits = self._limits if step == jobs.SOLVE else []
+        return {**one.question, "options": [*one.question["options"], *limits]}
+
+    # ------------------------------------------------------------------------------------------------------- steps
+    def bound_all(self) -> None:
+        """Bounds each configuration, or finds out that it does not fit."""
+        asked = {self.key(one, jobs.FIT): one for one in self._candidates if one.question is not None}
+        missing = [key for key in asked if key not in self._journal]
+        done = len(asked) - len(missing)
+        while missing or self._running:
+            while missing and len(self._running) < AHEAD * self._pool.capacity:
+                key = missing.pop(0)
+                self._submit(key, jobs.FIT, asked[key])
+            self._receive(jobs.FIT)
+            done += 1
+            self._line.say(f"bounds: {done} of {len(asked)}")
+        self._line.say(f"bounds: {done} of {len(asked)}")
+        self._line.end()
+
+    def solve_best(self, count: int) -> list[Candidate]:
+        """Solves in the order of the bound until no other configuration can be among the `count` best.
+
+        Gives back those that this needed, whatever else was solved beside them by workers that were free: the same for any
+        number of workers.
+        """
+        order = ranked(self._candidates, self.bound)
+        solved: list[Candidate] = []
+        rates: list[float] = []
+        for position, one in enumerate(order):
+            if not self._may_be_among(one, rates, count):
+                break
+            while not self._is_over(one):
+                self._look_ahead(order[position:], rates, count)
+                self._receive(jobs.SOLVE)
+                self._say(rates, count)
+            solved.append(one)
+            rate = rate_of(self.bound(one), self.schedule(one))
+            if rate is not None:
+                rates = sorted([*rates, rate], reverse=True)
+            self._say(rates, count)
+        self._line.end()
+        return solved
+
+    def _may_be_among(self, one: Candidate, rates: list[float], count: int) -> bool:
+        return count > 0 and (len(rates) < count or bound_rate(self.bound(one)) > rates[count - 1])
+
+    def _look_ahead(self, order: Sequence[Candidate], rates: list[float], count: int) -> None:
+        for one in order:
+            if len(self._running) >= self._pool.capacity or not self._may_be_among(one, rates, count):
+                return
+            key = self.key(one, jobs.SOLVE)
+            if not self._is_over(one) and key not in self._running:
+                self._submit(key, jobs.SOLVE, one)
+
+    def _is_over(self, one: Candidate) -> bool:
+        key = self.key(one, jobs.SOLVE)
+        return key in self._journal or key in self.failed
+
+    def _submit(self, key: str, step: str, one: Candidate) -> None:
+        self._running.add(key)
+        self._pool.submit(key, step, self._question(one, step))
+
+    def _receive(self, step: str) -> None:
+        key, outcome = self._pool.next()
+        self._running.discard(key)
+        if isinstance(outcome, Exception):
+            self.failed[key] = f"{type(outcome).__name__}: {outcome}"
+        else:
+            self._journal.add(key, step, outcome)
+
+    def _say(self, rates: list[float], count: int) -> None:
+        best = f", best {rates[0]:.0f} FLOP a cycle" if rates else ""
+        self._line.say(f"schedules: {len(rates)} solved for the best {count}{best}, {len(self._running)} under way")
+
+
+def bound_rate(bound: dict) -> float:
+    """FLOP per cycle that no schedule exceeds."""
+    return bound["flop"] / bound["lower_bound"] if bound["lower_bound"] else 0.0
+
+
+def rate_of(bound: dict, schedule: dict | None) -> float | None:
+    """FLOP per cycle of a schedule; None where there is none."""
+    return bound["flop"] / schedule["ii"] if schedule and schedule.get("ii") else None
+
+
+def ranked(candidates: Sequence[Candidate], bound_of: object) -> list[Candidate]:
+    """Those that may fit: by bound on throughput, then by FLOP of an iteration, then by least shared memory, then as given."""
+    known = [(one, bound_of(one)) for one in candidates]
+    fitting = [(one, bound) for one, bound in known if bound is not None and bound["fits"] is not False]
+    fitting.sort(key=lambda pair: (-bound_rate(pair[1]), -pair[1]["flop"], pair[1].get("shared_bytes") or 0, pair[0].index))
+    return [one for one, _ in fitting]

@@ -1,0 +1,220 @@
+"""The configurations of a sweep: every combination of values, with what is asked about each."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import _twill
+from ..backend import question
+from ..errors import InputError, TwillError
+from ..machine import Machine
+from ..options import words
+
+LIMITS = ("time_limit", "work_limit")
+"""Options of the search alone: bounds do not depend on them."""
+INPUT = "input"
+"""What a configuration calls its TTIR where there are several."""
+
+Configuration = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration, and what is asked about it."""
+
+    index: int
+    """In the order of the space."""
+    configuration: dict[str, object]
+    constexprs: dict[str, object]
+    """Of the kernel, fixed ones included; empty for TTIR."""
+    options: dict[str, object]
+    """Of twill, fixed ones included, without limits."""
+    question: dict[str, object] | None
+    """What `_twill` is asked, without limits; None where the front end refuses the configuration."""
+    reason: str | None
+    """Why it does."""
+
+
+def candidates(
+    what: object,
+    space: Mapping[str, Sequence[object]],
+    machine: Machine,
+    signature: object,
+    constexprs: Mapping[str, object],
+    options: Mapping[str, object],
+    where: Callable[[Configuration], bool] | None,
+) -> list[Candidate]:
+    """Every configuration of a space. The TTIR of each tile shape is printed once. Raises `InputError`."""
+    source = _source(what, signature, constexprs, machine)
+    axes = {name: _values(name, values) for name, values in space.items()}
+    for name in set(axes) & {*constexprs, *options}:
+        raise InputError(f"{name} has a fixed value and values to sweep; give it once")
+    fixed = {name: value for name, value in options.items() if name not in LIMITS}
+    for name, values in axes.items():
+        if not source.has(name):
+            _check_option(name, values)
+    _check_option_values(options)
+    found = []
+    for configuration in source.configurations(axes):
+        if where is not None and not where(configuration):
+            continue
+        own = {name: value for name, value in configuration.items() if not source.has(name)}
+        asked, reason, tile = source.kernel(configuration), None, source.constexprs_of(configuration)
+        if isinstance(asked, TwillError):
+            asked, reason = None, str(asked)
+        else:
+            asked = question("kernel", *asked, machine, {**fixed, **own})
+        found.append(Candidate(len(found), dict(configuration), tile, {**fixed, **own}, asked, reason))
+    if not found:
+        raise InputError("the space has no configuration; `where` may have refused all of them")
+    return found
+
+
+def fill(text: str, constexprs: Mapping[str, object]) -> str:
+    """A type with its {NAME}s replaced by values of constexprs."""
+
+    def value(match: re.Match) -> str:
+        if match[1] not in constexprs:
+            raise InputError(f"signature: {text}: there is no constexpr {match[1]}, only {', '.join(constexprs)}")
+        return str(constexprs[match[1]])
+
+    return re.sub(r"\{(\w+)\}", value, text)
+
+
+def signature_of(text: str) -> dict[str, str]:
+    """Types by name of `a=tensordesc<fp16[128, 64]>,K=i32:16`; commas in brackets part nothing."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "<[({") - (letter in ">])}")
+        if letter in ",;" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    types = {}
+    for part in filter(None, map(str.strip, parts)):
+        name, equals, kind = part.partition("=")
+        if not equals:
+            raise InputError(f"signature: {part!r} should read NAME=TYPE, such as K=i32:16")
+        types[name.strip()] = kind.strip()
+    return types
+
+
+class _Function:
+    """A Triton function, whose TTIR depends on constexprs."""
+
+    def __init__(self, function: object, signature: object, constexprs: Mapping[str, object], machine: Machine):
+        if signature is None:
+            raise InputError("a Triton function needs signature=…, the types of its parameters, such as {'x_ptr': '*fp16:16'}")
+        while not hasattr(function, "arg_names") and hasattr(function, "fn"):
+            function = function.fn
+        if not hasattr(function, "arg_names"):
+            raise InputError(f"{function!r} is no Triton function: decorate it with triton.jit or twill_gpu.jit")
+        self._function, self._machine, self._fixed = function, machine, dict(constexprs)
+        self._types = signature_of(signature) if isinstance(signature, str) else dict(signature)
+        self._printed: dict[str, tuple[str, str] | TwillError] = {}
+
+    def has(self, name: str) -> bool:
+        return name in self._function.arg_names
+
+    def configurations(self, axes: Mapping[str, list]) -> Iterator[dict]:
+        return _combinations(axes)
+
+    def constexprs_of(self, configuration: Configuration) -> dict[str, object]:
+        return {**self._fixed, **{name: value for name, value in configuration.items() if self.has(name)}}
+
+    def kernel(self, configuration: Configuration) -> tuple[str, str] | TwillError:
+        """Name and TTIR, or why there is none."""
+        constexprs = self.constexprs_of(configuration)
+        shape = repr(sorted(constexprs.items()))
+        if shape not in self._printed:
+            self._printed[shape] = self._print(constexprs)
+        return self._printed[shape]
+
+    def _print(self, constexprs: dict[str, object]) -> tuple[str, str] | TwillError:
+        from triton.compiler.errors import CompilationError
+
+        from ..front_end import ttir_of
+
+        types = {name: kind(constexprs) if callable(kind) else fill(kind, constexprs) for name, kind in self._types.items()}
+        try:
+            return ttir_of(self._function, types, constexprs, self._machine)
+        except (CompilationError, ValueError) as error:
+            # The last line says why; those before it show the source.
+            return InputError(f"Triton refuses it: {str(error).strip().splitlines()[-1]}")
+
+
+class _Files:
+    """TTIR that is printed already: the configurations are its files times values of options."""
+
+    def __init__(self, inputs: Sequence[object]):
+        self._kernels = {}
+        for one in inputs:
+            text = isinstance(one, str) and "\n" in one
+            name = f"kernel{len(self._kernels)}" if text else os.fspath(one)
+            if name in self._kernels:
+                raise InputError(f"{name} is given twice")
+            try:
+                self._kernels[name] = name, one if text else Path(name).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"cannot read {name}: {error}") from error
+
+    def has(self, name: str) -> bool:
+        return name == INPUT
+
+    def configurations(self, axes: Mapping[str, list]) -> Iterator[dict]:
+        return _combinations({INPUT: list(self._kernels), **axes})
+
+    def constexprs_of(self, configuration: Configuration) -> dict[str, object]:
+        return {}
+
+    def kernel(self, configuration: Configuration) -> tuple[str, str]:
+        return self._kernels[configuration[INPUT]]
+
+
+def _source(what: object, signature: object, constexprs: Mapping[str, object], machine: Machine) -> _Function | _Files:
+    if callable(what) or hasattr(what, "fn"):
+        return _Function(what, signature, constexprs, machine)
+    if signature is not None or constexprs:
+        raise InputError("signature and constexprs are for Triton functions; TTIR has its own already")
+    inputs = [what] if isinstance(what, (str, os.PathLike)) else list(what)
+    if not inputs:
+        raise InputError("there is nothing to sweep: give a Triton function or TTIR files")
+    return _Files(inputs)
+
+
+def _combinations(axes: Mapping[str, list]) -> Iterator[dict]:
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values))
+
+
+def _values(name: str, values: object) -> list[object]:
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+        raise InputError(f"{name}: give a list of values, such as {name}=[{values!r}]")
+    values = list(values)
+    if not values:
+        raise InputError(f"{name}: the list of values is empty")
+    for value in values:
+        if not isinstance(value, (int, float, str, bool, type(None))):
+            raise InputError(f"{name}: {value!r} is neither a number, a text, a boolean nor None")
+    return values
+
+
+def _check_option(name: str, values: list[object]) -> None:
+    """Raises where no value is possible: then the name is wrong, most likely. Others are rejected one by one."""
+    errors = []
+    for value in values:
+        try:
+            _twill.check_options(words({name: value}))
+        except TwillError as error:
+            errors.append(error)
+    if len(errors) == len(values):
+        raise InputError(f"{name} is neither a parameter of the kernel nor an option with these values: {errors[0]}")
+
+
+def _check_option_values(options: Mapping[str, object]) -> None:
+    _twill.check_options(words(options))

@@ -1,0 +1,159 @@
+"""A sweep from its beginning to its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from ..errors import InputError
+from ..machine import Machine
+from ..options import words
+from . import jobs
+from .journal import Journal
+from .progress import Line
+from .results import Row, Sweep
+from .search import Pool, Search, bound_rate, rate_of
+from .space import LIMITS, Candidate, Configuration, candidates
+from .workers import Threads
+
+TIME_LIMIT = 60.0
+"""Seconds after which an exact search ends with the best schedule known."""
+
+
+def sweep(
+    what: Callable | str | os.PathLike | Sequence[str | os.PathLike],
+    space: Mapping[str, Sequence[object]] | None = None,
+    *,
+    machine: str | Machine = "h100",
+    signature: Mapping[str, str | Callable[[Mapping], str]] | str | None = None,
+    constexprs: Mapping[str, object] | None = None,
+    options: Mapping[str, object] | None = None,
+    where: Callable[[Configuration], bool] | None = None,
+    solve: int = 5,
+    time_limit: float = TIME_LIMIT,
+    measure: int = 0,
+    arguments: Callable[[Mapping], tuple] | None = None,
+    reference: Callable[..., object] | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
+    state: str | os.PathLike | None = None,
+    progress: bool | Callable[[str], object] = True,
+) -> Sweep:
+    """Which tile shapes and options make a kernel fastest, by proof where one is possible.
+
+        twill_gpu.sweep(gemm, {"BLOCK_M": [64, 128, 256], "BLOCK_K": [64, 128], "sub_tiles": [1, 2]}, machine="h200",
+                        signature={"a_desc": "tensordesc<fp16[{BLOCK_M}, {BLOCK_K}]>", …, "K": "i32:16"},
+                        constexprs={"BLOCK_N": 128})
+
+    what: a Triton function, or one TTIR file or several.
+    space: values by name: constexprs of the function, and options of `twill compile` with underscores; None leaves an option
+        alone. Every combination is a configuration.
+    signature: types of the run-time parameters, in which {NAME} stands for the value of a constexpr; or callables that are
+        given the constexprs.
+    constexprs, options: those that are the same everywhere.
+    where: is given a configuration; says whether it is part of the sweep.
+    solve: the best so many are certain: schedules are solved exactly, in the order of the bound, until no other
+        configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless `options`
+        has a limit.
+    measure: the best so many are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
+        launch's arguments and its grid, and `reference(*arguments)` what was computed and what should have been.
+    workers: threads; by default one for each CPU.
+    ray: address of a Ray cluster that does the work instead, `"auto"`, or `"local"` for one that is begun here.
+    state: file in which all that is done is kept. With the same file a sweep goes on where it ended.
+    progress: whether to show on standard error how far it is; or what is told.
+
+    Ctrl-C ends it with what there is. Raises `InputError` where the sweep itself makes no sense; a configuration that makes
+    none is rejected with the reason.
+    """
+    machine, options = Machine.of(machine), dict(options or {})
+    if solve < 0 or measure < 0 or (workers is not None and workers < 1):
+        raise InputError("solve and measure must be at least 0, and workers at least 1")
+    if measure and (arguments is None or not (callable(what) or hasattr(what, "fn"))):
+        raise InputError("measure needs a Triton function and arguments=…, which gives a launch's arguments and its grid")
+    limits = {name: options[name] for name in LIMITS if options.get(name) is not None} or {"time_limit": time_limit}
+    found = candidates(what, space or {}, machine, signature, constexprs or {}, options, where)
+    journal = Journal(state)
+    try:
+        line, pool = Line(progress), _pool(workers, ray)
+        search, solved, timed, interrupted = Search(found, pool, journal, line, words(limits)), [], {}, False
+        try:
+            search.bound_all()
+            solved = search.solve_best(max(solve, measure))
+            if measure:
+                from .measuring import measured
+
+                best = _in_order(solved, search)[:measure]
+                timed = measured(what, best, machine, limits, arguments, reference, journal, line)
+        except KeyboardInterrupt:
+            line.end()
+            interrupted = True
+            # What was solved meanwhile counts, whether or not what comes before it was.
+            solved = [one for one in found if search.schedule(one) is not None]
+        finally:
+            pool.close()
+    finally:
+        journal.close()
+    rows = _rows(found, search, {one.index for one in solved}, timed, machine)
+    name = getattr(what, "__name__", None) or next(one.question["name"] for one in found if one.question)
+    several = any((search.bound(one) or {}).get("weights", [1])[1:] for one in found)
+    notes = ["Of several loops, I and FLOP are those of one iteration of each, by weight (trip_counts)."] if several else []
+    return Sweep(rows, kernel=name, machine=machine.name, solve=max(solve, measure), interrupted=interrupted, notes=notes)
+
+
+def _pool(workers: int | None, ray: str | None) -> Pool:
+    if ray is None:
+        return Threads(workers or os.cpu_count() or 1)
+    from .cluster import Cluster
+
+    return Cluster(ray)
+
+
+def _in_order(solved: Sequence[Candidate], search: Search) -> list[Candidate]:
+    """Those with a schedule, the best first."""
+    known = [(one, rate_of(search.bound(one), search.schedule(one))) for one in solved]
+    return [one for one, rate in sorted(known, key=lambda pair: -(pair[1] or 0.0)) if rate is not None]
+
+
+def _rows(
+    found: Sequence[Candidate], search: Search, solved: set[int], timed: Mapping[int, dict], machine: Machine
+) -> list[Row]:
+    numbers = machine.numbers
+    # TFLOP/s of all multiprocessors for one FLOP per cycle on one.
+    scale = numbers["chip.clock_mhz"].value * numbers["chip.streaming_multiprocessors"].value * 1e-6
+    rows = [_row(one, search, one.index in solved, timed.get(one.index, {}), scale) for one in found]
+    infinity = float("inf")
+
+    def order(row: Row) -> tuple:
+        group = 0 if row.flop_per_cycle is not None else 2 if row.fits is False or row.bound is None else 1
+        return group, -(row.rate or 0.0), -(row.flop or 0), row.shared_bytes or infinity, row.index
+
+    return sorted(rows, key=lambda row: order(row) if order(row)[0] < 2 else (2, 0, 0, 0, row.index))
+
+
+def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, object], scale: float) -> Row:
+    fields = {"index": one.index, "configuration": one.configuration, "constexprs": one.constexprs, "options": one.options}
+    if one.question is None:
+        return Row(**fields, status="rejected", fits=False, reason=one.reason)
+    bound = search.bound(one)
+    if bound is None:
+        why = search.failed.get(search.key(one, jobs.FIT), "nothing is known of it yet")
+        return Row(**fields, status="failed", fits=None, reason=why)
+    if bound["fits"] is False:
+        return Row(**fields, status="rejected", fits=False, reason=bound["reason"], shared_bytes=bound.get("shared_bytes"))
+    fields |= {"flop": bound["flop"], "shared_bytes": bound.get("shared_bytes"), "registers": bound.get("registers")}
+    fields |= {"lower_bound": bound["lower_bound"], "status": "bounded", "fits": bound["fits"]}
+    schedule = search.schedule(one) if is_solved else None
+    if schedule is not None:
+        fields |= {name: schedule[name] for name in ("status", "stages", "length", "ii") if name in schedule}
+        fields["lower_bound"] = max(bound["lower_bound"], schedule.get("lower_bound") or 0)
+        fields |= {name: schedule[name] for name in ("shared_bytes", "registers") if schedule.get(name) is not None}
+    elif is_solved or search.key(one, jobs.SOLVE) in search.failed:
+        fields["reason"] = search.failed.get(search.key(one, jobs.SOLVE))
+    if fields["status"] == "infeasible":
+        return Row(**{**fields, "fits": False, "reason": schedule.get("reason") or "no schedule exists (proved)"})
+    rate = rate_of(bound, schedule)
+    fields["bound"] = bound_rate({**bound, "lower_bound": fields["lower_bound"]})
+    fields["bound_teraflops"] = fields["bound"] * scale
+    if rate is not None:
+        fields |= {"flop_per_cycle": rate, "teraflops": rate * scale, "fits": True}
+    return Row(**fields, **timed)
