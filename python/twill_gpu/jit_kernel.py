@@ -103,6 +103,7 @@ class JitKernel:
         try:
             kernel = here.kernels.get(key)
         except TypeError:
+            # An option that is a list or a dictionary. Text costs as much as the rest of the look-up.
             key = (tuple(specialisation), str(options))
             kernel = here.kernels.get(key)
         if kernel is None:
@@ -145,7 +146,14 @@ class JitKernel:
 
     # --------------------------------------------------------------------------------------------- the first launch
     def _specialise(
-        self, here: _Device, device: int | None, key: tuple, named: dict, bound: dict, specialisation: list, options: dict
+        self,
+        here: _Device,
+        device: int | None,
+        key: tuple,
+        named: dict,
+        bound: dict,
+        specialisation: list,
+        options: dict,
     ) -> ScheduledKernel | TwillError:
         """The kernel for a specialisation, or why there is none. Errors in the Python of the kernel are Triton's."""
         dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)

@@ -8,7 +8,7 @@ from unittest import mock
 
 import triton
 from folder import HERE, runtime
-from test_launch import Device, Tensor, Torch
+from test_launch import Tensor, Torch
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import driver as nvidia
@@ -66,11 +66,9 @@ class Plans(unittest.TestCase):
             self.addCleanup(patch.stop)
         self.kernel = launch.load(HERE / "gemm")
 
-    def call(self, address=1 << 20, length=256, shape=(512, 256), device=Device()):
-        tensors = [Tensor(shape, address=address), Tensor([256, 384], address=2 << 20), Tensor([512, 384], address=3 << 20)]
-        for tensor in tensors:
-            tensor.device = device
-        self.kernel(*tensors, length, grid=(4, 3))
+    def call(self, address=1 << 20, length=256, shape=(512, 256)):
+        b, c = Tensor([256, 384], address=2 << 20), Tensor([512, 384], address=3 << 20)
+        self.kernel(Tensor(shape, address=address), b, c, length, grid=(4, 3))
         return self.launched[-1]
 
     def hooked(self, hook):

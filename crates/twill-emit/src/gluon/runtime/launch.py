@@ -442,7 +442,11 @@ def limits_of(element):
 
 
 class Readers:
-    """How a launch reads parameters, by their names."""
+    """How a launch reads parameters, by their names.
+
+    sizes: whole numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one;
+    counts: other whole numbers, with the least, the greatest and the bits that must not be set; reals: all others.
+    """
 
     def __init__(self, parameters):
         blocks = [block for parameter in parameters for block in parameter.get("blocks", ())]
@@ -459,4 +463,4 @@ class Readers:
             else:
                 self.counts.append((name, *limits_of(element), 15 if parameter.get("divisible_by_16") else 0))
         self.varying = [name for name, *_ in (*self.memory, *self.counts)] + self.reals
-        """What varies between launches by one plan: memory, numbers that no matrix depends on, and floating-point numbers."""
+        """What varies between launches by one plan."""

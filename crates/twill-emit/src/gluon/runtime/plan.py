@@ -134,7 +134,7 @@ class Plan:
 
 
 def behind(launcher, metadata, descriptors):
-    """The function that Triton's launcher calls in the end, for so many descriptors; None where it does more than that."""
+    """The function that Triton's launcher calls in the end; None where it does more than make so many descriptors."""
     if type(launcher) is not CudaLauncher or launcher.global_scratch_size or launcher.profile_scratch_size:
         return None
     if not descriptors:
