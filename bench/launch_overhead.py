@@ -164,26 +164,21 @@ def rehearsal() -> tuple[str, Callable]:
     from triton.backends.nvidia import driver
     from twill_gpu import scheduled
 
-    fill = SimpleNamespace(fill_tma_descriptor=lambda *arguments: None)
-    device = SimpleNamespace(get_device_properties=lambda index: {"max_shared_mem": 232448}, **vars(fill))
-    device.load_binary = lambda name, kernel, shared, index: (name, name, 168, 0, 1024)
-
-    class Launcher:
-        def __init__(self, source: object, metadata: object):
-            self.launch = driver.wrap_handle_tensordesc(
-                lambda *arguments: None, dict(source.signature), getattr(metadata, "tensordesc_meta", None)
-            )
-
-        def __call__(self, x: int, y: int, z: int, stream: int, function: object, *arguments: object) -> None:
-            self.launch(x, y, z, stream, function, False, False, None, None, *arguments)
-
+    device = SimpleNamespace(
+        get_device_properties=lambda index: {"max_shared_mem": 232448},
+        load_binary=lambda name, kernel, shared, index: (name, name, 168, 0, 1024),
+        fill_tma_descriptor=lambda *arguments: None,
+    )
+    # Triton's own launcher, with nothing behind it.
+    driver.library_dirs = list
+    driver.compile_module_from_src = lambda **named: SimpleNamespace(launch=lambda *arguments: None)
     triton.runtime.driver.set_active(
         SimpleNamespace(
             get_current_device=lambda: 0,
             get_current_stream=lambda index: 0,
             get_current_target=lambda: GPUTarget("cuda", 90, 32),
             utils=device,
-            launcher_cls=Launcher,
+            launcher_cls=driver.CudaLauncher,
         )
     )
     loaded = scheduled.load

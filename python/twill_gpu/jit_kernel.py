@@ -99,9 +99,15 @@ class JitKernel:
             device = None
         here = self._devices.get(device) or self._device(device)
         bound, specialisation, options = here.binder(*args, **named)
-        kernel = here.kernels.get((tuple(specialisation), str(options)))
+        key = (*specialisation, *options, *options.values())
+        try:
+            kernel = here.kernels.get(key)
+        except TypeError:
+            # An option that is a list or a dictionary. Text costs as much as the rest of the look-up.
+            key = (tuple(specialisation), str(options))
+            kernel = here.kernels.get(key)
         if kernel is None:
-            kernel = self._specialise(here, device, named, bound, specialisation, options)
+            kernel = self._specialise(here, device, key, named, bound, specialisation, options)
         if not isinstance(kernel, ScheduledKernel):
             return self._stock(here, kernel, args, grid, warmup, named)
 
@@ -121,7 +127,7 @@ class JitKernel:
         for hook in function.pre_run_hooks:
             hook(*args, **named)
         if not warmup:
-            plan.run(plan.arguments(varying))
+            plan.launch(varying)
         return kernel
 
     run._torchdynamo_disable = True
@@ -140,11 +146,17 @@ class JitKernel:
 
     # --------------------------------------------------------------------------------------------- the first launch
     def _specialise(
-        self, here: _Device, device: int | None, named: dict, bound: dict, specialisation: list, options: dict
+        self,
+        here: _Device,
+        device: int | None,
+        key: tuple,
+        named: dict,
+        bound: dict,
+        specialisation: list,
+        options: dict,
     ) -> ScheduledKernel | TwillError:
         """The kernel for a specialisation, or why there is none. Errors in the Python of the kernel are Triton's."""
         dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)
-        key = (tuple(specialisation), str(options))
         with self._lock:
             if key in here.kernels:
                 return here.kernels[key]

@@ -133,6 +133,11 @@ class TestScheduled:
             kernel[(4, 3)](*gemm_arguments(tensor), **TILES)
         assert seen == [(4, 128)] * 2
 
+    def test_options_that_are_no_plain_values(self, fake_gpu, tensor, compiled):
+        kernel = twill_gpu.jit(gemm.gemm_tma.fn)
+        made = [kernel[(4, 3)](*gemm_arguments(tensor), **TILES, extern_libs={}) for _ in range(2)]
+        assert made[0] is made[1] and len(fake_gpu.launched) == 2 and compiled == ["gemm_tma"]
+
     def test_threads_make_it_once(self, fake_gpu, tensor, compiled):
         kernel, made, together = twill_gpu.jit(gemm.gemm_tma.fn), [], threading.Barrier(4)
 

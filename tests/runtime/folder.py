@@ -11,7 +11,7 @@ WAIT = "        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\n"
 
 
 def runtime(name):
-    """launch.py or assemble.py as a module."""
+    """launch.py, plan.py or assemble.py as a module."""
     spec = importlib.util.spec_from_file_location(f"runtime_{name}", RUNTIME / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

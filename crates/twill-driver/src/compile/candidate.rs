@@ -198,6 +198,7 @@ impl Candidate {
             ("kernel.json", signature.to_json()),
             ("schedule.json", self.json.clone()),
             ("launch.py", gluon::LAUNCHER.to_owned()),
+            ("plan.py", gluon::PLAN.to_owned()),
             ("assemble.py", gluon::ASSEMBLER.to_owned()),
             ("test_kernel.py", self.test.clone()),
         ]

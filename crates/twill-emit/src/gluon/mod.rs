@@ -62,6 +62,9 @@ impl Header {
 /// The launcher that is written beside every kernel.
 pub const LAUNCHER: &str = include_str!("runtime/launch.py");
 
+/// What the launcher does at each launch, written beside it.
+pub const PLAN: &str = include_str!("runtime/plan.py");
+
 /// The assembler check that is written beside every kernel.
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 

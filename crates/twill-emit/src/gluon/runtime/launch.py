@@ -15,14 +15,23 @@ import functools
 import importlib.util
 import math
 import operator
+from contextlib import nullcontext
 from pathlib import Path
 
 import triton
 
 HERE = Path(__file__).resolve().parent
-_spec = importlib.util.spec_from_file_location("twill_assemble", HERE / "assemble.py")
-assemble = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(assemble)
+
+
+def beside(name):
+    """Another file of this folder as a module."""
+    spec = importlib.util.spec_from_file_location(f"twill_{name}", HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+assemble, planning = beside("assemble"), beside("plan")
 
 TORCH = {
     "fp16": "float16",
@@ -62,49 +71,6 @@ class RefusedValue(Refused, ValueError):
     """An argument of a value that this kernel cannot take."""
 
 
-class Descriptor:
-    """A tensor descriptor, as Triton's launcher wants it, of what was checked before: an address, but no tensor."""
-
-    __slots__ = ("address", "shape", "strides", "block_shape", "layout")
-    padding = "zero"
-
-    def __init__(self, address, shape, strides, block_shape, layout):
-        self.address, self.shape, self.strides = address, shape, strides
-        self.block_shape, self.layout = block_shape, layout
-
-    @property
-    def base(self):
-        return self
-
-    def data_ptr(self):
-        return self.address
-
-
-class Plan:
-    """A launch but for what may change from one to the next: addresses, and numbers that no matrix depends on."""
-
-    __slots__ = ("cuda", "index", "runner", "template", "changing")
-
-    def __init__(self, cuda, index, runner, template, changing):
-        self.cuda, self.index, self.runner = cuda, index, runner
-        self.template, self.changing = template, changing
-
-    def arguments(self, varying):
-        """Those of the Gluon function; `changing` says where each varying value goes, and what tiles are made of it."""
-        arguments = self.template.copy()
-        for position, which, tile in self.changing:
-            arguments[position] = varying[which] if tile is None else Descriptor(varying[which], *tile)
-        return arguments
-
-    def run(self, arguments):
-        """Launches on the current stream of the device that the plan is for."""
-        if self.cuda.current_device() == self.index:
-            self.runner(*arguments)
-        else:
-            with self.cuda.device(self.index):
-                self.runner(*arguments)
-
-
 class Kernel:
     """A kernel that is compiled when first used on a device, for all sizes at once."""
 
@@ -119,7 +85,7 @@ class Kernel:
             for parameter in self._parameters
             for block in parameter.get("blocks", ())
         }
-        self._readers, self._varying = readers(self._parameters)
+        self._readers = Readers(self._parameters)
         self._compiled, self._plans, self._nothing, self._multiprocessors = {}, {}, {}, {}
         self._first, self._barriers_at = None, None
 
@@ -130,14 +96,13 @@ class Kernel:
     def launch(self, values, grid):
         """Launches the kernel on values by their parameters' names, among which there may be others that it has not."""
         plan, varying = self.plan(values, grid)
-        plan.run(plan.arguments(varying))
+        plan.launch(varying)
 
     def prepare(self, *args, grid, **named):
         """A function without arguments that launches the kernel on these; it keeps them alive."""
         values = self._bind(args, named)
         plan, varying = self.plan(values, grid)
-        arguments = plan.arguments(varying)
-        return lambda keep=values: plan.run(arguments)
+        return lambda keep=values: plan.launch(varying)
 
     @property
     def info(self):
@@ -183,8 +148,10 @@ class Kernel:
 
     def _programs(self, grid, values):
         """Programs of the Triton kernel in x, y and z."""
-        if type(grid) is tuple and len(grid) == 3 and all(type(size) is int and size >= 0 for size in grid):
-            return grid
+        if type(grid) is tuple and 1 <= len(grid) <= 3:
+            x, y, z = sizes = (*grid, 1, 1)[:3]
+            if type(x) is type(y) is type(z) is int and x >= 0 and y >= 0 and z >= 0:
+                return sizes
         if callable(grid):
             grid = grid({**self._kernel.get("constants", {}), **values})
         try:
@@ -291,33 +258,33 @@ class Kernel:
 
     # --------------------------------------------------------------------------------------------- launching
     def plan(self, values, grid):
-        """A plan for values like these, and what it leaves open of them: `plan.run(plan.arguments(open))` launches."""
-        programs = self._programs(grid, values)
-        form, varying = [programs], []
-        for name, reader, limits in self._readers:
+        """A plan for values like these, and what it leaves open of them: `plan.launch(open)` launches."""
+        read, varying = self._readers, []
+        form = [self._programs(grid, values)]
+        for name in read.sizes:
             value = values[name]
-            if reader is whole:
-                form.append(value if type(value) is int else whole(value))
-            elif reader is counted:
-                least, most, below = limits
-                fits = type(value) is int and least <= value <= most and not value & below
-                varying.append(value if fits else None)
-            elif reader is real:
-                varying.append(value if type(value) is float else None)
-            else:
-                address, like = reader(value)
-                varying.append(address)
-                form.append(like)
+            form.append(value if type(value) is int else whole(value))
+        for name, place in read.memory:
+            address, like = place(values[name])
+            varying.append(address)
+            form.append(like)
+        for name, least, most, below in read.counts:
+            value = values[name]
+            fits = type(value) is int and least <= value <= most and not value & below
+            varying.append(value if fits else None)
+        for name in read.reals:
+            value = values[name]
+            varying.append(value if type(value) is float else None)
         key = tuple(form)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._make_plan(values, programs)
+            plan = self._make_plan(values, form[0])
             if len(self._plans) >= REMEMBERED:
                 self._plans.clear()
             self._plans[key] = plan
         if None in varying:
             _, numbers = self._check(values)
-            varying = [numbers.get(name, value) for name, value in zip(self._varying, varying)]
+            varying = [numbers.get(name, value) for name, value in zip(read.varying, varying)]
         return plan, varying
 
     def _check(self, values):
@@ -341,7 +308,8 @@ class Kernel:
         given.update(zip(assemble.PROGRAMS, programs))
         places = {name: position for position, name in enumerate(self._kernel["arguments"])}
         template = [given.get(name) for name in self._kernel["arguments"]]
-        changing = [(places[name], which, None) for which, name in enumerate(self._varying) if name in places]
+        varying = self._readers.varying
+        changing = {places[name]: which for which, name in enumerate(varying) if name in places}
         for parameter in self._parameters:
             for block in parameter.get("blocks", ()):
                 argument, value, address = block["argument"], values[parameter["name"]], None
@@ -349,21 +317,19 @@ class Kernel:
                     shape, strides, address = self._matrix(parameter, block, value, given)
                 else:
                     shape, strides = extent(value)
-                tile = shape, strides, list(block["shape"]), self._layouts[argument]
+                tile = planning.Tile(shape, strides, list(block["shape"]), self._layouts[argument])
                 if address is None:
-                    changing.append((places[argument], self._varying.index(parameter["name"]), tile))
+                    template[places[argument]] = tile
+                    changing[places[argument]] = varying.index(parameter["name"])
                 else:
-                    template[places[argument]] = Descriptor(address, *tile)
+                    template[places[argument]] = planning.Descriptor(address, tile)
         index = device.index
         ctas = self._ctas(programs, index)
         if ctas == 0:
-            runner = nothing
-        elif torch.cuda.current_device() == index:
-            runner = self._load(index)[(ctas, 1, 1)]
-        else:
-            with torch.cuda.device(index):
-                runner = self._load(index)[(ctas, 1, 1)]
-        return Plan(torch.cuda, index, runner, [*template, self._barriers_at], changing)
+            return planning.Plan(torch.cuda, index, None, 0, template, changing)
+        with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(index):
+            compiled = self._load(index)
+            return planning.Plan(torch.cuda, index, compiled, ctas, [*template, self._barriers_at], changing)
 
     def _ctas(self, programs, index):
         """Thread blocks that run so many programs."""
@@ -437,32 +403,35 @@ def whole(value):
     return number if isinstance(number, int) else object()
 
 
-def counted(value):
-    """The reader of whole numbers that no plan depends on."""
-
-
-def real(value):
-    """The reader of floating-point numbers."""
-
-
 def pointed(value):
     """Address of a tensor that a pointer is made of, and what a plan depends on besides."""
-    if not hasattr(value, "data_ptr"):
+    try:
+        address = value.data_ptr()
+    except AttributeError:
         return None, None
-    address = value.data_ptr()
-    return address, (address & 15, value.dtype, value.device)
+    return address, (address & 15, value.dtype, place_of(value))
 
 
 def tiled(value):
     """Address of a tensor or descriptor that descriptors are made of, and what a plan depends on besides."""
-    if hasattr(value, "data_ptr"):
-        address = value.data_ptr()
-        return address, (address & 15, value.dtype, value.device, value.shape, value.stride())
-    if not is_descriptor(value) or not hasattr(value.base, "data_ptr"):
+    try:
+        if is_descriptor(value):
+            tensor, padding = value.base, getattr(value, "padding", "zero")
+            shape, strides = tuple(value.shape), tuple(value.strides)
+        else:
+            tensor, padding, shape, strides = value, "zero", value.shape, value.stride()
+        address = tensor.data_ptr()
+    except AttributeError:
         return None, None
-    base = value.base
-    address, padding = base.data_ptr(), getattr(value, "padding", "zero")
-    return address, (address & 15, base.dtype, base.device, tuple(value.shape), tuple(value.strides), padding)
+    return address, (address & 15, tensor.dtype, place_of(tensor), shape, strides, padding)
+
+
+def place_of(tensor):
+    """What tells devices apart: of torch's tensors a number, which is quicker than a device."""
+    try:
+        return tensor.get_device()
+    except AttributeError:
+        return tensor.device
 
 
 @functools.cache
@@ -472,28 +441,26 @@ def limits_of(element):
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
-def readers(parameters):
-    """How a launch reads parameters, and the names of those that vary between launches by one plan.
+class Readers:
+    """How a launch reads parameters, by their names.
 
-    By parameter: its name, the function that reads a value, and of a whole number that varies the least, the greatest and
-    the bits that must not be set.
+    sizes: whole numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one;
+    counts: other whole numbers, with the least, the greatest and the bits that must not be set; reals: all others.
     """
-    blocks = [block for parameter in parameters for block in parameter.get("blocks", ())]
-    sizes = [size for b in blocks for key in ("extents", "strides", "not_negative") for size in b.get(key, ())]
-    found = []
-    for parameter in parameters:
-        name, element, limits = parameter["name"], parameter["element"], None
-        if parameter["kind"] != "scalar":
-            reader = tiled if parameter["kind"] == "descriptor" else pointed
-        elif element.startswith(("fp", "bf")):
-            reader = real
-        elif name in sizes:
-            reader = whole
-        else:
-            reader, limits = counted, (*limits_of(element), 15 if parameter.get("divisible_by_16") else 0)
-        found.append((name, reader, limits))
-    return found, [name for name, reader, _ in found if reader is not whole]
 
-
-def nothing(*_):
-    """The launch of no program."""
+    def __init__(self, parameters):
+        blocks = [block for parameter in parameters for block in parameter.get("blocks", ())]
+        sizes = {size for b in blocks for key in ("extents", "strides", "not_negative") for size in b.get(key, ())}
+        self.sizes, self.memory, self.counts, self.reals = [], [], [], []
+        for parameter in parameters:
+            name, element = parameter["name"], parameter["element"]
+            if parameter["kind"] != "scalar":
+                self.memory.append((name, tiled if parameter["kind"] == "descriptor" else pointed))
+            elif element.startswith(("fp", "bf")):
+                self.reals.append(name)
+            elif name in sizes:
+                self.sizes.append(name)
+            else:
+                self.counts.append((name, *limits_of(element), 15 if parameter.get("divisible_by_16") else 0))
+        self.varying = [name for name, *_ in (*self.memory, *self.counts)] + self.reals
+        """What varies between launches by one plan."""

@@ -1,0 +1,155 @@
+"""Launches of which everything was checked before: what is left open are addresses, and numbers.
+
+In each launch Triton 3.6 makes the tensor maps of descriptors anew, in Python. Here they are remembered by address, and
+the function that Triton's own Python calls in the end is called directly. Where that cannot be, Triton launches: with
+hooks that want to know of launches, with scratch memory, and with a driver that is not Triton's own.
+"""
+
+import inspect
+
+from triton import knobs
+from triton.backends.nvidia.driver import TMA_DTYPE_DEVICE_TO_HOST, CudaLauncher
+from triton.runtime.driver import driver
+
+REMEMBERED = 1024
+"""Tensor maps that a plan remembers of a descriptor, of less than half a kilobyte each."""
+STREAM = 3
+"""Which argument of Triton's launcher is the stream."""
+
+
+class Tile:
+    """A tensor descriptor but for its address."""
+
+    __slots__ = ("shape", "strides", "block_shape", "layout")
+
+    def __init__(self, shape, strides, block_shape, layout):
+        self.shape, self.strides = tuple(shape), tuple(strides)
+        self.block_shape, self.layout = block_shape, layout
+
+
+class Descriptor:
+    """A tensor descriptor, as Triton's launcher wants it, of what was checked before: an address, but no tensor."""
+
+    __slots__ = ("address", "tile", "shape", "strides", "block_shape", "layout")
+    padding = "zero"
+
+    def __init__(self, address, tile):
+        self.address, self.tile = address, tile
+        self.shape, self.strides = tile.shape, tile.strides
+        self.block_shape, self.layout = tile.block_shape, tile.layout
+
+    @property
+    def base(self):
+        return self
+
+    def data_ptr(self):
+        return self.address
+
+
+class TensorMaps(dict):
+    """The tensor maps of a tile by address. They depend on nothing else, and own no memory of the GPU."""
+
+    __slots__ = ("rest",)
+
+    def __init__(self, tile, metadata):
+        size, element = metadata["elem_size"], TMA_DTYPE_DEVICE_TO_HOST[metadata["elem_type"]]
+        self.rest = metadata["swizzle"], size, element, metadata["block_size"], tile.shape, tile.strides, 0
+
+    def __missing__(self, address):
+        if len(self) >= REMEMBERED:
+            self.clear()
+        made = self[address] = driver.active.utils.fill_tma_descriptor(address, *self.rest)
+        return made
+
+
+class Plan:
+    """A launch but for what may change from one to the next: addresses, and numbers that no matrix depends on.
+
+    cuda: `torch.cuda`; index: that of the device.
+    compiled: the kernel as Triton compiled it, for that device; None to launch nothing.
+    template: arguments of the Gluon function, with a `Tile` for a descriptor whose address changes.
+    changing: by position among them, which of the varying values goes there.
+    """
+
+    __slots__ = ("cuda", "index", "runner", "template", "changing", "direct", "flat", "values", "maps")
+
+    def __init__(self, cuda, index, compiled, ctas, template, changing):
+        self.cuda, self.index, self.template, self.changing = cuda, index, template, changing
+        self.runner, self.direct = nothing, None
+        if compiled is not None:
+            self.runner = compiled[(ctas, 1, 1)]
+            self._flatten(compiled, ctas)
+
+    def launch(self, varying):
+        """Launches with these varying values, on the current stream of the device."""
+        if self.cuda.current_device() == self.index:
+            self._launch(varying)
+        else:
+            with self.cuda.device(self.index):
+                self._launch(varying)
+
+    def _launch(self, varying):
+        if self.direct is None or is_hooked(knobs.runtime):
+            self.runner(*self._arguments(varying))
+            return
+        arguments = self.flat.copy()
+        arguments[STREAM] = driver.active.get_current_stream(self.index)
+        for position, which in self.values:
+            arguments[position] = varying[which]
+        for position, which, maps in self.maps:
+            arguments[position] = maps[varying[which]]
+        self.direct(*arguments)
+
+    def _arguments(self, varying):
+        """Those of the Gluon function, as Triton takes them."""
+        arguments = self.template.copy()
+        for position, which in self.changing.items():
+            tile = arguments[position]
+            arguments[position] = Descriptor(varying[which], tile) if isinstance(tile, Tile) else varying[which]
+        return arguments
+
+    def _flatten(self, compiled, ctas):
+        """What the function behind Triton's launcher takes: a descriptor is a tensor map, the shape and the strides."""
+        launcher = getattr(compiled, "run", None)
+        described = [isinstance(argument, (Tile, Descriptor)) for argument in self.template]
+        self.direct = behind(launcher, getattr(compiled, "metadata", None), sum(described))
+        if self.direct is None:
+            return
+        flags = launcher.launch_cooperative_grid, launcher.launch_pdl
+        # Without scratch memory, and with nothing to tell to hooks.
+        self.flat = [ctas, 1, 1, 0, compiled.function, *flags, None, None, compiled.packed_metadata, None, None, None]
+        self.values, self.maps, metadata = [], [], iter(compiled.metadata.tensordesc_meta or ())
+        for position, argument in enumerate(self.template):
+            which, end = self.changing.get(position), len(self.flat)
+            if not described[position]:
+                self.flat.append(argument)
+                if which is not None:
+                    self.values.append((end, which))
+                continue
+            tile = argument if isinstance(argument, Tile) else argument.tile
+            maps = TensorMaps(tile, next(metadata))
+            self.flat += [None if which is not None else maps[argument.address], *tile.shape, *tile.strides]
+            if which is not None:
+                self.maps.append((end, which, maps))
+
+
+def behind(launcher, metadata, descriptors):
+    """The function that Triton's launcher calls in the end; None where it does more than make so many descriptors."""
+    if type(launcher) is not CudaLauncher or launcher.global_scratch_size or launcher.profile_scratch_size:
+        return None
+    if not descriptors:
+        return launcher.launch
+    known = metadata.tensordesc_meta or ()
+    if len(known) != descriptors or any(one is None or one["fp4_padded"] for one in known):
+        return None
+    return inspect.getclosurevars(launcher.launch).nonlocals.get("launcher")
+
+
+def is_hooked(runtime):
+    """Whether anything is to be told of launches."""
+    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
+    return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
+
+
+def nothing(*_):
+    """The launch of no program."""
