@@ -47,6 +47,9 @@ pub(crate) struct Flight {
     pub weight: u32,
 }
 
+/// Elements of a tile that takes at most 8 registers of each of 128 threads.
+const SMALL: u64 = 1024;
+
 /// A group's program in the making.
 #[derive(Clone)]
 pub(crate) struct GroupBuilder {
@@ -78,6 +81,8 @@ pub(crate) struct GroupBuilder {
     pub stages_in_place: bool,
     /// Code of after the loops goes where it is needed.
     pub late: bool,
+    /// What follows the loops is being made.
+    pub ending: bool,
     pub note: Note,
     /// Left operands that are held in registers through the loops.
     pub held: HashMap<OuterKey, VariableId>,
@@ -112,6 +117,7 @@ impl GroupBuilder {
             drained: Vec::new(),
             stages_in_place: false,
             late: false,
+            ending: false,
             note: Note::default(),
             held: HashMap::new(),
             staged: Vec::new(),
@@ -169,6 +175,11 @@ impl GroupBuilder {
         self.out.push(Node::Do(action, note));
     }
 
+    /// The section behind the loops.
+    pub fn last(&self) -> usize {
+        self.sections.len() - 1
+    }
+
     /// The first section in which an expression can be computed.
     pub fn section_of(&self, expression: &Expression) -> usize {
         let mut section = 0;
@@ -186,8 +197,9 @@ impl GroupBuilder {
 
     /// Gives an expression outside loops a name.
     pub fn bind(&mut self, key: OuterKey, wish: &str, value: Expression, line: Option<u32>) -> VariableId {
-        // What is needed only after the loops takes no registers in them.
-        let section = if self.late { self.sections.len() - 1 } else { self.section_of(&value) };
+        // What is needed only after the loops takes no registers in them; what is small is loaded ahead of its use.
+        let is_large = value.shape.iter().product::<u64>() > SMALL;
+        let section = if self.late || (self.ending && is_large) { self.last() } else { self.section_of(&value) };
         let to = self.variable(wish, &value.shape, value.element.clone(), Form::Any);
         self.define(to, section);
         let note = Note { line, ..Note::default() };

@@ -47,7 +47,7 @@ pub(super) fn load_outer_tiles(lowering: &mut Lowering<'_>, builder: &mut GroupB
 pub(super) fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
     let operations = lowering.module.block(lowering.block).operations.clone();
     let mut stores = Vec::new();
-    builder.late = lowering.has_tensor_memory();
+    (builder.late, builder.ending) = (lowering.has_tensor_memory(), true);
     for id in operations {
         if !stores::is_store(&lowering.module.operation(id).name) {
             continue;
@@ -73,7 +73,7 @@ pub(super) fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut Gro
         stores.append(&mut builder.out);
     }
     lowering.end_of_results(builder, &mut stores);
-    builder.late = false;
+    (builder.late, builder.ending) = (false, false);
     // After the last loop every multiply has read what it reads; what was only loaded to registers is free at once.
     for (piece, cursor) in builder.pieces.clone() {
         let empty = lowering.pieces[piece].empty;

@@ -338,8 +338,9 @@ impl Reader<'_, '_> {
                 self.group.cursors[cursor.index()].phase = true;
                 self.group.pieces.push((piece, cursor));
                 let wait = super::action::Action::Wait { barrier: known.full, at: cursor, previous: false };
-                let section = &mut self.group.sections[0];
-                section.push(super::action::Node::Do(wait, super::action::Note::default()));
+                // What is read only after the loops is waited for there.
+                let section = if self.group.ending { self.group.last() } else { 0 };
+                self.group.place(section, super::action::Node::Do(wait, super::action::Note::default()));
                 let readers = &mut self.lowering.pieces[piece].readers;
                 if !readers.contains(&self.group.id) {
                     readers.push(self.group.id);
