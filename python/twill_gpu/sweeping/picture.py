@@ -11,25 +11,35 @@ WIDTH, HEIGHT = 900, 540
 LEFT, RIGHT, TOP, BOTTOM = 84, 24, 76, 104
 STRIP = 22
 """Height of the strip below the axis for what does not fit."""
+LETTER = 8.0
+"""Width of a letter, roughly."""
 LABELS = 8
 """Most points of the front that are named."""
 
-STYLE = """
-.twill-sweep { --ink: #1f2430; --soft: #667085; --grid: #e4e7ec; --paper: #ffffff; --solved: #1d6fd1; --bound: #8a94a6;
-  --front: #d1491d; --rejected: #b42318; font-family: system-ui, 'Segoe UI', Helvetica, Arial, sans-serif; }
-@media (prefers-color-scheme: dark) { .twill-sweep { --ink: #e6e9ef; --soft: #9aa4b5; --grid: #303642; --paper: #14171d;
-  --solved: #6cb0ff; --bound: #7d8798; --front: #ff9466; --rejected: #ff7a6e; } }
-.twill-sweep text { fill: var(--ink); font-size: 14px; }
+LIGHT = {"ink": "#1f2430", "soft": "#667085", "grid": "#e4e7ec", "paper": "#ffffff"}
+LIGHT |= {"solved": "#1d6fd1", "bound": "#8a94a6", "front": "#d1491d", "rejected": "#b42318"}
+DARK = {"ink": "#e6e9ef", "soft": "#9aa4b5", "grid": "#303642", "paper": "#14171d"}
+DARK |= {"solved": "#6cb0ff", "bound": "#7d8798", "front": "#ff9466", "rejected": "#ff7a6e"}
+FONT = """.twill-sweep { font-family: system-ui, 'Segoe UI', Helvetica, Arial, sans-serif; }
+.twill-sweep text { font-size: 14px; }
+.twill-sweep .soft { font-size: 13px; }
 .twill-sweep .title { font-size: 18px; font-weight: 600; }
-.twill-sweep .soft { fill: var(--soft); font-size: 13px; }
-.twill-sweep .grid { stroke: var(--grid); stroke-width: 1; }
-.twill-sweep .axis { stroke: var(--soft); stroke-width: 1; }
-.twill-sweep .solved { fill: var(--solved); }
-.twill-sweep .bounded { fill: none; stroke: var(--bound); stroke-width: 1.5; }
-.twill-sweep .rejected { stroke: var(--rejected); stroke-width: 1.5; fill: none; }
-.twill-sweep .front { stroke: var(--front); stroke-width: 2; fill: none; }
-.twill-sweep .ring { stroke: var(--front); stroke-width: 2; fill: none; }
+.twill-sweep path, .twill-sweep .bounded, .twill-sweep .ring { fill: none; stroke-width: 1.5; }
+.twill-sweep .front, .twill-sweep .ring { stroke-width: 2; }
+.twill-sweep .grid, .twill-sweep .axis { stroke-width: 1; }
 """
+COLOURS = """.twill-sweep .paper {{ fill: {paper}; }}
+.twill-sweep text {{ fill: {ink}; }}
+.twill-sweep .name {{ paint-order: stroke; stroke: {paper}; stroke-width: 4px; stroke-linejoin: round; }}
+.twill-sweep .soft {{ fill: {soft}; }}
+.twill-sweep .grid {{ stroke: {grid}; }}
+.twill-sweep .axis {{ stroke: {soft}; }}
+.twill-sweep .solved {{ fill: {solved}; }}
+.twill-sweep .bounded {{ stroke: {bound}; }}
+.twill-sweep .rejected {{ stroke: {rejected}; }}
+.twill-sweep .front, .twill-sweep .ring {{ stroke: {front}; }}
+"""
+STYLE = f"{FONT}{COLOURS.format(**LIGHT)}@media (prefers-color-scheme: dark) {{\n{COLOURS.format(**DARK)}}}\n"
 
 
 def svg(sweep: Sweep) -> str:
@@ -50,10 +60,10 @@ def svg(sweep: Sweep) -> str:
     label = f"{sweep.kernel} on {sweep.machine}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="twill-sweep" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'width="{WIDTH}" height="{HEIGHT}" style="max-width: 100%; height: auto; background: var(--paper)">',
+        f'width="{WIDTH}" height="{HEIGHT}" style="max-width: 100%; height: auto">',
         f"<title>{_text(label)}: throughput against shared memory</title>",
         f"<style>{STYLE}</style>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" style="fill: var(--paper)"/>',
+        f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
         f'<text class="title" x="{LEFT}" y="30">{_text(label)}</text>',
         *_legend(sweep, shown, rejected),
         *_axes(x_step, x_count, y_step, y_count),
@@ -76,7 +86,7 @@ def _legend(sweep: Sweep, shown: list[Row], rejected: list[Row]) -> list[str]:
     place, parts = LEFT + 8, []
     for mark, words in entries:
         parts.append(f'<g transform="translate({place} 56)">{mark}<text class="soft" x="14">{words}</text></g>')
-        place += 40 + 7.2 * len(words)
+        place += 40 + 0.9 * LETTER * len(words)
     return parts
 
 
@@ -126,8 +136,9 @@ def _front(points: list[tuple[Row, float, float]]) -> list[str]:
         # Names that would lie over another are left out; pointing at the disc shows them.
         if len(heights) < LABELS and all(abs(y - other) > 16 for other in heights):
             heights.append(y)
-            anchor, shift = ("end", -14) if x > WIDTH / 2 else ("start", 14)
-            parts.append(f'<text x="{x + shift:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{_text(_short(row.name))}</text>')
+            words = _short(row.name)
+            anchor, shift = ("start", 14) if x + 14 + LETTER * len(words) < WIDTH - RIGHT else ("end", -14)
+            parts.append(f'<text class="name" x="{x + shift:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{_text(words)}</text>')
     return parts
 
 

@@ -102,7 +102,8 @@ class Sweep:
     def certain(self) -> bool:
         """Whether no other configuration can achieve more than the `solve` best that were solved; proved."""
         solved = [row for row in self.rows if row.flop_per_cycle is not None][: self.solve]
-        rest = [row for row in self.rows if row not in solved and row.fits is not False]
+        best = {row.index for row in solved}
+        rest = [row for row in self.rows if row.index not in best and row.fits is not False]
         if self.interrupted or any(row.status == "failed" or row.bound is None for row in rest):
             return False
         least = min((row.flop_per_cycle for row in solved), default=0.0)
@@ -126,8 +127,11 @@ class Sweep:
             return (-rate, row.shared_bytes, *([row.length] if length else []))
 
         known = [(row, cost) for row in self.rows if (cost := costs(row)) is not None]
-        beaten = lambda one: any(other != one and all(a <= b for a, b in zip(other, one)) for _, other in known)
-        front = [(row, cost) for row, cost in known if not beaten(cost)]
+        front: list[tuple[Row, tuple]] = []
+        # Whatever beats a row comes before it in this order, and is beaten by none or by one on the front.
+        for row, cost in sorted(known, key=lambda pair: (pair[1], pair[0].index)):
+            if not any(other != cost and all(a <= b for a, b in zip(other, cost)) for _, other in front):
+                front.append((row, cost))
         return tuple(row for row, _ in sorted(front, key=lambda pair: (pair[1][1], pair[1], pair[0].index)))
 
     def table(self, limit: int | None = None) -> str:

@@ -21,7 +21,7 @@ class Pool(Protocol):
 
     def submit(self, key: str, step: str, question: dict) -> None: ...
     def next(self) -> tuple[str, dict | Exception]: ...
-    def close(self) -> None: ...
+    def close(self) -> list[tuple[str, dict | Exception]]: ...
 
 
 class Search:
@@ -30,7 +30,9 @@ class Search:
     def __init__(self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]):
         self._candidates, self._pool, self._journal, self._line = candidates, pool, journal, line
         self._limits = list(limits)
-        self._running: set[str] = set()
+        self._running: dict[str, str] = {}
+        """Steps of jobs under way, by key."""
+        self._keys: dict[tuple[int, str], str] = {}
         self.failed: dict[str, str] = {}
         """Why a job has no outcome, by key; it is tried again when the sweep is run again."""
 
@@ -45,7 +47,9 @@ class Search:
 
     def key(self, one: Candidate, step: str) -> str:
         """Of its job in a step."""
-        return jobs.key(step, self._question(one, step))
+        if (one.index, step) not in self._keys:
+            self._keys[one.index, step] = jobs.key(step, self._question(one, step))
+        return self._keys[one.index, step]
 
     def _question(self, one: Candidate, step: str) -> dict:
         limits = self._limits if step == jobs.SOLVE else []
@@ -61,7 +65,7 @@ class Search:
             while missing and len(self._running) < AHEAD * self._pool.capacity:
                 key = missing.pop(0)
                 self._submit(key, jobs.FIT, asked[key])
-            self._receive(jobs.FIT)
+            self._receive()
             done += 1
             self._line.say(f"bounds: {done} of {len(asked)}")
         self._line.say(f"bounds: {done} of {len(asked)}")
@@ -81,7 +85,7 @@ class Search:
                 break
             while not self._is_over(one):
                 self._look_ahead(order[position:], rates, count)
-                self._receive(jobs.SOLVE)
+                self._receive()
                 self._say(rates, count)
             solved.append(one)
             rate = rate_of(self.bound(one), self.schedule(one))
@@ -107,12 +111,19 @@ class Search:
         return key in self._journal or key in self.failed
 
     def _submit(self, key: str, step: str, one: Candidate) -> None:
-        self._running.add(key)
+        self._running[key] = step
         self._pool.submit(key, step, self._question(one, step))
 
-    def _receive(self, step: str) -> None:
-        key, outcome = self._pool.next()
-        self._running.discard(key)
+    def close(self) -> None:
+        """Ends what is under way; what has been finished nevertheless is kept."""
+        for key, outcome in self._pool.close():
+            self._keep(key, outcome)
+
+    def _receive(self) -> None:
+        self._keep(*self._pool.next())
+
+    def _keep(self, key: str, outcome: dict | Exception) -> None:
+        step = self._running.pop(key)
         if isinstance(outcome, Exception):
             self.failed[key] = f"{type(outcome).__name__}: {outcome}"
         else:

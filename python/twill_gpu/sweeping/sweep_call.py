@@ -90,7 +90,7 @@ def sweep(
             # What was solved meanwhile counts, whether or not what comes before it was.
             solved = [one for one in found if search.schedule(one) is not None]
         finally:
-            pool.close()
+            search.close()
     finally:
         journal.close()
     rows = _rows(found, search, {one.index for one in solved}, timed, machine)
