@@ -38,7 +38,9 @@ def main():
     )
     print(found)
     for row in found.pareto(length=True):
-        print(f"front: {row.name}: {row.teraflops:.1f} TFLOP/s, {row.shared_bytes} bytes, {row.length} cycles an iteration")
+        print(
+            f"front: {row.name}: {row.teraflops:.1f} TFLOP/s, {row.shared_bytes} bytes, {row.length} cycles an iteration"
+        )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,10 @@ ATTENTION = {
     "machine": "h200",
     "signature": {
         **{name: "tensordesc<fp16[{BLOCK_M}, {HEAD_DIM}]>" for name in ("q_desc", "o_desc")},
-        **{name: lambda tile: f"tensordesc<fp16[{tile['BLOCK_N']}, {tile['HEAD_DIM']}]>" for name in ("k_desc", "v_desc")},
+        **{
+            name: lambda tile: f"tensordesc<fp16[{tile['BLOCK_N']}, {tile['HEAD_DIM']}]>"
+            for name in ("k_desc", "v_desc")
+        },
         **{"lse_ptr": "*fp32:16", "softmax_scale": "fp32", "length": "i32:16"},
     },
     "constexprs": {"CAUSAL": False, "HEAD_DIM": 128},
@@ -93,7 +96,12 @@ class TestProof:
     def test_figures(self):
         (row,) = twill_gpu.sweep(EXAMPLES / "gemm_tma.ttir", machine="h200", progress=False).rows
         schedule = twill_gpu.schedule(EXAMPLES / "gemm_tma.ttir", machine="h200")
-        assert (row.ii, row.status, row.stages, row.length) == (schedule.ii, "optimal", schedule.stages, schedule.length)
+        assert (row.ii, row.status, row.stages, row.length) == (
+            schedule.ii,
+            "optimal",
+            schedule.stages,
+            schedule.length,
+        )
         assert row.flop == 2 * 128 * 128 * 64 and row.flop_per_cycle == row.flop / 512 == row.bound
         assert row.teraflops == pytest.approx(4096 * 132 * 1830e6 / 1e12)
         assert (row.shared_bytes, row.registers) == (98304, 152)
@@ -113,7 +121,9 @@ class TestProof:
 
     def test_loops_count_by_weight(self):
         causal = EXAMPLES / "attention_forward_causal.ttir"
-        ask = lambda counts: twill_gpu.sweep(causal, options={"trip_counts": counts}, machine="h200", progress=False).rows[0]
+        ask = lambda counts: twill_gpu.sweep(
+            causal, options={"trip_counts": counts}, machine="h200", progress=False
+        ).rows[0]
         even, uneven = ask([1, 1]), ask([7, 1])
         assert (even.flop, uneven.flop) == (2 * 2**23, 8 * 2**23) and (even.ii, uneven.ii) == (2 * 2048, 8 * 2048)
         assert even.lower_bound == even.ii
@@ -144,7 +154,9 @@ class TestRejected:
         assert row.status == "rejected" and "no loop" in row.reason
 
     def test_a_filter(self):
-        found = twill_gpu.sweep(gemm.gemm_tma, TILES, solve=0, where=lambda one: one["BLOCK_M"] == one["BLOCK_N"], **GEMM)
+        found = twill_gpu.sweep(
+            gemm.gemm_tma, TILES, solve=0, where=lambda one: one["BLOCK_M"] == one["BLOCK_N"], **GEMM
+        )
         assert len(found.rows) == 6
 
     @pytest.mark.parametrize(
@@ -277,7 +289,9 @@ class TestInterrupted:
 
         found = twill_gpu.sweep(gemm.gemm_tma, TILES, **{**GEMM, "progress": press, "state": tmp_path / "state"})
         assert found.interrupted and found.best is None
-        assert sum(row.fits is None and row.status == "failed" for row in found.rows) == 18 - len(keys_of(tmp_path / "state"))
+        assert sum(row.fits is None and row.status == "failed" for row in found.rows) == 18 - len(
+            keys_of(tmp_path / "state")
+        )
 
     def test_ctrl_c_in_the_command(self, tmp_path):
         state, output = tmp_path / "state", tmp_path / "sweep.json"
@@ -300,13 +314,21 @@ class TestInterrupted:
 class TestWorkers:
     def test_any_number_finds_the_same(self, monkeypatch):
         monkeypatch.setenv("TWILL_CACHE", "off")
-        ask = lambda workers: plain(twill_gpu.sweep(attention.attention_forward, HEADS, solve=2, workers=workers, **ATTENTION))
+        ask = lambda workers: plain(
+            twill_gpu.sweep(attention.attention_forward, HEADS, solve=2, workers=workers, **ATTENTION)
+        )
         one = ask(1)
         assert ask(3) == one and ask(16) == one
 
     def test_they_work_at_the_same_time(self, monkeypatch):
         meet = threading.Barrier(3, timeout=30)
-        monkeypatch.setattr(jobs, "run", lambda step, question, progress: meet.wait() and {"fits": False, "reason": "met"} or {"fits": False, "reason": "met"})
+        monkeypatch.setattr(
+            jobs,
+            "run",
+            lambda step, question, progress: (
+                meet.wait() and {"fits": False, "reason": "met"} or {"fits": False, "reason": "met"}
+            ),
+        )
         found = twill_gpu.sweep(EXAMPLES / "gemm_tma.ttir", {"sub_tiles": [1, 2, None]}, workers=3, progress=False)
         assert [row.reason for row in found.rows] == ["met"] * 3
 
@@ -317,7 +339,10 @@ class TestWorkers:
 
     def test_ray_is_not_imported_unless_it_is_asked_for(self):
         program = f"import sys, twill_gpu; twill_gpu.sweep({str(EXAMPLES / 'gemm_tma.ttir')!r}, progress=False); print({{'ray', 'torch', 'triton'}} & set(sys.modules))"
-        assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "set()\n"
+        assert (
+            subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+            == "set()\n"
+        )
 
 
 class TestShown:
@@ -326,7 +351,17 @@ class TestShown:
     def hostile(self):
         known = dict(constexprs={}, options={}, flop=2, lower_bound=1, bound=2.0, bound_teraflops=3.0)
         rows = [
-            Row(0, self.HOSTILE, status="optimal", fits=True, shared_bytes=7, ii=1, flop_per_cycle=2.0, teraflops=3.0, **known),
+            Row(
+                0,
+                self.HOSTILE,
+                status="optimal",
+                fits=True,
+                shared_bytes=7,
+                ii=1,
+                flop_per_cycle=2.0,
+                teraflops=3.0,
+                **known,
+            ),
             Row(1, self.HOSTILE, status="bounded", fits=None, shared_bytes=9, **known),
             Row(2, self.HOSTILE, status="rejected", fits=False, reason="<&>\x1b", constexprs={}, options={}),
         ]
@@ -346,7 +381,9 @@ class TestShown:
         found = twill_gpu.sweep(gemm.gemm_tma, TILES, solve=3, **GEMM)
         root = xml.fromstring(found.svg())
         name = "{http://www.w3.org/2000/svg}"
-        count = lambda tag, kind: sum(part.get("class") == kind for part in root.iter(name + tag)) - 1  # One is the legend's.
+        count = lambda tag, kind: (
+            sum(part.get("class") == kind for part in root.iter(name + tag)) - 1
+        )  # One is the legend's.
         solved = [row for row in found.rows if row.ii is not None]
         assert count("circle", "solved") == len(solved) >= 3
         assert count("path", "rejected") == sum(row.fits is False for row in found.rows) > 0
@@ -372,7 +409,11 @@ class TestShown:
     def test_saved(self, tmp_path):
         found = twill_gpu.sweep(EXAMPLES / "gemm_tma.ttir", machine="h200", progress=False)
         found.save(tmp_path / "new" / "folder")
-        assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == ["sweep.json", "sweep.svg", "sweep.txt"]
+        assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
+            "sweep.json",
+            "sweep.svg",
+            "sweep.txt",
+        ]
         assert "I = " not in repr(found) and "4096 FLOP" in repr(found)
 
 
@@ -455,7 +496,11 @@ class TestMeasured:
         from triton.tools.tensor_descriptor import TensorDescriptor
 
         def make(tile):
-            matrices = tensor([512, 256], address=1 << 20), tensor([512, 256], address=2 << 20), tensor([512, 512], address=3 << 20)
+            matrices = (
+                tensor([512, 256], address=1 << 20),
+                tensor([512, 256], address=2 << 20),
+                tensor([512, 512], address=3 << 20),
+            )
             m, n, k = (tile[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
             blocks = [m, k], [n, k], [m, n]
             return [*map(TensorDescriptor.from_tensor, matrices, blocks), 256], (512 // m, 512 // n)
@@ -486,7 +531,9 @@ class TestMeasured:
 
         reference = lambda a, b, c, k: (Values([1.0]), Values([1.0 if c.block_shape[1] == 128 else 1.5]))
         tiles = {"BLOCK_M": [128], "BLOCK_N": [128, 256], "BLOCK_K": [64]}
-        found = twill_gpu.sweep(gemm.gemm_tma, tiles, arguments=self.arguments(tensor), reference=reference, **self.ARGUMENTS)
+        found = twill_gpu.sweep(
+            gemm.gemm_tma, tiles, arguments=self.arguments(tensor), reference=reference, **self.ARGUMENTS
+        )
         by_columns = {row.constexprs["BLOCK_N"]: row for row in found.rows}
         assert by_columns[128].error == 0 and by_columns[128].milliseconds is not None
         assert by_columns[256].milliseconds is None and "wrong" in by_columns[256].reason
@@ -527,10 +574,12 @@ class TestRay:
         assert not found.interrupted and found.certain
         assert all(row.status != "failed" for row in found.rows)
         keys = keys_of(state)
-        assert len(keys) == len(set(keys))
+        assert len(keys) == len(set(keys)) >= 36
         # Here, without Ray, all of it is the same.
-        alone = twill_gpu.sweep(attention.attention_forward, space_, **{**asked, "progress": False})
+        asked |= {"progress": False, "workers": 1, "state": tmp_path / "alone.jsonl"}
+        alone = twill_gpu.sweep(attention.attention_forward, space_, **asked)
         assert plain(found) == plain(alone)
+        assert set(keys) >= set(keys_of(tmp_path / "alone.jsonl"))
 
     def test_no_cluster_there(self):
         pytest.importorskip("ray")

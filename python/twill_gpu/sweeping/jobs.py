@@ -58,7 +58,10 @@ def verdict(question: dict) -> Outcome:
     chosen = _option(question, "loop")
     flops = flops[chosen : chosen + 1] if chosen is not None else flops
     if len(flops) != len(files):
-        return {"fits": False, "reason": f"{question['name']}: {len(files)} of {len(flops)} loops are scheduled; choose one by `loop`"}
+        return {
+            "fits": False,
+            "reason": f"{question['name']}: {len(files)} of {len(flops)} loops are scheduled; choose one by `loop`",
+        }
     each = (_option(question, "programs-per-cta") or 1) * (_option(question, "unroll") or 1)
     found: Outcome = {
         "fits": False if status == "infeasible" else None,
@@ -84,7 +87,9 @@ def solved(question: dict, progress: Callable[[str], None] | None = None) -> Out
         found["stages"] = max(file["stages"] for file in files)
         found["length"] = max(file["length"] for file in files)
         found["shared_bytes"] = max(map(_shared, loops))
-        found["registers"] = max((group["registers_per_thread"] for file in files for group in file["groups"]), default=0)
+        found["registers"] = max(
+            (group["registers_per_thread"] for file in files for group in file["groups"]), default=0
+        )
     return found
 
 

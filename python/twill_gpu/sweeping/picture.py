@@ -44,7 +44,9 @@ STYLE = f"{FONT}{COLOURS.format(**LIGHT)}@media (prefers-color-scheme: dark) {{\
 
 def svg(sweep: Sweep) -> str:
     """Throughput against shared memory; discs are solved, circles bounds, crosses do not fit."""
-    shown = [row for row in sweep.rows if row.fits is not False and row.rate is not None and row.shared_bytes is not None]
+    shown = [
+        row for row in sweep.rows if row.fits is not False and row.rate is not None and row.shared_bytes is not None
+    ]
     rejected = [row for row in sweep.rows if row.fits is False]
     scale = _scale(shown)
     x_step, x_count = _ticks(max([row.shared_bytes / 1024 for row in [*shown, *rejected] if row.shared_bytes] or [1]))
@@ -102,7 +104,9 @@ def _axes(x_step: float, x_count: int, y_step: float, y_count: int) -> list[str]
         parts.append(f'<path class="grid" d="M{at:.1f} {TOP}V{floor}"/>')
         words = f'y="{floor + STRIP + 20}" text-anchor="middle">{tick * x_step:g}'
         parts.append(f'<text class="soft" x="{at:.1f}" {words}</text>')
-    parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{floor + STRIP}H{WIDTH - RIGHT}M{LEFT} {floor}H{WIDTH - RIGHT}"/>')
+    parts.append(
+        f'<path class="axis" d="M{LEFT} {TOP}V{floor + STRIP}H{WIDTH - RIGHT}M{LEFT} {floor}H{WIDTH - RIGHT}"/>'
+    )
     middle = f'x="{LEFT + width / 2:.1f}" y="{floor + STRIP + 46}" text-anchor="middle"'
     parts.append(f"<text {middle}>shared memory, KiB</text>")
     turned = f'transform="translate(24 {TOP + height / 2:.1f}) rotate(-90)" text-anchor="middle"'
@@ -113,7 +117,11 @@ def _axes(x_step: float, x_count: int, y_step: float, y_count: int) -> list[str]
 def _point(row: Row, x: float, y: float) -> str:
     solved = row.flop_per_cycle is not None
     look = f'class="{"solved" if solved else "bounded"}" r="{6 if solved else 5}"'
-    most = f"{row.teraflops:.1f} TFLOP/s, I = {row.ii} ({row.status})" if solved else f"at most {row.bound_teraflops:.1f} TFLOP/s"
+    most = (
+        f"{row.teraflops:.1f} TFLOP/s, I = {row.ii} ({row.status})"
+        if solved
+        else f"at most {row.bound_teraflops:.1f} TFLOP/s"
+    )
     words = f"{row.name}: {most}, {row.shared_bytes} bytes of shared memory"
     return f'<circle {look} cx="{x:.1f}" cy="{y:.1f}"><title>{_text(words)}</title></circle>'
 
@@ -138,7 +146,9 @@ def _front(points: list[tuple[Row, float, float]]) -> list[str]:
             heights.append(y)
             words = _short(row.name)
             anchor, shift = ("start", 14) if x + 14 + LETTER * len(words) < WIDTH - RIGHT else ("end", -14)
-            parts.append(f'<text class="name" x="{x + shift:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{_text(words)}</text>')
+            parts.append(
+                f'<text class="name" x="{x + shift:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{_text(words)}</text>'
+            )
     return parts
 
 

@@ -176,7 +176,9 @@ class Sweep:
 
 def word(value: object) -> str:
     """A value as tables show it."""
-    return {True: "on", False: "off", None: "-"}.get(value, value) if isinstance(value, (bool, type(None))) else str(value)
+    return (
+        {True: "on", False: "off", None: "-"}.get(value, value) if isinstance(value, (bool, type(None))) else str(value)
+    )
 
 
 def _plain(row: Row) -> dict:

@@ -27,7 +27,9 @@ class Pool(Protocol):
 class Search:
     """The steps of a sweep: bounds of all configurations, then schedules of the best."""
 
-    def __init__(self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]):
+    def __init__(
+        self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]
+    ):
         self._candidates, self._pool, self._journal, self._line = candidates, pool, journal, line
         self._limits = list(limits)
         self._running: dict[str, str] = {}
@@ -148,5 +150,7 @@ def ranked(candidates: Sequence[Candidate], bound_of: object) -> list[Candidate]
     """Those that may fit: by bound on throughput, then by FLOP of an iteration, then by least shared memory, then as given."""
     known = [(one, bound_of(one)) for one in candidates]
     fitting = [(one, bound) for one, bound in known if bound is not None and bound["fits"] is not False]
-    fitting.sort(key=lambda pair: (-bound_rate(pair[1]), -pair[1]["flop"], pair[1].get("shared_bytes") or 0, pair[0].index))
+    fitting.sort(
+        key=lambda pair: (-bound_rate(pair[1]), -pair[1]["flop"], pair[1].get("shared_bytes") or 0, pair[0].index)
+    )
     return [one for one, _ in fitting]

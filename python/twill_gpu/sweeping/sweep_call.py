@@ -69,7 +69,13 @@ def sweep(
     if solve < 0 or measure < 0 or (workers is not None and workers < 1):
         raise InputError("solve and measure must be at least 0, and workers at least 1")
     if measure and (arguments is None or not (callable(what) or hasattr(what, "fn"))):
-        raise InputError("measure needs a Triton function and arguments=…, which gives a launch's arguments and its grid")
+        raise InputError(
+            "measure needs a Triton function and arguments=…, which gives a launch's arguments and its grid"
+        )
+    if measure:
+        from .measuring import measured, torch_with_gpu
+
+        torch_with_gpu()
     limits = {name: options[name] for name in LIMITS if options.get(name) is not None} or {"time_limit": time_limit}
     found = candidates(what, space or {}, machine, signature, constexprs or {}, options, where)
     journal = Journal(state)
@@ -80,8 +86,6 @@ def sweep(
             search.bound_all()
             solved = search.solve_best(max(solve, measure))
             if measure:
-                from .measuring import measured
-
                 best = _in_order(solved, search)[:measure]
                 timed = measured(what, best, machine, limits, arguments, reference, journal, line)
         except KeyboardInterrupt:
@@ -96,8 +100,12 @@ def sweep(
     rows = _rows(found, search, {one.index for one in solved}, timed, machine)
     name = getattr(what, "__name__", None) or next(one.question["name"] for one in found if one.question)
     several = any((search.bound(one) or {}).get("weights", [1])[1:] for one in found)
-    notes = ["Of several loops, I and FLOP are those of one iteration of each, by weight (trip_counts)."] if several else []
-    return Sweep(rows, kernel=name, machine=machine.name, solve=max(solve, measure), interrupted=interrupted, notes=notes)
+    notes = (
+        ["Of several loops, I and FLOP are those of one iteration of each, by weight (trip_counts)."] if several else []
+    )
+    return Sweep(
+        rows, kernel=name, machine=machine.name, solve=max(solve, measure), interrupted=interrupted, notes=notes
+    )
 
 
 def _pool(workers: int | None, ray: str | None) -> Pool:
@@ -131,7 +139,12 @@ def _rows(
 
 
 def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, object], scale: float) -> Row:
-    fields = {"index": one.index, "configuration": one.configuration, "constexprs": one.constexprs, "options": one.options}
+    fields = {
+        "index": one.index,
+        "configuration": one.configuration,
+        "constexprs": one.constexprs,
+        "options": one.options,
+    }
     if one.question is None:
         return Row(**fields, status="rejected", fits=False, reason=one.reason)
     bound = search.bound(one)
@@ -139,7 +152,9 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, ob
         why = search.failed.get(search.key(one, jobs.FIT), "nothing is known of it yet")
         return Row(**fields, status="failed", fits=None, reason=why)
     if bound["fits"] is False:
-        return Row(**fields, status="rejected", fits=False, reason=bound["reason"], shared_bytes=bound.get("shared_bytes"))
+        return Row(
+            **fields, status="rejected", fits=False, reason=bound["reason"], shared_bytes=bound.get("shared_bytes")
+        )
     fields |= {"flop": bound["flop"], "shared_bytes": bound.get("shared_bytes"), "registers": bound.get("registers")}
     fields |= {"lower_bound": bound["lower_bound"], "status": "bounded", "fits": bound["fits"]}
     schedule = search.schedule(one) if is_solved else None
