@@ -46,8 +46,8 @@ def version() -> str:
 def verdict(question: dict) -> Outcome:
     """Whether it fits, and its proven bound, without search.
 
-    `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of each loop,
-    by weight); `flop` of the same; `shared_bytes` needed at least; `weights` of its loops.
+    `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of
+    each loop, by weight); `flop` of the same; `shared_bytes` needed at least; `weights` of its loops.
     """
     try:
         loops, kernel = _twill.schedule({**question, "options": [*question["options"], "--work-limit=1"]})
@@ -75,7 +75,10 @@ def verdict(question: dict) -> Outcome:
 
 
 def solved(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
-    """The exact schedule: `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`."""
+    """The exact schedule.
+
+    `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`.
+    """
     try:
         loops, kernel = _twill.schedule(question, progress)
     except (InputError, InfeasibleError) as error:

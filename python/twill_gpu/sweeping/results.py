@@ -26,7 +26,7 @@ class Row:
     options: Mapping[str, object]
     """Of twill, fixed ones included."""
     status: str
-    """`rejected`, `bounded` (not solved), `optimal` (proved), `feasible`, `infeasible` (proved), `unknown`, or `failed`."""
+    """`rejected`, `bounded` (not solved), `optimal` (proved), `feasible`, `infeasible` (proved), `unknown`, `failed`."""
     fits: bool | None
     """Whether it fits; None where only a search can tell and none was made."""
     reason: str | None = None
@@ -83,7 +83,7 @@ class Sweep:
         notes: Sequence[str] = (),
     ):
         self.rows = tuple(rows)
-        """Solved ones by achieved FLOP per cycle; then those with a bound alone, by bound; then those that do not fit."""
+        """Solved ones by achieved FLOP per cycle; then those with a bound alone, by it; then those that do not fit."""
         self.kernel, self.machine, self.solve = kernel, machine, solve
         self.interrupted = interrupted
         """Whether Ctrl-C ended it before it was done."""
@@ -112,8 +112,8 @@ class Sweep:
     def pareto(self, of: str | None = None, length: bool = False) -> tuple[Row, ...]:
         """The Pareto front: rows that no other beats in throughput without taking more shared memory.
 
-        of: `achieved`, by what schedules achieve, or `bound`, by what may be achieved at most; by default the former where
-            anything was solved.
+        of: `achieved`, by what schedules achieve, or `bound`, by what may be achieved at most; by default the former
+            where anything was solved.
         length: whether an iteration that takes fewer cycles from begin to end counts too, among solved ones.
         """
         of = of or ("achieved" if any(row.flop_per_cycle is not None for row in self.rows) else "bound")

@@ -76,8 +76,8 @@ class Search:
     def solve_best(self, count: int) -> list[Candidate]:
         """Solves in the order of the bound until no other configuration can be among the `count` best.
 
-        Gives back those that this needed, whatever else was solved beside them by workers that were free: the same for any
-        number of workers.
+        Gives back those that this needed, whatever else was solved beside them by workers that were free: the same for
+        any number of workers.
         """
         order = ranked(self._candidates, self.bound)
         solved: list[Candidate] = []
@@ -147,7 +147,7 @@ def rate_of(bound: dict, schedule: dict | None) -> float | None:
 
 
 def ranked(candidates: Sequence[Candidate], bound_of: object) -> list[Candidate]:
-    """Those that may fit: by bound on throughput, then by FLOP of an iteration, then by least shared memory, then as given."""
+    """Those that may fit: by bound on throughput, then FLOP of an iteration, then least shared memory, then as given."""
     known = [(one, bound_of(one)) for one in candidates]
     fitting = [(one, bound) for one, bound in known if bound is not None and bound["fits"] is not False]
     fitting.sort(

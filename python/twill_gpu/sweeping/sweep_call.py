@@ -46,15 +46,15 @@ def sweep(
                         constexprs={"BLOCK_N": 128})
 
     what: a Triton function, or one TTIR file or several.
-    space: values by name: constexprs of the function, and options of `twill compile` with underscores; None leaves an option
-        alone. Every combination is a configuration.
-    signature: types of the run-time parameters, in which {NAME} stands for the value of a constexpr; or callables that are
-        given the constexprs.
+    space: values by name: constexprs of the function, and options of `twill compile` with underscores; None leaves an
+        option alone. Every combination is a configuration.
+    signature: types of the run-time parameters, in which {NAME} stands for the value of a constexpr; or callables that
+        are given the constexprs.
     constexprs, options: those that are the same everywhere.
     where: is given a configuration; says whether it is part of the sweep.
     solve: the best so many are certain: schedules are solved exactly, in the order of the bound, until no other
-        configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless `options`
-        has a limit.
+        configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless
+        `options` has a limit.
     measure: the best so many are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
         launch's arguments and its grid, and `reference(*arguments)` what was computed and what should have been.
     workers: threads; by default one for each CPU.
@@ -62,8 +62,8 @@ def sweep(
     state: file in which all that is done is kept. With the same file a sweep goes on where it ended.
     progress: whether to show on standard error how far it is; or what is told.
 
-    Ctrl-C ends it with what there is. Raises `InputError` where the sweep itself makes no sense; a configuration that makes
-    none is rejected with the reason.
+    Ctrl-C ends it with what there is. Raises `InputError` where the sweep itself makes no sense; a configuration that
+    makes none is rejected with the reason.
     """
     machine, options = Machine.of(machine), dict(options or {})
     if solve < 0 or measure < 0 or (workers is not None and workers < 1):
