@@ -199,7 +199,8 @@ def run(step, question, progress=None):
 
     def tell(what):
         with open(log, "a") as file:
-            file.write(f"{what} {ray.get_runtime_context().get_node_id()} {jobs.key(step, question)}\\n")
+            node = ray.get_runtime_context().get_node_id()
+            file.write(f"{what} {node} {jobs.key(step, question)} {os.getpid()}\\n")
 
     tell("begins")
     time.sleep(0.05)
@@ -250,10 +251,12 @@ class TestRay:
                 # Those that were past the hold end meanwhile.
                 time.sleep(2)
                 under_way = {}
-                for what, node, key in told():
-                    under_way[key] = node if what == "begins" else None
-                node = next(filter(None, under_way.values()))
+                for what, node, key, process in told():
+                    under_way[key] = (node, int(process)) if what == "begins" else None
+                node, process = next(filter(None, under_way.values()))
                 killed.append((node, keys_of(state)))
+                # A process may outlive its node for a while, and finish.
+                os.kill(process, signal.SIGKILL)
                 made.remove_node(workers[node], allow_graceful=False)
                 hold.unlink()
 
@@ -266,9 +269,9 @@ class TestRay:
         assert not found.interrupted and found.certain
         assert all(row.status != "failed" for row in found.rows)
         # Both worked; what died with a worker was begun again on the other.
-        assert {one for _, one, _ in told()} == set(workers)
+        assert {one for _, one, _, _ in told()} == set(workers)
         begun = {}
-        for what, one, key in told():
+        for what, one, key, _ in told():
             if what == "begins":
                 begun.setdefault(key, []).append(one)
         (other,) = {*workers} - {node}

@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     """What the command takes."""
     made = _Parser(
         prog="twill sweep",
-        description="Which tiles and options make a kernel fastest: reject what cannot fit, rank by proof, solve the best.",
+        description="Which tiles and options are fastest: reject what cannot fit, rank by proof, solve the best.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

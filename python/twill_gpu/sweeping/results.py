@@ -26,7 +26,7 @@ class Row:
     options: Mapping[str, object]
     """Of twill, fixed ones included."""
     status: str
-    """`rejected`, `bounded` (not solved), `optimal` (proved), `feasible`, `infeasible` (proved), `unknown`, `failed`."""
+    """`rejected`, `bounded` (no search), `optimal` (proved), `feasible`, `infeasible` (proved), `unknown`, `failed`."""
     fits: bool | None
     """Whether it fits; None where only a search can tell and none was made."""
     reason: str | None = None

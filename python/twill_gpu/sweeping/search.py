@@ -147,7 +147,7 @@ def rate_of(bound: dict, schedule: dict | None) -> float | None:
 
 
 def ranked(candidates: Sequence[Candidate], bound_of: object) -> list[Candidate]:
-    """Those that may fit: by bound on throughput, then FLOP of an iteration, then least shared memory, then as given."""
+    """Those that may fit: by bound on throughput, then FLOP of an iteration, least shared memory, then as given."""
     known = [(one, bound_of(one)) for one in candidates]
     fitting = [(one, bound) for one, bound in known if bound is not None and bound["fits"] is not False]
     fitting.sort(
