@@ -37,16 +37,26 @@ class Cluster:
     def next(self) -> tuple[str, dict | Exception]:
         """Waits for any job that was submitted: its key, and its outcome or why there is none."""
         (done,), _ = self._ray.wait(list(self._keys), num_returns=1)
-        key = self._keys.pop(done)
-        try:
-            return key, self._ray.get(done)
-        except Exception as error:
-            return key, error
+        return self._outcome(done)
 
-    def close(self) -> None:
-        """Ends what is still going on, without its outcome; the cluster stays, unless it was begun here."""
+    def close(self) -> list[tuple[str, dict | Exception]]:
+        """Ends what is still going on, without its outcome; gives back what was finished and not waited for.
+
+        The cluster stays, unless it was begun here.
+        """
+        under_way = list(self._keys)
+        done = self._ray.wait(under_way, num_returns=len(under_way), timeout=0)[0] if under_way else []
+        left = [self._outcome(one) for one in done]
         for one in self._keys:
             self._ray.cancel(one)
         self._keys.clear()
         if self._own:
             self._ray.shutdown()
+        return left
+
+    def _outcome(self, done: object) -> tuple[str, dict | Exception]:
+        key = self._keys.pop(done)
+        try:
+            return key, self._ray.get(done)
+        except Exception as error:
+            return key, error

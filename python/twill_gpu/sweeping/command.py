@@ -33,6 +33,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except TwillError as error:
         print(f"error: {error}", file=sys.stderr)
         return ERROR
+    except KeyboardInterrupt:
+        print("interrupted before there was anything", file=sys.stderr)
+        return INTERRUPTED
     return INTERRUPTED if found.interrupted else DONE
 
 
@@ -40,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     """What the command takes."""
     made = _Parser(
         prog="twill sweep",
-        description="Which tile shapes and options make a kernel fastest: reject what cannot fit, rank the rest by proof, solve the best.",
+        description="Which tiles and options are fastest: reject what cannot fit, rank by proof, solve the best.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -48,14 +51,42 @@ def parser() -> argparse.ArgumentParser:
     add("inputs", nargs="+", metavar="INPUT", help="FILE.py:FUNCTION, a Triton function; or TTIR files")
     add("-m", "--machine", default="h100", help="a built-in name or a machine file [default: h100]")
     add("--signature", metavar="TYPES", help="NAME=TYPE,... of the run-time parameters; {NAME} is a constexpr's value")
-    add("--constexpr", action="append", default=[], metavar="NAME=VALUES", help="values of a constexpr, parted by commas")
-    add("--option", action="append", default=[], metavar="NAME=VALUES", help="values of an option of twill compile, parted by commas")
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="one value of an option for all, commas and all")
+    add(
+        "--constexpr",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="values of a constexpr, parted by commas",
+    )
+    add(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="values of an option of twill compile, parted by commas",
+    )
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one value of an option for all, commas and all",
+    )
     add("--solve", type=int, default=5, metavar="K", help="the best so many are certain [default: 5]")
-    add("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS", help=f"of each search [default: {TIME_LIMIT:g}]")
+    add(
+        "--time-limit",
+        type=float,
+        default=TIME_LIMIT,
+        metavar="SECONDS",
+        help=f"of each search [default: {TIME_LIMIT:g}]",
+    )
     add("--measure", type=int, default=0, metavar="K", help="compile and time the best so many on this GPU")
     add("--arguments", metavar="FILE.py:FUNCTION", help="of --measure: gives arguments and grid for constexprs")
-    add("--reference", metavar="FILE.py:FUNCTION", help="of --measure: gives what was computed and what should have been")
+    add(
+        "--reference",
+        metavar="FILE.py:FUNCTION",
+        help="of --measure: gives what was computed and what should have been",
+    )
     add("--workers", type=int, metavar="N", help="threads [default: one for each CPU]")
     add("--ray", metavar="ADDRESS", help="a Ray cluster that does the work; auto; or local")
     add("--state", metavar="FILE", help="what is done is kept there; with the same file a sweep goes on")

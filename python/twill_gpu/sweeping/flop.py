@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-DOT = re.compile(r'\btt\.dot(?:_scaled)?\b.*?: \(?tensor<([0-9x]+)x[^>]*>.*-> tensor<([0-9x]+)x[^>]*>')
+DOT = re.compile(r"\btt\.dot(?:_scaled)?\b.*?: \(?tensor<([0-9x]+)x[^>]*>.*-> tensor<([0-9x]+)x[^>]*>")
 """Shapes of the left operand and of the result, in either form of MLIR."""
 LOOP = re.compile(r"\bscf\.for\b")
 

@@ -46,8 +46,8 @@ def version() -> str:
 def verdict(question: dict) -> Outcome:
     """Whether it fits, and its proven bound, without search.
 
-    `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of each loop,
-    by weight); `flop` of the same; `shared_bytes` needed at least; `weights` of its loops.
+    `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of
+    each loop, by weight); `flop` of the same; `shared_bytes` needed at least; `weights` of its loops.
     """
     try:
         loops, kernel = _twill.schedule({**question, "options": [*question["options"], "--work-limit=1"]})
@@ -58,7 +58,10 @@ def verdict(question: dict) -> Outcome:
     chosen = _option(question, "loop")
     flops = flops[chosen : chosen + 1] if chosen is not None else flops
     if len(flops) != len(files):
-        return {"fits": False, "reason": f"{question['name']}: {len(files)} of {len(flops)} loops are scheduled; choose one by `loop`"}
+        return {
+            "fits": False,
+            "reason": f"{question['name']}: {len(files)} of {len(flops)} loops are scheduled; choose one by `loop`",
+        }
     each = (_option(question, "programs-per-cta") or 1) * (_option(question, "unroll") or 1)
     found: Outcome = {
         "fits": False if status == "infeasible" else None,
@@ -72,7 +75,10 @@ def verdict(question: dict) -> Outcome:
 
 
 def solved(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
-    """The exact schedule: `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`."""
+    """The exact schedule.
+
+    `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`.
+    """
     try:
         loops, kernel = _twill.schedule(question, progress)
     except (InputError, InfeasibleError) as error:
@@ -84,7 +90,9 @@ def solved(question: dict, progress: Callable[[str], None] | None = None) -> Out
         found["stages"] = max(file["stages"] for file in files)
         found["length"] = max(file["length"] for file in files)
         found["shared_bytes"] = max(map(_shared, loops))
-        found["registers"] = max((group["registers_per_thread"] for file in files for group in file["groups"]), default=0)
+        found["registers"] = max(
+            (group["registers_per_thread"] for file in files for group in file["groups"]), default=0
+        )
     return found
 
 

@@ -15,7 +15,7 @@ HEADER = {"format": "twill-sweep-journal", "version": 1}
 class Journal:
     """Outcomes by key, in a file of JSON lines or in memory alone.
 
-    Each line is written whole by one call and never changed. A last line that was torn is cut off when the file is opened.
+    Each line is written whole and never changed. A last line that was torn is cut off when the file is opened.
     One process at a time has the file.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
@@ -33,7 +34,7 @@ def measured(
     line: Line,
 ) -> dict[int, Timed]:
     """Fields of rows by index: `milliseconds` and `error`, or `reason` where a kernel cannot run or is wrong."""
-    torch = _torch()
+    torch = torch_with_gpu()
     device = torch.cuda.get_device_name(torch.cuda.current_device())
     keys = {one.index: _key(one, limits, device) for one in best}
     missing = [one for one in best if keys[one.index] not in journal]
@@ -43,22 +44,27 @@ def measured(
         line.say(f"kernels: {done} of {len(missing)} compiled and checked")
         try:
             launch, error = _checked(function, one, machine, limits, arguments, reference)
-        except TwillError as error:
-            found[one.index] = {"reason": f"not timed: {error}"}
+        except Exception as error:
+            kind = "" if isinstance(error, TwillError) else f"{type(error).__name__}: "
+            found[one.index] = {"reason": f"not timed: {kind}{error}"}
             continue
         if error is not None and not error <= TOLERANCE:
-            found[one.index] = {"error": error, "reason": f"not timed: its result is wrong by {error:.1e}"}
+            why = f"not timed: its result is wrong by {error:.1e} of the largest value"
+            found[one.index] = {"reason": why} if math.isinf(error) else {"error": error, "reason": why}
             continue
         launches[one.index], found[one.index] = launch, {} if error is None else {"error": error}
     for index, milliseconds in _medians(torch, launches, line).items():
         found[index]["milliseconds"] = milliseconds
     for one in missing:
-        journal.add(keys[one.index], jobs.MEASURE, found[one.index])
+        # What went wrong may go right another time.
+        if one.index in launches:
+            journal.add(keys[one.index], jobs.MEASURE, found[one.index])
     line.end()
     return found
 
 
-def _torch() -> object:
+def torch_with_gpu() -> object:
+    """The module, if it has a GPU. Raises `InputError` where not."""
     try:
         import torch
     except ImportError as error:
@@ -85,7 +91,9 @@ def _checked(
 
     while hasattr(function, "fn") and not hasattr(function, "device_caches"):
         function = function.fn
-    kernel = JitKernel(function.fn if isinstance(function, JitKernel) else function, machine, "error", {**limits, **one.options})
+    kernel = JitKernel(
+        function.fn if isinstance(function, JitKernel) else function, machine, "error", {**limits, **one.options}
+    )
     given, grid = arguments(one.constexprs)
     launch = lambda: kernel[grid](*given, **one.constexprs)
     launch()
@@ -101,12 +109,14 @@ def _error(got: object, wanted: object) -> float:
     difference = (got.double() - wanted.double()).abs().max().item()
     largest = wanted.double().abs().max().item()
     error = difference / largest if largest else difference
-    return error if error == error else float("inf")
+    return error if math.isfinite(error) else math.inf
 
 
 def _medians(torch: object, launches: Mapping[int, Callable[[], object]], line: Line) -> dict[int, float]:
     """Milliseconds of a launch of each kernel: all in turn, and every other round in opposite order."""
-    counts = {index: max(1, round(SAMPLE_MILLISECONDS / _sample(torch, launch, 3))) for index, launch in launches.items()}
+    counts = {
+        index: max(1, round(SAMPLE_MILLISECONDS / _sample(torch, launch, 3))) for index, launch in launches.items()
+    }
     samples: dict[int, list[float]] = {index: [] for index in launches}
     for number in range(ROUNDS):
         line.say(f"timing: {number} of {ROUNDS} rounds")

@@ -11,30 +11,42 @@ WIDTH, HEIGHT = 900, 540
 LEFT, RIGHT, TOP, BOTTOM = 84, 24, 76, 104
 STRIP = 22
 """Height of the strip below the axis for what does not fit."""
+LETTER = 8.0
+"""Width of a letter, roughly."""
 LABELS = 8
 """Most points of the front that are named."""
 
-STYLE = """
-.twill-sweep { --ink: #1f2430; --soft: #667085; --grid: #e4e7ec; --paper: #ffffff; --solved: #1d6fd1; --bound: #8a94a6;
-  --front: #d1491d; --rejected: #b42318; font-family: system-ui, 'Segoe UI', Helvetica, Arial, sans-serif; }
-@media (prefers-color-scheme: dark) { .twill-sweep { --ink: #e6e9ef; --soft: #9aa4b5; --grid: #303642; --paper: #14171d;
-  --solved: #6cb0ff; --bound: #7d8798; --front: #ff9466; --rejected: #ff7a6e; } }
-.twill-sweep text { fill: var(--ink); font-size: 14px; }
+LIGHT = {"ink": "#1f2430", "soft": "#667085", "grid": "#e4e7ec", "paper": "#ffffff"}
+LIGHT |= {"solved": "#1d6fd1", "bound": "#8a94a6", "front": "#d1491d", "rejected": "#b42318"}
+DARK = {"ink": "#e6e9ef", "soft": "#9aa4b5", "grid": "#303642", "paper": "#14171d"}
+DARK |= {"solved": "#6cb0ff", "bound": "#7d8798", "front": "#ff9466", "rejected": "#ff7a6e"}
+FONT = """.twill-sweep { font-family: system-ui, 'Segoe UI', Helvetica, Arial, sans-serif; }
+.twill-sweep text { font-size: 14px; }
+.twill-sweep .soft { font-size: 13px; }
 .twill-sweep .title { font-size: 18px; font-weight: 600; }
-.twill-sweep .soft { fill: var(--soft); font-size: 13px; }
-.twill-sweep .grid { stroke: var(--grid); stroke-width: 1; }
-.twill-sweep .axis { stroke: var(--soft); stroke-width: 1; }
-.twill-sweep .solved { fill: var(--solved); }
-.twill-sweep .bounded { fill: none; stroke: var(--bound); stroke-width: 1.5; }
-.twill-sweep .rejected { stroke: var(--rejected); stroke-width: 1.5; fill: none; }
-.twill-sweep .front { stroke: var(--front); stroke-width: 2; fill: none; }
-.twill-sweep .ring { stroke: var(--front); stroke-width: 2; fill: none; }
+.twill-sweep path, .twill-sweep .bounded, .twill-sweep .ring { fill: none; stroke-width: 1.5; }
+.twill-sweep .front, .twill-sweep .ring { stroke-width: 2; }
+.twill-sweep .grid, .twill-sweep .axis { stroke-width: 1; }
 """
+COLOURS = """.twill-sweep .paper {{ fill: {paper}; }}
+.twill-sweep text {{ fill: {ink}; }}
+.twill-sweep .name {{ paint-order: stroke; stroke: {paper}; stroke-width: 4px; stroke-linejoin: round; }}
+.twill-sweep .soft {{ fill: {soft}; }}
+.twill-sweep .grid {{ stroke: {grid}; }}
+.twill-sweep .axis {{ stroke: {soft}; }}
+.twill-sweep .solved {{ fill: {solved}; }}
+.twill-sweep .bounded {{ stroke: {bound}; }}
+.twill-sweep .rejected {{ stroke: {rejected}; }}
+.twill-sweep .front, .twill-sweep .ring {{ stroke: {front}; }}
+"""
+STYLE = f"{FONT}{COLOURS.format(**LIGHT)}@media (prefers-color-scheme: dark) {{\n{COLOURS.format(**DARK)}}}\n"
 
 
 def svg(sweep: Sweep) -> str:
     """Throughput against shared memory; discs are solved, circles bounds, crosses do not fit."""
-    shown = [row for row in sweep.rows if row.fits is not False and row.rate is not None and row.shared_bytes is not None]
+    shown = [
+        row for row in sweep.rows if row.fits is not False and row.rate is not None and row.shared_bytes is not None
+    ]
     rejected = [row for row in sweep.rows if row.fits is False]
     scale = _scale(shown)
     x_step, x_count = _ticks(max([row.shared_bytes / 1024 for row in [*shown, *rejected] if row.shared_bytes] or [1]))
@@ -50,10 +62,10 @@ def svg(sweep: Sweep) -> str:
     label = f"{sweep.kernel} on {sweep.machine}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="twill-sweep" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'width="{WIDTH}" height="{HEIGHT}" style="max-width: 100%; height: auto; background: var(--paper)">',
+        f'width="{WIDTH}" height="{HEIGHT}" style="max-width: 100%; height: auto">',
         f"<title>{_text(label)}: throughput against shared memory</title>",
         f"<style>{STYLE}</style>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" style="fill: var(--paper)"/>',
+        f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
         f'<text class="title" x="{LEFT}" y="30">{_text(label)}</text>',
         *_legend(sweep, shown, rejected),
         *_axes(x_step, x_count, y_step, y_count),
@@ -76,7 +88,7 @@ def _legend(sweep: Sweep, shown: list[Row], rejected: list[Row]) -> list[str]:
     place, parts = LEFT + 8, []
     for mark, words in entries:
         parts.append(f'<g transform="translate({place} 56)">{mark}<text class="soft" x="14">{words}</text></g>')
-        place += 40 + 7.2 * len(words)
+        place += 40 + 0.9 * LETTER * len(words)
     return parts
 
 
@@ -92,7 +104,9 @@ def _axes(x_step: float, x_count: int, y_step: float, y_count: int) -> list[str]
         parts.append(f'<path class="grid" d="M{at:.1f} {TOP}V{floor}"/>')
         words = f'y="{floor + STRIP + 20}" text-anchor="middle">{tick * x_step:g}'
         parts.append(f'<text class="soft" x="{at:.1f}" {words}</text>')
-    parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{floor + STRIP}H{WIDTH - RIGHT}M{LEFT} {floor}H{WIDTH - RIGHT}"/>')
+    parts.append(
+        f'<path class="axis" d="M{LEFT} {TOP}V{floor + STRIP}H{WIDTH - RIGHT}M{LEFT} {floor}H{WIDTH - RIGHT}"/>'
+    )
     middle = f'x="{LEFT + width / 2:.1f}" y="{floor + STRIP + 46}" text-anchor="middle"'
     parts.append(f"<text {middle}>shared memory, KiB</text>")
     turned = f'transform="translate(24 {TOP + height / 2:.1f}) rotate(-90)" text-anchor="middle"'
@@ -103,7 +117,11 @@ def _axes(x_step: float, x_count: int, y_step: float, y_count: int) -> list[str]
 def _point(row: Row, x: float, y: float) -> str:
     solved = row.flop_per_cycle is not None
     look = f'class="{"solved" if solved else "bounded"}" r="{6 if solved else 5}"'
-    most = f"{row.teraflops:.1f} TFLOP/s, I = {row.ii} ({row.status})" if solved else f"at most {row.bound_teraflops:.1f} TFLOP/s"
+    most = (
+        f"{row.teraflops:.1f} TFLOP/s, I = {row.ii} ({row.status})"
+        if solved
+        else f"at most {row.bound_teraflops:.1f} TFLOP/s"
+    )
     words = f"{row.name}: {most}, {row.shared_bytes} bytes of shared memory"
     return f'<circle {look} cx="{x:.1f}" cy="{y:.1f}"><title>{_text(words)}</title></circle>'
 
@@ -126,8 +144,11 @@ def _front(points: list[tuple[Row, float, float]]) -> list[str]:
         # Names that would lie over another are left out; pointing at the disc shows them.
         if len(heights) < LABELS and all(abs(y - other) > 16 for other in heights):
             heights.append(y)
-            anchor, shift = ("end", -14) if x > WIDTH / 2 else ("start", 14)
-            parts.append(f'<text x="{x + shift:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{_text(_short(row.name))}</text>')
+            words = _short(row.name)
+            anchor, shift = ("start", 14) if x + 14 + LETTER * len(words) < WIDTH - RIGHT else ("end", -14)
+            parts.append(
+                f'<text class="name" x="{x + shift:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{_text(words)}</text>'
+            )
     return parts
 
 

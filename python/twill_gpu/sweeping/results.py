@@ -26,7 +26,7 @@ class Row:
     options: Mapping[str, object]
     """Of twill, fixed ones included."""
     status: str
-    """`rejected`, `bounded` (not solved), `optimal` (proved), `feasible`, `infeasible` (proved), `unknown`, or `failed`."""
+    """`rejected`, `bounded` (no search), `optimal` (proved), `feasible`, `infeasible` (proved), `unknown`, `failed`."""
     fits: bool | None
     """Whether it fits; None where only a search can tell and none was made."""
     reason: str | None = None
@@ -83,7 +83,7 @@ class Sweep:
         notes: Sequence[str] = (),
     ):
         self.rows = tuple(rows)
-        """Solved ones by achieved FLOP per cycle; then those with a bound alone, by bound; then those that do not fit."""
+        """Solved ones by achieved FLOP per cycle; then those with a bound alone, by it; then those that do not fit."""
         self.kernel, self.machine, self.solve = kernel, machine, solve
         self.interrupted = interrupted
         """Whether Ctrl-C ended it before it was done."""
@@ -102,7 +102,8 @@ class Sweep:
     def certain(self) -> bool:
         """Whether no other configuration can achieve more than the `solve` best that were solved; proved."""
         solved = [row for row in self.rows if row.flop_per_cycle is not None][: self.solve]
-        rest = [row for row in self.rows if row not in solved and row.fits is not False]
+        best = {row.index for row in solved}
+        rest = [row for row in self.rows if row.index not in best and row.fits is not False]
         if self.interrupted or any(row.status == "failed" or row.bound is None for row in rest):
             return False
         least = min((row.flop_per_cycle for row in solved), default=0.0)
@@ -111,8 +112,8 @@ class Sweep:
     def pareto(self, of: str | None = None, length: bool = False) -> tuple[Row, ...]:
         """The Pareto front: rows that no other beats in throughput without taking more shared memory.
 
-        of: `achieved`, by what schedules achieve, or `bound`, by what may be achieved at most; by default the former where
-            anything was solved.
+        of: `achieved`, by what schedules achieve, or `bound`, by what may be achieved at most; by default the former
+            where anything was solved.
         length: whether an iteration that takes fewer cycles from begin to end counts too, among solved ones.
         """
         of = of or ("achieved" if any(row.flop_per_cycle is not None for row in self.rows) else "bound")
@@ -126,8 +127,11 @@ class Sweep:
             return (-rate, row.shared_bytes, *([row.length] if length else []))
 
         known = [(row, cost) for row in self.rows if (cost := costs(row)) is not None]
-        beaten = lambda one: any(other != one and all(a <= b for a, b in zip(other, one)) for _, other in known)
-        front = [(row, cost) for row, cost in known if not beaten(cost)]
+        front: list[tuple[Row, tuple]] = []
+        # Whatever beats a row comes before it in this order, and is beaten by none or by one on the front.
+        for row, cost in sorted(known, key=lambda pair: (pair[1], pair[0].index)):
+            if not any(other != cost and all(a <= b for a, b in zip(other, cost)) for _, other in front):
+                front.append((row, cost))
         return tuple(row for row, _ in sorted(front, key=lambda pair: (pair[1][1], pair[1], pair[0].index)))
 
     def table(self, limit: int | None = None) -> str:
@@ -172,7 +176,9 @@ class Sweep:
 
 def word(value: object) -> str:
     """A value as tables show it."""
-    return {True: "on", False: "off", None: "-"}.get(value, value) if isinstance(value, (bool, type(None))) else str(value)
+    return (
+        {True: "on", False: "off", None: "-"}.get(value, value) if isinstance(value, (bool, type(None))) else str(value)
+    )
 
 
 def _plain(row: Row) -> dict:

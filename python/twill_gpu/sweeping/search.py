@@ -21,16 +21,20 @@ class Pool(Protocol):
 
     def submit(self, key: str, step: str, question: dict) -> None: ...
     def next(self) -> tuple[str, dict | Exception]: ...
-    def close(self) -> None: ...
+    def close(self) -> list[tuple[str, dict | Exception]]: ...
 
 
 class Search:
     """The steps of a sweep: bounds of all configurations, then schedules of the best."""
 
-    def __init__(self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]):
+    def __init__(
+        self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]
+    ):
         self._candidates, self._pool, self._journal, self._line = candidates, pool, journal, line
         self._limits = list(limits)
-        self._running: set[str] = set()
+        self._running: dict[str, str] = {}
+        """Steps of jobs under way, by key."""
+        self._keys: dict[tuple[int, str], str] = {}
         self.failed: dict[str, str] = {}
         """Why a job has no outcome, by key; it is tried again when the sweep is run again."""
 
@@ -45,7 +49,9 @@ class Search:
 
     def key(self, one: Candidate, step: str) -> str:
         """Of its job in a step."""
-        return jobs.key(step, self._question(one, step))
+        if (one.index, step) not in self._keys:
+            self._keys[one.index, step] = jobs.key(step, self._question(one, step))
+        return self._keys[one.index, step]
 
     def _question(self, one: Candidate, step: str) -> dict:
         limits = self._limits if step == jobs.SOLVE else []
@@ -61,7 +67,7 @@ class Search:
             while missing and len(self._running) < AHEAD * self._pool.capacity:
                 key = missing.pop(0)
                 self._submit(key, jobs.FIT, asked[key])
-            self._receive(jobs.FIT)
+            self._receive()
             done += 1
             self._line.say(f"bounds: {done} of {len(asked)}")
         self._line.say(f"bounds: {done} of {len(asked)}")
@@ -70,8 +76,8 @@ class Search:
     def solve_best(self, count: int) -> list[Candidate]:
         """Solves in the order of the bound until no other configuration can be among the `count` best.
 
-        Gives back those that this needed, whatever else was solved beside them by workers that were free: the same for any
-        number of workers.
+        Gives back those that this needed, whatever else was solved beside them by workers that were free: the same for
+        any number of workers.
         """
         order = ranked(self._candidates, self.bound)
         solved: list[Candidate] = []
@@ -81,7 +87,7 @@ class Search:
                 break
             while not self._is_over(one):
                 self._look_ahead(order[position:], rates, count)
-                self._receive(jobs.SOLVE)
+                self._receive()
                 self._say(rates, count)
             solved.append(one)
             rate = rate_of(self.bound(one), self.schedule(one))
@@ -107,12 +113,19 @@ class Search:
         return key in self._journal or key in self.failed
 
     def _submit(self, key: str, step: str, one: Candidate) -> None:
-        self._running.add(key)
+        self._running[key] = step
         self._pool.submit(key, step, self._question(one, step))
 
-    def _receive(self, step: str) -> None:
-        key, outcome = self._pool.next()
-        self._running.discard(key)
+    def close(self) -> None:
+        """Ends what is under way; what has been finished nevertheless is kept."""
+        for key, outcome in self._pool.close():
+            self._keep(key, outcome)
+
+    def _receive(self) -> None:
+        self._keep(*self._pool.next())
+
+    def _keep(self, key: str, outcome: dict | Exception) -> None:
+        step = self._running.pop(key)
         if isinstance(outcome, Exception):
             self.failed[key] = f"{type(outcome).__name__}: {outcome}"
         else:
@@ -134,8 +147,10 @@ def rate_of(bound: dict, schedule: dict | None) -> float | None:
 
 
 def ranked(candidates: Sequence[Candidate], bound_of: object) -> list[Candidate]:
-    """Those that may fit: by bound on throughput, then by FLOP of an iteration, then by least shared memory, then as given."""
+    """Those that may fit: by bound on throughput, then FLOP of an iteration, least shared memory, then as given."""
     known = [(one, bound_of(one)) for one in candidates]
     fitting = [(one, bound) for one, bound in known if bound is not None and bound["fits"] is not False]
-    fitting.sort(key=lambda pair: (-bound_rate(pair[1]), -pair[1]["flop"], pair[1].get("shared_bytes") or 0, pair[0].index))
+    fitting.sort(
+        key=lambda pair: (-bound_rate(pair[1]), -pair[1]["flop"], pair[1].get("shared_bytes") or 0, pair[0].index)
+    )
     return [one for one, _ in fitting]

@@ -109,7 +109,9 @@ class _Function:
 
     def __init__(self, function: object, signature: object, constexprs: Mapping[str, object], machine: Machine):
         if signature is None:
-            raise InputError("a Triton function needs signature=…, the types of its parameters, such as {'x_ptr': '*fp16:16'}")
+            raise InputError(
+                "a Triton function needs signature=…, the types of its parameters, such as {'x_ptr': '*fp16:16'}"
+            )
         while not hasattr(function, "arg_names") and hasattr(function, "fn"):
             function = function.fn
         if not hasattr(function, "arg_names"):
@@ -140,7 +142,9 @@ class _Function:
 
         from ..front_end import ttir_of
 
-        types = {name: kind(constexprs) if callable(kind) else fill(kind, constexprs) for name, kind in self._types.items()}
+        types = {
+            name: kind(constexprs) if callable(kind) else fill(kind, constexprs) for name, kind in self._types.items()
+        }
         try:
             return ttir_of(self._function, types, constexprs, self._machine)
         except (CompilationError, ValueError) as error:

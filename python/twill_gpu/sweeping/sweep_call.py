@@ -46,15 +46,15 @@ def sweep(
                         constexprs={"BLOCK_N": 128})
 
     what: a Triton function, or one TTIR file or several.
-    space: values by name: constexprs of the function, and options of `twill compile` with underscores; None leaves an option
-        alone. Every combination is a configuration.
-    signature: types of the run-time parameters, in which {NAME} stands for the value of a constexpr; or callables that are
-        given the constexprs.
+    space: values by name: constexprs of the function, and options of `twill compile` with underscores; None leaves an
+        option alone. Every combination is a configuration.
+    signature: types of the run-time parameters, in which {NAME} stands for the value of a constexpr; or callables that
+        are given the constexprs.
     constexprs, options: those that are the same everywhere.
     where: is given a configuration; says whether it is part of the sweep.
     solve: the best so many are certain: schedules are solved exactly, in the order of the bound, until no other
-        configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless `options`
-        has a limit.
+        configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless
+        `options` has a limit.
     measure: the best so many are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
         launch's arguments and its grid, and `reference(*arguments)` what was computed and what should have been.
     workers: threads; by default one for each CPU.
@@ -62,14 +62,20 @@ def sweep(
     state: file in which all that is done is kept. With the same file a sweep goes on where it ended.
     progress: whether to show on standard error how far it is; or what is told.
 
-    Ctrl-C ends it with what there is. Raises `InputError` where the sweep itself makes no sense; a configuration that makes
-    none is rejected with the reason.
+    Ctrl-C ends it with what there is. Raises `InputError` where the sweep itself makes no sense; a configuration that
+    makes none is rejected with the reason.
     """
     machine, options = Machine.of(machine), dict(options or {})
     if solve < 0 or measure < 0 or (workers is not None and workers < 1):
         raise InputError("solve and measure must be at least 0, and workers at least 1")
     if measure and (arguments is None or not (callable(what) or hasattr(what, "fn"))):
-        raise InputError("measure needs a Triton function and arguments=…, which gives a launch's arguments and its grid")
+        raise InputError(
+            "measure needs a Triton function and arguments=…, which gives a launch's arguments and its grid"
+        )
+    if measure:
+        from .measuring import measured, torch_with_gpu
+
+        torch_with_gpu()
     limits = {name: options[name] for name in LIMITS if options.get(name) is not None} or {"time_limit": time_limit}
     found = candidates(what, space or {}, machine, signature, constexprs or {}, options, where)
     journal = Journal(state)
@@ -80,8 +86,6 @@ def sweep(
             search.bound_all()
             solved = search.solve_best(max(solve, measure))
             if measure:
-                from .measuring import measured
-
                 best = _in_order(solved, search)[:measure]
                 timed = measured(what, best, machine, limits, arguments, reference, journal, line)
         except KeyboardInterrupt:
@@ -90,14 +94,18 @@ def sweep(
             # What was solved meanwhile counts, whether or not what comes before it was.
             solved = [one for one in found if search.schedule(one) is not None]
         finally:
-            pool.close()
+            search.close()
     finally:
         journal.close()
     rows = _rows(found, search, {one.index for one in solved}, timed, machine)
     name = getattr(what, "__name__", None) or next(one.question["name"] for one in found if one.question)
     several = any((search.bound(one) or {}).get("weights", [1])[1:] for one in found)
-    notes = ["Of several loops, I and FLOP are those of one iteration of each, by weight (trip_counts)."] if several else []
-    return Sweep(rows, kernel=name, machine=machine.name, solve=max(solve, measure), interrupted=interrupted, notes=notes)
+    notes = (
+        ["Of several loops, I and FLOP are those of one iteration of each, by weight (trip_counts)."] if several else []
+    )
+    return Sweep(
+        rows, kernel=name, machine=machine.name, solve=max(solve, measure), interrupted=interrupted, notes=notes
+    )
 
 
 def _pool(workers: int | None, ray: str | None) -> Pool:
@@ -131,7 +139,12 @@ def _rows(
 
 
 def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, object], scale: float) -> Row:
-    fields = {"index": one.index, "configuration": one.configuration, "constexprs": one.constexprs, "options": one.options}
+    fields = {
+        "index": one.index,
+        "configuration": one.configuration,
+        "constexprs": one.constexprs,
+        "options": one.options,
+    }
     if one.question is None:
         return Row(**fields, status="rejected", fits=False, reason=one.reason)
     bound = search.bound(one)
@@ -139,7 +152,9 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, ob
         why = search.failed.get(search.key(one, jobs.FIT), "nothing is known of it yet")
         return Row(**fields, status="failed", fits=None, reason=why)
     if bound["fits"] is False:
-        return Row(**fields, status="rejected", fits=False, reason=bound["reason"], shared_bytes=bound.get("shared_bytes"))
+        return Row(
+            **fields, status="rejected", fits=False, reason=bound["reason"], shared_bytes=bound.get("shared_bytes")
+        )
     fields |= {"flop": bound["flop"], "shared_bytes": bound.get("shared_bytes"), "registers": bound.get("registers")}
     fields |= {"lower_bound": bound["lower_bound"], "status": "bounded", "fits": bound["fits"]}
     schedule = search.schedule(one) if is_solved else None

@@ -16,6 +16,8 @@ def text(sweep: Sweep, limit: int | None) -> str:
     parts = [f"{sweep.kernel} on {sweep.machine}: {len(sweep.rows)} configurations, {len(others)} of them rejected"]
     if fitting:
         parts += ["", *_table(fitting[:limit], _front(sweep)), *_more(fitting, limit)]
+    if remarks := [row for row in fitting[:limit] if row.reason]:
+        parts += ["", "Remarks", *(f"  {_safe(row.name)}: {_safe(row.reason)}" for row in remarks)]
     if others:
         parts += ["", "Rejected"]
         parts += [f"  {_safe(row.name)}: {_safe(row.reason or row.status)}" for row in others[:limit]]
@@ -40,7 +42,10 @@ def _table(rows: list[Row], front: set[int]) -> list[str]:
         ("status", lambda row: row.status),
         ("stages", lambda row: _number(row.stages)),
         ("length", lambda row: _number(row.length)),
-        ("shared bytes", lambda row: ("" if row.ii else ">= ") + _number(row.shared_bytes) if row.shared_bytes else DASH),
+        (
+            "shared bytes",
+            lambda row: ("" if row.ii else ">= ") + _number(row.shared_bytes) if row.shared_bytes else DASH,
+        ),
         ("registers", lambda row: _number(row.registers)),
     ]
     if any(row.milliseconds is not None or row.error is not None for row in rows):
@@ -60,7 +65,11 @@ def _meaning(sweep: Sweep) -> list[str]:
     if sweep.interrupted:
         lines.append("Interrupted: this is what there is so far.")
     if (best := sweep.best) is not None:
-        how = f"{best.milliseconds:.4f} ms" if best.milliseconds is not None else f"{best.flop_per_cycle:.1f} FLOP a cycle"
+        how = (
+            f"{best.milliseconds:.4f} ms"
+            if best.milliseconds is not None
+            else f"{best.flop_per_cycle:.1f} FLOP a cycle"
+        )
         lines.append(f"Best: {_safe(best.name)} ({how}).")
     solved = min(sweep.solve, sum(row.flop_per_cycle is not None for row in sweep.rows))
     if sweep.certain and solved:

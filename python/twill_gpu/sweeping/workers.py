@@ -33,14 +33,18 @@ class Threads:
         """Waits for any job that was submitted: its key, and its outcome or why there is none."""
         return self._done.get()
 
-    def close(self) -> None:
-        """Ends what is still going on, without its outcome."""
+    def close(self) -> list[tuple[str, dict | Exception]]:
+        """Ends what is still going on, without its outcome; gives back what was finished and not waited for."""
         self._stopped.set()
         for _ in self._threads:
             self._waiting.put(None)
         end = time.monotonic() + GRACE_SECONDS
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
+        left = []
+        while not self._done.empty():
+            left.append(self._done.get())
+        return left
 
     def _work(self) -> None:
         while (job := self._waiting.get()) is not None and not self._stopped.is_set():
