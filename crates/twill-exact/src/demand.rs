@@ -153,3 +153,86 @@ fn path(problem: &Problem, values: &[&Dependence], from: OpId, to: OpId, avoid: 
     }
     best.remove(&to).map(|(_, way)| way)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::impossible;
+    use crate::limits::{Budget, Meter};
+    use crate::query::{self, Verdict};
+    use crate::{bounds, naive, structure};
+    use serde_json::{Value, json};
+    use twill_graph::format::{GraphFile, MachineReference};
+    use twill_graph::{Families, ModelOptions, Problem, SplitMix64, WarpAssignment};
+
+    /// A loop of a few operations with results in registers, of which some are carried, on two groups with few registers.
+    fn random(seed: u64, warp_assignment: WarpAssignment) -> Problem {
+        let mut draw = SplitMix64::new(seed);
+        let mut below = |n: u64| draw.below(n);
+        let count = 2 + below(4);
+        let operations: Vec<Value> = (0..count)
+            .map(|k| {
+                let words = 128 * (1 + below(24));
+                let sub_tile = below(2);
+                json!({"name": format!("v{k}"), "units": [{"unit": "alu", "cycles": 1 + below(3)}], "sub_tile": sub_tile,
+                       "latency": 1 + below(3), "result": {"registers": words}, "handoff": 1})
+            })
+            .collect();
+        let mut dependences = Vec::new();
+        for from in 0..count {
+            for to in 0..count {
+                if from < to && below(2) == 0 {
+                    dependences
+                        .push(json!({"from": format!("v{from}"), "to": format!("v{to}"), "tied": below(3) == 0}));
+                } else if from >= to && below(3) == 0 {
+                    dependences.push(json!({"from": format!("v{from}"), "to": format!("v{to}"), "distance": 1}));
+                }
+            }
+        }
+        let machine = json!({
+            "name": "few", "units": [{"name": "alu"}], "shared_memory": 1 << 20,
+            "registers": {"words": 6144 + 1024 * below(6), "minimum_per_thread": 8, "maximum_per_thread": 40,
+                          "granularity": 8, "reserve_per_thread": 8},
+            "compute_groups": {"warps": 4, "maximum": 2}
+        });
+        let graph = json!({"format": "twill-graph", "version": 1, "name": "random", "machine": machine,
+                           "operations": operations, "dependences": dependences});
+        let file = GraphFile::from_json(&graph.to_string(), "random").unwrap();
+        let Some(MachineReference::Resources(resources)) = file.machine.clone() else { unreachable!() };
+        let options = ModelOptions { warp_assignment, ..ModelOptions::default() };
+        Problem::new(file.graph().unwrap(), *resources, options).unwrap()
+    }
+
+    #[test]
+    fn what_is_said_to_be_impossible_is_excluded_by_search() {
+        for assignment in [WarpAssignment::BySubTile, WarpAssignment::Free] {
+            let mut found = 0;
+            for seed in 0..400 {
+                let problem = random(seed, assignment);
+                let Some(reason) = impossible(&problem) else { continue };
+                found += 1;
+                let meter = Meter::start(&Budget::default());
+                // What is feasible at all is feasible there.
+                let largest = bounds::largest_interval(&problem);
+                let verdict = query::exists(&problem, largest, Families::ALL, &meter);
+                assert!(matches!(verdict, Verdict::Excluded { stages: None, .. }), "{seed} {assignment:?}: {reason:?}");
+            }
+            assert!(found > 20, "{assignment:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn claims_that_the_checker_accepts_are_the_naive_schedule() {
+        let mut found = 0;
+        for seed in 0..200 {
+            let problem = random(seed, WarpAssignment::BySubTile);
+            let claimed =
+                naive::unpipelined(&problem).find(|claim| twill_check::verify(&problem, claim.clone()).is_ok());
+            let report =
+                naive::naive(&problem, naive::Naive::NoPipelining, &crate::SearchOptions::default(), &mut |_| {});
+            assert_eq!(claimed.as_ref(), report.outcome.schedule(), "{seed}");
+            found += usize::from(claimed.is_some());
+            assert!(claimed.is_none() || structure::impossible(&problem).is_none(), "{seed}");
+        }
+        assert!(found > 20, "{found}");
+    }
+}

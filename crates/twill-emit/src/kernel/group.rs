@@ -86,6 +86,8 @@ pub(crate) struct GroupBuilder {
     pub note: Note,
     /// Left operands that are held in registers through the loops.
     pub held: HashMap<OuterKey, VariableId>,
+    /// Other names of operands that multiplies still read, the same in every iteration.
+    pub in_use: HashMap<VariableId, Vec<VariableId>>,
     /// Storage of tiles of before the loops that results were put in.
     pub staged: Vec<BufferId>,
     /// By loop, its trip count.
@@ -120,6 +122,7 @@ impl GroupBuilder {
             ending: false,
             note: Note::default(),
             held: HashMap::new(),
+            in_use: HashMap::new(),
             staged: Vec::new(),
             trips: vec![None; loops],
             ages: HashMap::new(),

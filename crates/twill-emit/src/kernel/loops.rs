@@ -254,9 +254,15 @@ impl Adder<'_, '_> {
         if !self.reader.group.flights.iter().any(|f| f.operands.contains(&variable)) {
             return;
         }
-        let old = self.reader.group.variables[variable.index()].clone();
-        let form = old.form;
-        let to = self.reader.group.variable(&format!("{}_in_use", old.name), &old.shape, old.element, form);
+        let group = &mut self.reader.group;
+        let flying = |name: &VariableId| group.flights.iter().any(|f| f.operands.contains(name));
+        let free = group.in_use.get(&variable).and_then(|names| names.iter().copied().find(|name| !flying(name)));
+        let to = free.unwrap_or_else(|| {
+            let old = group.variables[variable.index()].clone();
+            let to = group.variable(&format!("{}_in_use", old.name), &old.shape, old.element, old.form);
+            group.in_use.entry(variable).or_default().push(to);
+            to
+        });
         self.reader.group.act(Action::Rename { to, from: variable });
         for operand in self.reader.group.flights.iter_mut().flat_map(|f| &mut f.operands) {
             if *operand == variable {

@@ -23,7 +23,7 @@ impl KernelProgram {
     }
 
     /// Bytes that Triton's compiler takes beside buffers and barriers, at most: what the warp groups get as arguments from
-    /// the first of them, and a byte for each of their warps.
+    /// the first of them, a byte for each of their warps, and scratch memory.
     pub fn compiler_bytes(&self) -> u64 {
         let described = self.descriptors.len() as u64 * POINTER;
         let plain = self.parameters.iter().map(|p| match &p.kind {
@@ -36,7 +36,15 @@ impl KernelProgram {
         let buffers = self.buffers.iter().filter(|b| !b.shape.is_empty()).map(|b| place(1 + b.shape.len()));
         let arguments = described + plain.sum::<u64>() + 3 * GRID_AXIS + buffers.sum::<u64>() + place(2);
         let workers: u32 = self.groups.iter().skip(1).map(|g| g.warps).sum();
-        arguments.next_multiple_of(8) + u64::from(workers.next_multiple_of(WARP_GROUP))
+        arguments.next_multiple_of(8) + u64::from(workers.next_multiple_of(WARP_GROUP)) + self.scratch_bytes()
+    }
+
+    /// Bytes through which tiles change their layout, at most: beside tensor memory, what groups hand to each other comes in
+    /// another layout than it is needed in. On Hopper none was ever taken (bench/fit.py).
+    fn scratch_bytes(&self) -> u64 {
+        let handed_over = self.buffers.iter().filter(|b| b.plain && !b.is_tensor());
+        let bytes = handed_over.map(|b| b.bytes() / u64::from(b.slots.max(1))).sum();
+        if self.buffers.iter().any(Buffer::is_tensor) { bytes } else { 0 }
     }
 
     /// Columns of tensor memory of a CTA.

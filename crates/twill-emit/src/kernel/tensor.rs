@@ -19,6 +19,9 @@ use twill_triton::Stands;
 use twill_triton::mlir::{OperationId, ValueId};
 use twill_triton::tile::{self, Role};
 
+/// Rows that one instruction multiplies (PTX ISA, `tcgen05.mma`).
+const INSTRUCTION_ROWS: [u64; 2] = [64, 128];
+
 impl Lowering<'_> {
     /// Whether multiplies leave their results in tensor memory.
     pub fn has_tensor_memory(&self) -> bool {
@@ -123,6 +126,13 @@ impl Adder<'_, '_> {
         iteration: Iteration,
         signals: &[(Barrier, Iteration)],
     ) -> Result<(), Error> {
+        if !region.extents.first().is_some_and(|rows| INSTRUCTION_ROWS.contains(rows)) {
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "multiplies of other than 64 or 128 rows in tensor memory",
+                "give the block that becomes its rows 128, or a multiple of it and as many sub-tiles",
+            ));
+        }
         let note = std::mem::take(&mut self.reader.group.note);
         let pairs = self.operands(id, region, program, iteration)?;
         let to = self.reader.slot(self.index, op, iteration)?;
