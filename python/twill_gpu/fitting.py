@@ -105,7 +105,7 @@ def fit(
     Nothing is searched or compiled: it takes milliseconds, and for a Triton function the time of Triton's front end. Arguments
     are those of `schedule`, options those of `twill compile`. Raises `InputError` where no kernel could be generated anyway.
     """
-    return Fit(_twill.fit(question_of(what, machine, signature, constexprs, options)))
+    return Fit(_twill.fit(question_of(what, machine, signature, constexprs, options))[0])
 
 
 def prune_configs(configs: list, named_args: Mapping[str, object], **named: object) -> list:
@@ -167,7 +167,7 @@ def _fit_of(kernel: object, config: object, arguments: dict[str, object]) -> Fit
         config.pre_hook(named)
     device, target, ttir = ttir_of_call(kernel, named)
     machine = kernel.machine or gpu.machine_of(device, target.arch)
-    return Fit(_twill.fit(question("kernel", kernel.__name__, ttir, machine, kernel.options)))
+    return Fit(_twill.fit(question("kernel", kernel.__name__, ttir, machine, kernel.options))[0])
 
 
 def _need(entry: dict) -> Need:

@@ -141,13 +141,23 @@ pub(crate) fn compile(
     }
 }
 
-/// Whether a kernel fits, before anything is searched, as JSON.
+/// Whether a kernel fits, before anything is searched, as JSON; and how much an iteration of each of its loops counts.
 #[pyfunction]
-pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<String> {
+pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<(String, Vec<u64>)> {
     let (request, asked) = question.read(py)?;
-    let fit = py.detach(|| twill_driver::fit(&request, &asked.compile(""))).map_err(|error| of_driver(py, &error))?;
+    let find = || -> Result<_, Box<twill_driver::Error>> {
+        let fit = twill_driver::fit(&request, &asked.compile(""))?;
+        if fit.loops.len() < 2 {
+            return Ok((fit, vec![1]));
+        }
+        let posed = twill_driver::problems(&request)?;
+        let kernel = twill_driver::siblings::pose(&request, &posed)?;
+        let weights = kernel.map_or_else(|| vec![1; fit.loops.len()], |kernel| kernel.weights().to_vec());
+        Ok((fit, weights))
+    };
+    let (fit, weights) = py.detach(find).map_err(|error| of_driver(py, &error))?;
     // Plain data always serialises.
-    Ok(serde_json::to_string(&fit).unwrap_or_default())
+    Ok((serde_json::to_string(&fit).unwrap_or_default(), weights))
 }
 
 /// What the loops of a kernel become before they are scheduled: each as a graph file with its machine, and as tile operations.

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from .. import _twill
 from ..errors import InfeasibleError, InputError
-from . import flop
 
 FIT, SOLVE, MEASURE = "fit", "solve", "measure"
 
@@ -50,28 +49,21 @@ def verdict(question: dict) -> Outcome:
     each loop, by weight); `flop` of the same; `shared_bytes` needed at least; `weights` of its loops.
     """
     try:
-        loops, kernel = _twill.schedule({**question, "options": [*question["options"], "--work-limit=1"]})
+        text, weights = _twill.fit(question)
     except (InputError, InfeasibleError) as error:
         return {"fits": False, "reason": str(error)}
-    files, weights, bound, status = _read(loops, kernel)
-    flops = flop.of_loops(question["text"])
-    chosen = _option(question, "loop")
-    flops = flops[chosen : chosen + 1] if chosen is not None else flops
-    if len(flops) != len(files):
-        return {
-            "fits": False,
-            "reason": f"{question['name']}: {len(files)} of {len(flops)} loops are scheduled; choose one by `loop`",
-        }
-    each = (_option(question, "programs-per-cta") or 1) * (_option(question, "unroll") or 1)
-    found: Outcome = {
-        "fits": False if status == "infeasible" else None,
-        "reason": "no schedule exists (proved); twill explain says why" if status == "infeasible" else None,
-        "lower_bound": bound,
-        "flop": each * sum(weight * one for weight, one in zip(weights, flops)),
-        "shared_bytes": max(map(_least_shared, files)),
+    fit = json.loads(text)
+    needs = {need["resource"]: need["required"] for need in fit["needs"]}
+    why = fit.get("misfit")
+    return {
+        "fits": {"fits": True, "does_not_fit": False}.get(fit["verdict"]),
+        "reason": f"{why['reason']}; {why['way_out']}" if why else None,
+        "lower_bound": sum(weight * one["bound"]["interval"] for weight, one in zip(weights, fit["loops"])),
+        "flop": sum(weight * one["flop"] for weight, one in zip(weights, fit["loops"])),
+        "shared_bytes": needs.get("shared_memory"),
+        "registers": needs.get("registers"),
         "weights": weights,
     }
-    return found
 
 
 def solved(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
@@ -105,26 +97,6 @@ def _read(loops: list[str], kernel: str | None) -> tuple[list[dict], list[int], 
         return files, [1] * len(files), sum(file["lower_bound"]["interval"] for file in files), status
     common = json.loads(kernel)
     return files, common["weights"], common["lower_bound"], common["status"]
-
-
-def _option(question: dict, name: str) -> int | None:
-    values = [word.split("=", 1)[1] for word in question["options"] if word.startswith(f"--{name}=")]
-    return int(values[-1]) if values else None
-
-
-def _reserved(file: dict) -> int:
-    return file["problem"]["graph"].get("reserved", {}).get("shared_memory", 0)
-
-
-def _held(file: dict, streaming: bool) -> int:
-    """Bytes of one copy of each value in shared memory."""
-    operations = file["problem"]["graph"]["operations"]
-    kept = (one for one in operations if bool(one.get("streaming")) == streaming)
-    return sum((one.get("result") or {}).get("shared_memory", 0) for one in kept)
-
-
-def _least_shared(file: dict) -> int:
-    return _reserved(file) + _held(file, streaming=True)
 
 
 def _shared(text: str) -> int:
