@@ -13,15 +13,21 @@ use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, Machin
 use twill_graph::{Problem, Report, Schedule, Status};
 use twill_report::TextOptions;
 
-/// Schedules all loops: their schedule files, and of several loops the kernel's file.
+/// Schedules all loops: their schedule files, and of several loops the kernel's file; if asked for, as the generator wants them
+/// by its own rules.
 #[pyfunction]
-#[pyo3(signature = (question, progress=None))]
+#[pyo3(signature = (question, progress=None, as_compiled=false))]
 pub(crate) fn schedule(
     py: Python<'_>,
     question: Question,
     progress: Option<Py<PyAny>>,
+    as_compiled: bool,
 ) -> PyResult<(Vec<String>, Option<String>)> {
-    let (request, asked) = question.read(py)?;
+    let (mut request, asked) = question.read(py)?;
+    if as_compiled {
+        let posed = py.detach(|| twill_driver::compile::as_compiled(&request, &asked.compile("")).map_err(Box::new));
+        request = posed.map_err(|error| of_driver(py, &error))?;
+    }
     let cache = cache(&asked);
     let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
         let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };

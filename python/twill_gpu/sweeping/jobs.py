@@ -67,12 +67,12 @@ def verdict(question: dict) -> Outcome:
 
 
 def solved(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
-    """The exact schedule.
+    """The exact schedule, as it is for the kernel that is generated.
 
     `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`.
     """
     try:
-        loops, kernel = _twill.schedule(question, progress)
+        loops, kernel = _twill.schedule(question, progress, as_compiled=True)
     except (InputError, InfeasibleError) as error:
         return {"status": "infeasible", "reason": str(error)}
     files, weights, bound, status = _read(loops, kernel)

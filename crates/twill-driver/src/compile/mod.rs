@@ -140,6 +140,15 @@ pub fn compile(
     Ok(Compiled::Kernel(Box::new(kernel)))
 }
 
+/// The request as [`compile`] poses it at first: operations come to their groups by the generator's rule, if nothing was said.
+///
+/// # Errors
+/// When its kernel does not read.
+pub fn as_compiled(request: &Request, options: &CompileOptions) -> Result<Request, Error> {
+    let source = crate::source(request)?;
+    Ok(source.map_or_else(|| request.clone(), |source| candidate::with_assignment(request, options, &source)))
+}
+
 /// How the kernel is lowered, as far as its code depends on it.
 fn lowering(request: &Request) -> impl Serialize {
     let Lowering { machine, kernel, loop_index, sub_tiles, programs, contract } = &request.lowering;
