@@ -93,7 +93,7 @@ def judge(verdict: dict, row: dict) -> str:
     }[verdict["verdict"]]
 
 
-def report(configurations: list[Configuration], verdicts: dict, rows: dict, seconds: float) -> tuple[str, bool]:
+def report(configurations: list[Configuration], verdicts: dict, rows: dict, seconds: float, seed: int) -> tuple[str, bool]:
     """The table, and whether anything was wrongly said to fit."""
     judged = {c.name: judge(verdicts[c.name], rows[c.name]) for c in configurations if c.name in rows}
     count = collections.Counter(judged.values())
@@ -104,7 +104,7 @@ def report(configurations: list[Configuration], verdicts: dict, rows: dict, seco
         "# twill fit beside Triton's compiler",
         "",
         f"{len(judged)} configurations of attention and matrix products ({fit_all} fit), "
-        f"`twill compile --time-limit {seconds:g} --attempts 1` and Triton 3.6.0; `python bench/fit.py`.",
+        f"`twill compile --time-limit {seconds:g} --attempts 1` and Triton 3.6.0; `python bench/fit.py --seed {seed}`.",
         "",
         "| verdict | Triton has room | count |",
         "|---|---|--:|",
@@ -188,7 +188,7 @@ def main() -> int:
             what = judge(verdicts[row["name"]], row)
             if what.startswith("false") or what == "unknown, fits" or number % 100 == 0:
                 print(f"{number}/{len(tasks)} {what}: {row['name']}{because(verdicts[row['name']], row)}", flush=True)
-    text, wrong = report(chosen, verdicts, rows, options.seconds)
+    text, wrong = report(chosen, verdicts, rows, options.seconds, options.seed)
     print(text)
     if options.keep:
         date = datetime.date.today().isoformat()

@@ -14,6 +14,9 @@ use twill_graph::format::KernelScheduleFile;
 use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_triton::{Kernel, Lowered};
 
+/// Searches with less shared memory where the best schedule takes too much.
+const SMALLER: u32 = 3;
+
 /// A kernel that could be written.
 pub(super) struct Candidate {
     /// The warp programs, their barriers proved.
@@ -80,7 +83,15 @@ impl Candidate {
             Ok(_) => return asked,
         };
         let request = &with_assignment(request, options, source);
-        while excess > 0 && room > excess && !session.is_stopped() {
+        // It takes no search; where it does not fit either, nothing is likely to.
+        let least = match Candidate::within(&by_sub_tile(request), options, source, session, &Plan::Least) {
+            Ok(Attempt::Made(candidate)) => Attempt::Made(candidate),
+            _ => return asked,
+        };
+        for _ in 0..SMALLER {
+            if excess == 0 || room <= excess || session.is_stopped() {
+                break;
+            }
             room -= excess;
             session.observer.note(&format!(
                 "the schedule takes {excess} bytes of shared memory too many; the next may take {room}"
@@ -94,12 +105,9 @@ impl Candidate {
                 Err(error) => excess = error.excess().unwrap_or(0),
             }
         }
-        let why = asked.as_ref().err().map_or("none was found in time".to_owned(), ToString::to_string);
-        session.observer.note(&format!("{why}\nthe next schedule takes least: one iteration after another"));
-        match Candidate::within(&by_sub_tile(request), options, source, session, &Plan::Least) {
-            Ok(Attempt::Made(candidate)) => Ok(Attempt::Made(candidate)),
-            _ => asked,
-        }
+        let why = asked.as_ref().err().map_or("no schedule was found in time".to_owned(), ToString::to_string);
+        session.observer.note(&format!("{why}\nthe schedule that takes least does: one iteration after another"));
+        Ok(least)
     }
 
     /// Schedules a kernel within the request's limits, and generates it.

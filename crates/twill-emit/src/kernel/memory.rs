@@ -8,6 +8,8 @@ const BARRIER: u64 = 8;
 /// Bytes with which Triton 3.6 hands a scalar of the grid, a pointer or a tensor descriptor to a warp group.
 const GRID_AXIS: u64 = 4;
 const POINTER: u64 = 8;
+/// Most scratch memory through which Triton changes the layout of a tile, part by part.
+const SCRATCH: u64 = 4096;
 /// Warps are allocated in fours.
 const WARP_GROUP: u32 = 4;
 
@@ -39,11 +41,11 @@ impl KernelProgram {
         arguments.next_multiple_of(8) + u64::from(workers.next_multiple_of(WARP_GROUP)) + self.scratch_bytes()
     }
 
-    /// Bytes through which tiles change their layout, at most: beside tensor memory, what groups hand to each other comes in
-    /// another layout than it is needed in. On Hopper none was ever taken (bench/fit.py).
+    /// Bytes through which tiles change their layout: beside tensor memory, what groups hand to each other comes in another
+    /// layout than it is needed in. More was never taken, on Hopper none at all (bench/fit.py).
     fn scratch_bytes(&self) -> u64 {
         let handed_over = self.buffers.iter().filter(|b| b.plain && !b.is_tensor());
-        let bytes = handed_over.map(|b| b.bytes() / u64::from(b.slots.max(1))).sum();
+        let bytes = handed_over.map(|b| (b.bytes() / u64::from(b.slots.max(1))).min(SCRATCH)).sum();
         if self.buffers.iter().any(Buffer::is_tensor) { bytes } else { 0 }
     }
 
