@@ -117,6 +117,8 @@ def prune_configs(configs: list, named_args: Mapping[str, object], **named: obje
 
     One that is not known to be too large stays. Where none is left, all stay and a `TwillWarning` says why each is too large.
     """
+    from triton.compiler.errors import CompilationError
+
     kernel = _autotuned()
     # The autotuner passes on what the launch has beside arguments.
     arguments = {name: value for name, value in {**named_args, **named}.items() if name not in ("grid", "warmup")}
@@ -124,8 +126,8 @@ def prune_configs(configs: list, named_args: Mapping[str, object], **named: obje
     for config in configs:
         try:
             found = _fit_of(kernel, config, arguments)
-        except TwillError:
-            # The launch says why, and falls back.
+        except (TwillError, CompilationError):
+            # The launch says why, and falls back or is left out by the autotuner.
             kept.append(config)
             continue
         if found.verdict == "does_not_fit":

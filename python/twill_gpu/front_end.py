@@ -9,7 +9,7 @@ from triton.backends.compiler import BaseBackend, GPUTarget, Language
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.compiler import filter_traceback
 from triton.runtime.driver import driver
-from triton.runtime.jit import JITFunction, create_function_from_signature
+from triton.runtime.jit import JITFunction, create_function_from_signature, get_jit_fn_file_line
 
 from .errors import InputError, TwillError
 from .machine import Machine
@@ -93,7 +93,13 @@ def ttir_of(function: object, signature: object, constexprs: dict, machine: obje
     target, backend, _ = offline(function, machine_name(machine))
     kinds = {name: types[name] for name in function.arg_names}
     found = Specialisation(backend.parse_options({}), kinds, dict(constexprs), attributes)
-    return function.__name__, make_ttir(function, target, backend, found)
+    try:
+        return function.__name__, make_ttir(function, target, backend, found)
+    except Exception as error:
+        # Triton has many ways to say that a type or a value does not go with the kernel.
+        path, line = get_jit_fn_file_line(function)
+        why = f"{type(error).__name__}: {error}"
+        raise InputError(f"{function.__name__}: Triton makes no TTIR of it for these types and values: {why}", (path, line)) from error
 
 
 def machine_name(machine: object) -> str:

@@ -222,7 +222,8 @@ class JitKernel:
     def _failed(self, error: Exception) -> TwillError:
         """The error that names the kernel and the place of its source."""
         path, line = get_jit_fn_file_line(self._function)
-        failed = TwillError(f"{self.__name__} ({path}:{line}): {error}")
+        kind = type(error) if isinstance(error, TwillError) else TwillError
+        failed = kind(f"{self.__name__} ({path}:{line}): {error}", getattr(error, "place", None))
         failed.__cause__ = error.with_traceback(None)
         return failed
 

@@ -9,6 +9,7 @@ import twill_gpu
 ROOT = Path(__file__).resolve().parents[2]
 triton = pytest.importorskip("triton")
 import gemm_tma as gemm  # noqa: E402
+import triton.language as tl  # noqa: E402
 
 
 def gemm_types(rows, columns, depth):
@@ -97,3 +98,32 @@ def test_it_is_for_an_autotuner_of_our_kernels(fake_gpu, tensor):
     kernel.nargs = dict(zip(("a_desc", "b_desc", "c_desc", "K"), [*descriptors(tensor), 512]))
     with pytest.raises(TypeError, match="kernels of twill_gpu.jit"):
         kernel.prune_configs({})
+
+
+def test_a_machine_without_a_generator():
+    with pytest.raises(twill_gpu.InputError, match="generated for Hopper .* and a100 is sm_80"):
+        twill_gpu.fit(gemm.gemm_tma, "a100", *gemm_types(128, 128, 64))
+
+
+@triton.jit
+def unnamed_loads(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    row, column = tl.program_id(0) * M, tl.program_id(1) * N
+    acc = tl.zeros((M, N), dtype=tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a.load([row, k]), b.load([column, k]).T, acc)
+    c.store([row, column], acc.to(tl.float16))
+
+
+def test_names_that_python_has_one_for_are_told_apart(tmp_path):
+    types, tiles = gemm_types(256, 128, 64)
+    types = {name.removesuffix("_desc"): kind for name, kind in types.items()}
+    tiles = dict(zip(("M", "N", "BK"), tiles.values()))
+    schedule = twill_gpu.schedule(unnamed_loads, "h200", types, tiles)
+    compile(schedule.kernel_source, "kernel.py", "exec")
+    # Names are the user's: they may be anything, and stay names.
+    text = (ROOT / "examples" / "gemm_tma.ttir").read_text()
+    marker = tmp_path / "marker"
+    hostile = text.replace("@gemm_tma", f'@"f(): pass\\0Aopen(\'{marker}\', \'w\')\\0Adef g"')
+    assert hostile != text
+    compile(twill_gpu.schedule(hostile, "h200").kernel_source, "kernel.py", "exec")
+    assert "\ndef gl(" not in twill_gpu.schedule(text.replace("@gemm_tma", "@gl"), "h200").kernel_source

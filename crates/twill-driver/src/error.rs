@@ -46,6 +46,18 @@ pub enum Error {
         /// The input.
         input: String,
     },
+    /// There is no code generator for the machine.
+    #[error(
+        "{input}: kernels are generated for Hopper (sm_90a) and Blackwell (sm_100a), and {machine} is {architecture}"
+    )]
+    NoGenerator {
+        /// The input.
+        input: String,
+        /// The machine.
+        machine: String,
+        /// Its architecture.
+        architecture: String,
+    },
     /// Python cannot assemble the kernel.
     #[error(
         "{input}: {python} does not assemble the kernel: {why}\nNothing was written; --no-assemble writes it as it is"

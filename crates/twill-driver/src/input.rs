@@ -53,6 +53,21 @@ pub fn source(request: &Request) -> Result<Option<Source>, Error> {
     }
 }
 
+/// The kernel of a request for which code is to be generated.
+///
+/// # Errors
+/// As [`source`]; and where the input is a loop graph, or there is no generator for the machine.
+pub(crate) fn generated_source(request: &Request) -> Result<Source, Error> {
+    let input = || request.input.name.clone();
+    let source = source(request)?.ok_or_else(|| Error::NoSource { input: input() })?;
+    let architecture = source.machine.architecture();
+    if !["sm_90", "sm_100"].iter().any(|known| architecture.trim_end_matches(['a', 'f']) == *known) {
+        let (machine, architecture) = (source.machine.name().to_owned(), architecture.to_owned());
+        return Err(Error::NoGenerator { input: input(), machine, architecture });
+    }
+    Ok(source)
+}
+
 fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Error> {
     let machine = match &lowering.machine {
         Some(machine) => machine.clone(),

@@ -81,6 +81,7 @@ def solved(question: dict, progress: Callable[[str], None] | None = None) -> Out
         found["ii"] = sum(weight * file["initiation_interval"] for weight, file in zip(weights, files))
         found["stages"] = max(file["stages"] for file in files)
         found["length"] = max(file["length"] for file in files)
+        # The schedule needs so much; rings that are asked for may take more, which fit knows.
         found["shared_bytes"] = max(map(_shared, loops))
         found["registers"] = max(
             (group["registers_per_thread"] for file in files for group in file["groups"]), default=0

@@ -161,7 +161,9 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, ob
     if schedule is not None:
         fields |= {name: schedule[name] for name in ("status", "stages", "length", "ii") if name in schedule}
         fields["lower_bound"] = max(bound["lower_bound"], schedule.get("lower_bound") or 0)
-        fields |= {name: schedule[name] for name in ("shared_bytes", "registers") if schedule.get(name) is not None}
+        # The generator's rings may take more than the schedule asks for, and the schedule more than fit found.
+        for name in ("shared_bytes", "registers"):
+            fields[name] = max((one for one in (fields[name], schedule.get(name)) if one is not None), default=None)
     elif is_solved or search.key(one, jobs.SOLVE) in search.failed:
         fields["reason"] = search.failed.get(search.key(one, jobs.SOLVE))
     if fields["status"] == "infeasible":

@@ -11,6 +11,7 @@ pub use generated::{GeneratedKernel, GeneratedLoop};
 pub use others::{OtherKernel, others};
 
 use crate::cache::{Key, Kind};
+use crate::input::generated_source;
 use crate::{Content, DEFAULT_MACHINE, Error, Limits, Lowering, Request, Session, Source};
 use assembler::Assembled;
 use candidate::{Attempt, Candidate};
@@ -121,7 +122,7 @@ pub fn compile(
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
         return Ok(Compiled::Kernel(Box::new(found)));
     }
-    let Some(source) = crate::source(request)? else { return Ok(Compiled::Stopped) };
+    let source = generated_source(request)?;
     let first = match Candidate::first(request, options, &source, session)? {
         Attempt::Made(candidate) => *candidate,
         Attempt::Nothing(status) => return Ok(Compiled::NoSchedule(status)),

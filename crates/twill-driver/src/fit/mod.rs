@@ -14,6 +14,7 @@ pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 
 use crate::compile::rules::{self, Registers};
 use crate::compile::{CompileOptions, Which, candidate};
+use crate::input::generated_source;
 use crate::{Error, Loops, Posed, Request, Session, Silent, Source};
 use twill_check::{Constraint, Rejected, Verified};
 use twill_emit::kernel::Options;
@@ -30,9 +31,7 @@ const WORK: u64 = 1_000_000;
 /// # Errors
 /// When the request cannot be posed, or no code can be generated for its kernel whatever the schedule.
 pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
-    let Some(source) = crate::source(request)? else {
-        return Err(Error::NoSource { input: request.input.name.clone() });
-    };
+    let source = generated_source(request)?;
     let mut fit = Fit {
         input: request.input.name.clone(),
         kernel: source.kernel.name().to_owned(),

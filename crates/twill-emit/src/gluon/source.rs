@@ -17,7 +17,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> String {
     let mut used = BTreeSet::new();
     let groups: Vec<String> = kernel.groups.iter().map(|g| Printer::new(kernel, g).group(&mut used)).collect();
     let mut out = String::new();
-    let _ = writeln!(out, "\"\"\"{}\"\"\"\n", header.text(kernel));
+    // Names and paths are the user's, and must not end the text.
+    let text = header.text(kernel).replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
+    let _ = writeln!(out, "\"\"\"{text}\"\"\"\n");
     out.push_str(if tensor_memory::is_used(kernel) { tensor_memory::IMPORTS } else { IMPORTS });
     if groups.iter().any(|g| g.contains("async_copy.")) {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");

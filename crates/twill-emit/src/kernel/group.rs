@@ -2,6 +2,7 @@
 
 use super::action::{Action, Node, Note};
 use super::expression::{Expression, ExpressionKind, IterationNumber};
+use super::names;
 use super::program::{Cursor, Form, Variable, VariableId};
 use super::region::Region;
 use crate::program::Iteration;
@@ -132,10 +133,7 @@ impl GroupBuilder {
 
     /// A name that nothing else in the group has.
     fn name(&mut self, wish: &str) -> String {
-        let mut name: String = wish.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || RESERVED.contains(&name.as_str()) {
-            name = format!("v_{name}");
-        }
+        let name = names::identifier(wish);
         let count = self.taken.entry(name.clone()).or_insert(0);
         *count += 1;
         if *count == 1 {
@@ -211,14 +209,6 @@ impl GroupBuilder {
         to
     }
 }
-
-/// Names that generated code uses for itself.
-const RESERVED: &[&str] = &[
-    "gl", "tma", "mbarrier", "bars", "base", "i", "tile", "tiles", "acquire", "release", "if", "for", "in", "is", "or",
-    "and", "not", "def", "del", "from", "as", "lambda", "None", "True", "False", "range", "min", "max", "sum", "abs",
-    "return", "class", "while", "with", "yield", "pass", "break", "continue", "else", "elif", "import", "global",
-    "try",
-];
 
 /// How many iterations an iteration is before another, if both are counted from the same.
 pub(crate) fn iterations_before(earlier: Iteration, later: Iteration) -> Option<i64> {

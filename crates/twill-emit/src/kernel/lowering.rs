@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::input::LoopFacts;
+use super::names;
 use super::program::{Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Matrix, Memory};
 use super::region::Region;
 use crate::error::Error;
@@ -121,12 +122,16 @@ impl<'a> Lowering<'a> {
 
     pub fn barrier(&mut self, name: String, slots: u32, arrivals: Vec<Arrival>) -> BarrierId {
         let id = BarrierId(u32::try_from(self.barriers.len()).unwrap_or(u32::MAX));
+        let name = names::unique(&name, |name| self.barriers.iter().any(|b| b.name.eq_ignore_ascii_case(name)));
         self.barriers.push(Barriers { name, slots, arrivals });
         id
     }
 
-    pub fn buffer(&mut self, buffer: Buffer) -> BufferId {
+    pub fn buffer(&mut self, mut buffer: Buffer) -> BufferId {
         let id = BufferId(u32::try_from(self.buffers.len()).unwrap_or(u32::MAX));
+        // Operations `x.0` and `x_0` are two, and Python has one name for both.
+        buffer.name =
+            names::unique(&buffer.name, |name| self.buffers.iter().any(|b| b.name.eq_ignore_ascii_case(name)));
         self.buffers.push(buffer);
         id
     }

@@ -228,7 +228,7 @@ fn lower_with(
         dot: first_dot(kernel.module(), l.parts.operation),
     });
     let program = KernelProgram {
-        name: kernel.name().to_owned(),
+        name: names::identifier(kernel.name()),
         parameters: parameters(kernel),
         loops: loops.collect(),
         descriptors: lowering.descriptors,

@@ -18,3 +18,74 @@ pub(crate) fn of_value(module: &Module, value: ValueId) -> String {
 pub(crate) fn line(module: &Module, id: OperationId) -> Option<u32> {
     module.operation(id).location.as_deref().map(|location| location.in_kernel().line)
 }
+
+/// What generated code calls by these names itself.
+const RESERVED: &[&str] = &[
+    "gl",
+    "tma",
+    "mbarrier",
+    "gluon",
+    "triton",
+    "core",
+    "ir",
+    "builtin",
+    "bars",
+    "base",
+    "i",
+    "tile",
+    "tiles",
+    "acquire",
+    "release",
+    "following",
+    "advance",
+    "row_shares",
+    "barrier_base",
+    "if",
+    "for",
+    "in",
+    "is",
+    "or",
+    "and",
+    "not",
+    "def",
+    "del",
+    "from",
+    "as",
+    "lambda",
+    "None",
+    "True",
+    "False",
+    "range",
+    "min",
+    "max",
+    "sum",
+    "abs",
+    "return",
+    "class",
+    "while",
+    "with",
+    "yield",
+    "pass",
+    "break",
+    "continue",
+    "else",
+    "elif",
+    "import",
+    "global",
+    "try",
+];
+
+/// A name that Python can read and that means nothing else in generated code.
+pub(super) fn identifier(wish: &str) -> String {
+    let name: String = wish.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let is_taken =
+        name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || RESERVED.contains(&name.as_str());
+    if is_taken { format!("v_{name}") } else { name }
+}
+
+/// An identifier that is not taken: the wish, or with a number behind it.
+pub(super) fn unique(wish: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let name: String = wish.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let others = (2..).map(|number| format!("{name}_{number}"));
+    std::iter::once(name.clone()).chain(others).find(|name| !is_taken(name)).unwrap_or(name)
+}
