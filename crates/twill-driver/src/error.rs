@@ -58,6 +58,12 @@ pub enum Error {
         /// Its architecture.
         architecture: String,
     },
+    /// Code was asked for iterations that are scheduled as one.
+    #[error("{input}: code is generated for a loop as it stands; leave --unroll out")]
+    Unrolled {
+        /// The input.
+        input: String,
+    },
     /// Python cannot assemble the kernel.
     #[error(
         "{input}: {python} does not assemble the kernel: {why}\nNothing was written; --no-assemble writes it as it is"

@@ -60,6 +60,9 @@ pub fn source(request: &Request) -> Result<Option<Source>, Error> {
 pub(crate) fn generated_source(request: &Request) -> Result<Source, Error> {
     let input = || request.input.name.clone();
     let source = source(request)?.ok_or_else(|| Error::NoSource { input: input() })?;
+    if request.limits.unroll > 1 {
+        return Err(Error::Unrolled { input: input() });
+    }
     let architecture = source.machine.architecture();
     if !["sm_90", "sm_100"].iter().any(|known| architecture.trim_end_matches(['a', 'f']) == *known) {
         let (machine, architecture) = (source.machine.name().to_owned(), architecture.to_owned());

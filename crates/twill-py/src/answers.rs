@@ -151,7 +151,7 @@ pub(crate) fn compile(
 #[pyfunction]
 pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<(String, Vec<u64>)> {
     let (request, asked) = question.read(py)?;
-    let find = || -> Result<_, Box<twill_driver::Error>> {
+    let find = |_, _: &mut task::Teller| -> Result<_, Box<twill_driver::Error>> {
         let fit = twill_driver::fit(&request, &asked.compile(""))?;
         if fit.loops.len() < 2 {
             return Ok((fit, vec![1]));
@@ -161,7 +161,7 @@ pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<(String, Vec<u
         let weights = kernel.map_or_else(|| vec![1; fit.loops.len()], |kernel| kernel.weights().to_vec());
         Ok((fit, weights))
     };
-    let (fit, weights) = py.detach(find).map_err(|error| of_driver(py, &error))?;
+    let (fit, weights) = task::run(py, None, find)?.map_err(|error| of_driver(py, &error))?;
     // Plain data always serialises.
     Ok((serde_json::to_string(&fit).unwrap_or_default(), weights))
 }
@@ -170,7 +170,7 @@ pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<(String, Vec<u
 #[pyfunction]
 pub(crate) fn lower(py: Python<'_>, question: Question) -> PyResult<Vec<(String, Option<String>)>> {
     let (request, _) = question.read(py)?;
-    let lowered = py.detach(|| twill_driver::lowered(&request.input, &request.lowering));
+    let lowered = task::run(py, None, |_, _| twill_driver::lowered(&request.input, &request.lowering))?;
     let one = |lowered: &twill_driver::Lowered| {
         let mut file = GraphFile::from_graph(&lowered.graph);
         file.machine = Some(MachineReference::Resources(Box::new(lowered.resources.clone())));
@@ -187,14 +187,14 @@ pub(crate) fn check_options(py: Python<'_>, options: Vec<String>) -> PyResult<()
 
 /// A schedule's file, replayed.
 fn replayed(py: Python<'_>, text: &str) -> PyResult<(Problem, Report<Verified<Schedule>>)> {
-    let read = || {
+    let read = |_, _: &mut task::Teller| {
         let file = ScheduleFile::from_json(text, "schedule").map_err(|error| error.to_string())?;
         let problem = file.problem().map_err(|error| error.to_string())?;
         let report = file.report(&problem).map_err(|error| error.to_string())?;
         let report = report.try_map(|s| twill_check::verify(&problem, s)).map_err(|error| error.to_string())?;
         Ok((problem, report))
     };
-    py.detach(read).map_err(|why: String| wrong(py, why))
+    task::run(py, None, read)?.map_err(|why: String| wrong(py, why))
 }
 
 /// Replays the schedule of a file without the solver; raises where it breaks a constraint.
