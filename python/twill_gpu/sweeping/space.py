@@ -138,8 +138,6 @@ class _Function:
         return self._printed[shape]
 
     def _print(self, constexprs: dict[str, object]) -> tuple[str, str] | TwillError:
-        from triton.compiler.errors import CompilationError
-
         from ..front_end import ttir_of
 
         types = {
@@ -147,9 +145,12 @@ class _Function:
         }
         try:
             return ttir_of(self._function, types, constexprs, self._machine)
-        except (CompilationError, ValueError) as error:
+        except InputError as error:
+            if error.__cause__ is None:
+                # The signature is wrong, for every tile.
+                raise
             # The last line says why; those before it show the source.
-            return InputError(f"Triton refuses it: {str(error).strip().splitlines()[-1]}")
+            return InputError(f"Triton refuses it: {str(error).strip().splitlines()[-1]}", error.place)
 
 
 class _Files:
