@@ -42,7 +42,7 @@ fn test() -> Result<(), String> {
     python(&["-m", "unittest", "discover", "--start-directory", "tests/cross_check"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "tests/runtime"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "bench"])?;
-    python(&["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--force-reinstall", "."])?;
+    python(&["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", "."])?;
     python(&["-m", "pytest", "--quiet", "tests/python"])?;
     let twill = target(&root).join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
