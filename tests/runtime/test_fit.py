@@ -8,7 +8,7 @@ from pathlib import Path
 from folder import HERE
 from test_blackwell import twill
 
-sys.path.insert(0, str(HERE.parents[1] / "bench"))
+sys.path.append(str(HERE.parents[1] / "bench"))
 import fit  # noqa: E402
 import fit_configurations  # noqa: E402
 from fit_configurations import Configuration  # noqa: E402
