@@ -38,14 +38,15 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     if let Some(asked) = arguments.top.options() {
         return top::run(arguments, &request, &posed, asked, options, reading);
     }
-    if let Some(kernel) = siblings {
+    let asks = arguments.emit == Some(Emit::Smtlib2);
+    if let Some(kernel) = siblings.filter(|_| !asks) {
         return siblings::run(arguments, &request, &kernel, options, started.elapsed().as_secs_f64());
     }
     let (input, budget) = (&request.input.name, options.budget.clone());
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
     let mut solve = |one: &Posed| twill_driver::solve(input, one, &mut session, reading).map_err(Error::from);
-    if arguments.emit == Some(Emit::Smtlib2) {
+    if asks {
         return smtlib::run(arguments, &posed, solve);
     }
     let reports: Result<Vec<_>, _> = posed.iter().map(&mut solve).collect();
