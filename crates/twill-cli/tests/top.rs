@@ -106,12 +106,16 @@ fn each_schedule_has_a_kernel_in_a_folder_of_its_own() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let numbers = |all: &[&str]| all.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(names(&folder), numbers(&["1", "2", "3"]));
+    let alone = place.path().join("alone");
+    let output =
+        twill(&[&["compile"], &FORWARD[..], &["--no-assemble", "--quiet", "-o", alone.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let mut sources = BTreeSet::new();
     for number in ["1", "2", "3"] {
         sources.insert(fs::read_to_string(folder.join(number).join("kernel.py")).unwrap());
         let checked = twill(&["check", folder.join(number).join("schedule.json").to_str().unwrap()]);
         assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
-        assert_eq!(names(&folder.join(number)).len(), 6);
+        assert_eq!(names(&folder.join(number)), names(&alone));
     }
     assert_eq!(sources.len(), 3);
 
@@ -126,5 +130,5 @@ fn each_schedule_has_a_kernel_in_a_folder_of_its_own() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("it holds notes.txt, and --top writes folders 1, 2, … into it"));
     assert_eq!(names(&folder), numbers(&["1", "2", "notes.txt"]));
-    assert_eq!(names(place.path()), numbers(&["kernels"]));
+    assert_eq!(names(place.path()), numbers(&["alone", "kernels"]));
 }
