@@ -115,9 +115,21 @@ pub(crate) struct GeneratorArguments {
     /// where the multiplies of a group stand together].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) turns: Option<Switch>,
+    /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
+    pub(crate) emit: LanguageArgument,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
     pub(crate) schedule: WhichSchedule,
+}
+
+/// What kernels are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LanguageArgument {
+    /// Triton's explicit language.
+    Gluon,
+    /// CUDA C++.
+    Cuda,
 }
 
 /// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.

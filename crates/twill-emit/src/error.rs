@@ -17,6 +17,12 @@ pub enum Error {
         /// What to do.
         way_out: &'static str,
     },
+    /// What one back end cannot print.
+    #[error("the CUDA back end does not write {what}; generate the kernel without --emit cuda")]
+    NotInCuda {
+        /// What it would have to write.
+        what: String,
+    },
     /// What the schedule says does not fit the kernel: a defect of Twill.
     #[error("{place}: the schedule does not say {what}; this is a defect of twill")]
     Defect {

@@ -6,6 +6,7 @@
 //! prints a `Program`; [`pseudocode`] prints it for people.
 
 mod build;
+pub mod cuda;
 mod error;
 mod events;
 pub mod gluon;

@@ -5,12 +5,12 @@ mod report;
 mod top;
 
 use crate::Exit;
-use crate::arguments::{CompileArguments, GeneratorArguments, OrderArgument, Switch, WhichSchedule};
+use crate::arguments::{CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, Switch, WhichSchedule};
 use crate::error::Error;
 use crate::progress::Ticker;
 use crate::schedule;
 use folder::Target;
-use twill_driver::compile::{Assembler, CompileOptions, Compiled, GeneratedKernel, Order, Which, compile};
+use twill_driver::compile::{Assembler, CompileOptions, Compiled, GeneratedKernel, Language, Order, Which, compile};
 use twill_driver::{Request, Session};
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
@@ -73,6 +73,10 @@ impl GeneratorArguments {
             late_releases: is_on(self.late_releases),
             operands_in_registers: is_on(self.operands_in_registers),
             turns: is_on(self.turns),
+            language: match self.emit {
+                LanguageArgument::Gluon => Language::Gluon,
+                LanguageArgument::Cuda => Language::Cuda,
+            },
             schedule: match self.schedule {
                 WhichSchedule::Optimal => Which::Optimal,
                 WhichSchedule::SwpOnly => Which::SwpOnly,

@@ -1,11 +1,12 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
 use super::rules::{self, Registers};
-use super::{CompileOptions, LATER_WORK, Which};
+use super::{CompileOptions, LATER_WORK, Language, Which};
 use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
 use crate::{problems, schedule_file, siblings, solve, top};
 use std::time::Instant;
 use twill_check::Verified;
+use twill_emit::cuda;
 use twill_emit::gluon::{self, Assembly, Header, Signature};
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
@@ -27,8 +28,11 @@ pub(super) struct Candidate {
     pub(super) checking: f64,
     /// Most registers that the schedule grants a thread.
     pub(super) granted: u32,
-    /// The kernel in Gluon.
+    /// The kernel in its language.
     pub(super) source: String,
+    /// What its language needs beside it.
+    beside: Vec<(&'static str, String)>,
+    language: Language,
     /// What the assembler made of it, if it was asked.
     pub(super) assembly: Option<Assembly>,
     signature: Signature,
@@ -182,11 +186,14 @@ impl Candidate {
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
         let header = header(request, asked, source, &found);
+        let (source, beside) = written(asked.language, &program, &header).map_err(emitted)?;
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
             checking,
             granted: registers.granted,
-            source: gluon::source(&program, &header),
+            source,
+            beside,
+            language: asked.language,
             signature: Signature::new(&program, &header),
             json: found.json,
             test: gluon::test(&program),
@@ -201,15 +208,15 @@ impl Candidate {
             Some(assembly) => self.signature.clone().assembled(assembly.clone()),
             None => self.signature.clone(),
         };
-        vec![
-            ("kernel.py", self.source.clone()),
+        let mut files = vec![
+            (self.language.file(), self.source.clone()),
             ("kernel.json", signature.to_json()),
             ("schedule.json", self.json.clone()),
             ("launch.py", gluon::LAUNCHER.to_owned()),
-            ("plan.py", gluon::PLAN.to_owned()),
-            ("assemble.py", gluon::ASSEMBLER.to_owned()),
             ("test_kernel.py", self.test.clone()),
-        ]
+        ];
+        files.extend(self.beside.iter().cloned());
+        files
     }
 
     /// The smaller the better: multiplies that run one by one, quarters of a kilobyte spilled (less is nothing beside a longer
@@ -222,6 +229,34 @@ impl Candidate {
         let serial = assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused"));
         (serial, spills / 256, interval, spills)
     }
+}
+
+impl Language {
+    /// The file that the kernel is in.
+    fn file(self) -> &'static str {
+        match self {
+            Language::Gluon => "kernel.py",
+            Language::Cuda => "kernel.cu",
+        }
+    }
+}
+
+/// The kernel in a language, and the files that this needs beside it.
+fn written(
+    language: Language,
+    program: &Checked,
+    header: &Header,
+) -> Result<(String, Vec<(&'static str, String)>), twill_emit::Error> {
+    Ok(match language {
+        Language::Gluon => {
+            let beside = vec![("plan.py", gluon::PLAN.to_owned()), ("assemble.py", gluon::ASSEMBLER.to_owned())];
+            (gluon::source(program, header), beside)
+        }
+        Language::Cuda => {
+            let beside = vec![("kernel.h", cuda::header(program)?), ("twill.cuh", cuda::PRIMITIVES.to_owned())];
+            (cuda::source(program, header)?, beside)
+        }
+    })
 }
 
 /// Which schedule an attempt takes.

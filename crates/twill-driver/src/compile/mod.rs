@@ -47,8 +47,19 @@ pub struct CompileOptions {
     pub schedule: Which,
     /// Most schedules to try, where registers spill or multiplies run one by one.
     pub attempts: u32,
+    /// The language that it is written in.
+    pub language: Language,
     /// What generates the kernel again, for its head.
     pub command: String,
+}
+
+/// What kernels are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Language {
+    /// Gluon, which Triton compiles where the kernel runs.
+    Gluon,
+    /// CUDA C++, which needs no Python where the kernel runs.
+    Cuda,
 }
 
 impl Default for CompileOptions {
@@ -64,6 +75,7 @@ impl Default for CompileOptions {
             turns: None,
             schedule: Which::Optimal,
             attempts: 4,
+            language: Language::Gluon,
             command: String::new(),
         }
     }

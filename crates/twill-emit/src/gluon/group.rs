@@ -1,14 +1,14 @@
 //! A warp group's program as a function of Gluon.
 
 use super::expression::{Names, dtype};
-use super::layout::{Layout, of_variables, visit};
+use super::layout::{Layout, inlined, of_variables};
 use super::source::group_arguments;
 use super::tensor_memory;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::program::{Group, KernelProgram, Operand, VariableId};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use twill_check::protocol::{BarrierId, CursorId};
 
@@ -31,17 +31,7 @@ pub(super) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a KernelProgram, group: &'a Group) -> Printer<'a> {
         let layouts = of_variables(group);
-        let mut inlined = HashMap::new();
-        let mut made: HashMap<VariableId, usize> = HashMap::new();
-        visit(&group.body, &mut |action| {
-            if let Action::Let { to, value } = action {
-                *made.entry(*to).or_default() += 1;
-                if layouts[to.index()].is_none() && !value.shape.is_empty() {
-                    inlined.insert(*to, value.clone());
-                }
-            }
-        });
-        inlined.retain(|v, _| made.get(v) == Some(&1));
+        let inlined = inlined(group, &layouts);
         let names = Names { kernel, group, layouts, inlined, used: RefCell::new(BTreeSet::new()) };
         Printer { kernel, group, names, out: String::new(), is_short_of_registers: false }
     }
@@ -61,7 +51,7 @@ impl<'a> Printer<'a> {
             self.group.registers
         );
         self.line(1, "base = barrier_base(BARRIERS_AT)", "");
-        for cursor in super::cursors::defined_first(self.group) {
+        for cursor in crate::kernel::cursors::defined_first(self.group) {
             let c = &self.group.cursors[cursor.index()];
             let (name, phase) = (c.name.clone(), c.phase);
             if c.slots > 1 {

@@ -11,6 +11,7 @@
 //! | `outside` | what is done before and after the loops |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
+//! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
 //! | `protocol` | what the protocol checker sees |
 //! | `memory` | what a program takes of shared and tensor memory
 //! | `checked` | programs that have passed it, the only ones that are printed |
@@ -20,10 +21,12 @@ mod apply;
 mod carried;
 mod checked;
 mod corner;
+pub(crate) mod cursors;
 pub mod expression;
 mod group;
 mod input;
 mod issue;
+pub(crate) mod layout;
 mod loops;
 mod lowering;
 mod memory;

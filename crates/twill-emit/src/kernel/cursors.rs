@@ -1,14 +1,14 @@
 //! Which cursors need a value before the group's code begins: those that live as long as the group, and those whose
 //! first value comes only after their first use in the text, where what is used then is of an iteration before the first.
 
-use crate::kernel::action::{Action, Node};
-use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{Group, Slot};
+use super::action::{Action, Node};
+use super::expression::{Expression, ExpressionKind};
+use super::program::{Group, Slot};
 use std::collections::BTreeSet;
 use twill_check::protocol::CursorId;
 
 /// The cursors that begin at slot 0.
-pub(super) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
+pub(crate) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
     let mut first = BTreeSet::new();
     super::layout::visit(&group.body, &mut |action| {
         if let Action::Advance(cursor) = action {
@@ -66,7 +66,7 @@ fn uses(action: &Action) -> Vec<CursorId> {
         Action::Store { from, .. } => slot(from),
         Action::Multiply { left, right, .. } => {
             for operand in [left, right] {
-                if let crate::kernel::program::Operand::Shared(s) = operand {
+                if let super::program::Operand::Shared(s) = operand {
                     slot(s);
                 }
             }

@@ -1,0 +1,123 @@
+//! How threads hold tiles, as types of `twill.cuh`.
+
+use super::names::missing;
+use crate::error::Error;
+use crate::kernel::layout::Layout;
+
+/// A layout of a tile of known extents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fragment {
+    /// As a multiply leaves a result, and reads a left operand.
+    Accumulator { rows: u64, columns: u64 },
+    /// A value for each row of an accumulator.
+    Rows { rows: u64 },
+    /// For each row, and each of the four threads that hold it.
+    Shares { rows: u64 },
+    /// A value for each column of an accumulator.
+    Columns { columns: u64 },
+    /// One dimension over all threads.
+    Spread { extent: u64, warps: u32 },
+    /// Two dimensions over all threads.
+    SpreadTile { rows: u64, columns: u64, warps: u32 },
+    /// A value for each row of those.
+    SpreadRows { rows: u64, warps: u32 },
+    /// A value for each column of those.
+    SpreadColumns { columns: u64, warps: u32 },
+}
+
+/// Which index of a tile a dimension of an expression runs along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Axis {
+    Row,
+    Column,
+}
+
+impl Fragment {
+    /// Of a layout, for a tile of this shape.
+    pub fn of(layout: &Layout, shape: &[u64]) -> Result<Fragment, Error> {
+        let unknown = || missing(format!("a tile of shape {shape:?} in the layout {layout:?}"));
+        Ok(match (layout, shape) {
+            (Layout::Accumulator(_) | Layout::LeftOperand { .. }, [rows, 1]) => Fragment::Rows { rows: *rows },
+            (Layout::Accumulator(_) | Layout::LeftOperand { .. }, [1, columns]) => {
+                Fragment::Columns { columns: *columns }
+            }
+            (Layout::Accumulator(_) | Layout::LeftOperand { .. }, [rows, columns])
+                if rows % 64 == 0 && columns % 8 == 0 =>
+            {
+                Fragment::Accumulator { rows: *rows, columns: *columns }
+            }
+            (Layout::Like(_), [rows, _]) => Fragment::Shares { rows: *rows },
+            (Layout::Blocked { warps, .. }, [extent]) => Fragment::Spread { extent: *extent, warps: *warps },
+            (Layout::Blocked { warps, .. }, [rows, 1]) => Fragment::SpreadRows { rows: *rows, warps: *warps },
+            (Layout::Blocked { warps, .. }, [1, columns]) => {
+                Fragment::SpreadColumns { columns: *columns, warps: *warps }
+            }
+            (Layout::Blocked { warps, .. }, [rows, columns]) => {
+                Fragment::SpreadTile { rows: *rows, columns: *columns, warps: *warps }
+            }
+            (Layout::Slice(dimension, parent), [extent]) => match (parent.as_ref(), dimension) {
+                (Layout::Accumulator(_) | Layout::LeftOperand { .. }, 1) if extent % 64 == 0 => {
+                    Fragment::Rows { rows: *extent }
+                }
+                (Layout::Accumulator(_) | Layout::LeftOperand { .. }, 0) if extent % 8 == 0 => {
+                    Fragment::Columns { columns: *extent }
+                }
+                (Layout::Like(_), 1) => Fragment::Rows { rows: *extent },
+                (Layout::Blocked { warps, .. }, 1) => Fragment::SpreadRows { rows: *extent, warps: *warps },
+                (Layout::Blocked { warps, .. }, 0) => Fragment::SpreadColumns { columns: *extent, warps: *warps },
+                _ => return Err(unknown()),
+            },
+            _ => return Err(unknown()),
+        })
+    }
+
+    /// The type.
+    pub fn name(&self) -> String {
+        match self {
+            Fragment::Accumulator { rows, columns } => format!("accumulator<{rows}, {columns}>"),
+            Fragment::Rows { rows } => format!("accumulator_rows<{rows}>"),
+            Fragment::Shares { rows } => format!("accumulator_shares<{rows}>"),
+            Fragment::Columns { columns } => format!("accumulator_columns<{columns}>"),
+            Fragment::Spread { extent, warps } => format!("spread<{extent}, {warps}>"),
+            Fragment::SpreadTile { rows, columns, warps } => format!("spread_tile<{rows}, {columns}, {warps}>"),
+            Fragment::SpreadRows { rows, warps } => format!("spread_rows<{rows}, {warps}>"),
+            Fragment::SpreadColumns { columns, warps } => format!("spread_columns<{columns}, {warps}>"),
+        }
+    }
+
+    /// Along which index each dimension of a tile in it runs.
+    pub fn axes(&self, dimensions: usize) -> Vec<Option<Axis>> {
+        match (self, dimensions) {
+            (Fragment::Columns { .. } | Fragment::SpreadColumns { .. }, 1) => vec![Some(Axis::Column)],
+            (_, 1) => vec![Some(Axis::Row)],
+            _ => vec![Some(Axis::Row), Some(Axis::Column)],
+        }
+    }
+
+    /// What is left of it where an expression runs along some of its indices.
+    pub fn part(&self, axes: &[Option<Axis>]) -> Fragment {
+        let (row, column) = (axes.contains(&Some(Axis::Row)), axes.contains(&Some(Axis::Column)));
+        match (self, row, column) {
+            (Fragment::Accumulator { rows, .. } | Fragment::Shares { rows }, true, false) => {
+                Fragment::Rows { rows: *rows }
+            }
+            (Fragment::Accumulator { columns, .. }, false, true) => Fragment::Columns { columns: *columns },
+            (Fragment::SpreadTile { rows, warps, .. }, true, false) => {
+                Fragment::SpreadRows { rows: *rows, warps: *warps }
+            }
+            (Fragment::SpreadTile { columns, warps, .. }, false, true) => {
+                Fragment::SpreadColumns { columns: *columns, warps: *warps }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Whether it keeps neighbours of a row side by side.
+    pub fn is_paired(&self) -> bool {
+        match self {
+            Fragment::Accumulator { .. } | Fragment::Columns { .. } => true,
+            Fragment::SpreadTile { columns, .. } | Fragment::SpreadColumns { columns, .. } => *columns > 1,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! A warp group's program as a function of C++.
+
+use super::expression::{Expressions, bare};
+use super::fragment::Fragment;
+use super::names::{self, missing};
+use crate::error::Error;
+use crate::kernel::action::{Action, Node, Note};
+use crate::kernel::expression::Expression;
+use crate::kernel::layout::{Layout, inlined, of_variables};
+use crate::kernel::program::{Group, KernelProgram, Operand, Slot, VariableId};
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
+use twill_check::protocol::{BarrierId, CursorId};
+use twill_triton::mlir::Type;
+
+/// Barriers at which the threads of a group meet come before those of turns.
+const FIRST_TURN: u32 = 8;
+
+/// Column in which comments begin, if the code before leaves it free.
+const COMMENT: usize = 92;
+
+/// Writes one group's function.
+pub(super) struct Printer<'a> {
+    kernel: &'a KernelProgram,
+    group: &'a Group,
+    /// Its number among the groups, from 0.
+    number: usize,
+    expressions: Expressions<'a>,
+    out: String,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(kernel: &'a KernelProgram, group: &'a Group, number: usize) -> Printer<'a> {
+        let layouts = of_variables(group);
+        let inlined = inlined(group, &layouts);
+        let (before, made) = (RefCell::new(Vec::new()), Cell::new(0));
+        Printer {
+            kernel,
+            group,
+            number,
+            expressions: Expressions { kernel, group, layouts, inlined, before, made },
+            out: String::new(),
+        }
+    }
+
+    /// The group's function.
+    pub(super) fn group(mut self) -> Result<String, Error> {
+        let Group { name, warps, registers, .. } = self.group;
+        let plural = if *warps == 1 { "" } else { "s" };
+        let _ = writeln!(self.out, "/// {warps} warp{plural}, {registers} registers a thread.");
+        let _ = writeln!(self.out, "TWILL void {}(", names::name(name));
+        let taken = super::source::parameters(self.kernel)?;
+        let _ = writeln!(
+            self.out,
+            "    {}) {{",
+            taken.iter().map(|p| p.borrowed.as_str()).collect::<Vec<_>>().join(",\n    ")
+        );
+        self.line(1, &format!("const bool leader = thread_of<{warps}>() == 0;"), "");
+        self.variables()?;
+        for cursor in &self.group.cursors {
+            let name = names::name(&cursor.name);
+            if cursor.slots > 1 {
+                self.line(1, &format!("u32 {name} = 0;"), "");
+            }
+            if cursor.phase {
+                self.line(1, &format!("u32 {name}_phase = 0;"), "");
+            }
+        }
+        self.nodes(1, &self.group.begin)?;
+        if self.kernel.tiling.persistent {
+            self.line(
+                1,
+                "for (int tile_ = blockIdx.x; tile_ < tile_count(programs_x, programs_y, programs_z); tile_ += gridDim.x) {",
+                "",
+            );
+        } else {
+            self.line(1, "{", "");
+            self.line(2, "const int tile_ = blockIdx.x;", "");
+        }
+        self.programs(2);
+        self.nodes(2, &self.group.body)?;
+        self.line(1, "}", "");
+        self.nodes(1, &self.group.end)?;
+        self.out.push_str("}\n");
+        Ok(self.out)
+    }
+
+    /// Declarations of all variables: their values live from one part of the pipeline to another.
+    fn variables(&mut self) -> Result<(), Error> {
+        for (k, variable) in self.group.variables.iter().enumerate() {
+            let id = VariableId(u32::try_from(k).unwrap_or(0));
+            let element = names::element(&variable.element)?;
+            let name = self.expressions.variable(id);
+            let is_scalar = variable.shape.is_empty();
+            match self.expressions.fragment_of(id)? {
+                Some(fragment) => self.line(1, &format!("tile<{element}, {}> {name};", fragment.name()), ""),
+                None if is_scalar => self.line(1, &format!("{element} {name};"), ""),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Which program of the grid this is.
+    fn programs(&mut self, depth: usize) {
+        self.line(depth, "const program_ids program = program_of(tile_, programs_x, programs_y, programs_z);", "");
+        for (axis, name) in ["x", "y", "z"].iter().enumerate() {
+            let count = self.kernel.tiling.programs_per_cta[axis];
+            if count == 1 {
+                self.line(depth, &format!("const int program_{name} = program.{name};"), "");
+                continue;
+            }
+            for k in 0..count {
+                let program = format!("minimum(program.{name} * {count} + {k}, programs_{name} - 1)");
+                let note = if k == 0 { "a program beyond the grid repeats its last one" } else { "" };
+                self.line(depth, &format!("const int program_{name}_{k} = {program};"), note);
+            }
+        }
+    }
+
+    fn line(&mut self, depth: usize, code: &str, comment: &str) {
+        let mut line = format!("{}{code}", "  ".repeat(depth));
+        if !comment.is_empty() {
+            let width = line.chars().count();
+            let _ = write!(line, "{}  // {comment}", " ".repeat(COMMENT.saturating_sub(width)));
+        }
+        self.out.push_str(line.trim_end());
+        self.out.push('\n');
+    }
+
+    fn nodes(&mut self, depth: usize, nodes: &[Node]) -> Result<(), Error> {
+        for node in nodes {
+            match node {
+                Node::Do(action, note) => self.action(depth, action, note)?,
+                Node::Loop { index, first, body } => {
+                    let trips = self.trips(*index);
+                    self.line(0, "#pragma unroll 1", "");
+                    self.line(depth, &format!("for (int i = {first}; i < {trips}; i++) {{"), "steady state");
+                    self.nodes(depth + 1, body)?;
+                    self.line(depth, "}", "");
+                }
+                Node::When { index, at_least, then, exactly } => {
+                    let trips = self.trips(*index);
+                    let has_loop = then.iter().any(|n| matches!(n, Node::Loop { .. }));
+                    let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
+                    self.line(depth, &format!("if ({trips} >= {at_least}) {{"), comment);
+                    self.nodes(depth + 1, then)?;
+                    for (trip, nodes) in exactly {
+                        self.line(depth, &format!("}} else if ({trips} == {trip}) {{"), "fewer trips than stages");
+                        self.nodes(depth + 1, nodes)?;
+                    }
+                    self.line(depth, "}", "");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn trips(&self, index: usize) -> String {
+        self.group.trips.get(index).copied().flatten().map_or("0".into(), |v| self.expressions.variable(v))
+    }
+
+    fn comment(note: &Note) -> String {
+        let cycle = note.scheduled.map(|(cycle, stage)| format!("cycle {cycle}, stage {stage}"));
+        let line = note.line.map(|line| format!("line {line}"));
+        let text = Some(note.text.clone()).filter(|t| !t.is_empty());
+        // A backslash would join the next line.
+        [cycle, line, text].into_iter().flatten().collect::<Vec<_>>().join(", ").replace('\\', "/")
+    }
+
+    fn barrier(&self, id: BarrierId, at: CursorId) -> String {
+        let name = self.kernel.barriers[id.index()].name.to_uppercase();
+        let cursor = &self.group.cursors[at.index()];
+        if cursor.slots > 1 { format!("bars({name} + {})", names::name(&cursor.name)) } else { format!("bars({name})") }
+    }
+
+    fn joined(&self, expressions: &[Expression]) -> Result<String, Error> {
+        let texts: Result<Vec<String>, Error> =
+            expressions.iter().map(|e| self.expressions.scalar(e).map(|t| bare(&t).to_owned())).collect();
+        Ok(texts?.join(", "))
+    }
+
+    fn action(&mut self, depth: usize, action: &Action, note: &Note) -> Result<(), Error> {
+        let code = self.code(action)?;
+        let mut comment = Self::comment(note);
+        let before: Vec<String> = self.expressions.before.borrow_mut().drain(..).collect();
+        let (needs_block, inner) = if before.is_empty() { (false, depth) } else { (true, depth + 1) };
+        if needs_block {
+            self.line(depth, "{", "");
+        }
+        for line in before.iter().map(String::as_str).chain(code.lines()) {
+            self.line(inner, line, &comment);
+            comment.clear();
+        }
+        if needs_block {
+            self.line(depth, "}", "");
+        }
+        Ok(())
+    }
+
+    fn code(&self, action: &Action) -> Result<String, Error> {
+        let print = &self.expressions;
+        let threads = 32 * self.group.warps;
+        Ok(match action {
+            Action::Let { to, value } => {
+                if print.inlined.contains_key(to) {
+                    return Ok(String::new());
+                }
+                let text = match print.fragment_of(*to)? {
+                    Some(fragment) => print.tile(value, &fragment)?,
+                    None => print.scalar(value)?,
+                };
+                let name = print.variable(*to);
+                if name == text { String::new() } else { format!("{name} = {};", bare(&text)) }
+            }
+            Action::Rename { to, from } => format!("{} = {};", print.variable(*to), print.variable(*from)),
+            Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator)?,
+            Action::MultiplyInTensor(_) | Action::Commit(_) => return Err(missing("tensor memory".into())),
+            Action::Fly(_) => String::new(),
+            Action::WaitMultiplies { outstanding, landed, .. } => {
+                let mut code = format!("wait_multiplies<{outstanding}>();");
+                for variable in landed {
+                    let _ = write!(code, "\nlanded({});", print.variable(*variable));
+                }
+                code
+            }
+            Action::Load { descriptor, coordinates, to, full } => {
+                let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
+                format!(
+                    "if (leader) load({}, at({}), {}, {barrier});",
+                    self.descriptor(*descriptor),
+                    self.joined(coordinates)?,
+                    print.place(to)?
+                )
+            }
+            Action::Copy { pointers, mask, to, full } => self.copy(pointers, mask.as_ref(), to, *full)?,
+            Action::Write { value, to } => self.write(value, to)?,
+            Action::Fence => "fence();".into(),
+            Action::Meet => format!("meet<{}, {threads}>();", self.number + 1),
+            Action::Store { descriptor, coordinates, from, reduce } => {
+                let call = if reduce.is_some() { "store_add" } else { "store" };
+                format!(
+                    "if (leader) {call}({}, at({}), {});",
+                    self.descriptor(*descriptor),
+                    self.joined(coordinates)?,
+                    print.place(from)?
+                )
+            }
+            Action::WaitStores(left) => format!("if (leader) wait_stores<{left}>();"),
+            Action::Put { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), false)?,
+            Action::PutAdd { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), true)?,
+            Action::Wait { barrier, at, previous } => {
+                let phase = format!("{}_phase", names::name(&self.group.cursors[at.index()].name));
+                let phase = if *previous { format!("{phase} ^ 1") } else { phase };
+                format!("acquire({}, {phase});", self.barrier(*barrier, *at))
+            }
+            Action::Arrive { barrier, at } => format!("release({});", self.barrier(*barrier, *at)),
+            Action::Advance(cursor) => self.advance(*cursor),
+            Action::Keep { to, from } => self.keep(*to, *from),
+            Action::Sync(id) => format!("meet<{}, {}>();", FIRST_TURN + id, 2 * threads),
+            Action::Signal(id) => format!("come<{}, {}>();", FIRST_TURN + id, 2 * threads),
+        })
+    }
+
+    fn descriptor(&self, id: crate::kernel::program::DescriptorId) -> String {
+        names::name(&self.kernel.descriptors[id.index()].name)
+    }
+
+    fn multiply(
+        &self,
+        to: VariableId,
+        left: &Operand,
+        right: &Operand,
+        accumulator: Option<VariableId>,
+    ) -> Result<String, Error> {
+        let operand = |o: &Operand| match o {
+            Operand::Shared(slot) if slot.transposed => {
+                let place = self.expressions.place(slot)?;
+                Ok(format!("transposed<decltype({place})>{{{place}}}"))
+            }
+            Operand::Shared(slot) => self.expressions.place(slot),
+            Operand::Registers(v) => Ok(self.expressions.variable(*v)),
+        };
+        let name = self.expressions.variable(to);
+        let mut code = String::new();
+        if let Some(from) = accumulator.filter(|from| *from != to) {
+            let _ = writeln!(code, "{name} = {};", self.expressions.variable(from));
+        }
+        let _ = write!(code, "multiply({name}, {}, {}, {});", operand(left)?, operand(right)?, accumulator.is_some());
+        Ok(code)
+    }
+
+    fn copy(
+        &self,
+        pointers: &Expression,
+        mask: Option<&Expression>,
+        to: &Slot,
+        full: BarrierId,
+    ) -> Result<String, Error> {
+        let print = &self.expressions;
+        let fragment = Fragment::of(&Layout::spread(pointers.shape.len(), self.group.warps), &pointers.shape)?;
+        let axes = fragment.axes(pointers.shape.len());
+        let mask = mask.map_or_else(|| Ok("true".into()), |m| print.element(m, &fragment, &axes))?;
+        let from = print.element(pointers, &fragment, &axes)?;
+        let element = names::element(&self.kernel.buffers[to.buffer.index()].element)?;
+        let (place, name) = (print.place(to)?, fragment.name());
+        let index = if pointers.shape.len() == 1 { "0, e.row()" } else { "e.row(), e.column()" };
+        let barrier = to.at.map(|at| self.barrier(full, at)).unwrap_or_default();
+        Ok(format!(
+            "for_each<{name}>([&](auto e) {{ copy_element({place}.address({index}), {}, {}); }});\ncopies_arrive<{element}>({barrier});",
+            bare(&from),
+            bare(&mask)
+        ))
+    }
+
+    fn write(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
+        let print = &self.expressions;
+        let place = print.place(to)?;
+        if value.shape.is_empty() {
+            return Err(missing("a number handed over in shared memory".into()));
+        }
+        let fragment = print.fragment(value)?;
+        let text = print.tile(value, &fragment)?;
+        let is_half = matches!(&value.element, Type::Float(kind) if kind.bits() == 16);
+        let by_matrices = matches!(&fragment, Fragment::Accumulator { columns, .. } if is_half && columns % 16 == 0);
+        Ok(format!("{}({place}, {text});", if by_matrices { "write_matrices" } else { "write" }))
+    }
+
+    /// A store through pointers: those, the mask and the value in one layout.
+    fn put(
+        &self,
+        pointers: &Expression,
+        value: &Expression,
+        mask: Option<&Expression>,
+        adds: bool,
+    ) -> Result<String, Error> {
+        let print = &self.expressions;
+        let put = |pointer: &str, value: &str, mask: Option<String>| {
+            let act =
+                if adds { format!("atomicAdd({}, {value})", bare(pointer)) } else { format!("*{pointer} = {value}") };
+            mask.map_or(act.clone(), |m| format!("if ({}) {act}", bare(&m)))
+        };
+        if pointers.shape.is_empty() {
+            let mask = mask.map(|m| print.scalar(m)).transpose()?;
+            let act = put(&print.scalar(pointers)?, bare(&print.scalar(value)?), mask);
+            return Ok(format!("if (leader) {{ {act}; }}"));
+        }
+        let layout = crate::kernel::layout::infer(value, &print.layouts)
+            .or_else(|| crate::kernel::layout::infer(pointers, &print.layouts))
+            .unwrap_or_else(|| Layout::spread(pointers.shape.len(), self.group.warps));
+        let fragment = Fragment::of(&layout, &pointers.shape)?;
+        let axes = fragment.axes(pointers.shape.len());
+        let part = |e: &Expression| print.element(e, &fragment, &axes);
+        let act = put(&part(pointers)?, bare(&part(value)?), mask.map(part).transpose()?);
+        Ok(format!("for_each<{}>([&](auto e) {{ {act}; }});", fragment.name()))
+    }
+
+    fn advance(&self, cursor: CursorId) -> String {
+        let c = &self.group.cursors[cursor.index()];
+        let name = names::name(&c.name);
+        match (c.slots, c.phase) {
+            (1, true) => format!("{name}_phase ^= 1;"),
+            (1, false) => String::new(),
+            (slots, true) => format!("advance<{slots}>({name}, {name}_phase);"),
+            (slots, false) => format!("advance<{slots}>({name});"),
+        }
+    }
+
+    fn keep(&self, to: CursorId, from: CursorId) -> String {
+        let (to, from) = (&self.group.cursors[to.index()], &self.group.cursors[from.index()]);
+        let (a, b) = (names::name(&to.name), names::name(&from.name));
+        let mut lines = Vec::new();
+        if to.slots > 1 {
+            lines.push(format!("{a} = {b};"));
+        }
+        if to.phase {
+            lines.push(format!("{a}_phase = {b}_phase;"));
+        }
+        lines.join("\n")
+    }
+}

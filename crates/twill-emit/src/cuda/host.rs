@@ -1,0 +1,317 @@
+//! The entry from C: it checks its arguments, makes tensor maps and launches.
+
+use super::names::{self, missing};
+use super::source::{Storage, Warps};
+use crate::error::Error;
+use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter};
+use std::fmt::Write as _;
+use twill_triton::mlir::{FloatKind, Type};
+
+/// Most elements of a box along one dimension ("cuTensorMapEncodeTiled").
+const LONGEST_BOX: u64 = 256;
+
+/// What `kernel.h` says of tensors.
+const TENSORS: &str =
+    "/* A tensor in the memory of the GPU: shape and strides in elements, the last dimension contiguous. */
+#ifndef TWILL_TENSOR
+#define TWILL_TENSOR
+typedef struct {
+  void *data;
+  long long shape[5];
+  long long strides[5];
+} twill_tensor;
+#endif
+";
+
+/// The header for who calls the kernel from C or C++.
+pub(super) fn header(kernel: &KernelProgram) -> Result<String, Error> {
+    let guard = format!("TWILL_{}_H", kernel.name.to_uppercase());
+    Ok(format!(
+        "#ifndef {guard}
+#define {guard}
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern \"C\" {{
+#endif
+
+{TENSORS}
+/* Launches on a stream, for a grid of the Triton kernel's programs. NULL, or why not: a text until the thread's next call. */
+const char *{}({});
+
+#ifdef __cplusplus
+}}
+#endif
+#endif
+",
+        entry_name(kernel),
+        taken(kernel)?
+    ))
+}
+
+fn entry_name(kernel: &KernelProgram) -> String {
+    format!("{}_launch", kernel.name)
+}
+
+/// The parameters of the entry.
+fn taken(kernel: &KernelProgram) -> Result<String, Error> {
+    let mut all = Vec::new();
+    for parameter in &kernel.parameters {
+        let name = names::name(&parameter.name);
+        all.push(match &parameter.kind {
+            Type::TensorDescriptor(_) => format!("const twill_tensor *{name}"),
+            Type::Pointer { .. } => format!("void *{name}"),
+            Type::Integer(64) => format!("long long {name}"),
+            other => {
+                let kind = names::element(other)?;
+                if kind.starts_with("__") || kind == "bool" {
+                    return Err(missing(format!("a parameter of type {other}")));
+                }
+                format!("{kind} {name}")
+            }
+        });
+    }
+    all.extend(["x", "y", "z"].map(|axis| format!("int programs_{axis}")));
+    all.push("cudaStream_t stream".into());
+    Ok(all.join(", "))
+}
+
+/// How a descriptor's boxes are.
+pub(super) struct Boxes {
+    /// Extents of a box.
+    pub extents: Vec<u64>,
+    /// Bytes of a swizzled line, or 0.
+    pub swizzle: u64,
+}
+
+impl Boxes {
+    /// A tile is copied panel by panel, as `place` of the primitives has them.
+    pub fn of(descriptor: &Descriptor) -> Result<Boxes, Error> {
+        let size = u64::from(descriptor.element.scalar_bits().unwrap_or(32) / 8);
+        let columns = descriptor.block.last().copied().unwrap_or(1);
+        let bytes = columns * size;
+        let line = [128, 64, 32].into_iter().find(|line| bytes % line == 0).unwrap_or(bytes);
+        let rows: u64 = descriptor.block.iter().rev().skip(1).product();
+        let mut extents = descriptor.block.clone();
+        if let Some(last) = extents.last_mut() {
+            *last = line / size.max(1);
+        }
+        if extents.len() > 4 || extents.iter().any(|n| *n > LONGEST_BOX) {
+            return Err(missing(format!("copies of blocks of {:?}", descriptor.block)));
+        }
+        Ok(Boxes { extents, swizzle: if rows > 1 && line >= 32 && line <= 128 { line } else { 0 } })
+    }
+}
+
+/// CUDA's name of an element in a tensor map.
+fn data_type(kind: &Type) -> Result<&'static str, Error> {
+    Ok(match kind {
+        Type::Float(FloatKind::F16) => "CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
+        Type::Float(FloatKind::BF16) => "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
+        Type::Float(FloatKind::F32) => "CU_TENSOR_MAP_DATA_TYPE_FLOAT32",
+        Type::Float(FloatKind::F64) => "CU_TENSOR_MAP_DATA_TYPE_FLOAT64",
+        Type::Integer(8) => "CU_TENSOR_MAP_DATA_TYPE_UINT8",
+        Type::Integer(16) => "CU_TENSOR_MAP_DATA_TYPE_UINT16",
+        Type::Integer(32) => "CU_TENSOR_MAP_DATA_TYPE_INT32",
+        Type::Integer(64) => "CU_TENSOR_MAP_DATA_TYPE_INT64",
+        other => return Err(missing(format!("copies of {other}"))),
+    })
+}
+
+/// The entry.
+pub(super) fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<String, Error> {
+    let mut body = String::new();
+    let has_maps = !kernel.descriptors.is_empty();
+    for parameter in &kernel.parameters {
+        check(&mut body, parameter);
+    }
+    for axis in ["x", "y", "z"] {
+        let _ = writeln!(body, "  if (programs_{axis} < 0) return refuse(\"the grid\", \"must not be negative\");");
+    }
+    let [px, py, pz] = kernel.tiling.programs_per_cta;
+    let ctas = [("x", px), ("y", py), ("z", pz)].map(|(axis, per)| match per {
+        1 => format!("(long long)programs_{axis}"),
+        per => format!("(((long long)programs_{axis} + {}) / {per})", per - 1),
+    });
+    let _ = writeln!(body, "  long long ctas = {};", ctas.join(" * "));
+    body.push_str("  if (ctas == 0) return nullptr;\n");
+    body.push_str(
+        "  if (ctas > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");\n",
+    );
+    if kernel.tiling.persistent {
+        body.push_str(
+            "  int device = 0, multiprocessors = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (ctas > multiprocessors) ctas = multiprocessors;\n",
+        );
+    }
+    for descriptor in &kernel.descriptors {
+        body.push_str(&map(kernel, descriptor)?);
+    }
+    let name = names::name(&kernel.name);
+    let passed: Vec<String> = super::source::parameters(kernel)?
+        .into_iter()
+        .map(|p| match kernel.parameters.iter().find(|q| names::name(&q.name) == p.name).map(|q| &q.kind) {
+            Some(Type::Pointer { pointee, .. }) => {
+                names::element(pointee).map(|kind| format!("static_cast<{kind} *>({})", p.name))
+            }
+            _ => Ok(p.name),
+        })
+        .collect::<Result<_, Error>>()?;
+    let _ = write!(
+        body,
+        "  cudaError_t failed = cudaFuncSetAttribute(twill::{name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {total});
+  if (failed != cudaSuccess) return refuse(\"the kernel\", cudaGetErrorString(failed));
+  twill::{name}<<<unsigned(ctas), {threads}, {total}, stream>>>({});
+  failed = cudaGetLastError();
+  return failed == cudaSuccess ? nullptr : refuse(\"the launch\", cudaGetErrorString(failed));\n",
+        passed.join(", "),
+        total = storage.total,
+        threads = warps.threads(),
+    );
+    let maps = if has_maps { MAPS } else { "" };
+    let includes =
+        if has_maps { "#include <cstdint>\n#include <cstdio>\n#include <cuda.h>\n" } else { "#include <cstdio>\n" };
+    Ok(format!(
+        "
+#ifndef __CUDACC_RTC__
+
+{includes}
+namespace {{
+
+thread_local char refusal[256];
+
+/// Why something cannot be launched.
+const char *refuse(const char *what, const char *why) {{
+  std::snprintf(refusal, sizeof refusal, \"{}: %s: %s\", what, why);
+  return refusal;
+}}
+{maps}
+}}  // namespace
+
+extern \"C\" const char *{}({}) {{
+{body}}}
+
+#endif
+",
+        kernel.name,
+        entry_name(kernel),
+        taken(kernel)?
+    ))
+}
+
+/// What can be said about an argument before it is used.
+fn check(body: &mut String, parameter: &Parameter) {
+    let (name, said) = (names::name(&parameter.name), &parameter.name);
+    match &parameter.kind {
+        Type::TensorDescriptor(_) => {
+            let _ = writeln!(body, "  if (!{name} || !{name}->data) return refuse(\"{said}\", \"must not be null\");");
+        }
+        Type::Pointer { .. } if parameter.divisible_by_16 => {
+            let _ = writeln!(
+                body,
+                "  if (reinterpret_cast<uintptr_t>({name}) % 16) return refuse(\"{said}\", \"must begin at a multiple of 16 bytes\");"
+            );
+        }
+        Type::Integer(_) if parameter.divisible_by_16 => {
+            let _ = writeln!(body, "  if ({name} % 16) return refuse(\"{said}\", \"must be a multiple of 16\");");
+        }
+        _ => {}
+    }
+}
+
+/// A tensor map of an argument.
+fn map(kernel: &KernelProgram, descriptor: &Descriptor) -> Result<String, Error> {
+    let boxes = Boxes::of(descriptor)?;
+    let rank = boxes.extents.len();
+    let (name, parameter) = (names::name(&descriptor.name), names::name(&descriptor.parameter));
+    let box_text = boxes.extents.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let size = descriptor.element.scalar_bits().unwrap_or(32) / 8;
+    let mut out = String::new();
+    let tensor = match &descriptor.matrix {
+        None => format!("*{parameter}"),
+        Some(matrix) => {
+            let amount = |a: &Amount| match a {
+                Amount::Parameter(p) => names::name(p),
+                Amount::Constant(n) => n.to_string(),
+            };
+            for natural in &matrix.natural {
+                let _ = writeln!(
+                    out,
+                    "  if ({} < 0) return refuse(\"{natural}\", \"must not be negative\");",
+                    names::name(natural)
+                );
+            }
+            let [rows, columns] = matrix.extents.each_ref().map(amount);
+            format!("twill_tensor{{{parameter}, {{{rows}, {columns}}}, {{{}, 1}}}}", amount(&matrix.stride))
+        }
+    };
+    let is_empty_allowed = descriptor.matrix.is_some();
+    let said = kernel.parameters.iter().find(|p| p.name == descriptor.parameter).map_or("", |p| p.name.as_str());
+    let _ = write!(
+        out,
+        "  twill::tensor_map {name};
+  if (const char *why = describe<{rank}>({name}, {tensor}, {}, {size}, {{{box_text}}}, {}, {is_empty_allowed}))
+    return refuse(\"{said}\", why);\n",
+        data_type(&descriptor.element)?,
+        match boxes.swizzle {
+            128 => "CU_TENSOR_MAP_SWIZZLE_128B",
+            64 => "CU_TENSOR_MAP_SWIZZLE_64B",
+            32 => "CU_TENSOR_MAP_SWIZZLE_32B",
+            _ => "CU_TENSOR_MAP_SWIZZLE_NONE",
+        },
+    );
+    Ok(out)
+}
+
+/// How a tensor map is made; the driver's function is found when first needed, so that nothing is linked against it.
+const MAPS: &str = "
+/// What is read of a matrix without elements.
+__device__ __align__(16) unsigned char zeros[16];
+
+/// Describes a tensor for TMA in boxes; why not, if it cannot.
+template <int RANK>
+const char *describe(twill::tensor_map &map, twill_tensor tensor, CUtensorMapDataType type, int size,
+                     const int (&box)[RANK], CUtensorMapSwizzle swizzle, bool may_be_empty) {
+  static decltype(&cuTensorMapEncodeTiled) encode = [] {
+    void *found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    cudaGetDriverEntryPointByVersion(\"cuTensorMapEncodeTiled\", &found, 12000, cudaEnableDefault, &result);
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
+  }();
+  if (!encode) return \"the driver makes no tensor maps\";
+  cuuint64_t shape[RANK], strides[RANK];
+  cuuint32_t extents[RANK], steps[RANK];
+  for (int d = 0; d < RANK; d++)
+    if (tensor.shape[d] < 1) {
+      if (!may_be_empty) return \"must not be empty\";
+      // Every mask is false: what is read is zero.
+      tensor = twill_tensor{};
+      if (cudaGetSymbolAddress(&tensor.data, zeros) != cudaSuccess) return \"is empty, and there are no zeros to read\";
+      for (int k = 0; k < RANK; k++) {
+        tensor.shape[k] = 1;
+        tensor.strides[k] = k + 1 < RANK ? 16 : 1;
+      }
+      tensor.shape[RANK - 1] = 16 / size;
+      break;
+    }
+  for (int d = 0; d < RANK; d++) {
+    const int from_last = RANK - 1 - d;
+    shape[from_last] = cuuint64_t(tensor.shape[d]);
+    extents[from_last] = cuuint32_t(box[d]);
+    steps[from_last] = 1;
+    if (d + 1 < RANK) {
+      if (tensor.strides[d] < 0 || tensor.strides[d] * size % 16) return \"strides must be multiples of 16 bytes\";
+      strides[from_last - 1] = cuuint64_t(tensor.strides[d]) * size;
+    }
+  }
+  if (tensor.strides[RANK - 1] != 1) return \"must be contiguous in its last dimension\";
+  if (reinterpret_cast<uintptr_t>(tensor.data) % 16) return \"must begin at a multiple of 16 bytes\";
+  const CUresult made = encode(reinterpret_cast<CUtensorMap *>(&map), type, RANK, tensor.data, shape, strides, extents, steps,
+                               CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return made == CUDA_SUCCESS ? nullptr : \"no tensor map can be made of it\";
+}
+";

@@ -1,0 +1,301 @@
+//! A kernel's warp programs as a file of CUDA C++.
+
+use super::group::Printer;
+use super::names::{self, missing};
+use super::{host, instruction};
+use crate::error::Error;
+use crate::gluon::Header;
+use crate::kernel::program::{Arrival, Buffer, Group, KernelProgram, TileOrder};
+use std::fmt::Write as _;
+use twill_triton::mlir::Type;
+
+/// Warps that change their registers together.
+const WARP_GROUP: u32 = 4;
+/// Registers of a multiprocessor.
+const REGISTERS: u32 = 65536;
+/// Most registers of a thread, and by how many they are dealt out (`setmaxnreg`).
+const MOST_REGISTERS: u32 = 255;
+const GRANULE: u32 = 8;
+/// Barriers of the kernel's own: 0 is everybody's, and turns begin at 8.
+const MOST_GROUPS: usize = 7;
+
+/// A parameter of the kernel and of its groups.
+pub(super) struct Parameter {
+    /// As the kernel takes it.
+    pub declared: String,
+    /// As a group takes it.
+    pub borrowed: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Those of the kernel, in order: descriptors, what the user gave, extents of the grid.
+pub(super) fn parameters(kernel: &KernelProgram) -> Result<Vec<Parameter>, Error> {
+    let mut all = Vec::new();
+    for descriptor in &kernel.descriptors {
+        let name = names::name(&descriptor.name);
+        let (declared, borrowed) =
+            (format!("const __grid_constant__ tensor_map {name}"), format!("const tensor_map &{name}"));
+        all.push(Parameter { declared, borrowed, name });
+    }
+    for parameter in kernel.parameters.iter().filter(|p| !matches!(p.kind, Type::TensorDescriptor(_))) {
+        let name = names::name(&parameter.name);
+        let text = format!("{} {name}", names::element(&parameter.kind)?).replace("* ", "*");
+        all.push(Parameter { declared: text.clone(), borrowed: text, name });
+    }
+    for axis in ["x", "y", "z"] {
+        let (name, text) = (format!("programs_{axis}"), format!("int programs_{axis}"));
+        all.push(Parameter { declared: text.clone(), borrowed: text, name });
+    }
+    Ok(all)
+}
+
+/// Where things are in shared memory, in bytes.
+pub(super) struct Storage {
+    /// By buffer.
+    pub buffers: Vec<u64>,
+    /// The barriers.
+    pub barriers: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+impl Storage {
+    /// Tiles begin where their pattern of swizzling does.
+    pub fn of(kernel: &KernelProgram) -> Storage {
+        const PATTERN: u64 = 1024;
+        const LINE: u64 = 128;
+        let mut at = 0;
+        let mut buffers = Vec::new();
+        for buffer in &kernel.buffers {
+            let [rows, _] = extents(buffer);
+            at = u64::next_multiple_of(at, if rows > 1 { PATTERN } else { LINE });
+            buffers.push(at);
+            at += buffer.shared_bytes();
+        }
+        let barriers = at.next_multiple_of(8);
+        Storage { buffers, barriers, total: barriers + kernel.barrier_bytes() }
+    }
+}
+
+/// Rows and columns of a buffer's tile; one row where it has one dimension.
+pub(super) fn extents(buffer: &Buffer) -> [u64; 2] {
+    match buffer.shape.as_slice() {
+        [rows @ .., columns] => [rows.iter().product(), *columns],
+        [] => [0, 0],
+    }
+}
+
+/// Which warps of the CTA are whose, and how many registers they have.
+pub(super) struct Warps {
+    /// By warp group: registers, and its groups with the warps at which they begin.
+    pub warp_groups: Vec<(u32, Vec<(usize, u32)>)>,
+    /// Registers of a thread where the kernel begins.
+    pub first_registers: u32,
+}
+
+impl Warps {
+    /// Whole warp groups first, and what is smaller behind them.
+    pub fn of(kernel: &KernelProgram) -> Result<Warps, Error> {
+        if kernel.groups.len() > MOST_GROUPS {
+            return Err(missing(format!("a kernel of {} warp groups", kernel.groups.len())));
+        }
+        let mut order: Vec<usize> = (0..kernel.groups.len()).collect();
+        order.sort_by_key(|k| std::cmp::Reverse(kernel.groups[*k].warps));
+        let mut warp_groups: Vec<(u32, Vec<(usize, u32)>)> = Vec::new();
+        let mut at = 0;
+        for k in order {
+            let Group { warps, registers, .. } = &kernel.groups[k];
+            if !warps.is_power_of_two() {
+                return Err(missing(format!("a group of {warps} warps")));
+            }
+            at = u32::next_multiple_of(at, (*warps).min(WARP_GROUP));
+            for part in 0..warps.div_ceil(WARP_GROUP) {
+                let number = (at / WARP_GROUP + part) as usize;
+                if warp_groups.len() <= number {
+                    warp_groups.push((0, Vec::new()));
+                }
+                warp_groups[number].0 = warp_groups[number].0.max(registers.next_multiple_of(GRANULE));
+                warp_groups[number].1.push((k, at));
+            }
+            at += warps;
+        }
+        let threads = 32 * WARP_GROUP * u32::try_from(warp_groups.len()).unwrap_or(1);
+        let first_registers = (REGISTERS / threads.max(1)).min(MOST_REGISTERS) / GRANULE * GRANULE;
+        // Nobody may wait for registers that nobody gives back.
+        while warp_groups.iter().map(|(r, _)| r * 32 * WARP_GROUP).sum::<u32>() > REGISTERS {
+            let Some(most) = warp_groups.iter_mut().max_by_key(|(r, _)| *r) else { break };
+            most.0 -= GRANULE;
+        }
+        Ok(Warps { warp_groups, first_registers })
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        32 * WARP_GROUP * u32::try_from(self.warp_groups.len()).unwrap_or(1)
+    }
+}
+
+/// The source.
+pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, Error> {
+    let warps = Warps::of(kernel)?;
+    let storage = Storage::of(kernel);
+    let mut out = String::new();
+    for line in header.text(kernel).trim_end().lines() {
+        let _ = writeln!(out, "{}", format!("// {line}").trim_end());
+    }
+    let _ = write!(
+        out,
+        "//\n// nvcc -std=c++17 -O3 -gencode=arch=compute_{},code={} -c kernel.cu\n\n#include \"twill.cuh\"\n",
+        header.architecture.trim_start_matches("sm_"),
+        header.architecture
+    );
+    out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n\n");
+    out.push_str("// The multiplies of this kernel.\n");
+    out.push_str(&instruction::definitions(kernel)?);
+    out.push_str("\nnamespace {\n\n// Shared memory.\nextern __shared__ __align__(1024) unsigned char shared[];\n");
+    out.push_str("TWILL u32 shared_at(u32 byte) { return u32(__cvta_generic_to_shared(shared)) + byte; }\n\n");
+    for (buffer, at) in kernel.buffers.iter().zip(&storage.buffers).filter(|(b, _)| !b.shape.is_empty()) {
+        if buffer.is_tensor() {
+            return Err(missing("tensor memory".into()));
+        }
+        out.push_str(&place(buffer, *at)?);
+    }
+    out.push_str("\n// Barriers: where those of each kind begin.\n");
+    let _ = writeln!(out, "TWILL u32 bars(u32 number) {{ return shared_at({} + 8 * number); }}", storage.barriers);
+    for (k, barriers) in kernel.barriers.iter().enumerate() {
+        let _ = writeln!(out, "constexpr u32 {} = {};", barriers.name.to_uppercase(), first_barrier(kernel, k));
+    }
+    out.push_str(&tile_order(kernel));
+    for (k, group) in kernel.groups.iter().enumerate() {
+        let _ = write!(out, "\n{}", Printer::new(kernel, group, k).group()?);
+    }
+    out.push_str("\n}  // namespace\n\n");
+    out.push_str(&entry(kernel, &warps)?);
+    out.push_str("\n}  // namespace twill\n");
+    out.push_str(&host::entry(kernel, &warps, &storage)?);
+    Ok(out)
+}
+
+/// A buffer as a function from a slot to a place.
+fn place(buffer: &Buffer, at: u64) -> Result<String, Error> {
+    let [rows, columns] = extents(buffer);
+    let kind = format!("place<{}, {rows}, {columns}>", names::element(&buffer.element)?);
+    let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
+    let name = names::name(&buffer.name);
+    Ok(if buffer.slots > 1 {
+        format!("TWILL {kind} {name}(u32 slot) {{ return {{shared_at({at}) + slot * {bytes}}}; }}\n")
+    } else {
+        format!("TWILL {kind} {name}() {{ return {{shared_at({at})}}; }}\n")
+    })
+}
+
+fn first_barrier(kernel: &KernelProgram, index: usize) -> u32 {
+    kernel.barriers[..index].iter().map(|b| b.slots).sum()
+}
+
+/// From a tile's number to the program that it is.
+fn tile_order(kernel: &KernelProgram) -> String {
+    let [px, _, _] = kernel.tiling.programs_per_cta;
+    let columns = if px > 1 { format!("(programs_x + {}) / {px}", px - 1) } else { "programs_x".into() };
+    let (note, body) = match kernel.tiling.order {
+        TileOrder::Linear => (
+            "the first axis fastest".into(),
+            "  return {tile % columns, tile / columns % programs_y, tile / columns / programs_y};\n".into(),
+        ),
+        TileOrder::LongestFirst { heads } => (
+            format!("long loops first, {heads} of the second axis together, which share the L2 cache"),
+            format!(
+                "  const int rest = tile % (columns * programs_y);
+  const int first = rest / (columns * {heads}) * {heads};
+  const int heads = minimum(programs_y - first, {heads});
+  const int within = rest - first * columns;
+  return {{columns - 1 - within / heads, first + within % heads, tile / (columns * programs_y)}};\n"
+            ),
+        ),
+        TileOrder::Grouped(rows) => (
+            format!("bands of {rows} along the first axis, which is fastest within a band"),
+            format!(
+                "  const int rest = tile % (columns * programs_y);
+  const int first = rest / ({rows} * programs_y) * {rows};
+  const int rows = minimum(columns - first, {rows});
+  const int within = rest - first * programs_y;
+  return {{first + within % rows, within / rows, tile / (columns * programs_y)}};\n"
+            ),
+        ),
+    };
+    format!(
+        "
+/// Tiles of the grid: each is the work of one CTA.
+TWILL int tile_count(int programs_x, int programs_y, int programs_z) {{
+  return ({columns}) * programs_y * programs_z;
+}}
+
+/// The program that a tile is: {note}.
+struct program_ids {{
+  int x, y, z;
+}};
+TWILL program_ids program_of(int tile, int programs_x, int programs_y, int programs_z) {{
+  const int columns = {columns};
+{body}}}
+"
+    )
+}
+
+/// The kernel: barriers, then every warp to its group.
+fn entry(kernel: &KernelProgram, warps: &Warps) -> Result<String, Error> {
+    let parameters = parameters(kernel)?;
+    let declared: Vec<&str> = parameters.iter().map(|p| p.declared.as_str()).collect();
+    let mut out = format!(
+        "extern \"C\" __global__ void __launch_bounds__({}, 1) {}(\n    {}) {{\n",
+        warps.threads(),
+        names::name(&kernel.name),
+        declared.join(",\n    ")
+    );
+    out.push_str("  if (threadIdx.x == 0) {\n");
+    for descriptor in &kernel.descriptors {
+        let _ = writeln!(out, "    prefetch({});", names::name(&descriptor.name));
+    }
+    for barriers in &kernel.barriers {
+        let arrivals: u32 = barriers
+            .arrivals
+            .iter()
+            .map(|a| match a {
+                Arrival::Unit => 1,
+                Arrival::Threads { warps } => *warps,
+                Arrival::EachThread { warps } => 32 * warps,
+            })
+            .sum();
+        let name = barriers.name.to_uppercase();
+        let _ = writeln!(
+            out,
+            "    for (int k = 0; k < {}; k++) barrier_begin(bars({name} + k), {});",
+            barriers.slots,
+            arrivals.max(1)
+        );
+    }
+    out.push_str("    barriers_begun();\n  }\n  __syncthreads();\n");
+    let passed = parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+    out.push_str("  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);\n");
+    for (number, (registers, groups)) in warps.warp_groups.iter().enumerate() {
+        let keyword = if number == 0 { "  if" } else { " else if" };
+        let _ = writeln!(out, "{keyword} (warp / 4 == {number}) {{");
+        if *registers != warps.first_registers {
+            let more = if *registers > warps.first_registers { "more" } else { "fewer" };
+            let _ = writeln!(out, "    {more}_registers<{registers}>();");
+        }
+        for (k, first) in groups {
+            let group = &kernel.groups[*k];
+            let call = format!("{}({passed});", names::name(&group.name));
+            if group.warps >= WARP_GROUP {
+                let _ = writeln!(out, "    {call}");
+            } else {
+                let last = first + group.warps;
+                let _ = writeln!(out, "    if (warp >= {first} && warp < {last}) {call}");
+            }
+        }
+        out.push_str("  }");
+    }
+    out.push_str("\n}\n");
+    Ok(out)
+}

@@ -1,0 +1,618 @@
+// Tile primitives of generated kernels: how the threads of a warp group hold a tile, and the instructions that copy and
+// multiply tiles. For Hopper (sm_90a); PTX ISA 8.0 and later, whose sections are named where they say what is done here.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace twill {
+
+#define TWILL __device__ __forceinline__
+
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+/// What TMA knows of a tensor: made by cuTensorMapEncodeTiled, and passed as a __grid_constant__.
+struct alignas(64) tensor_map {
+  u64 opaque[16];
+};
+
+// Calls a function with 0, 1, ..., N - 1. Written out by the front end and not by an optimiser that may stop half way:
+// what is kept in an array must end up in registers.
+template <int... I> struct numbers {};
+template <typename A, typename B> struct joined;
+template <int... I, int... J> struct joined<numbers<I...>, numbers<J...>> {
+  using type = numbers<I..., int(sizeof...(I)) + J...>;
+};
+template <int N> struct count_to {
+  using type = typename joined<typename count_to<N / 2>::type, typename count_to<N - N / 2>::type>::type;
+};
+template <> struct count_to<0> {
+  using type = numbers<>;
+};
+template <> struct count_to<1> {
+  using type = numbers<0>;
+};
+template <typename F, int... I> TWILL void repeat(F f, numbers<I...>) { (f(I), ...); }
+template <int N, typename F> TWILL void repeat(F f) { repeat(f, typename count_to<N>::type{}); }
+
+// ------------------------------------------------------------------------------------------------------------ threads
+
+/// Number of a thread within its group of W warps, which begins at a multiple of W.
+template <int W> TWILL int thread_of() { return threadIdx.x % (32 * W); }
+
+TWILL int lane() { return threadIdx.x % 32; }
+
+/// All threads of a group meet at a barrier of its own ("bar").
+template <int BARRIER, int THREADS> TWILL void meet() { asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
+
+/// Come to a barrier and go on.
+template <int BARRIER, int THREADS> TWILL void come() { asm volatile("bar.arrive %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
+
+/// Registers a thread from here on, for all four warps of a warp group ("setmaxnreg").
+template <int COUNT> TWILL void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
+template <int COUNT> TWILL void more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
+
+// ------------------------------------------------------------------------------------------- layouts of tiles in threads
+//
+// A thread holds rows_held x columns_held elements of a tile; `index` is where one of them is kept, `row` and `column` are
+// where it is in the tile. In a paired layout, neighbours in a row are kept side by side.
+
+/// The result of wgmma m64nNk16, and its left operand of 16 bits ("Register Fragments for wgmma.mma_async.m64nNk16"), of
+/// R / 64 multiplies below each other.
+template <int R, int C> struct accumulator {
+  static constexpr int rows_held = R / 32, columns_held = C / 4, size = R * C / 128;
+  static constexpr bool paired = true;
+  TWILL static constexpr int index(int r, int c) { return r / 2 * (C / 2) + c / 2 * 4 + r % 2 * 2 + c % 2; }
+  TWILL static constexpr int row_held(int i) { return i / (C / 2) * 2 + i / 2 % 2; }
+  TWILL static constexpr int column_held(int i) { return i % (C / 2) / 4 * 2 + i % 2; }
+  TWILL static int row(int r) { return r / 2 * 64 + r % 2 * 8 + threadIdx.x % 128 / 32 * 16 + lane() / 4; }
+  TWILL static int column(int c) { return c / 2 * 8 + c % 2 + lane() % 4 * 2; }
+  TWILL static bool owns() { return true; }
+};
+
+/// A value for each row of an accumulator: every four threads hold the same.
+template <int R> struct accumulator_rows {
+  static constexpr int rows_held = R / 32, columns_held = 1, size = R / 32;
+  static constexpr bool paired = false;
+  TWILL static constexpr int index(int r, int) { return r; }
+  TWILL static constexpr int row_held(int i) { return i; }
+  TWILL static constexpr int column_held(int) { return 0; }
+  TWILL static int row(int r) { return accumulator<R, 8>::row(r); }
+  TWILL static int column(int) { return 0; }
+  TWILL static bool owns() { return lane() % 4 == 0; }
+};
+
+/// A value for each row of an accumulator and each of the four threads that hold it.
+template <int R> struct accumulator_shares : accumulator_rows<R> {
+  TWILL static int column(int) { return lane() % 4; }
+  TWILL static bool owns() { return true; }
+};
+
+/// A value for each column of an accumulator.
+template <int C> struct accumulator_columns {
+  static constexpr int rows_held = 1, columns_held = C / 4, size = C / 4;
+  static constexpr bool paired = true;
+  TWILL static constexpr int index(int, int c) { return c; }
+  TWILL static constexpr int row_held(int) { return 0; }
+  TWILL static constexpr int column_held(int i) { return i; }
+  TWILL static int row(int) { return 0; }
+  TWILL static int column(int c) { return accumulator<64, C>::column(c); }
+  TWILL static bool owns() { return threadIdx.x % 128 < 4; }
+};
+
+/// N elements of one dimension, one after another over the threads of W warps.
+template <int N, int W> struct spread {
+  static constexpr int size = (N + 32 * W - 1) / (32 * W), rows_held = size, columns_held = 1;
+  static constexpr bool paired = false;
+  TWILL static constexpr int index(int r, int) { return r; }
+  TWILL static constexpr int row_held(int i) { return i; }
+  TWILL static constexpr int column_held(int) { return 0; }
+  TWILL static int row(int r) { return (r * 32 * W + thread_of<W>()) % N; }
+  TWILL static int column(int) { return 0; }
+  TWILL static bool owns() { return N >= 32 * W || thread_of<W>() < N; }
+};
+
+/// R x C elements over the threads of W warps: up to eight neighbours to a thread, a row over eight threads.
+template <int R, int W> struct spread_rows {
+  static constexpr int down = 4 * W, size = (R + down - 1) / down, rows_held = size, columns_held = 1;
+  static constexpr bool paired = false;
+  TWILL static constexpr int index(int r, int) { return r; }
+  TWILL static constexpr int row_held(int i) { return i; }
+  TWILL static constexpr int column_held(int) { return 0; }
+  TWILL static int row(int r) { return (r * down + thread_of<W>() / 8) % R; }
+  TWILL static int column(int) { return 0; }
+  TWILL static bool holds() { return R >= down || thread_of<W>() / 8 < R; }
+  TWILL static bool owns() { return holds() && lane() % 8 == 0; }
+};
+template <int C, int W> struct spread_columns {
+  static constexpr int width = C < 8 ? C : 8, rows_held = 1, columns_held = (C + 8 * width - 1) / (8 * width) * width, size = columns_held;
+  static constexpr bool paired = width > 1;
+  TWILL static constexpr int index(int, int c) { return c; }
+  TWILL static constexpr int row_held(int) { return 0; }
+  TWILL static constexpr int column_held(int i) { return i; }
+  TWILL static int row(int) { return 0; }
+  TWILL static int column(int c) { return (c / width * (8 * width) + lane() % 8 * width + c % width) % C; }
+  TWILL static bool holds() { return C >= 8 * width || lane() % 8 * width < C; }
+  TWILL static bool owns() { return holds() && thread_of<W>() < 8; }
+};
+template <int R, int C, int W> struct spread_tile {
+  using down = spread_rows<R, W>;
+  using across = spread_columns<C, W>;
+  static constexpr int rows_held = down::size, columns_held = across::size, size = rows_held * columns_held;
+  static constexpr bool paired = across::paired;
+  TWILL static constexpr int index(int r, int c) { return r * columns_held + c; }
+  TWILL static constexpr int row_held(int i) { return i / columns_held; }
+  TWILL static constexpr int column_held(int i) { return i % columns_held; }
+  TWILL static int row(int r) { return down::row(r); }
+  TWILL static int column(int c) { return across::column(c); }
+  TWILL static bool owns() { return down::holds() && across::holds(); }
+};
+
+/// An element that a thread holds in a layout.
+template <typename L> struct element {
+  int row_held, column_held;
+  TWILL int row() const { return L::row(row_held); }
+  TWILL int column() const { return L::column(column_held); }
+};
+
+// ------------------------------------------------------------------------------------------------------ numbers, in pairs
+
+template <typename T> struct pair_of;
+template <> struct pair_of<__half> {
+  TWILL static u32 pack(float low, float high) {
+    u32 word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+  }
+  TWILL static u32 pack(__half low, __half high) { return __half_as_ushort(low) | u32(__half_as_ushort(high)) << 16; }
+  TWILL static __half low(u32 word) { return __ushort_as_half(u16(word)); }
+  TWILL static __half high(u32 word) { return __ushort_as_half(u16(word >> 16)); }
+};
+template <> struct pair_of<__nv_bfloat16> {
+  TWILL static u32 pack(float low, float high) {
+    u32 word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+  }
+  TWILL static u32 pack(__nv_bfloat16 low, __nv_bfloat16 high) { return __bfloat16_as_ushort(low) | u32(__bfloat16_as_ushort(high)) << 16; }
+  TWILL static __nv_bfloat16 low(u32 word) { return __ushort_as_bfloat16(u16(word)); }
+  TWILL static __nv_bfloat16 high(u32 word) { return __ushort_as_bfloat16(u16(word >> 16)); }
+};
+
+template <typename T> struct is_half { static constexpr bool value = false; };
+template <> struct is_half<__half> { static constexpr bool value = true; };
+template <> struct is_half<__nv_bfloat16> { static constexpr bool value = true; };
+
+// ---------------------------------------------------------------------------------------------------------------- tiles
+
+/// A tile as a thread holds it. Numbers of 16 bits are kept in pairs where the layout pairs them, as wgmma reads them.
+template <typename T, typename L, bool PACKED = is_half<T>::value && L::paired> struct tile {
+  using type = T;
+  using layout = L;
+  T held[L::size];
+  template <typename M> TWILL T operator[](element<M> e) const { return held[L::index(e.row_held, e.column_held)]; }
+};
+template <typename T, typename L> struct tile<T, L, true> {
+  using type = T;
+  using layout = L;
+  u32 held[L::size / 2];
+  template <typename M> TWILL T operator[](element<M> e) const {
+    const int i = L::index(e.row_held, e.column_held);
+    return i % 2 ? pair_of<T>::high(held[i / 2]) : pair_of<T>::low(held[i / 2]);
+  }
+};
+
+/// A tile made element by element.
+template <typename T, typename L, typename F> TWILL tile<T, L> each(F make) {
+  tile<T, L> out;
+  const auto at = [](int i) { return element<L>{L::row_held(i), L::column_held(i)}; };
+  if constexpr (is_half<T>::value && L::paired) {
+    repeat<L::size / 2>([&](int i) { out.held[i] = pair_of<T>::pack(make(at(2 * i)), make(at(2 * i + 1))); });
+  } else {
+    repeat<L::size>([&](int i) { out.held[i] = T(make(at(i))); });
+  }
+  return out;
+}
+
+/// Something done for each element that a thread holds; of what several hold, by one.
+template <typename L, typename F> TWILL void for_each(F act) {
+  if (!L::owns()) return;
+  repeat<L::size>([&](int i) { act(element<L>{L::row_held(i), L::column_held(i)}); });
+}
+
+TWILL void touch(float &x) { asm volatile("" : "+f"(x)::"memory"); }
+TWILL void touch(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
+
+/// What asynchronous multiplies wrote or read is used, or written again, behind this only.
+template <typename T, typename L> TWILL void landed(tile<T, L> &tile) {
+  repeat<sizeof(tile.held) / sizeof(tile.held[0])>([&](int i) { touch(tile.held[i]); });
+}
+
+// ------------------------------------------------------------------------------------------------------------ arithmetic
+
+TWILL float maximum(float a, float b) { return fmaxf(a, b); }
+TWILL float minimum(float a, float b) { return fminf(a, b); }
+TWILL __half maximum(__half a, __half b) { return __hmax(a, b); }
+TWILL __half minimum(__half a, __half b) { return __hmin(a, b); }
+TWILL __nv_bfloat16 maximum(__nv_bfloat16 a, __nv_bfloat16 b) { return __hmax(a, b); }
+TWILL __nv_bfloat16 minimum(__nv_bfloat16 a, __nv_bfloat16 b) { return __hmin(a, b); }
+template <typename T> TWILL T maximum(T a, T b) { return a > b ? a : b; }
+template <typename T> TWILL T minimum(T a, T b) { return a < b ? a : b; }
+
+/// Not a number where one of the two is not.
+TWILL float maximum_nan(float a, float b) {
+  float c;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+TWILL float minimum_nan(float a, float b) {
+  float c;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+
+// The approximations that Triton's compiler chooses.
+TWILL float exp2_of(float x) {
+  float y;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+TWILL float exp_of(float x) { return exp2_of(x * 1.44269504f); }
+TWILL float divide(float a, float b) {
+  float c;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+template <typename T> TWILL T divide(T a, T b) { return T(divide(float(a), float(b))); }
+TWILL double divide(double a, double b) { return a / b; }
+TWILL float sqrt_of(float x) {
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// ------------------------------------------------------------------------------------------------------------ reductions
+
+struct add {
+  template <typename T> TWILL T operator()(T a, T b) const { return a + b; }
+};
+struct most {
+  template <typename T> TWILL T operator()(T a, T b) const { return maximum(a, b); }
+};
+struct least {
+  template <typename T> TWILL T operator()(T a, T b) const { return minimum(a, b); }
+};
+
+/// What a thread holds of each row of an accumulator, combined: even and odd columns by themselves until the end, for
+/// shorter chains.
+template <typename Op, typename T, int R, int C>
+TWILL tile<T, accumulator_shares<R>> row_shares(const tile<T, accumulator<R, C>> &whole, Op combine) {
+  using L = accumulator<R, C>;
+  tile<T, accumulator_shares<R>> out;
+  repeat<L::rows_held>([&](int r) {
+    T even = whole[element<L>{r, 0}], odd = whole[element<L>{r, 1}];
+    repeat<C / 8 - 1>([&](int c) {
+      even = combine(even, whole[element<L>{r, 2 * c + 2}]);
+      odd = combine(odd, whole[element<L>{r, 2 * c + 3}]);
+    });
+    out.held[r] = combine(even, odd);
+  });
+  return out;
+}
+
+/// The shares of the four threads that hold a row, combined.
+template <typename Op, typename T, int R>
+TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator_shares<R>> &shares, Op combine) {
+  tile<T, accumulator_rows<R>> out;
+  repeat<R / 32>([&](int r) {
+    T value = shares.held[r];
+    value = combine(value, __shfl_xor_sync(~0u, value, 1));
+    out.held[r] = combine(value, __shfl_xor_sync(~0u, value, 2));
+  });
+  return out;
+}
+template <typename Op, typename T, int R, int C>
+TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator<R, C>> &whole, Op combine) {
+  return rows(row_shares(whole, combine), combine);
+}
+
+// ------------------------------------------------------------------------------------------------------- shared memory
+
+/// Bytes of a line of a tile in shared memory: its rows are cut into panels of so many bytes, the panels stand one after
+/// another, and within eight lines the pieces of 16 bytes are permuted ("Shared Memory Matrix Layout", swizzling modes).
+template <typename T, int C> TWILL constexpr int line_of() {
+  constexpr int bytes = C * int(sizeof(T));
+  return bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : bytes % 32 == 0 ? 32 : bytes;
+}
+
+/// R x C elements in shared memory, of a buffer of so many rows; a place of one dimension has one row.
+template <typename T, int R, int C, int BUFFER_ROWS = R> struct place {
+  static constexpr int line = line_of<T, C>(), panel = BUFFER_ROWS * line;
+  static constexpr bool swizzled = R > 1 && line % 32 == 0 && line <= 128;
+  u32 start;
+  TWILL u32 address(int row, int column) const {
+    const int byte = column * int(sizeof(T));
+    const u32 at = start + byte / line * panel + row * line + byte % line;
+    // 128 bytes: bits 4..6 with 7..9; 64: 4..5 with 7..8; 32: 4 with 7.
+    return swizzled ? at ^ ((at >> 3) & (line - 16)) : at;
+  }
+  /// So many rows of it, or columns, of which the first is a multiple of eight, or of a panel.
+  template <int FIRST, int COUNT> TWILL place<T, COUNT, C, BUFFER_ROWS> row_part() const { return {start + FIRST * line}; }
+  template <int FIRST, int COUNT> TWILL auto column_part() const {
+    static_assert(line_of<T, COUNT>() == line && FIRST * int(sizeof(T)) % line == 0, "a part begins and ends with a panel");
+    return place<T, R, COUNT, BUFFER_ROWS>{start + FIRST * int(sizeof(T)) / line * panel};
+  }
+};
+
+template <typename T> TWILL void put(u32 address, T value) {
+  if constexpr (sizeof(T) == 8) asm volatile("st.shared.b64 [%0], %1;" ::"r"(address), "l"(*(const u64 *)&value) : "memory");
+  if constexpr (sizeof(T) == 4) asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(*(const u32 *)&value) : "memory");
+  if constexpr (sizeof(T) == 2) asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(*(const u16 *)&value) : "memory");
+  if constexpr (sizeof(T) == 1) asm volatile("st.shared.b8 [%0], %1;" ::"r"(address), "r"(u32(value)) : "memory");
+}
+template <typename T> TWILL T get(u32 address) {
+  u64 bits = 0;
+  u32 word = 0;
+  u16 half = 0;
+  if constexpr (sizeof(T) == 8) asm volatile("ld.shared.b64 %0, [%1];" : "=l"(bits) : "r"(address) : "memory");
+  if constexpr (sizeof(T) == 4) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  if constexpr (sizeof(T) == 2) asm volatile("ld.shared.b16 %0, [%1];" : "=h"(half) : "r"(address) : "memory");
+  if constexpr (sizeof(T) == 1) asm volatile("ld.shared.u8 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  if constexpr (sizeof(T) == 8) return *(const T *)&bits;
+  else if constexpr (sizeof(T) == 4) return *(const T *)&word;
+  else if constexpr (sizeof(T) == 2) return *(const T *)&half;
+  else return T(word);
+}
+
+/// Writes a tile of one or two dimensions.
+template <typename T, typename S, typename L, int R, int C, int B> TWILL void write(place<T, R, C, B> to, const tile<S, L> &from) {
+  if constexpr (R == 1) {
+    for_each<L>([&](auto e) { put<T>(to.address(0, L::columns_held > 1 ? e.column() : e.row()), T(from[e])); });
+  } else if constexpr (is_half<T>::value && is_half<S>::value && L::paired) {
+    if (!L::owns()) return;
+    repeat<L::size / 2>([&](int i) { put<u32>(to.address(L::row(L::row_held(2 * i)), L::column(L::column_held(2 * i))), from.held[i]); });
+  } else if constexpr (sizeof(T) == 4 && sizeof(S) == 4 && L::paired) {
+    if (!L::owns()) return;
+    repeat<L::size / 2>([&](int i) {
+      const u32 at = to.address(L::row(L::row_held(2 * i)), L::column(L::column_held(2 * i)));
+      const S low = from.held[2 * i], high = from.held[2 * i + 1];
+      asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(*(const u32 *)&low), "r"(*(const u32 *)&high) : "memory");
+    });
+  } else {
+    for_each<L>([&](auto e) { put<T>(to.address(e.row(), e.column()), T(from[e])); });
+  }
+}
+
+/// Where the thread's 16 bytes begin for ldmatrix and stmatrix of four 8 x 8 matrices: 16 rows x 16 columns from here on.
+template <typename T, int R, int C, int B> TWILL u32 matrices_at(place<T, R, C, B> tile, int row, int column) {
+  return tile.address(row + threadIdx.x % 128 / 32 * 16 + lane() % 16, column + lane() / 16 * 8);
+}
+
+/// Writes an accumulator of 16 bits by matrices ("stmatrix").
+template <typename T, int R, int C, int B> TWILL void write_matrices(place<T, R, C, B> to, const tile<T, accumulator<R, C>> &from) {
+  repeat<R * C / 1024>([&](int part) {
+    const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
+    const u32 *w = from.held + row / 64 * (C / 4) + column / 16 * 4;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(matrices_at(to, row, column)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+  });
+}
+
+/// Reads a tile.
+template <typename T, typename L, int R, int C, int B> TWILL tile<T, L> read(place<T, R, C, B> from) {
+  tile<T, L> out;
+  if constexpr (R == 1) {
+    return each<T, L>([&](auto e) { return get<T>(from.address(0, L::columns_held > 1 ? e.column() : e.row())); });
+  } else if constexpr (is_half<T>::value && L::paired) {
+    repeat<L::size / 2>([&](int i) { out.held[i] = get<u32>(from.address(L::row(L::row_held(2 * i)), L::column(L::column_held(2 * i)))); });
+    return out;
+  } else {
+    return each<T, L>([&](auto e) { return get<T>(from.address(e.row(), e.column())); });
+  }
+}
+
+/// Reads a left operand by matrices ("ldmatrix").
+template <typename T, int R, int C, int B> TWILL tile<T, accumulator<R, C>> read_matrices(place<T, R, C, B> from) {
+  tile<T, accumulator<R, C>> out;
+  repeat<R * C / 1024>([&](int part) {
+    const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
+    u32 *w = out.held + row / 64 * (C / 4) + column / 16 * 4;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(matrices_at(from, row, column)) : "memory");
+  });
+  return out;
+}
+
+/// What threads wrote to shared memory becomes visible to TMA and the tensor core ("Async proxy").
+TWILL void fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ------------------------------------------------------------------------------------------------------------- barriers
+
+TWILL void barrier_begin(u32 barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
+TWILL void barriers_begun() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+/// Waits until a barrier has completed the phase of this parity.
+TWILL void acquire(u32 barrier, u32 phase) {
+  asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again; }" ::"r"(barrier), "r"(phase) : "memory");
+}
+
+/// One thread of every warp arrives.
+TWILL void release(u32 barrier) {
+  asm volatile("{ .reg .pred p; bar.warp.sync 0xffffffff; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier) : "memory");
+}
+
+/// The slot after this one of a ring of SLOTS, and its phase.
+template <int SLOTS> TWILL void advance(u32 &slot) { slot = slot == SLOTS - 1 ? 0 : slot + 1; }
+template <int SLOTS> TWILL void advance(u32 &slot, u32 &phase) {
+  advance<SLOTS>(slot);
+  phase ^= slot == 0;
+}
+
+// ------------------------------------------------------------------------------------------------------------------ TMA
+
+TWILL void prefetch(const tensor_map &map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+
+template <int RANK> struct coordinates {
+  int at[RANK];
+};
+template <typename... I> TWILL coordinates<sizeof...(I)> at(I... index) { return {{int(index)...}}; }
+
+TWILL void expect(u32 barrier, u32 bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory"); }
+
+TWILL void copy_in(u32 to, const tensor_map &map, coordinates<1> c, u32 barrier) {
+  asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2}], [%3];" ::"r"(to), "l"(&map), "r"(c.at[0]), "r"(barrier) : "memory");
+}
+TWILL void copy_in(u32 to, const tensor_map &map, coordinates<2> c, u32 barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(&map), "r"(c.at[1]), "r"(c.at[0]), "r"(barrier) : "memory");
+}
+TWILL void copy_in(u32 to, const tensor_map &map, coordinates<3> c, u32 barrier) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to), "l"(&map), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(barrier) : "memory");
+}
+TWILL void copy_in(u32 to, const tensor_map &map, coordinates<4> c, u32 barrier) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to), "l"(&map), "r"(c.at[3]), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(barrier) : "memory");
+}
+TWILL void copy_out(const tensor_map &map, coordinates<1> c, u32 from) {
+  asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(c.at[0]), "r"(from) : "memory");
+}
+TWILL void copy_out(const tensor_map &map, coordinates<2> c, u32 from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
+}
+TWILL void copy_out(const tensor_map &map, coordinates<3> c, u32 from) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
+}
+TWILL void copy_out(const tensor_map &map, coordinates<4> c, u32 from) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map), "r"(c.at[3]), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
+}
+TWILL void add_out(const tensor_map &map, coordinates<1> c, u32 from) {
+  asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(c.at[0]), "r"(from) : "memory");
+}
+TWILL void add_out(const tensor_map &map, coordinates<2> c, u32 from) {
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
+}
+
+/// Calls a function for each panel of a place: its address, and the coordinates of its first element.
+template <typename T, int R, int C, int B, int RANK, typename F> TWILL void each_panel(place<T, R, C, B> tile, coordinates<RANK> c, F act) {
+  repeat<C * int(sizeof(T)) / place<T, R, C, B>::line>([&](int panel) {
+    act(tile.start + panel * tile.panel, c);
+    c.at[RANK - 1] += tile.line / int(sizeof(T));
+  });
+}
+
+/// Starts a copy from global to shared memory, which arrives at a barrier. By one thread.
+template <typename T, int R, int C, int B, int RANK> TWILL void load(const tensor_map &map, coordinates<RANK> c, place<T, R, C, B> to, u32 barrier) {
+  expect(barrier, R * C * sizeof(T));
+  each_panel(to, c, [&](u32 panel, coordinates<RANK> at) { copy_in(panel, map, at, barrier); });
+}
+
+/// Starts a copy from shared to global memory, or an addition to it. By one thread, which can wait for its own.
+template <typename T, int R, int C, int B, int RANK> TWILL void store(const tensor_map &map, coordinates<RANK> c, place<T, R, C, B> from) {
+  each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { copy_out(map, at, panel); });
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+template <typename T, int R, int C, int B, int RANK> TWILL void store_add(const tensor_map &map, coordinates<RANK> c, place<T, R, C, B> from) {
+  each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { add_out(map, at, panel); });
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/// Waits until at most so many of a thread's stores still read shared memory.
+template <int LEFT> TWILL void wait_stores() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory"); }
+
+// ------------------------------------------------------------------------------------------- copies through pointers
+
+/// Starts a copy of one element; zero where there is none. What is smaller than 4 bytes is copied at once.
+template <typename T> TWILL void copy_element(u32 to, const T *from, bool is_there) {
+  if constexpr (sizeof(T) >= 4) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(int(sizeof(T))), "r"(is_there ? int(sizeof(T)) : 0) : "memory");
+  } else {
+    put<T>(to, is_there ? *from : T(0));
+  }
+}
+
+/// Every thread arrives at a barrier when its copies are there ("cp.async.mbarrier.arrive").
+template <typename T> TWILL void copies_arrive(u32 barrier) {
+  if constexpr (sizeof(T) >= 4) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+  } else {
+    fence();
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------------- multiplies
+
+TWILL void multiply_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TWILL void multiply_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int LEFT> TWILL void wait_multiplies() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
+
+/// The instruction m64nNk16 for elements of type T; which of its operands are in registers, and whether those in shared
+/// memory have their own rows or columns side by side. The kernel's file has those that it uses.
+template <int N, typename T, bool LEFT_ALONG_ROWS, bool RIGHT_ALONG_COLUMNS> struct instruction;
+
+/// A place seen with rows and columns changed.
+template <typename P> struct transposed {
+  P place;
+};
+
+/// A matrix in shared memory ("Matrix Descriptor Format"): address, and strides between panels and eight lines, by 16 bytes.
+template <typename P> TWILL u64 matrix(P place, int byte) {
+  constexpr u32 swizzle = P::line == 128 ? 1 : P::line == 64 ? 2 : 3;
+  static_assert(P::swizzled, "the tensor core reads lines of 128, 64 or 32 bytes");
+  const u32 low = (place.start >> 4) + (u32(P::panel >> 4) << 16);
+  u64 all;
+  asm("mov.b64 %0, {%1, %2};" : "=l"(all) : "r"(low + (byte >> 4)), "r"(swizzle << 30 | u32(P::line * 8 >> 4)));
+  return all;
+}
+
+/// Where a part of an operand begins: `along` counts in the direction in which elements are side by side, `across` in the
+/// other.
+template <typename P> TWILL constexpr int part_at(int along, int across) {
+  return along * 2 / P::line * P::panel + along * 2 % P::line + across * P::line;
+}
+
+template <typename T, int R, int C, int B> TWILL u64 left_matrix(place<T, R, C, B> left, int row, int k) { return matrix(left, part_at<place<T, R, C, B>>(k, row)); }
+template <typename P> TWILL u64 left_matrix(transposed<P> left, int row, int k) { return matrix(left.place, part_at<P>(row, k)); }
+template <typename T, int R, int C, int B> TWILL u64 right_matrix(place<T, R, C, B> right, int column, int k) { return matrix(right, part_at<place<T, R, C, B>>(column, k)); }
+template <typename P> TWILL u64 right_matrix(transposed<P> right, int column, int k) { return matrix(right.place, part_at<P>(k, column)); }
+
+template <typename P> struct operand;
+template <typename T, int R, int C, int B> struct operand<place<T, R, C, B>> {
+  using type = T;
+  static constexpr int rows = R, columns = C;
+  static constexpr bool along_columns = true;
+};
+template <typename P> struct operand<transposed<P>> {
+  using type = typename operand<P>::type;
+  static constexpr int rows = operand<P>::columns, columns = operand<P>::rows;
+  static constexpr bool along_columns = false;
+};
+
+/// Starts sum = left x right, or sum += left x right; one group of multiplies for wait_multiplies.
+template <int R, int C, typename Left, typename Right>
+TWILL void multiply(tile<float, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
+  constexpr int width = C < 256 ? C : 256;
+  using one = instruction<width, typename operand<Right>::type, !operand<Left>::along_columns, operand<Right>::along_columns>;
+  multiply_fence();
+  constexpr int depth = operand<Right>::rows / 16, across = C / width;
+  repeat<R / 64 * across * depth>([&](int part) {
+    const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
+    one::issue(sum.held + (row * C / 64 + column) / 2, left_matrix(left, row, k), right_matrix(right, column, k), adds || k > 0);
+  });
+  multiply_commit();
+}
+
+/// The same with the left operand in registers.
+template <int R, int C, int K, typename T, typename Right>
+TWILL void multiply(tile<float, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, Right right, bool adds) {
+  constexpr int width = C < 256 ? C : 256;
+  using one = instruction<width, T, false, operand<Right>::along_columns>;
+  multiply_fence();
+  constexpr int depth = K / 16, across = C / width;
+  repeat<R / 64 * across * depth>([&](int part) {
+    const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
+    one::issue(sum.held + (row * C / 64 + column) / 2, left.held + row / 64 * (K / 4) + k / 4, right_matrix(right, column, k), adds || k > 0);
+  });
+  multiply_commit();
+}
+
+}  // namespace twill

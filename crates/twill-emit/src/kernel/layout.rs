@@ -1,0 +1,174 @@
+//! How the threads of a group hold a tile, and which layout every variable of a group has.
+
+use super::action::{Action, Node};
+use super::expression::{Expression, ExpressionKind};
+use super::program::{Form, Group, VariableId};
+use std::collections::HashMap;
+
+/// A layout, as Triton tells them apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layout {
+    /// Of a multiply's result with so many columns.
+    Accumulator(u64),
+    /// Of a left operand in elements of so many bits, for a result with so many columns.
+    LeftOperand { columns: u64, bits: u32 },
+    /// Of what is left when a dimension is taken out.
+    Slice(usize, Box<Layout>),
+    /// Of a tile of so many rows and columns that a group takes from tensor memory.
+    Tensor { rows: u64, columns: u64, warps: u32 },
+    /// That of this variable.
+    Like(String),
+    /// Rows over warps, columns over lanes.
+    Blocked { rank: usize, warps: u32 },
+}
+
+impl Layout {
+    /// For a tile of so many dimensions that nothing else decides about.
+    pub fn spread(rank: usize, warps: u32) -> Layout {
+        Layout::Blocked { rank, warps }
+    }
+}
+
+/// The layouts of a group's variables; none for scalars and for tiles that are computed anew where they are used.
+pub(crate) fn of_variables(group: &Group) -> Vec<Option<Layout>> {
+    let fixed = |v: &super::program::Variable| match v.form {
+        Form::Any => None,
+        Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
+        Form::LeftOperand { columns } => {
+            Some(Layout::LeftOperand { columns, bits: v.element.scalar_bits().unwrap_or(16) })
+        }
+    };
+    let mut layouts: Vec<Option<Layout>> = group.variables.iter().map(fixed).collect();
+    loop {
+        let before = layouts.clone();
+        visit(&group.body, &mut |action| match action {
+            Action::Let { to, value } if matches!(value.kind, ExpressionKind::Shares(_)) => {
+                layouts[to.index()] = Some(Layout::Like(group.variables[to.index()].name.clone()));
+            }
+            Action::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
+                layouts[to.index()] = infer(value, &layouts);
+            }
+            Action::Rename { to, from } if layouts[to.index()].is_none() => {
+                layouts[to.index()] = layouts[from.index()].clone();
+            }
+            _ => {}
+        });
+        if layouts == before {
+            // What has no layout of itself takes that of what it is combined with.
+            visit(&group.body, &mut |action| {
+                if let Action::Let { to, value } = action {
+                    let wanted = layouts[to.index()].clone();
+                    from_use(value, wanted.as_ref(), &mut layouts);
+                }
+            });
+        }
+        if layouts == before {
+            return spread_loads(group, layouts);
+        }
+    }
+}
+
+/// Tiles that are made once, of nothing that has a layout: they are computed anew where they are used.
+pub(crate) fn inlined(group: &Group, layouts: &[Option<Layout>]) -> HashMap<VariableId, Expression> {
+    let mut inlined = HashMap::new();
+    let mut made: HashMap<VariableId, usize> = HashMap::new();
+    visit(&group.body, &mut |action| {
+        if let Action::Let { to, value } = action {
+            *made.entry(*to).or_default() += 1;
+            if layouts[to.index()].is_none() && !value.shape.is_empty() {
+                inlined.insert(*to, value.clone());
+            }
+        }
+    });
+    inlined.retain(|v, _| made.get(v) == Some(&1));
+    inlined
+}
+
+/// Gives variables that are operands of an elementwise operation its layout.
+fn from_use(value: &Expression, wanted: Option<&Layout>, layouts: &mut [Option<Layout>]) {
+    let ExpressionKind::Apply { operands, .. } = &value.kind else { return };
+    let Some(layout) = wanted.cloned().or_else(|| infer(value, layouts)) else { return };
+    for operand in operands.iter().filter(|o| o.shape == value.shape && !o.shape.is_empty()) {
+        match operand.kind {
+            ExpressionKind::Variable(VariableId(k)) if layouts[k as usize].is_none() => {
+                layouts[k as usize] = Some(layout.clone());
+            }
+            _ => from_use(operand, Some(&layout), layouts),
+        }
+    }
+}
+
+/// Tiles that are loaded through pointers and have no other layout are spread over the threads.
+fn spread_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
+    let mut changed = false;
+    visit(&group.body, &mut |action| {
+        if let Action::Let { to, value } = action
+            && layouts[to.index()].is_none()
+            && !value.shape.is_empty()
+            && has_load(value)
+        {
+            layouts[to.index()] = Some(Layout::spread(value.shape.len(), group.warps));
+            changed = true;
+        }
+    });
+    layouts
+}
+
+fn has_load(value: &Expression) -> bool {
+    let mut found = false;
+    value.walk(&mut |e| {
+        found |= matches!(
+            e.kind,
+            ExpressionKind::Load { .. } | ExpressionKind::FromShared(_) | ExpressionKind::Reduce { .. }
+        );
+    });
+    found
+}
+
+/// Visits all actions of a program.
+pub(crate) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Action)) {
+    for node in nodes {
+        match node {
+            Node::Do(action, _) => visitor(action),
+            Node::Loop { body, .. } => visit(body, visitor),
+            Node::When { then, exactly, .. } => {
+                visit(then, visitor);
+                exactly.iter().for_each(|(_, nodes)| visit(nodes, visitor));
+            }
+        }
+    }
+}
+
+/// The layout that an expression has of itself.
+pub(crate) fn infer(value: &Expression, layouts: &[Option<Layout>]) -> Option<Layout> {
+    if value.shape.is_empty() {
+        return None;
+    }
+    match &value.kind {
+        ExpressionKind::Variable(VariableId(k)) => layouts[*k as usize].clone(),
+        ExpressionKind::Apply { operands, .. } => {
+            let whole = operands.iter().filter(|o| o.shape == value.shape && !is_view(o));
+            let views = operands.iter().filter(|o| o.shape == value.shape && is_view(o));
+            whole.chain(views).find_map(|o| infer(o, layouts))
+        }
+        ExpressionKind::Broadcast(x) => infer(x, layouts),
+        ExpressionKind::ExpandDims(axis, x) => match infer(x, layouts)? {
+            Layout::Slice(at, parent) if at == *axis => Some(*parent),
+            _ => None,
+        },
+        ExpressionKind::Reduce { axis, operand, .. } => {
+            infer(operand, layouts).map(|l| Layout::Slice(*axis, Box::new(l)))
+        }
+        ExpressionKind::Load { pointers, .. } => infer(pointers, layouts),
+        // Groups of four warps reach all of tensor memory.
+        ExpressionKind::FromTensor(_) => match value.shape.as_slice() {
+            [rows, columns] => Some(Layout::Tensor { rows: *rows, columns: *columns, warps: 4 }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_view(value: &Expression) -> bool {
+    matches!(value.kind, ExpressionKind::Broadcast(_) | ExpressionKind::ExpandDims(..))
+}
