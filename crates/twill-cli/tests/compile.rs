@@ -12,8 +12,16 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-const FILES: [&str; 7] =
-    ["assemble.py", "kernel.json", "kernel.py", "launch.py", "plan.py", "schedule.json", "test_kernel.py"];
+const FILES: [&str; 8] = [
+    "assemble.py",
+    "kernel.json",
+    "kernel.py",
+    "launch.py",
+    "machine_code.py",
+    "plan.py",
+    "schedule.json",
+    "test_kernel.py",
+];
 
 fn example(name: &str) -> String {
     root().canonicalize().unwrap().join("examples").join(name).with_extension("ttir").to_str().unwrap().to_owned()

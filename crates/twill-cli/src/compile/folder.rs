@@ -9,8 +9,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// All that is written; a folder with anything else in it is somebody's.
-const OURS: [&str; 7] =
-    ["kernel.py", "kernel.json", "schedule.json", "launch.py", "plan.py", "assemble.py", "test_kernel.py"];
+const OURS: [&str; 11] = [
+    "kernel.py",
+    "kernel.cu",
+    "kernel.h",
+    "twill.cuh",
+    "kernel.json",
+    "schedule.json",
+    "launch.py",
+    "plan.py",
+    "assemble.py",
+    "machine_code.py",
+    "test_kernel.py",
+];
 
 /// What Python leaves behind when a kernel is run.
 const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];

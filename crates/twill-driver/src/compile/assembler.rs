@@ -68,10 +68,12 @@ impl Assembler {
         let complaint = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
             let last = complaint.trim_end().lines().last().unwrap_or_default();
-            let no_triton = ["ModuleNotFoundError", "ImportError"].iter().any(|kind| last.starts_with(kind));
-            return match (no_triton, self.asked) {
-                (true, false) => Ok(Assembled::Impossible(format!("{} has no Triton 3.6 ({last})", python()))),
-                (true, true) => failed(format!("it has no Triton 3.6 ({last})")),
+            let in_cuda = files.iter().any(|(name, _)| *name == "kernel.cu");
+            let needed = if in_cuda { "NVRTC" } else { "Triton 3.6" };
+            let lacks = ["ModuleNotFoundError", "ImportError"].iter().any(|kind| last.starts_with(kind));
+            return match (lacks, self.asked) {
+                (true, false) => Ok(Assembled::Impossible(format!("{} has no {needed} ({last})", python()))),
+                (true, true) => failed(format!("it has no {needed} ({last})")),
                 (false, _) => failed(complaint.trim_end().to_owned()),
             };
         }

@@ -186,6 +186,7 @@ impl Candidate {
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
         let header = header(request, asked, source, &found);
+        let signature = signature(asked.language, &program, &header).map_err(emitted)?;
         let (source, beside) = written(asked.language, &program, &header).map_err(emitted)?;
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
@@ -194,7 +195,7 @@ impl Candidate {
             source,
             beside,
             language: asked.language,
-            signature: Signature::new(&program, &header),
+            signature,
             json: found.json,
             test: gluon::test(&program),
             assembly: None,
@@ -213,6 +214,7 @@ impl Candidate {
             ("kernel.json", signature.to_json()),
             ("schedule.json", self.json.clone()),
             ("launch.py", gluon::LAUNCHER.to_owned()),
+            ("machine_code.py", gluon::MACHINE_CODE.to_owned()),
             ("test_kernel.py", self.test.clone()),
         ];
         files.extend(self.beside.iter().cloned());
@@ -241,6 +243,15 @@ impl Language {
     }
 }
 
+/// How the kernel is called.
+fn signature(language: Language, program: &Checked, header: &Header) -> Result<Signature, twill_emit::Error> {
+    let signature = Signature::new(program, header);
+    Ok(match language {
+        Language::Gluon => signature,
+        Language::Cuda => signature.in_cuda(&cuda::launch(program)?),
+    })
+}
+
 /// The kernel in a language, and the files that this needs beside it.
 fn written(
     language: Language,
@@ -253,7 +264,12 @@ fn written(
             (gluon::source(program, header), beside)
         }
         Language::Cuda => {
-            let beside = vec![("kernel.h", cuda::header(program)?), ("twill.cuh", cuda::PRIMITIVES.to_owned())];
+            let beside = vec![
+                ("kernel.h", cuda::header(program)?),
+                ("twill.cuh", cuda::PRIMITIVES.to_owned()),
+                ("plan.py", cuda::PLAN.to_owned()),
+                ("assemble.py", cuda::ASSEMBLER.to_owned()),
+            ];
             (cuda::source(program, header)?, beside)
         }
     })

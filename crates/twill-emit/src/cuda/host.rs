@@ -77,17 +77,18 @@ fn taken(kernel: &KernelProgram) -> Result<String, Error> {
     Ok(all.join(", "))
 }
 
-/// How a descriptor's boxes are.
-pub(super) struct Boxes {
+/// How TMA copies the tiles of a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boxes {
     /// Extents of a box.
     pub extents: Vec<u64>,
-    /// Bytes of a swizzled line, or 0.
+    /// Bytes of a swizzled line: 128, 64, 32, or 0.
     pub swizzle: u64,
 }
 
 impl Boxes {
     /// A tile is copied panel by panel, as `place` of the primitives has them.
-    pub fn of(descriptor: &Descriptor) -> Result<Boxes, Error> {
+    pub(super) fn of(descriptor: &Descriptor) -> Result<Boxes, Error> {
         let size = u64::from(descriptor.element.scalar_bits().unwrap_or(32) / 8);
         let columns = descriptor.block.last().copied().unwrap_or(1);
         let bytes = columns * size;

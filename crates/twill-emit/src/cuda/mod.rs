@@ -22,6 +22,8 @@ mod source;
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::Checked;
+pub use host::Boxes;
+use std::collections::BTreeMap;
 
 /// The tile primitives, written beside every kernel.
 pub const PRIMITIVES: &str = include_str!("twill.cuh");
@@ -40,4 +42,42 @@ pub fn source(kernel: &Checked, header: &Header) -> Result<String, Error> {
 /// [`Error::NotInCuda`] for parameters that C has no type for.
 pub fn header(kernel: &Checked) -> Result<String, Error> {
     host::header(kernel)
+}
+
+/// What launches the kernel on its plans from Python, written beside it.
+pub const PLAN: &str = include_str!("runtime/plan.py");
+
+/// The compiler and its check, written beside every kernel.
+pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
+
+/// What a launch takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The kernel's symbol.
+    pub function: String,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared_memory: u64,
+    /// The warp groups, in the order of their warps.
+    pub groups: Vec<String>,
+    /// By argument, how the tiles of a descriptor are copied.
+    pub boxes: BTreeMap<String, Boxes>,
+}
+
+/// What a launch of the kernel takes.
+///
+/// # Errors
+/// [`Error::NotInCuda`] for what only the Gluon back end can write.
+pub fn launch(kernel: &Checked) -> Result<Launch, Error> {
+    let warps = source::Warps::of(kernel)?;
+    let name = |k: &usize| kernel.groups[*k].name.clone();
+    let boxes = kernel.descriptors.iter().map(|d| Ok((d.name.clone(), Boxes::of(d)?))).collect::<Result<_, Error>>()?;
+    Ok(Launch {
+        function: names::name(&kernel.name),
+        threads: warps.threads(),
+        shared_memory: source::Storage::of(kernel).total,
+        groups: warps.warp_groups.iter().flat_map(|(_, groups)| groups.iter().map(|(k, _)| name(k))).collect(),
+        boxes,
+    })
 }

@@ -257,20 +257,20 @@ TWILL float minimum_nan(float a, float b) {
 // The approximations that Triton's compiler chooses.
 TWILL float exp2_of(float x) {
   float y;
-  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 TWILL float exp_of(float x) { return exp2_of(x * 1.44269504f); }
 TWILL float divide(float a, float b) {
   float c;
-  asm("div.full.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  asm("div.full.ftz.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
   return c;
 }
 template <typename T> TWILL T divide(T a, T b) { return T(divide(float(a), float(b))); }
 TWILL double divide(double a, double b) { return a / b; }
 TWILL float sqrt_of(float x) {
   float y;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 

@@ -63,6 +63,9 @@ pub const LAUNCHER: &str = include_str!("runtime/launch.py");
 /// What the launcher does at each launch, written beside it.
 pub const PLAN: &str = include_str!("runtime/plan.py");
 
+/// How reports on machine code are made, written beside it.
+pub const MACHINE_CODE: &str = include_str!("runtime/machine_code.py");
+
 /// The assembler check that is written beside every kernel.
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 

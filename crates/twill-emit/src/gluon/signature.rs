@@ -14,6 +14,8 @@ use twill_triton::mlir::{FloatKind, Type};
 pub struct Signature {
     format: &'static str,
     version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'static str>,
     name: String,
     function: String,
     architecture: String,
@@ -23,6 +25,10 @@ pub struct Signature {
     constants: BTreeMap<String, Constant>,
     barriers_at: i64,
     grid: Grid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared_memory: Option<u64>,
     groups: Vec<String>,
     schedule: Schedule,
     registers: BTreeMap<String, u32>,
@@ -45,6 +51,10 @@ struct ParameterEntry {
 struct Block {
     argument: String,
     shape: Vec<u64>,
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    extents_copied: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    swizzle: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extents: Option<[AmountEntry; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +98,7 @@ impl Signature {
         Signature {
             format: "twill-kernel",
             version: 1,
+            language: None,
             name: kernel.name.clone(),
             function: kernel.name.clone(),
             architecture: header.architecture.clone(),
@@ -101,6 +112,8 @@ impl Signature {
                 programs_per_cta: kernel.tiling.programs_per_cta,
                 ctas_per_sm: 1,
             },
+            threads: None,
+            shared_memory: None,
             groups: kernel.groups.iter().map(|g| g.name.clone()).collect(),
             schedule: Schedule {
                 interval: sum(|l| l.interval),
@@ -111,6 +124,26 @@ impl Signature {
             registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
             assembly: None,
         }
+    }
+
+    /// Of a kernel in CUDA, with what its launch takes that Triton would find out by itself.
+    #[must_use]
+    pub fn in_cuda(self, launch: &crate::cuda::Launch) -> Signature {
+        let mut signature = Signature {
+            language: Some("cuda"),
+            function: launch.function.clone(),
+            threads: Some(launch.threads),
+            shared_memory: Some(launch.shared_memory),
+            groups: launch.groups.clone(),
+            ..self
+        };
+        for block in signature.parameters.iter_mut().filter_map(|p| p.blocks.as_mut()).flatten() {
+            if let Some(boxes) = launch.boxes.get(&block.argument) {
+                block.extents_copied = Some(boxes.extents.clone());
+                block.swizzle = Some(boxes.swizzle);
+            }
+        }
+        signature
     }
 
     /// With what the assembler made of the kernel, and where it put the barriers.
@@ -145,6 +178,8 @@ fn block(descriptor: &Descriptor) -> Block {
     Block {
         argument: descriptor.name.clone(),
         shape: descriptor.block.clone(),
+        extents_copied: None,
+        swizzle: None,
         extents: matrix.map(|m| m.extents.each_ref().map(amount)),
         strides: matrix.map(|m| [amount(&m.stride), AmountEntry::Constant(1)]),
         not_negative: matrix.map(|m| m.natural.clone()).unwrap_or_default(),

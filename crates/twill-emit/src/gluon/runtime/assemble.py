@@ -30,8 +30,16 @@ PROGRAMS = ("programs_x", "programs_y", "programs_z")
 REQUIRED = ("name", "function", "architecture", "num_warps", "parameters", "arguments", "barriers_at", "grid")
 
 
-class KernelError(Exception):
-    """The kernel of the folder cannot be used; the message says why."""
+def beside(name):
+    """Another file of this folder as a module."""
+    spec = importlib.util.spec_from_file_location(f"twill_{name}", Path(__file__).resolve().parent / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+machine_code = beside("machine_code")
+KernelError = machine_code.KernelError
 
 
 # ------------------------------------------------------------------------------------------------- the kernel of a folder
@@ -179,245 +187,20 @@ def to_cubin(ptx, architecture):
         log = assembled.stdout + assembled.stderr
         if assembled.returncode != 0:
             raise KernelError(f"ptxas refused the kernel ({assembled.returncode}):\n{log}")
-        nvdisasm = triton.knobs.nvidia.nvdisasm.path
-        sass = subprocess.run([nvdisasm, "-c", cubin], capture_output=True, text=True)
-        if sass.returncode != 0:
-            raise KernelError(f"nvdisasm failed ({sass.returncode}):\n{sass.stderr}")
-    return sass.stdout, log
+        return machine_code.disassemble(triton.knobs.nvidia.nvdisasm.path, cubin), log
 
 
-# ------------------------------------------------------------------------------------------------- machine code
-class Code:
-    """Instructions of the kernel and its flow of control, in basic blocks numbered in the order of the text."""
+def build(kernel, function, inline_barriers=True):
+    """The kernel as Triton compiles it, and the BARRIERS_AT that its function takes behind its other arguments."""
 
-    def __init__(self, sass, name):
-        text, labels, here = [], {}, False
-        for line in sass.splitlines():
-            if m := re.match(r"\s*\.section\s+(\S+?),", line):
-                here = m[1] == f".text.{name}"
-            elif here and (m := re.match(r"(\.L_\w+):", line)):
-                labels[m[1]] = len(text)
-            elif here and (m := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*)", line)):
-                text.append(m[1].strip())
-        if not text:
-            raise KernelError(f"nvdisasm shows no code of {name}")
-        ends = [i + 1 for i, line in enumerate(text) if re.search(r"\b(BRA|BRX|EXIT|RET|BPT)\b", line)]
-        starts = sorted({0, *ends, *labels.values()} - {len(text)})
-        self.blocks = [text[a:b] for a, b in zip(starts, starts[1:] + [len(text)])]
-        block_of = {label: starts.index(i) for label, i in labels.items() if i < len(text)}
-        self.successors, self.table = [], []
-        for number, block in enumerate(self.blocks):
-            last, to = block[-1], []
-            if re.search(r"\bBR[AX]\b", last):
-                to = [block_of[label] for label in re.findall(r"\.L_\w+", last) if label in block_of]
-            if re.search(r"\bBRX\b", last):
-                self.table = list(to)
-            if not re.match(r"(BRA(\.\w+)* `|BRX|EXIT|RET|BPT)", last) and number + 1 < len(self.blocks):
-                to.append(number + 1)
-            self.successors.append(to)
-        self.all = self.reached()
-        self.table = self.table or self.compared()
+    def attempt(barriers_at):
+        text = source(kernel, function, barriers_at)
+        compiled = triton.compile(text, target=target(kernel), options={"num_warps": kernel["num_warps"]})
+        return compiled, compiled.asm["ptx"]
 
-    def compared(self):
-        """Where workers begin, by number, if there are too few of them for a jump table: they compare theirs in turn."""
-        loads = (i for i, block in enumerate(self.blocks) if any("LDS.U8" in line for line in block))
-        at, workers = next(loads, None), {}
-        while at is not None and at + 1 < len(self.blocks):
-            block = self.blocks[at]
-            test = re.search(r"ISETP\.(NE|EQ)\S* (P\d), PT, R\d+, (RZ|0x[0-9a-f]+), PT", "\n".join(block))
-            branch = re.match(r"@(!?)(P\d) (BRA|EXIT)\b", block[-1])
-            if not test or not branch or test[2] != branch[2]:
-                break
-            taken, following = self.successors[at][0], at + 1
-            taken_if_equal = (test[1] == "EQ") != (branch[1] == "!")
-            if branch[3] == "BRA":
-                workers[int(test[3].replace("RZ", "0"), 0)] = taken if taken_if_equal else following
-            at = following if taken_if_equal else taken
-        return [workers[number] for number in sorted(workers)]
-
-    def lines(self, blocks):
-        """Instructions of blocks, in the order of the text."""
-        return [line for block in sorted(blocks) for line in self.blocks[block]]
-
-    def reached(self, without=None):
-        """Blocks that control reaches from the start without passing one of them."""
-        seen, todo = set(), [0] if without != 0 else []
-        while todo:
-            block = todo.pop()
-            if block not in seen and block != without:
-                seen.add(block)
-                todo += self.successors[block]
-        return seen
-
-    def dominated(self, block):
-        return self.all - self.reached(without=block)
-
-    def loops(self):
-        """Natural loops: header and blocks."""
-        bodies = {}
-        for header in {to for block in self.all for to in self.successors[block]}:
-            inside = self.dominated(header)
-            tails = [block for block in inside if header in self.successors[block]]
-            if tails:
-                body, todo = {header}, tails
-                while todo:
-                    block = todo.pop()
-                    if block not in body:
-                        body.add(block)
-                        todo += [other for other in inside if block in self.successors[other]]
-                bodies[header] = body
-        return bodies
-
-    def groups(self):
-        """Blocks of each partition of warp_specialize: workers are targets of a jump table, the first is what is left."""
-        workers = [self.dominated(block) for block in self.table]
-        return [set(range(len(self.blocks))) - set().union(*workers)] + workers
-
-
-TOKENS = re.compile(
-    r"\b(HGMMA|QGMMA|IGMMA|UTC\w*MMA|UTCBAR|LDTM|STTM|WARPGROUP\.DEPBAR|MUFU\.EX2|SYNCS|UTMALDG|UTMASTG|LDGSTS|BAR)\b"
-)
-WORDS = {"WARPGROUP.DEPBAR": "DEPBAR", "MUFU.EX2": "EX2"}
-WORK = {"HGMMA", "QGMMA", "IGMMA", "EX2", "UTMALDG", "LDGSTS", "LDTM", "STTM"}
-WGMMA = {"HGMMA", "QGMMA", "IGMMA"}
-
-
-def token(instruction):
-    m = TOKENS.search(instruction.split(";")[0])
-    return WORDS.get(m[1], m[1]) if m else None
-
-
-def run_length(words):
-    runs = []
-    for word in words:
-        if runs and runs[-1][0] == word:
-            runs[-1][1] += 1
-        else:
-            runs.append([word, 1])
-    return " ".join(word if count == 1 else f"{word}*{count}" for word, count in runs)
-
-
-def works(lines):
-    return any(word in WORK or word.endswith("MMA") for line in lines if (word := token(line)))
-
-
-def main_loops(code):
-    """Innermost loops that load, multiply or exponentiate; those that only spin on a barrier belong to what is around."""
-    loops = code.loops()
-    working = {header: body for header, body in loops.items() if works(code.lines(body))}
-    innermost = {h: body for h, body in working.items() if not any(other < body for other in working.values())}
-    for header, body in sorted(innermost.items()):
-        spins = set().union(*(other for other in loops.values() if other < body))
-        # From the header on, also where the text of the loop begins before it.
-        order = body - spins
-        yield header, code.lines(b for b in order if b >= header) + code.lines(b for b in order if b < header)
-
-
-def describe(lines):
-    """One iteration: the order of what matters, and how many exponentials run while a wgmma is in flight."""
-    words = [(token(line), line) for line in lines]
-    waits, open_group, flying, overlapped = [], False, 0, 0
-    for _ in range(2):  # the second turn begins with what the first left in flight
-        waits, overlapped, since = [], 0, 0
-        for word, line in words:
-            if word in WGMMA:
-                open_group, since = "gsb0" not in line, 0
-                flying += not open_group
-            elif word == "EX2":
-                overlapped, since = overlapped + (flying > 0 or open_group), since + 1
-            elif word == "DEPBAR":
-                pending = int(re.search(r"gsb0, (0x[0-9a-f]+)", line)[1], 16)
-                waits.append({"pending": pending, "exp2_since_issue": since})
-                flying = min(flying, pending)
-    known = [word for word, _ in words if word]
-    return {
-        "order": run_length(known),
-        "instructions": len(lines),
-        "mma": sum(word in WGMMA or word.endswith("MMA") for word in known),
-        "exp2": known.count("EX2"),
-        "exp2_overlapped": overlapped,
-        "waits": waits,
-    }
-
-
-def set_registers(lines):
-    return [int(m[1], 16) for line in lines if (m := re.search(r"USETMAXREG.*?(0x[0-9a-f]+)", line))]
-
-
-def describe_groups(code, kernel):
-    """Warp groups in the order of the partitions of warp_specialize, without those that only fill up warps."""
-    names = kernel.get("groups", [])
-    groups, loops = [], list(main_loops(code))
-    for number, blocks in enumerate(code.groups()):
-        lines = code.lines(blocks)
-        used = number < len(names) if names else number == 0 or any(token(line) not in (None, "BAR") for line in lines)
-        if not used:
-            continue
-        registers = set_registers(lines)
-        if number == 0:
-            # Entry, then what this group keeps, then all that the workers gave back.
-            registers = registers[-2:-1]
-        groups.append(
-            {
-                "name": names[number] if number < len(names) else f"partition_{number}",
-                "registers": registers[0] if registers else None,
-                "local_loads": sum("LDL" in line for line in lines),
-                "local_stores": sum("STL" in line for line in lines),
-                "loops": [describe(body) for header, body in loops if header in blocks],
-            }
-        )
-    return groups
-
-
-# ------------------------------------------------------------------------------------------------- findings
-SHARED_MEMORY = 232448
-"""Most bytes of a thread block on sm_90 and sm_100."""
-
-# What ptxas remarks, and what to do about it. The numbers of its notes differ between versions, the words do not.
-NOTES = {"serialized": "serialised", "setmaxnreg": "registers_refused", "warpgroup.wait is injected": "added_wait"}
-REMEDIES = {
-    "setmaxnreg": "a group needs more registers than it asks for: give it more, or keep fewer values",
-    "warpgroup.wait is injected": "a value in flight is used, or a branch joins, before the wait that is there for it",
-    "insufficient register resources": "smaller tiles, fewer values alive in the loop, or more registers for the group",
-    "defining accumulator registers": "an accumulator is written between issue and wait: write it before or after",
-    "reading accumulator registers": "an accumulator is read between issue and wait: read it after the wait",
-    "defining input registers": "an operand in registers is overwritten before its wait: name it in the deps of that",
-    "crossing function boundary": "something in the loop is called instead of inlined",
-    "Extern calls": "something in the loop is an external call, such as an assertion or a print",
-    "divergent path": "issue or wait stands in a branch that ptxas does not know to be uniform",
-    "ill formed pipeline stage": "issue, commit and wait do not pair up on every path, for instance around a branch",
-}
-
-
-def judge(report, expectation):
-    """Where the machine code is not what the schedule was made for."""
-    findings = []
-
-    def found(kind, message):
-        findings.append({"kind": kind, "message": message})
-
-    for note in report["notes"]:
-        kind = next((kind for words, kind in NOTES.items() if words in note["message"]), None)
-        if kind:
-            remedy = next((f": {text}" for words, text in REMEDIES.items() if words in note["message"]), "")
-            found(kind, f"{note['code']}: {note['message']}{remedy}")
-    if report["shared_memory"] > SHARED_MEMORY:
-        found("too_large", f"{report['shared_memory']} bytes of shared memory, where a GPU has {SHARED_MEMORY}")
-    if report["spill_stores"] or report["spill_loads"]:
-        where = (
-            f"{group['name']} {group['local_stores']} STL, {group['local_loads']} LDL" for group in report["groups"]
-        )
-        spilled = f"{report['spill_stores']} bytes of spill stores, {report['spill_loads']} bytes of spill loads"
-        found("spilled", f"{spilled}: {'; '.join(where)}")
-    if report["barriers_at"] < 0 and report["barriers"]:
-        found("slow_barriers", "barriers are Gluon's own: 2 to 3 % slower than those that the kernel addresses itself")
-    for group in report["groups"]:
-        wanted = expectation.get(group["name"], {}).get("exp2_overlapped", 0)
-        got = max((loop["exp2_overlapped"] for loop in group["loops"]), default=0)
-        if got < 0.9 * wanted:
-            under = f"{got} exponentials of an iteration run under a wgmma where {wanted} were scheduled"
-            found("hoisted_wait", f"{group['name']}: {under}: ptxas moved a wait in front of them")
-    return findings
+    if inline_barriers:
+        return place_barriers(attempt, kernel["barriers_at"])
+    return attempt(GLUON_BARRIERS)[0], GLUON_BARRIERS
 
 
 # ------------------------------------------------------------------------------------------------- the report
@@ -425,54 +208,26 @@ def assemble(folder, bare=False):
     """Compiles the kernel of a folder and reports on it."""
     kernel, function = read_kernel(folder)
 
-    def build(barriers_at):
+    def attempt(barriers_at):
         ptx, metadata = to_ptx(kernel, function, barriers_at)
         return (ptx, metadata), ptx
 
     if bare:
-        (ptx, metadata), at = build(GLUON_BARRIERS)[0], GLUON_BARRIERS
+        (ptx, metadata), at = attempt(GLUON_BARRIERS)[0], GLUON_BARRIERS
     else:
-        (ptx, metadata), at = place_barriers(build, kernel["barriers_at"])
+        (ptx, metadata), at = place_barriers(attempt, kernel["barriers_at"])
     sass, log = to_cubin(ptx, kernel["architecture"])
 
-    def total(words):
-        return sum(int(count) for count in re.findall(rf"(\d+) {words}", log))
-
-    report = {
-        "format": "twill-assembly",
-        "version": 1,
-        "name": kernel["name"],
-        "architecture": kernel["architecture"],
-        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
-        "stack": total("bytes stack frame"),
-        "spill_stores": total("bytes spill stores"),
-        "spill_loads": total("bytes spill loads"),
-        "shared_memory": metadata["shared"],
-        "tensor_memory": metadata.get("tmem_size") or 0,
-        "warps": metadata.get("num_warps", kernel["num_warps"]),
-        "barriers": ptx.count("mbarrier.init"),
-        "barriers_at": at,
-        "setmaxnreg": [int(value) for value in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32\s+(\d+)", ptx)],
-        "warnings": [line for line in log.splitlines() if " warning " in line],
-        "notes": [{"code": code, "message": text.strip()} for code, text in re.findall(r"\((C7\d+)\) (.*)", log)],
-        "groups": describe_groups(Code(sass, metadata["name"]), kernel),
-    }
-    report["findings"] = judge(report, kernel.get("sass_expectation", {}))
-    return report
-
-
-def print_report(report):
-    size = f"{report['warps']} warps, {report['registers']} registers at entry"
-    memory = f"{report['shared_memory']} bytes of shared memory, barriers at {report['barriers_at']}"
-    print(f"{report['name']} for {report['architecture']}: {size}, {memory}")
-    for group in report["groups"]:
-        spills = f"{group['local_loads']} LDL, {group['local_stores']} STL"
-        print(f"{group['name']}: {group['registers']} registers, {spills}")
-        for loop in group["loops"]:
-            under = f", {loop['exp2_overlapped']} of {loop['exp2']} exponentials under a wgmma" if loop["exp2"] else ""
-            print(f"  loop of {loop['instructions']} instructions{under}: {loop['order']}")
-    for finding in report["findings"]:
-        print(f"{finding['kind']}: {finding['message']}")
+    return machine_code.report_of(
+        kernel,
+        ptx,
+        log,
+        machine_code.describe_groups(machine_code.Code(sass, metadata["name"]), kernel),
+        shared_memory=metadata["shared"],
+        tensor_memory=metadata.get("tmem_size") or 0,
+        warps=metadata.get("num_warps", kernel["num_warps"]),
+        barriers_at=at,
+    )
 
 
 def main():
@@ -492,7 +247,7 @@ def main():
     if arguments.json:
         print(json.dumps(report, indent=1))
     else:
-        print_report(report)
+        machine_code.print_report(report)
 
 
 if __name__ == "__main__":

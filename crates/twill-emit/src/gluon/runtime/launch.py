@@ -8,7 +8,7 @@
 Arguments and grid are those of the Triton kernel, without constexprs. Where that takes a descriptor, a descriptor or a
 tensor may be given: the tiles of this kernel are of other shapes and layouts, so descriptors are made again, with the
 address, shape and strides of the given one. Arguments are checked against what the kernel was compiled for, and errors
-name the parameter. Needs Triton 3.6 and torch.
+name the parameter. Needs torch and what `assemble.py` needs.
 """
 
 import functools
@@ -17,8 +17,6 @@ import math
 import operator
 from contextlib import nullcontext
 from pathlib import Path
-
-import triton
 
 HERE = Path(__file__).resolve().parent
 
@@ -55,7 +53,7 @@ REMEMBERED = 256
 
 
 def load(folder=None, inline_barriers=True):
-    """The kernel of a folder, by default this file's. `inline_barriers=False` leaves the barriers to Gluon: slower."""
+    """The kernel of a folder, by default this file's. `inline_barriers=False` leaves those of Gluon to Triton: slower."""
     return Kernel(HERE if folder is None else folder, inline_barriers)
 
 
@@ -329,7 +327,8 @@ class Kernel:
             return planning.Plan(torch.cuda, index, None, 0, template, changing)
         with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(index):
             compiled = self._load(index)
-            return planning.Plan(torch.cuda, index, compiled, ctas, [*template, self._barriers_at], changing)
+            tail = [] if self._barriers_at is None else [self._barriers_at]
+            return planning.Plan(torch.cuda, index, compiled, ctas, template + tail, changing)
 
     def _ctas(self, programs, index):
         """Thread blocks that run so many programs."""
@@ -366,24 +365,14 @@ class Kernel:
         return self._compiled[index]
 
     def compile(self):
-        """The kernel as Triton compiles it, with its machine code in `asm`. Needs no GPU and no torch."""
+        """The kernel compiled, with its machine code in `asm`. Needs no GPU and no torch."""
         if self._first is not None or self._compiled:
             return self._first or next(iter(self._compiled.values()))
         self._first = self._build()
         return self._first
 
     def _build(self):
-
-        def build(barriers_at):
-            text = assemble.source(self._kernel, self._function, barriers_at)
-            options = {"num_warps": self._kernel["num_warps"]}
-            compiled = triton.compile(text, target=assemble.target(self._kernel), options=options)
-            return compiled, compiled.asm["ptx"]
-
-        if self._inline_barriers:
-            compiled, self._barriers_at = assemble.place_barriers(build, self._kernel["barriers_at"])
-        else:
-            compiled, self._barriers_at = build(assemble.GLUON_BARRIERS)[0], assemble.GLUON_BARRIERS
+        compiled, self._barriers_at = assemble.build(self._kernel, self._function, self._inline_barriers)
         return compiled
 
 

@@ -1,0 +1,216 @@
+"""Compiles the kernel of this folder to machine code and says what became of its schedule.
+
+Needs NVRTC and CUDA's headers as wheels (torch brings them: cuda-bindings, nvidia-cuda-nvrtc, nvidia-cuda-runtime), but
+no GPU, no Triton and no compiler of its own. The order of instructions is reported where there is an nvdisasm.
+
+    python assemble.py [--json]
+
+`--json` prints the report as JSON. Exit status 0 if it compiled, whatever was found; 1 if not.
+"""
+
+import argparse
+import collections
+import importlib.util
+import json
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAMS = ("programs_x", "programs_y", "programs_z")
+REQUIRED = ("name", "function", "architecture", "parameters", "arguments", "grid", "threads", "shared_memory")
+SOURCES = ("kernel.cu", "twill.cuh")
+OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "--ptxas-options=-v")
+
+Target = collections.namedtuple("Target", "arch")
+Target.__doc__ = "What to compile for; compute capability 9.0 is 90."
+
+
+def beside(name):
+    """Another file of this folder as a module."""
+    spec = importlib.util.spec_from_file_location(f"twill_{name}", Path(__file__).resolve().parent / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+machine_code = beside("machine_code")
+KernelError = machine_code.KernelError
+
+
+class Compiled:
+    """A kernel's machine code, and how it is launched. `asm` holds its PTX and its cubin."""
+
+    def __init__(self, kernel, ptx, cubin, log):
+        self.name, self.threads, self.shared = kernel["function"], kernel["threads"], kernel["shared_memory"]
+        self.asm, self.log = {"ptx": ptx, "cubin": cubin}, log
+        elements = {p["name"]: p["element"] for p in kernel["parameters"] if p["kind"] == "scalar"}
+        # Of each argument: a number's type; None for a pointer or a descriptor.
+        self.kinds = ["i32" if name in PROGRAMS else elements.get(name) for name in kernel["arguments"]]
+        used = re.search(r"Used (\d+) registers", log)
+        # NVRTC says nothing of what it had compiled before.
+        self.n_regs = used and int(used[1])
+        self.n_spills = used and sum(int(count) for count in re.findall(r"(\d+) bytes spill", log))
+
+
+def read_kernel(folder):
+    """kernel.json, and the sources by their names."""
+    folder = Path(folder).resolve()
+    try:
+        kernel = json.loads((folder / "kernel.json").read_text())
+        sources = {name: (folder / name).read_text() for name in SOURCES}
+    except (OSError, ValueError) as error:
+        raise KernelError(f"{folder}: {error}") from None
+    if (kernel.get("format"), kernel.get("version"), kernel.get("language")) != ("twill-kernel", 1, "cuda"):
+        raise KernelError(
+            f"{folder / 'kernel.json'} is no twill-kernel of version 1 in CUDA: write the folder again with this twill"
+        )
+    absent = [field for field in REQUIRED if field not in kernel]
+    if absent:
+        raise KernelError(f"{folder / 'kernel.json'} lacks {', '.join(absent)}")
+    return kernel, sources
+
+
+def target(kernel):
+    """What to compile for."""
+    return Target(int(re.search(r"\d+", kernel["architecture"])[0]))
+
+
+def descriptor_layout(kernel, argument, element, shape):
+    """How TMA copies the tiles of a descriptor argument: extents of a box, and bytes of a swizzled line."""
+    blocks = (block for parameter in kernel["parameters"] for block in parameter.get("blocks", ()))
+    block = next(block for block in blocks if block["argument"] == argument)
+    return element, tuple(block["box"]), block["swizzle"]
+
+
+def headers():
+    """CUDA's own headers, as wheels install them."""
+    for place in sys.path:
+        for found in (Path(place) / "nvidia" / "cu13" / "include", Path(place) / "nvidia" / "cuda_runtime" / "include"):
+            if (found / "cuda_fp16.h").is_file():
+                return found
+    raise ModuleNotFoundError("CUDA's headers are not there: pip install nvidia-cuda-runtime")
+
+
+def checked(nvrtc, error):
+    """Raises what a call of NVRTC failed with."""
+    if int(error) != 0:
+        raise KernelError(f"NVRTC: {nvrtc.nvrtcGetErrorString(error)[1].decode()}")
+
+
+def text_of(nvrtc, program, size, get):
+    """Bytes that NVRTC made."""
+    error, count = size(program)
+    checked(nvrtc, error)
+    room = bytes(count)
+    checked(nvrtc, get(program, room)[0])
+    return room
+
+
+def build(kernel, sources, inline_barriers=True, anew=False):
+    """The kernel compiled for all devices of its architecture, and that nothing follows its arguments.
+
+    `anew`: not from NVRTC's cache, which keeps no log.
+    """
+    from cuda.bindings import nvrtc
+
+    included = [name for name in SOURCES if name != "kernel.cu"]
+    texts, names = [sources[name].encode() for name in included], [name.encode() for name in included]
+    error, program = nvrtc.nvrtcCreateProgram(
+        sources["kernel.cu"].encode(), b"kernel.cu", len(included), texts, names
+    )
+    checked(nvrtc, error)
+    options = [*OPTIONS, f"-arch={kernel['architecture']}", f"-I{headers()}"]
+    if anew:
+        options.append("-no-cache")
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+    log = text_of(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode().rstrip("\0")
+    if int(error) != 0:
+        raise KernelError(f"NVRTC refused kernel.cu:\n{log}")
+    ptx = text_of(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode().rstrip("\0")
+    cubin = text_of(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+    nvrtc.nvrtcDestroyProgram(program)
+    return Compiled(kernel, ptx, cubin, log), None
+
+
+# ------------------------------------------------------------------------------------------------- machine code
+def disassembler():
+    """An nvdisasm: in the PATH, or Triton's; None if there is none."""
+    found = shutil.which("nvdisasm")
+    if found is None and importlib.util.find_spec("triton"):
+        import triton
+
+        found = triton.knobs.nvidia.nvdisasm.path
+    return found
+
+
+def groups_of(code, kernel):
+    """Warp groups in machine code: each begins where it sets its registers."""
+    starts = [number for number, block in enumerate(code.blocks) if machine_code.set_registers(block)]
+    loops, groups = list(machine_code.main_loops(code)), []
+    left = [(name, -(-kernel["registers"][name] // 8) * 8) for name in kernel.get("groups", [])]
+    for number, start in enumerate(starts):
+        registers = machine_code.set_registers(code.blocks[start])[0]
+        # ptxas may change their order, but not their registers.
+        own = next((one for one in left if one[1] == registers), (f"group_{number}", registers))
+        left = [one for one in left if one != own]
+        blocks = code.dominated(start)
+        lines = code.lines(blocks)
+        groups.append(
+            {
+                "name": own[0],
+                "registers": registers,
+                "local_loads": sum("LDL" in line for line in lines),
+                "local_stores": sum("STL" in line for line in lines),
+                "loops": [machine_code.describe(body) for header, body in loops if header in blocks],
+            }
+        )
+    return groups
+
+
+def assemble(folder):
+    """Compiles the kernel of a folder and reports on it."""
+    kernel, sources = read_kernel(folder)
+    compiled, _ = build(kernel, sources, anew=True)
+    groups, nvdisasm = [], disassembler()
+    if nvdisasm is not None:
+        with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+            file.write(compiled.asm["cubin"])
+            file.flush()
+            sass = machine_code.disassemble(nvdisasm, file.name)
+        groups = groups_of(machine_code.Code(sass, kernel["function"]), kernel)
+    ptx = compiled.asm["ptx"]
+    return machine_code.report_of(
+        kernel,
+        ptx,
+        compiled.log,
+        groups,
+        shared_memory=kernel["shared_memory"],
+        tensor_memory=0,
+        warps=kernel["threads"] // 32,
+        barriers_at=0,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compiles the kernel of this folder and reports on its machine code.")
+    parser.add_argument("folder", nargs="?", default=Path(__file__).parent, help="another folder")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--cubin", metavar="FILE", help="write the machine code, for loaders that compile nothing")
+    arguments = parser.parse_args()
+    try:
+        if arguments.cubin:
+            Path(arguments.cubin).write_bytes(build(*read_kernel(arguments.folder))[0].asm["cubin"])
+            return
+        report = assemble(arguments.folder)
+    except KernelError as error:
+        sys.exit(f"{error}")
+    if arguments.json:
+        print(json.dumps(report, indent=1))
+    else:
+        machine_code.print_report(report)
+
+
+if __name__ == "__main__":
+    main()
