@@ -369,20 +369,20 @@ template <typename T> TWILL T get(u32 address) {
 
 /// Writes a tile of one or two dimensions.
 template <typename T, typename S, typename L, int R, int C, int B> TWILL void write(place<T, R, C, B> to, const tile<S, L> &from) {
-  if constexpr (R == 1) {
-    for_each<L>([&](auto e) { put<T>(to.address(0, L::columns_held > 1 ? e.column() : e.row()), T(from[e])); });
-  } else if constexpr (is_half<T>::value && is_half<S>::value && L::paired) {
-    if (!L::owns()) return;
-    repeat<L::size / 2>([&](int i) { put<u32>(to.address(L::row(L::row_held(2 * i)), L::column(L::column_held(2 * i))), from.held[i]); });
+  if (!L::owns()) return;
+  const auto address = [&](int i) {
+    const int row = L::row(L::row_held(i)), column = L::column(L::column_held(i));
+    return R > 1 ? to.address(row, column) : to.address(0, L::columns_held > 1 ? column : row);
+  };
+  if constexpr (is_half<T>::value && is_half<S>::value && L::paired) {
+    repeat<L::size / 2>([&](int i) { put<u32>(address(2 * i), from.held[i]); });
   } else if constexpr (sizeof(T) == 4 && sizeof(S) == 4 && L::paired) {
-    if (!L::owns()) return;
     repeat<L::size / 2>([&](int i) {
-      const u32 at = to.address(L::row(L::row_held(2 * i)), L::column(L::column_held(2 * i)));
       const S low = from.held[2 * i], high = from.held[2 * i + 1];
-      asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(*(const u32 *)&low), "r"(*(const u32 *)&high) : "memory");
+      asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address(2 * i)), "r"(*(const u32 *)&low), "r"(*(const u32 *)&high) : "memory");
     });
   } else {
-    for_each<L>([&](auto e) { put<T>(to.address(e.row(), e.column()), T(from[e])); });
+    repeat<L::size>([&](int i) { put<T>(address(i), T(from[element<L>{L::row_held(i), L::column_held(i)}])); });
   }
 }
 
@@ -400,17 +400,29 @@ template <typename T, int R, int C, int B> TWILL void write_matrices(place<T, R,
   });
 }
 
+/// Two neighbours of 4 bytes.
+template <typename T> TWILL void get_pair(u32 address, T &low, T &high) {
+  u32 a, b;
+  asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address) : "memory");
+  low = *(const T *)&a;
+  high = *(const T *)&b;
+}
+
 /// Reads a tile.
 template <typename T, typename L, int R, int C, int B> TWILL tile<T, L> read(place<T, R, C, B> from) {
+  const auto address = [&](int i) {
+    const int row = L::row(L::row_held(i)), column = L::column(L::column_held(i));
+    return R > 1 ? from.address(row, column) : from.address(0, L::columns_held > 1 ? column : row);
+  };
   tile<T, L> out;
-  if constexpr (R == 1) {
-    return each<T, L>([&](auto e) { return get<T>(from.address(0, L::columns_held > 1 ? e.column() : e.row())); });
-  } else if constexpr (is_half<T>::value && L::paired) {
-    repeat<L::size / 2>([&](int i) { out.held[i] = get<u32>(from.address(L::row(L::row_held(2 * i)), L::column(L::column_held(2 * i)))); });
-    return out;
+  if constexpr (is_half<T>::value && L::paired) {
+    repeat<L::size / 2>([&](int i) { out.held[i] = get<u32>(address(2 * i)); });
+  } else if constexpr (sizeof(T) == 4 && L::paired) {
+    repeat<L::size / 2>([&](int i) { get_pair(address(2 * i), out.held[2 * i], out.held[2 * i + 1]); });
   } else {
-    return each<T, L>([&](auto e) { return get<T>(from.address(e.row(), e.column())); });
+    repeat<L::size>([&](int i) { out.held[i] = get<T>(address(i)); });
   }
+  return out;
 }
 
 /// Reads a left operand by matrices ("ldmatrix").
@@ -443,7 +455,7 @@ TWILL void release(u32 barrier) {
 }
 
 /// The slot after this one of a ring of SLOTS, and its phase.
-template <int SLOTS> TWILL void advance(u32 &slot) { slot = slot == SLOTS - 1 ? 0 : slot + 1; }
+template <int SLOTS> TWILL void advance(u32 &slot) { slot = SLOTS & (SLOTS - 1) ? (slot == SLOTS - 1 ? 0 : slot + 1) : (slot + 1) & (SLOTS - 1); }
 template <int SLOTS> TWILL void advance(u32 &slot, u32 &phase) {
   advance<SLOTS>(slot);
   phase ^= slot == 0;
@@ -559,9 +571,9 @@ template <typename P> TWILL u64 matrix(P place, int byte) {
   constexpr u32 swizzle = P::line == 128 ? 1 : P::line == 64 ? 2 : 3;
   static_assert(P::swizzled, "the tensor core reads lines of 128, 64 or 32 bytes");
   const u32 low = (place.start >> 4) + (u32(P::panel >> 4) << 16);
-  u64 all;
-  asm("mov.b64 %0, {%1, %2};" : "=l"(all) : "r"(low + (byte >> 4)), "r"(swizzle << 30 | u32(P::line * 8 >> 4)));
-  return all;
+  constexpr u64 high = swizzle << 30 | u32(P::line * 8 >> 4);
+  // One addition of 64 bits from its neighbour, which ptxas makes ahead of the multiply.
+  return (high << 32 | low) + (byte >> 4);
 }
 
 /// Where a part of an operand begins: `along` counts in the direction in which elements are side by side, `across` in the
