@@ -1,12 +1,13 @@
 //! A warp group's program as a function of C++.
 
-use super::expression::{Expressions, bare};
+use super::expression::Expressions;
 use super::fragment::Fragment;
 use super::names::{self, missing};
+use super::operation::bare;
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::Expression;
-use crate::kernel::layout::{Layout, inlined, of_variables};
+use crate::kernel::layout::{Layout, Reach, inlined, of_variables};
 use crate::kernel::program::{Group, KernelProgram, Operand, Slot, VariableId};
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -31,7 +32,7 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a KernelProgram, group: &'a Group, number: usize) -> Printer<'a> {
-        let layouts = of_variables(group);
+        let layouts = of_variables(group, Reach::Slices);
         let inlined = inlined(group, &layouts);
         let (before, made) = (RefCell::new(Vec::new()), Cell::new(0));
         Printer {

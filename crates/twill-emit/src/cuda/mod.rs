@@ -5,6 +5,7 @@
 //! | `source` | the file: tiles in shared memory, groups, kernel |
 //! | `group` | what a group does |
 //! | `expression` | what is computed, element by element |
+//! | `operation` | operations on elements |
 //! | `fragment` | how threads hold tiles, as types of `twill.cuh` |
 //! | `instruction` | the multiplies that the kernel uses |
 //! | `host` | the entry from C, which makes tensor maps and launches |
@@ -17,6 +18,7 @@ mod group;
 mod host;
 mod instruction;
 mod names;
+mod operation;
 mod source;
 
 use crate::error::Error;

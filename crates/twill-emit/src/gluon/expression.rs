@@ -1,6 +1,7 @@
 //! Expressions as Gluon source.
 
 use super::layout::{Layout, infer};
+use super::operation::apply;
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::program::Group;
 use crate::kernel::program::{KernelProgram, Slot, VariableId};
@@ -287,113 +288,5 @@ fn reduction(combine: &str) -> &'static str {
         "arith.addf" | "arith.addi" => "gl.sum",
         "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "gl.min",
         _ => "gl.max",
-    }
-}
-
-/// An operation on elements.
-fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element: &Type) -> String {
-    let call = |name: &str| format!("{name}({})", operands.join(", "));
-    let two = |symbol: &str| match operands {
-        [a, b] => format!("{} {symbol} {}", nested(a), nested(b)),
-        _ => call("unknown"),
-    };
-    // Two numbers of Python's are divided by Python, which rounds down; the kernel rounds to 0.
-    let quotient = |symbol: &str| match operands {
-        [a, b] if [a, b].iter().all(|x| x.parse::<i128>().is_ok()) => format!("gl.to_tensor({a}) {symbol} {b}"),
-        _ => two(symbol),
-    };
-    let first = || operands.first().map_or("0", String::as_str);
-    // A number of Python's has no type to change.
-    let typed = || match first() {
-        x if x.parse::<i128>().is_ok() => format!("gl.to_tensor({x})"),
-        x => nested(x),
-    };
-    // The TTIR's integers have no sign; those of Gluon's that are generated do, but for these operations.
-    let without_sign = |symbol: &str| {
-        let unsigned = |x: &String| match x.parse::<i128>() {
-            Ok(_) => format!("unsigned(gl.to_tensor({x}))"),
-            Err(_) => format!("unsigned({x})"),
-        };
-        operands.iter().map(unsigned).collect::<Vec<_>>().join(&format!(" {symbol} "))
-    };
-    let signed = |text: String| format!("{}.to({}, bitcast=True)", nested(&text), dtype(element));
-    match operation {
-        "arith.addf" | "arith.addi" | "tt.addptr" => two("+"),
-        "arith.subf" | "arith.subi" => two("-"),
-        "arith.mulf" | "arith.muli" => two("*"),
-        "arith.divf" => two("/"),
-        "arith.divsi" => quotient("//"),
-        "arith.remsi" => quotient("%"),
-        "arith.divui" => signed(without_sign("//")),
-        "arith.remui" => signed(without_sign("%")),
-        "arith.shrui" => signed(without_sign(">>")),
-        "arith.andi" => two("&"),
-        "arith.ori" => two("|"),
-        "arith.xori" => two("^"),
-        "arith.shli" => two("<<"),
-        "arith.shrsi" => two(">>"),
-        "arith.negf" => format!("-{}", nested(first())),
-        "arith.cmpi" if predicate.is_some_and(|p| p.starts_with('u')) => {
-            without_sign(comparison(predicate.unwrap_or_default()))
-        }
-        "arith.cmpi" | "arith.cmpf" => two(comparison(predicate.unwrap_or("eq"))),
-        "arith.select" => call("gl.where"),
-        "arith.maxnumf" | "arith.maxsi" => call("gl.maximum"),
-        "arith.minnumf" | "arith.minsi" => call("gl.minimum"),
-        "arith.maximumf" => format!("gl.maximum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
-        "arith.minimumf" => format!("gl.minimum({}, propagate_nan=PROPAGATE_NAN)", operands.join(", ")),
-        "arith.truncf" | "arith.extf" | "arith.sitofp" | "arith.fptosi" | "arith.trunci" | "arith.extsi"
-        | "tt.fp_to_fp" | "arith.index_cast" => format!("{}.to({})", typed(), dtype(element)),
-        "arith.extui" | "arith.uitofp" => format!("unsigned({}).to({})", typed(), dtype(element)),
-        "arith.fptoui" => signed(format!("{}.to({})", typed(), dtype(element).replace("int", "uint"))),
-        "tt.extern_elementwise" => {
-            format!(
-                "call_libdevice(\"{}\", {}, {})",
-                predicate.unwrap_or_default(),
-                dtype(element),
-                operands.join(", ")
-            )
-        }
-        "tt.precise_divf" => call("gl.div_rn"),
-        "tt.precise_sqrt" => call("gl.sqrt_rn"),
-        "tt.mulhiui" => call("gl.umulhi"),
-        "math.absf" | "math.absi" => call("gl.abs"),
-        "tt.clampf" => match operands {
-            [x, low, high, ..] => format!("gl.minimum(gl.maximum({x}, {low}), {high})"),
-            _ => call("unknown"),
-        },
-        name => call(&format!("gl.{}", name.rsplit('.').next().unwrap_or(name))),
-    }
-}
-
-/// With parentheses where it is more than a name, a number or a call.
-fn nested(text: &str) -> String {
-    let mut depth = 0_i32;
-    let is_open = text.chars().any(|c| {
-        match c {
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth -= 1,
-            _ => {}
-        }
-        depth == 0 && c == ' '
-    });
-    if is_open || text.starts_with('-') { format!("({text})") } else { text.to_owned() }
-}
-
-fn comparison(predicate: &str) -> &'static str {
-    match predicate.trim_start_matches(['s', 'u', 'o']) {
-        "lt" => "<",
-        "le" => "<=",
-        "gt" => ">",
-        "ge" => ">=",
-        "ne" => "!=",
-        _ => match predicate {
-            "une" | "one" | "ne" => "!=",
-            "ult" | "slt" | "olt" => "<",
-            "ule" | "sle" | "ole" => "<=",
-            "ugt" | "sgt" | "ogt" => ">",
-            "uge" | "sge" | "oge" => ">=",
-            _ => "==",
-        },
     }
 }

@@ -1,7 +1,7 @@
 //! A warp group's program as a function of Gluon.
 
 use super::expression::{Names, dtype};
-use super::layout::{Layout, inlined, of_variables};
+use super::layout::{Layout, Reach, inlined, of_variables};
 use super::source::group_arguments;
 use super::tensor_memory;
 use crate::kernel::action::{Action, Node, Note};
@@ -30,7 +30,7 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a KernelProgram, group: &'a Group) -> Printer<'a> {
-        let layouts = of_variables(group);
+        let layouts = of_variables(group, Reach::Tiles);
         let inlined = inlined(group, &layouts);
         let names = Names { kernel, group, layouts, inlined, used: RefCell::new(BTreeSet::new()) };
         Printer { kernel, group, names, out: String::new(), is_short_of_registers: false }

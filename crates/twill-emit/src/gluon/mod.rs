@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `source` | the file: groups, entry |
 //! | `expression` | what is computed |
+//! | `operation` | operations on elements |
 //! | `layout` | names of layouts |
 //! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `assembly` | what the assembler made of it |
@@ -17,6 +18,7 @@ mod example;
 mod expression;
 mod group;
 mod layout;
+mod operation;
 mod signature;
 mod source;
 mod tensor_memory;

@@ -1,6 +1,7 @@
 //! Operations of the TTIR as expressions, and which of them the printers know.
 
 use super::expression::{Expression, ExpressionKind};
+use super::operation;
 use super::reader::{Place, Reader};
 use super::region::Region;
 use crate::error::Error;
@@ -20,71 +21,6 @@ pub(crate) fn program_axis(operation: &Operation) -> u32 {
         Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
         _ => 0,
     }
-}
-
-/// Operations on elements that the printers know.
-pub(crate) fn is_elementwise(name: &str) -> bool {
-    matches!(
-        name,
-        "arith.addf"
-            | "arith.subf"
-            | "arith.mulf"
-            | "arith.divf"
-            | "arith.negf"
-            | "arith.maxnumf"
-            | "arith.minnumf"
-            | "arith.maximumf"
-            | "arith.minimumf"
-            | "arith.addi"
-            | "arith.subi"
-            | "arith.muli"
-            | "arith.divsi"
-            | "arith.remsi"
-            | "arith.divui"
-            | "arith.remui"
-            | "arith.shrui"
-            | "arith.uitofp"
-            | "arith.fptoui"
-            | "arith.maxsi"
-            | "arith.minsi"
-            | "arith.andi"
-            | "arith.ori"
-            | "arith.xori"
-            | "arith.shli"
-            | "arith.shrsi"
-            | "arith.cmpf"
-            | "arith.cmpi"
-            | "arith.select"
-            | "arith.truncf"
-            | "arith.extf"
-            | "arith.sitofp"
-            | "arith.fptosi"
-            | "arith.trunci"
-            | "arith.extsi"
-            | "arith.extui"
-            | "arith.index_cast"
-            | "tt.fp_to_fp"
-            | "tt.addptr"
-            | "math.exp"
-            | "math.exp2"
-            | "math.log"
-            | "math.log2"
-            | "math.sqrt"
-            | "math.rsqrt"
-            | "math.sin"
-            | "math.cos"
-            | "math.erf"
-            | "math.absf"
-            | "math.absi"
-            | "math.floor"
-            | "math.ceil"
-            | "math.fma"
-            | "tt.clampf"
-            | "tt.precise_sqrt"
-            | "tt.precise_divf"
-            | "tt.mulhiui"
-            | "tt.extern_elementwise"
-    )
 }
 
 /// Operations by which the printers know how to reduce.
@@ -178,7 +114,7 @@ impl Reader<'_, '_> {
                 }
                 of(ExpressionKind::Apply { operation: operation.name.clone(), predicate: Some(symbol), operands: made })
             }
-            (name, _) if is_elementwise(name) => {
+            (name, _) if operation::form(name).is_some() => {
                 let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
                     match operation.attributes.get("predicate") {
                         Some(Attribute::Enumeration(name) | Attribute::Other(name)) => Some(name.clone()),

@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
             None => false,
             Some(id) => {
                 let operation = self.lowering.module.operation(id);
-                let pure = super::views::is_view(&operation.name) || super::apply::is_elementwise(&operation.name);
+                let pure = super::views::is_view(&operation.name) || super::operation::form(&operation.name).is_some();
                 pure && operation.operands.iter().all(|v| self.is_invariant(index, *v))
             }
         }

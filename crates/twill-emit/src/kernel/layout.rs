@@ -29,8 +29,17 @@ impl Layout {
     }
 }
 
+/// How far a layout reaches from a tile to what it is combined with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To tiles of its shape.
+    Tiles,
+    /// Also to rows and columns of numbers that are spread over it, so that nothing has to change its layout.
+    Slices,
+}
+
 /// The layouts of a group's variables; none for scalars and for tiles that are computed anew where they are used.
-pub(crate) fn of_variables(group: &Group) -> Vec<Option<Layout>> {
+pub(crate) fn of_variables(group: &Group, reach: Reach) -> Vec<Option<Layout>> {
     let fixed = |v: &super::program::Variable| match v.form {
         Form::Any => None,
         Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
@@ -59,6 +68,11 @@ pub(crate) fn of_variables(group: &Group) -> Vec<Option<Layout>> {
                 if let Action::Let { to, value } = action {
                     let wanted = layouts[to.index()].clone();
                     from_use(value, wanted.as_ref(), &mut layouts);
+                    if reach == Reach::Slices
+                        && let Some(wanted) = wanted.or_else(|| infer(value, &layouts))
+                    {
+                        spread_to(value, &wanted, &mut layouts);
+                    }
                 }
             });
         }
@@ -95,6 +109,21 @@ fn from_use(value: &Expression, wanted: Option<&Layout>, layouts: &mut [Option<L
             }
             _ => from_use(operand, Some(&layout), layouts),
         }
+    }
+}
+
+/// Gives variables that an expression of this layout spreads over itself their part of it.
+fn spread_to(value: &Expression, wanted: &Layout, layouts: &mut [Option<Layout>]) {
+    match &value.kind {
+        ExpressionKind::Variable(VariableId(k)) if layouts[*k as usize].is_none() && !value.shape.is_empty() => {
+            layouts[*k as usize] = Some(wanted.clone());
+        }
+        ExpressionKind::Broadcast(x) if x.shape.len() == value.shape.len() => spread_to(x, wanted, layouts),
+        ExpressionKind::ExpandDims(axis, x) => {
+            spread_to(x, &Layout::Slice(*axis, Box::new(wanted.clone())), layouts);
+        }
+        ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| spread_to(o, wanted, layouts)),
+        _ => {}
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `outside` | what is done before and after the loops |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
+//! | `operation` | the operations on elements, and how both languages write them |
 //! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
 //! | `protocol` | what the protocol checker sees |
 //! | `memory` | what a program takes of shared and tensor memory
@@ -32,6 +33,7 @@ mod lowering;
 mod memory;
 mod multiply;
 mod names;
+pub(crate) mod operation;
 mod order;
 mod outside;
 pub mod program;
@@ -307,7 +309,7 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
         let known = scheduled
             || stores::is_store(name)
             || views::is_view(name)
-            || apply::is_elementwise(name)
+            || operation::form(name).is_some()
             || matches!(
                 name,
                 "tt.get_program_id"

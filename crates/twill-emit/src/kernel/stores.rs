@@ -270,7 +270,7 @@ impl Lowering<'_> {
                 let from = self.shape(operands[0]);
                 first().filter(|d| from.get(*d).is_some_and(|e| *e > 1))
             }
-            name if super::apply::is_elementwise(name) => first(),
+            name if super::operation::form(name).is_some() => first(),
             _ => None,
         }
     }
