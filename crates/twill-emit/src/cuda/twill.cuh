@@ -328,23 +328,24 @@ template <typename T, int C> TWILL constexpr int line_of() {
   return bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : bytes % 32 == 0 ? 32 : bytes;
 }
 
-/// R x C elements in shared memory, of a buffer of so many rows; a place of one dimension has one row.
-template <typename T, int R, int C, int BUFFER_ROWS = R> struct place {
-  static constexpr int line = line_of<T, C>(), panel = BUFFER_ROWS * line;
+/// R x C elements in shared memory, or a part of such: of a buffer of so many rows, with lines of so many bytes, from so
+/// many bytes of a row on. A place of one dimension has one row.
+template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C>(), int FIRST_BYTE = 0> struct place {
+  using type = T;
+  static constexpr int rows = R, columns = C, line = LINE, panel = BUFFER_ROWS * LINE, first_byte = FIRST_BYTE;
   static constexpr bool swizzled = R > 1 && line % 32 == 0 && line <= 128;
+  /// Neighbours of a row are side by side.
+  static constexpr bool along_rows = true;
   u32 start;
   TWILL u32 address(int row, int column) const {
-    const int byte = column * int(sizeof(T));
+    const int byte = FIRST_BYTE + column * int(sizeof(T));
     const u32 at = start + byte / line * panel + row * line + byte % line;
     // 128 bytes: bits 4..6 with 7..9; 64: 4..5 with 7..8; 32: 4 with 7.
     return swizzled ? at ^ ((at >> 3) & (line - 16)) : at;
   }
-  /// So many rows of it, or columns, of which the first is a multiple of eight, or of a panel.
-  template <int FIRST, int COUNT> TWILL place<T, COUNT, C, BUFFER_ROWS> row_part() const { return {start + FIRST * line}; }
-  template <int FIRST, int COUNT> TWILL auto column_part() const {
-    static_assert(line_of<T, COUNT>() == line && FIRST * int(sizeof(T)) % line == 0, "a part begins and ends with a panel");
-    return place<T, R, COUNT, BUFFER_ROWS>{start + FIRST * int(sizeof(T)) / line * panel};
-  }
+  /// So many of its rows, of which the first is a multiple of eight, or of its columns.
+  template <int FIRST, int COUNT> TWILL auto row_part() const { return place<T, COUNT, C, BUFFER_ROWS, LINE, FIRST_BYTE>{start + FIRST * line}; }
+  template <int FIRST, int COUNT> TWILL auto column_part() const { return place<T, R, COUNT, BUFFER_ROWS, LINE, FIRST_BYTE + FIRST * int(sizeof(T))>{start}; }
 };
 
 template <typename T> TWILL void put(u32 address, T value) {
@@ -368,11 +369,12 @@ template <typename T> TWILL T get(u32 address) {
 }
 
 /// Writes a tile of one or two dimensions.
-template <typename T, typename S, typename L, int R, int C, int B> TWILL void write(place<T, R, C, B> to, const tile<S, L> &from) {
+template <typename P, typename S, typename L> TWILL void write(P to, const tile<S, L> &from) {
+  using T = typename P::type;
   if (!L::owns()) return;
   const auto address = [&](int i) {
     const int row = L::row(L::row_held(i)), column = L::column(L::column_held(i));
-    return R > 1 ? to.address(row, column) : to.address(0, L::columns_held > 1 ? column : row);
+    return P::rows > 1 ? to.address(row, column) : to.address(0, L::columns_held > 1 ? column : row);
   };
   if constexpr (is_half<T>::value && is_half<S>::value && L::paired) {
     repeat<L::size / 2>([&](int i) { put<u32>(address(2 * i), from.held[i]); });
@@ -387,12 +389,12 @@ template <typename T, typename S, typename L, int R, int C, int B> TWILL void wr
 }
 
 /// Where the thread's 16 bytes begin for ldmatrix and stmatrix of four 8 x 8 matrices: 16 rows x 16 columns from here on.
-template <typename T, int R, int C, int B> TWILL u32 matrices_at(place<T, R, C, B> tile, int row, int column) {
+template <typename P> TWILL u32 matrices_at(P tile, int row, int column) {
   return tile.address(row + threadIdx.x % 128 / 32 * 16 + lane() % 16, column + lane() / 16 * 8);
 }
 
 /// Writes an accumulator of 16 bits by matrices ("stmatrix").
-template <typename T, int R, int C, int B> TWILL void write_matrices(place<T, R, C, B> to, const tile<T, accumulator<R, C>> &from) {
+template <typename P, typename T, int R, int C> TWILL void write_matrices(P to, const tile<T, accumulator<R, C>> &from) {
   repeat<R * C / 1024>([&](int part) {
     const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
     const u32 *w = from.held + row / 64 * (C / 4) + column / 16 * 4;
@@ -409,10 +411,10 @@ template <typename T> TWILL void get_pair(u32 address, T &low, T &high) {
 }
 
 /// Reads a tile.
-template <typename T, typename L, int R, int C, int B> TWILL tile<T, L> read(place<T, R, C, B> from) {
+template <typename T, typename L, typename P> TWILL tile<T, L> read(P from) {
   const auto address = [&](int i) {
     const int row = L::row(L::row_held(i)), column = L::column(L::column_held(i));
-    return R > 1 ? from.address(row, column) : from.address(0, L::columns_held > 1 ? column : row);
+    return P::rows > 1 ? from.address(row, column) : from.address(0, L::columns_held > 1 ? column : row);
   };
   tile<T, L> out;
   if constexpr (is_half<T>::value && L::paired) {
@@ -426,8 +428,9 @@ template <typename T, typename L, int R, int C, int B> TWILL tile<T, L> read(pla
 }
 
 /// Reads a left operand by matrices ("ldmatrix").
-template <typename T, int R, int C, int B> TWILL tile<T, accumulator<R, C>> read_matrices(place<T, R, C, B> from) {
-  tile<T, accumulator<R, C>> out;
+template <typename P> TWILL auto read_matrices(P from) {
+  constexpr int R = P::rows, C = P::columns;
+  tile<typename P::type, accumulator<R, C>> out;
   repeat<R * C / 1024>([&](int part) {
     const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
     u32 *w = out.held + row / 64 * (C / 4) + column / 16 * 4;
@@ -504,25 +507,27 @@ TWILL void add_out(const tensor_map &map, coordinates<2> c, u32 from) {
 }
 
 /// Calls a function for each panel of a place: its address, and the coordinates of its first element.
-template <typename T, int R, int C, int B, int RANK, typename F> TWILL void each_panel(place<T, R, C, B> tile, coordinates<RANK> c, F act) {
-  repeat<C * int(sizeof(T)) / place<T, R, C, B>::line>([&](int panel) {
-    act(tile.start + panel * tile.panel, c);
-    c.at[RANK - 1] += tile.line / int(sizeof(T));
+template <typename P, int RANK, typename F> TWILL void each_panel(P tile, coordinates<RANK> c, F act) {
+  constexpr int size = sizeof(typename P::type), bytes = P::columns * size;
+  static_assert(bytes % P::line == 0 && P::first_byte % P::line == 0, "TMA copies whole panels");
+  repeat<bytes / P::line>([&](int panel) {
+    act(tile.start + (P::first_byte / P::line + panel) * P::panel, c);
+    c.at[RANK - 1] += P::line / size;
   });
 }
 
 /// Starts a copy from global to shared memory, which arrives at a barrier. By one thread.
-template <typename T, int R, int C, int B, int RANK> TWILL void load(const tensor_map &map, coordinates<RANK> c, place<T, R, C, B> to, u32 barrier) {
-  expect(barrier, R * C * sizeof(T));
+template <typename P, int RANK> TWILL void load(const tensor_map &map, coordinates<RANK> c, P to, u32 barrier) {
+  expect(barrier, P::rows * P::columns * sizeof(typename P::type));
   each_panel(to, c, [&](u32 panel, coordinates<RANK> at) { copy_in(panel, map, at, barrier); });
 }
 
 /// Starts a copy from shared to global memory, or an addition to it. By one thread, which can wait for its own.
-template <typename T, int R, int C, int B, int RANK> TWILL void store(const tensor_map &map, coordinates<RANK> c, place<T, R, C, B> from) {
+template <typename P, int RANK> TWILL void store(const tensor_map &map, coordinates<RANK> c, P from) {
   each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { copy_out(map, at, panel); });
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-template <typename T, int R, int C, int B, int RANK> TWILL void store_add(const tensor_map &map, coordinates<RANK> c, place<T, R, C, B> from) {
+template <typename P, int RANK> TWILL void store_add(const tensor_map &map, coordinates<RANK> c, P from) {
   each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { add_out(map, at, panel); });
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -559,10 +564,13 @@ template <int LEFT> TWILL void wait_multiplies() { asm volatile("wgmma.wait_grou
 
 /// The instruction m64nNk16 for elements of type T; which of its operands are in registers, and whether those in shared
 /// memory have their own rows or columns side by side. The kernel's file has those that it uses.
-template <int N, typename T, bool LEFT_ALONG_ROWS, bool RIGHT_ALONG_COLUMNS> struct instruction;
+template <int N, typename T, bool LEFT_ALONG_COLUMNS, bool RIGHT_ALONG_ROWS> struct instruction;
 
 /// A place seen with rows and columns changed.
 template <typename P> struct transposed {
+  using type = typename P::type;
+  static constexpr int rows = P::columns, columns = P::rows;
+  static constexpr bool along_rows = false;
   P place;
 };
 
@@ -576,39 +584,23 @@ template <typename P> TWILL u64 matrix(P place, int byte) {
   return (high << 32 | low) + (byte >> 4);
 }
 
-/// Where a part of an operand begins: `along` counts in the direction in which elements are side by side, `across` in the
-/// other.
-template <typename P> TWILL constexpr int part_at(int along, int across) {
-  return along * 2 / P::line * P::panel + along * 2 % P::line + across * P::line;
+/// The part of an operand from a row and a column on.
+template <typename P> TWILL u64 part_of(P operand, int row, int column) {
+  const int byte = P::first_byte + column * int(sizeof(typename P::type));
+  return matrix(operand, byte / P::line * P::panel + byte % P::line + row * P::line);
 }
-
-template <typename T, int R, int C, int B> TWILL u64 left_matrix(place<T, R, C, B> left, int row, int k) { return matrix(left, part_at<place<T, R, C, B>>(k, row)); }
-template <typename P> TWILL u64 left_matrix(transposed<P> left, int row, int k) { return matrix(left.place, part_at<P>(row, k)); }
-template <typename T, int R, int C, int B> TWILL u64 right_matrix(place<T, R, C, B> right, int column, int k) { return matrix(right, part_at<place<T, R, C, B>>(column, k)); }
-template <typename P> TWILL u64 right_matrix(transposed<P> right, int column, int k) { return matrix(right.place, part_at<P>(k, column)); }
-
-template <typename P> struct operand;
-template <typename T, int R, int C, int B> struct operand<place<T, R, C, B>> {
-  using type = T;
-  static constexpr int rows = R, columns = C;
-  static constexpr bool along_columns = true;
-};
-template <typename P> struct operand<transposed<P>> {
-  using type = typename operand<P>::type;
-  static constexpr int rows = operand<P>::columns, columns = operand<P>::rows;
-  static constexpr bool along_columns = false;
-};
+template <typename P> TWILL u64 part_of(transposed<P> operand, int row, int column) { return part_of(operand.place, column, row); }
 
 /// Starts sum = left x right, or sum += left x right; one group of multiplies for wait_multiplies.
 template <int R, int C, typename Left, typename Right>
 TWILL void multiply(tile<float, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
-  using one = instruction<width, typename operand<Right>::type, !operand<Left>::along_columns, operand<Right>::along_columns>;
+  using one = instruction<width, typename Right::type, !Left::along_rows, Right::along_rows>;
   multiply_fence();
-  constexpr int depth = operand<Right>::rows / 16, across = C / width;
+  constexpr int depth = Right::rows / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
-    one::issue(sum.held + (row * C / 64 + column) / 2, left_matrix(left, row, k), right_matrix(right, column, k), adds || k > 0);
+    one::issue(sum.held + (row * C / 64 + column) / 2, part_of(left, row, k), part_of(right, k, column), adds || k > 0);
   });
   multiply_commit();
 }
@@ -617,12 +609,12 @@ TWILL void multiply(tile<float, accumulator<R, C>> &sum, Left left, Right right,
 template <int R, int C, int K, typename T, typename Right>
 TWILL void multiply(tile<float, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
-  using one = instruction<width, T, false, operand<Right>::along_columns>;
+  using one = instruction<width, T, false, Right::along_rows>;
   multiply_fence();
   constexpr int depth = K / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
-    one::issue(sum.held + (row * C / 64 + column) / 2, left.held + row / 64 * (K / 4) + k / 4, right_matrix(right, column, k), adds || k > 0);
+    one::issue(sum.held + (row * C / 64 + column) / 2, left.held + row / 64 * (K / 4) + k / 4, part_of(right, k, column), adds || k > 0);
   });
   multiply_commit();
 }
