@@ -63,6 +63,7 @@ fn taken(kernel: &KernelProgram) -> Result<String, Error> {
             Type::TensorDescriptor(_) => format!("const twill_tensor *{name}"),
             Type::Pointer { .. } => format!("void *{name}"),
             Type::Integer(64) => format!("long long {name}"),
+            Type::Integer(8) => format!("signed char {name}"),
             other => {
                 let kind = names::element(other)?;
                 if kind.starts_with("__") || kind == "bool" {

@@ -4,7 +4,7 @@ use super::names::{self, missing};
 use crate::error::Error;
 use crate::kernel::action::Action;
 use crate::kernel::layout::visit;
-use crate::kernel::program::{Group, KernelProgram, Operand, Slot};
+use crate::kernel::program::{Group, KernelProgram, Operand, Slot, Variable};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use twill_triton::mlir::{FloatKind, Type};
@@ -17,14 +17,22 @@ const WIDEST: u64 = 256;
 struct Instruction {
     /// Columns of its result.
     columns: u64,
-    /// Such as `f16`.
+    /// Of its operands, such as `f16`.
     kind: &'static str,
+    /// Of its result: numbers of 32 bits, or of 16, two to a register.
+    sum: Sum,
     /// The type in C++.
     element: String,
     /// Where its left operand is.
     left: Left,
     /// Elements of a row of the right operand are side by side.
     right_along_columns: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sum {
+    Single,
+    Half,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +51,7 @@ pub(super) fn definitions(kernel: &KernelProgram) -> Result<String, Error> {
         let mut error = None;
         visit(&group.body, &mut |action| {
             if let Action::Multiply { to, left, right, .. } = action {
-                match of(kernel, group, group.variables[to.index()].shape.get(1).copied(), left, right) {
+                match of(kernel, group, &group.variables[to.index()], left, right) {
                     Ok(one) => drop(used.insert(one)),
                     Err(why) => error = Some(why),
                 }
@@ -78,13 +86,13 @@ pub(super) fn definitions(kernel: &KernelProgram) -> Result<String, Error> {
 fn of(
     kernel: &KernelProgram,
     group: &Group,
-    columns: Option<u64>,
+    to: &Variable,
     left: &Operand,
     right: &Operand,
 ) -> Result<Instruction, Error> {
     let Operand::Shared(slot) = right else { return Err(missing("a right operand in registers".into())) };
     let buffer = |slot: &Slot| &kernel.buffers[slot.buffer.index()];
-    let columns = columns.map(|c| c.min(WIDEST)).filter(|c| c % 8 == 0);
+    let columns = to.shape.get(1).copied().map(|c| c.min(WIDEST)).filter(|c| c % 8 == 0);
     let Some(columns) = columns else {
         return Err(missing("a multiply whose result has not a multiple of 8 columns".into()));
     };
@@ -99,7 +107,19 @@ fn of(
         Operand::Registers(variable) if group.variables[variable.index()].element == *element => Left::Registers,
         Operand::Registers(_) => return Err(missing("operands of two types".into())),
     };
-    Ok(Instruction { columns, kind, element: names::element(element)?, left, right_along_columns: !slot.transposed })
+    let sum = match to.element {
+        Type::Float(FloatKind::F32) => Sum::Single,
+        Type::Float(FloatKind::F16) if kind == "f16" => Sum::Half,
+        ref other => return Err(missing(format!("sums of {other}"))),
+    };
+    Ok(Instruction {
+        columns,
+        kind,
+        sum,
+        element: names::element(element)?,
+        left,
+        right_along_columns: !slot.transposed,
+    })
 }
 
 impl Instruction {
@@ -108,13 +128,16 @@ impl Instruction {
     }
 
     fn text(&self) -> String {
-        let registers = self.columns / 2;
+        let (registers, constraint, result, sum) = match self.sum {
+            Sum::Single => (self.columns / 2, "+f", "float", "f32"),
+            Sum::Half => (self.columns / 4, "+r", "u32", "f16"),
+        };
         let join = |mut each: Vec<String>, with: &str| {
             let lines: Vec<String> = each.chunks_mut(16).map(|line| line.join(with)).collect();
             lines.join(&format!("{with}\n          "))
         };
         let results = (0..registers).map(|k| format!("%{k}")).collect::<Vec<_>>().join(", ");
-        let outputs = join((0..registers).map(|k| format!("\"+f\"(d[{k}])")).collect(), ", ");
+        let outputs = join((0..registers).map(|k| format!("\"{constraint}\"(d[{k}])")).collect(), ", ");
         let (left, taken, inputs, parameter, transposed) = match self.left {
             Left::Registers => {
                 let names: Vec<String> = (0..4).map(|k| format!("%{}", registers + k)).collect();
@@ -128,9 +151,9 @@ impl Instruction {
         let right = registers + taken;
         let kind = self.kind;
         format!(
-            "  TWILL static void issue(float *d, {parameter}, u64 b, bool adds) {{
+            "  TWILL static void issue({result} *d, {parameter}, u64 b, bool adds) {{
     asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"
-        \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{kind}.{kind} \"
+        \"wgmma.mma_async.sync.aligned.m64n{}k16.{sum}.{kind}.{kind} \"
         \"{{{results}}}, \"
         \"{left}, %{right}, p, 1, 1,{transposed} {}; }}\"
         : {outputs}

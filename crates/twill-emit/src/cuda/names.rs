@@ -12,7 +12,7 @@ pub(super) fn name(text: &str) -> String {
 pub(super) fn element(kind: &Type) -> Result<String, Error> {
     Ok(match kind {
         Type::Integer(1) => "bool".into(),
-        Type::Integer(8) => "signed char".into(),
+        Type::Integer(8) => "i8".into(),
         Type::Integer(16) => "short".into(),
         Type::Integer(32) => "int".into(),
         Type::Integer(64) | Type::Index => "i64".into(),
@@ -29,7 +29,7 @@ pub(super) fn element(kind: &Type) -> Result<String, Error> {
 pub(super) fn unsigned(kind: &Type) -> &'static str {
     match kind {
         Type::Integer(1) => "bool",
-        Type::Integer(8) => "unsigned char",
+        Type::Integer(8) => "u8",
         Type::Integer(16) => "u16",
         Type::Integer(32) => "u32",
         _ => "u64",

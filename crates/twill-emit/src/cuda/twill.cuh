@@ -9,6 +9,8 @@ namespace twill {
 
 #define TWILL __device__ __forceinline__
 
+using i8 = signed char;
+using u8 = unsigned char;
 using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
@@ -591,30 +593,35 @@ template <typename P> TWILL u64 part_of(P operand, int row, int column) {
 }
 template <typename P> TWILL u64 part_of(transposed<P> operand, int row, int column) { return part_of(operand.place, column, row); }
 
+/// The registers of 64 rows of a result from this row and column on: a number in each, or two of 16 bits.
+template <typename D, int R, int C> TWILL auto *part_of_sum(tile<D, accumulator<R, C>> &sum, int row, int column) {
+  return sum.held + (row * C / 64 + column) / (is_half<D>::value ? 4 : 2);
+}
+
 /// Starts sum = left x right, or sum += left x right; one group of multiplies for wait_multiplies.
-template <int R, int C, typename Left, typename Right>
-TWILL void multiply(tile<float, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
+template <typename D, int R, int C, typename Left, typename Right>
+TWILL void multiply(tile<D, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
   using one = instruction<width, typename Right::type, !Left::along_rows, Right::along_rows>;
   multiply_fence();
   constexpr int depth = Right::rows / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
-    one::issue(sum.held + (row * C / 64 + column) / 2, part_of(left, row, k), part_of(right, k, column), adds || k > 0);
+    one::issue(part_of_sum(sum, row, column), part_of(left, row, k), part_of(right, k, column), adds || k > 0);
   });
   multiply_commit();
 }
 
 /// The same with the left operand in registers.
-template <int R, int C, int K, typename T, typename Right>
-TWILL void multiply(tile<float, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, Right right, bool adds) {
+template <typename D, int R, int C, int K, typename T, typename Right>
+TWILL void multiply(tile<D, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
   using one = instruction<width, T, false, Right::along_rows>;
   multiply_fence();
   constexpr int depth = K / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
-    one::issue(sum.held + (row * C / 64 + column) / 2, left.held + row / 64 * (K / 4) + k / 4, part_of(right, k, column), adds || k > 0);
+    one::issue(part_of_sum(sum, row, column), left.held + row / 64 * (K / 4) + k / 4, part_of(right, k, column), adds || k > 0);
   });
   multiply_commit();
 }
