@@ -6,23 +6,36 @@
 mod common;
 
 use common::Scheduled;
+use twill_emit::cuda;
 use twill_emit::gluon::{self, Header};
-use twill_emit::kernel::check;
+use twill_emit::kernel::{Checked, check};
 use twill_triton::Options;
 
-/// The Gluon source of an example on an H200, with barriers that are proved.
-fn source(example: &str) -> String {
+/// An example on an H200, with barriers that are proved.
+fn checked(example: &str) -> Checked {
     let scheduled = Scheduled::new(example, "h200", &Options::default());
     let program = scheduled.program(true, 2, true).unwrap_or_else(|error| panic!("{example}: {error}"));
-    let program = check(program).unwrap_or_else(|error| panic!("{example}: {error}"));
-    let header = Header {
+    check(program).unwrap_or_else(|error| panic!("{example}: {error}"))
+}
+
+fn header(example: &str) -> Header {
+    Header {
         input: example.to_owned(),
         machine: "h200".to_owned(),
         architecture: "sm_90a".to_owned(),
         command: String::new(),
         statuses: Vec::new(),
-    };
-    gluon::source(&program, &header)
+    }
+}
+
+/// Its Gluon source.
+fn source(example: &str) -> String {
+    gluon::source(&checked(example), &header(example))
+}
+
+/// Its source in CUDA C++.
+fn in_cuda(example: &str) -> String {
+    cuda::source(&checked(example), &header(example)).unwrap_or_else(|error| panic!("{example}: {error}"))
 }
 
 /// The source has each of these pieces.
@@ -94,4 +107,76 @@ fn ingredients_of_kernels_are_generated() {
         wrong.extend(others.iter().filter(|o| source.contains(**o)).map(|o| format!("{name}: `{o}`")));
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// A fixture, and what its source in CUDA must have.
+const IN_CUDA: &[(&str, &[&str])] = &[
+    ("epilogue_bias_vector", &["each<__half, accumulator_columns<128>>([&](auto e) { return *(", "e.column()"]),
+    ("epilogue_bias_vector_masked", &["< N) ? *(", " : 0.0f"]),
+    ("epilogue_residual_tile", &["load(r_desc_"]),
+    ("epilogue_residual_pointers", &["(r_ptr + ", "e.row()"]),
+    ("epilogue_erf", &["erff("]),
+    ("epilogue_sigmoid", &["divide(1.0f, ", "exp_of("]),
+    ("epilogue_rsqrt", &["rsqrtf("]),
+    ("epilogue_where", &[" ? "]),
+    ("epilogue_clamp", &["minimum(maximum("]),
+    ("epilogue_softmax", &["rows(", "most{})", "add{})"]),
+    ("epilogue_integers", &["tile<i8, accumulator<64, 128>>", "floorf(", "ceilf("]),
+    ("epilogue_libdevice_tanh", &["tanhf("]),
+    ("epilogue_libdevice_pow", &["powf("]),
+    ("epilogue_unsigned", &["u32(7)"]),
+    ("product_bf16", &["m64n128k16.f32.bf16.bf16"]),
+    ("product_half_sums", &["m64n128k16.f16.f16.f16", "\"+r\"(d[31])"]),
+    ("product_left_transposed", &["instruction<128, __half, true, ", "multiply(acc_0, transpose(a_0_buffer("]),
+    ("product_neither_transposed", &["instruction<128, __half, false, true>"]),
+    ("product_moving_pointers", &["load(b_ptr_64x128, "]),
+];
+
+#[test]
+fn ingredients_of_kernels_are_generated_in_cuda() {
+    let mut wrong = Vec::new();
+    for (name, pieces) in IN_CUDA {
+        let source = in_cuda(&format!("fixtures/{name}"));
+        wrong.extend(pieces.iter().filter(|p| !source.contains(**p)).map(|p| format!("{name}: no `{p}`")));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn both_languages_say_the_same_of_warps_and_barriers() {
+    for example in ["attention_forward", "attention_forward_causal", "gemm_tma", "swiglu"] {
+        let (program, cuda) = (checked(example), in_cuda(example));
+        // As many waits, arrivals and copies as in the warp programs, group by group.
+        let gluon = gluon::source(&program, &header(example));
+        for (here, there) in [
+            ("acquire(bars(", "acquire(bars, "),
+            ("release(bars(", "release(bars, "),
+            ("if (leader) load(", "tma.async_copy_global_to_shared("),
+        ] {
+            // The prelude of the one and the header of the other define them.
+            let calls = gluon.matches(there).count() - gluon.matches(&format!("def {there}")).count();
+            assert_eq!(cuda.matches(here).count(), calls, "{example}: {here}");
+        }
+    }
+}
+
+#[test]
+fn warps_come_to_their_groups_with_their_registers() {
+    let source = in_cuda("attention_forward");
+    assert_has(&source, &["extern \"C\" __global__ void __launch_bounds__(384, 1) attention_forward("]);
+    assert_has(&source, &["more_registers<240>();", "fewer_registers<24>();", "meet<1, 128>();"]);
+}
+
+#[test]
+fn what_a_launch_takes_is_said() {
+    let launch = cuda::launch(&checked("attention_forward")).unwrap();
+    assert_eq!((launch.threads, launch.groups.len()), (384, 3));
+    let boxes = &launch.boxes["k_desc_128x128"];
+    assert_eq!((boxes.extents.as_slice(), boxes.swizzle), ([128, 64].as_slice(), 128));
+    // Tiles begin at multiples of 1024 bytes, and the barriers stand behind them.
+    let program = checked("attention_forward");
+    assert!(
+        launch.shared_memory >= program.buffers.iter().map(|b| b.shared_bytes()).sum::<u64>() + program.barrier_bytes()
+    );
+    assert!(launch.shared_memory <= 232_448);
 }

@@ -275,10 +275,7 @@ impl<'a> Printer<'a> {
         accumulator: Option<VariableId>,
     ) -> Result<String, Error> {
         let operand = |o: &Operand| match o {
-            Operand::Shared(slot) if slot.transposed => {
-                let place = self.expressions.place(slot)?;
-                Ok(format!("transposed<decltype({place})>{{{place}}}"))
-            }
+            Operand::Shared(slot) if slot.transposed => Ok(format!("transpose({})", self.expressions.place(slot)?)),
             Operand::Shared(slot) => self.expressions.place(slot),
             Operand::Registers(v) => Ok(self.expressions.variable(*v)),
         };

@@ -131,6 +131,7 @@ const RESERVED: &[&str] = &[
     "throw",
     "tile",
     "touch",
+    "transpose",
     "transposed",
     "true",
     "try",

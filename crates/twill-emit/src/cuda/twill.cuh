@@ -575,6 +575,7 @@ template <typename P> struct transposed {
   static constexpr bool along_rows = false;
   P place;
 };
+template <typename P> TWILL transposed<P> transpose(P place) { return {place}; }
 
 /// A matrix in shared memory ("Matrix Descriptor Format"): address, and strides between panels and eight lines, by 16 bytes.
 template <typename P> TWILL u64 matrix(P place, int byte) {

@@ -1,0 +1,144 @@
+"""Examples and fixtures in CUDA C++, from TTIR to machine code, by `twill compile --emit cuda`.
+
+They need a built `twill` (see test_examples.py) and NVRTC (cuda-bindings, nvidia-cuda-nvrtc, nvidia-cuda-runtime), but
+no GPU, no Triton and no torch.
+"""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from folder import HERE
+from test_examples import ROOT, command
+
+CASES = {
+    "gemm_tma_n256": [],
+    "swiglu": [],
+    "attention_forward": [],
+    "attention_forward_causal": [],
+    "attention_forward_d64_m64": ["--programs-per-cta", "3"],
+    "attention_backward": ["--attempts", "1"],
+    "gemm_pointers_n256": [],
+    "tutorial_attention": [],
+    "fixtures/epilogue_bias_vector_masked": [],
+    "fixtures/epilogue_integers": [],
+    "fixtures/epilogue_libdevice_pow": [],
+    "fixtures/epilogue_residual_pointers": [],
+    "fixtures/epilogue_softmax": [],
+    "fixtures/epilogue_unsigned": [],
+    "fixtures/product_bf16": [],
+    "fixtures/product_half_sums": [],
+    "fixtures/product_left_transposed": [],
+}
+"""One example each, with the options that it is compiled with."""
+
+SPILLS = {"attention_backward": 64}
+"""Bytes that are spilled today, and may be."""
+
+
+def missing():
+    """What is not here; None if all is."""
+    if command() is None:
+        return "needs twill: cargo build --release, or TWILL=…"
+    try:
+        found = importlib.util.find_spec("cuda.bindings.nvrtc")
+    except ModuleNotFoundError:
+        found = None
+    return None if found else "needs cuda-bindings and NVRTC"
+
+
+@unittest.skipIf(missing() is not None, missing())
+class Cuda(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = Path(scratch.name)
+        with ThreadPoolExecutor(2) as pool:
+            cls.runs = dict(zip(CASES, pool.map(cls.compile, CASES), strict=True))
+
+    @classmethod
+    def compile(cls, name):
+        options = ["--machine", "h200", "--emit", "cuda", "--python", sys.executable, *CASES[name]]
+        example = str(ROOT / "examples" / f"{name}.ttir")
+        return subprocess.run(
+            [command(), "compile", example, "--output", str(cls.folder / Path(name).name), *options],
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+
+    def test_machine_code(self):
+        for name, run in self.runs.items():
+            with self.subTest(name):
+                self.assertEqual(run.returncode, 0, run.stderr)
+                kernel = json.loads((self.folder / Path(name).name / "kernel.json").read_text())
+                self.assertEqual(kernel["language"], "cuda")
+                assembly = kernel["assembly"]
+                self.assertLessEqual(assembly["spill_stores"], SPILLS.get(name, 0))
+                kinds = {finding["kind"] for finding in assembly["findings"]}
+                self.assertLessEqual(kinds, {"spilled"} if name in SPILLS else set())
+                self.assertEqual(assembly["shared_memory"], kernel["shared_memory"])
+                self.assertLessEqual(assembly["shared_memory"], 232448)
+
+    def test_the_report_names_groups_and_loops(self):
+        """The order of what matters in the loop: a turn, both multiplies, and the exponentials behind the first wait."""
+        run = subprocess.run(
+            [sys.executable, "-B", "assemble.py", "--json"],
+            cwd=self.folder / "attention_forward",
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(run.returncode, 0, run.stderr)
+        report = json.loads(run.stdout)
+        self.assertEqual((report["warps"], report["barriers"] > 0), (12, True))
+        if not report["groups"]:
+            self.skipTest("needs nvdisasm")
+        groups = {group["name"]: group for group in report["groups"]}
+        self.assertEqual(set(groups), {"compute_1", "compute_2", "loads"})
+        for name in ("compute_1", "compute_2"):
+            self.assertEqual(groups[name]["registers"], 240)
+            [loop] = [loop for loop in groups[name]["loops"] if loop["exp2"]]
+            self.assertEqual((loop["mma"], loop["exp2"]), (16, 66))
+            self.assertRegex(loop["order"], r"^SYNCS BAR HGMMA\*8 SYNCS HGMMA\*8 BAR DEPBAR ")
+        self.assertEqual(groups["loads"]["registers"], 24)
+
+    def test_a_cubin_is_written(self):
+        file = self.folder / "gemm.cubin"
+        run = subprocess.run(
+            [sys.executable, "-B", "assemble.py", "--cubin", str(file)],
+            cwd=self.folder / "gemm_tma_n256",
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual((run.returncode, run.stdout), (0, ""), run.stderr)
+        self.assertEqual(file.read_bytes()[:4], b"\x7fELF")
+
+    def test_what_does_not_compile_is_an_error_with_its_line(self):
+        folder = self.folder / "broken"
+        shutil.copytree(self.folder / "swiglu", folder)
+        source = (folder / "kernel.cu").read_text()
+        (folder / "kernel.cu").write_text(source.replace("fence();", "fences();", 1))
+        run = subprocess.run([sys.executable, "-B", "assemble.py"], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertRegex(run.stderr, r"^NVRTC refused kernel\.cu:\nkernel\.cu\(\d+\): error: ")
+
+    def test_a_gluon_folder_is_refused(self):
+        run = subprocess.run(
+            [sys.executable, "-B", "assemble.py", str(HERE / "gemm")],
+            cwd=self.folder / "swiglu",
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("kernel.cu", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
