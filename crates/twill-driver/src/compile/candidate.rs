@@ -18,6 +18,9 @@ use twill_triton::{Kernel, Lowered};
 /// Searches with less shared memory where the best schedule takes too much.
 const SMALLER: u32 = 3;
 
+/// Files by their names.
+type Files = Vec<(&'static str, String)>;
+
 /// A kernel that could be written.
 pub(super) struct Candidate {
     /// The warp programs, their barriers proved.
@@ -31,7 +34,7 @@ pub(super) struct Candidate {
     /// The kernel in its language.
     pub(super) source: String,
     /// What its language needs beside it.
-    beside: Vec<(&'static str, String)>,
+    beside: Files,
     language: Language,
     /// What the assembler made of it, if it was asked.
     pub(super) assembly: Option<Assembly>,
@@ -204,7 +207,7 @@ impl Candidate {
     }
 
     /// All files of its folder.
-    pub(super) fn files(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn files(&self) -> Files {
         let signature = match &self.assembly {
             Some(assembly) => self.signature.clone().assembled(assembly.clone()),
             None => self.signature.clone(),
@@ -253,11 +256,7 @@ fn signature(language: Language, program: &Checked, header: &Header) -> Result<S
 }
 
 /// The kernel in a language, and the files that this needs beside it.
-fn written(
-    language: Language,
-    program: &Checked,
-    header: &Header,
-) -> Result<(String, Vec<(&'static str, String)>), twill_emit::Error> {
+fn written(language: Language, program: &Checked, header: &Header) -> Result<(String, Files), twill_emit::Error> {
     Ok(match language {
         Language::Gluon => {
             let beside = vec![("plan.py", gluon::PLAN.to_owned()), ("assemble.py", gluon::ASSEMBLER.to_owned())];
