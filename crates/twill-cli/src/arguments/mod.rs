@@ -1,10 +1,16 @@
 //! The command line.
 
+mod compile;
+mod model;
+mod source;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use compile::*;
+pub(crate) use model::*;
+pub(crate) use source::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use twill_driver::TopOptions;
-use twill_triton::Gang;
 
 /// Optimal software pipelines and warp specialisation for Triton kernels, proved.
 #[derive(Debug, Parser)]
@@ -18,7 +24,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Find the optimal schedule of a kernel's loop, with its proof.
     Schedule(ScheduleArguments),
-    /// Generate the kernel that runs a schedule: Gluon source, launcher, test.
+    /// Generate the kernel that runs a schedule: its source in Gluon or CUDA, launcher, test.
     Compile(CompileArguments),
     /// Say whether kernels fit a machine and what they need there, before anything is searched or compiled.
     Fit(FitArguments),
@@ -43,114 +49,6 @@ pub(crate) enum Command {
     Cache(CacheArguments),
     /// Print the JSON Schema of a text format.
     Schema(SchemaArguments),
-}
-
-/// How the loops of a kernel are scheduled together.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct SiblingArguments {
-    /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub(crate) trip_counts: Vec<u64>,
-    /// Schedule each loop of a kernel by itself instead of all with common warp groups.
-    #[arg(long)]
-    pub(crate) no_siblings: bool,
-}
-
-/// Generate the kernel that runs a schedule.
-#[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time, or stopped. The folder is written whole or not at all."
-)]
-pub(crate) struct CompileArguments {
-    #[command(flatten)]
-    pub(crate) search: SearchArguments,
-    #[command(flatten)]
-    pub(crate) siblings: SiblingArguments,
-    /// The folder to write the kernel, its launcher, its schedule and its test to.
-    #[arg(long, short, value_name = "DIR")]
-    pub(crate) output: PathBuf,
-    #[command(flatten)]
-    pub(crate) top: TopArguments,
-    #[command(flatten)]
-    pub(crate) generator: GeneratorArguments,
-    /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
-    #[arg(long)]
-    pub(crate) no_assemble: bool,
-    /// A Python with Triton 3.6 to assemble the kernel with [default: python3, if it has that].
-    #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
-    pub(crate) python: Option<PathBuf>,
-    /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub(crate) attempts: u32,
-}
-
-/// What the generator is asked for.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct GeneratorArguments {
-    /// Let as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
-    /// [default: on, where it fits shared memory and all programs run their loops equally often].
-    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
-    pub(crate) persistent: Option<Switch>,
-    /// The order of tiles [default: longest where the length of a loop depends on the program, grouped for products of
-    /// matrices, otherwise linear].
-    #[arg(long, value_enum, value_name = "ORDER")]
-    pub(crate) order: Option<OrderArgument>,
-    /// Programs along the first axis that form a band [default: 16], or along the second that go together [default: 2].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) band: Option<u32>,
-    /// Least slots of every ring of loads; the schedule may ask for more [default: 3 or what fits].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
-    pub(crate) ring_depth: Option<u32>,
-    /// Least slots of the buffers through which warp groups hand values over [default: 2 or what fits].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
-    pub(crate) handover_depth: Option<u32>,
-    /// Give buffers back where a group waits anyway, instead of as soon as they are read [default: off].
-    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
-    pub(crate) late_releases: Option<Switch>,
-    /// Hold left operands that are the same in all iterations in registers instead of shared memory [default: on, where
-    /// the schedule leaves room].
-    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
-    pub(crate) operands_in_registers: Option<Switch>,
-    /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
-    /// where the multiplies of a group stand together].
-    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
-    pub(crate) turns: Option<Switch>,
-    /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
-    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
-    pub(crate) emit: LanguageArgument,
-    /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
-    pub(crate) schedule: WhichSchedule,
-}
-
-/// What kernels are written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LanguageArgument {
-    /// Triton's explicit language.
-    Gluon,
-    /// CUDA C++.
-    Cuda,
-}
-
-/// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WhichSchedule {
-    /// The best, with its proof.
-    Optimal,
-    /// Order and stages of the modulo schedule, which knows nothing of warps.
-    SwpOnly,
-    /// One iteration after another, one operation after another; rings of one slot.
-    NoSwp,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OrderArgument {
-    /// As a grid is: the first axis fastest.
-    Linear,
-    /// The first axis from its end.
-    Longest,
-    /// In bands along the first axis.
-    Grouped,
 }
 
 /// Whether kernels fit.
@@ -310,25 +208,6 @@ pub(crate) struct SearchArguments {
     pub(crate) quiet: bool,
 }
 
-/// What a schedule may use, and which reading of the model holds.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct LimitArguments {
-    /// Most compute groups, instead of the machine's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub(crate) compute_groups: Option<u32>,
-    /// Most registers that a thread of a compute group may have, instead of the machine's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) registers_per_thread: Option<u32>,
-    /// Schedule so many iterations as one; I is then that of all of them.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(crate) unroll: u32,
-    /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
-    #[arg(long, value_name = "U", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub(crate) normalise: u32,
-    #[command(flatten)]
-    pub(crate) model: ModelArguments,
-}
-
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 proven optimal, 1 error, 2 infeasible (proved), 3 stopped by a budget with the best known and its bound."
@@ -363,52 +242,6 @@ pub(crate) enum ModuloFormat {
     Json,
 }
 
-/// What is looked at, and how it is brought into shape.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct SourceArguments {
-    /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
-    pub(crate) input: String,
-    #[command(flatten)]
-    pub(crate) lowering: LoweringArguments,
-}
-
-/// How a kernel becomes loop graphs.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct LoweringArguments {
-    /// Machine: a built-in name or a path to a machine file [default: the graph's own; h100 for TTIR].
-    #[arg(long, short)]
-    pub(crate) machine: Option<String>,
-    /// Kernel function, where the TTIR holds several.
-    #[arg(long)]
-    pub(crate) kernel: Option<String>,
-    /// Which of the kernel's innermost loops, counted from 0 [default: all, with common warp groups].
-    #[arg(long = "loop", value_name = "INDEX")]
-    pub(crate) loop_index: Option<usize>,
-    /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) sub_tiles: Option<u32>,
-    /// Consecutive programs of the grid that share a CTA and what they load alike, instead of sub-tiles. Never chosen by
-    /// itself; three of 64 rows are worth 10 % on an H200 in attention forward with head dimension 64.
-    #[arg(long, value_name = "N", conflicts_with = "sub_tiles", value_parser = clap::value_parser!(u32).range(1..=i64::from(Gang::MOST)))]
-    pub(crate) programs_per_cta: Option<u32>,
-    /// Axis of the grid along which these programs follow each other.
-    #[arg(long, value_enum, value_name = "AXIS", requires = "programs_per_cta", default_value_t = AxisArgument::X)]
-    pub(crate) programs_axis: AxisArgument,
-    /// Keep multiply and add apart instead of contracting them as ptxas does.
-    #[arg(long)]
-    pub(crate) no_contract: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AxisArgument {
-    /// tl.program_id(0).
-    X,
-    /// tl.program_id(1).
-    Y,
-    /// tl.program_id(2).
-    Z,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct LowerArguments {
     #[command(flatten)]
@@ -424,82 +257,6 @@ pub(crate) enum LowerFormat {
     Tiles,
     /// The loop graph with its costs, as JSON that `twill schedule` reads; an array for several loops.
     Graph,
-}
-
-/// Readings of the model (docs/model.md).
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Model")]
-pub(crate) struct ModelArguments {
-    /// Whose reading to start from.
-    #[arg(long, value_enum, default_value_t = Model::Twill)]
-    pub(crate) model: Model,
-    /// Synchronous operations of one group do not overlap.
-    #[arg(long, value_enum, value_name = "on|off")]
-    pub(crate) exclusive_issue: Option<Switch>,
-    /// A register value read on another group takes registers there too.
-    #[arg(long, value_enum, value_name = "on|off")]
-    pub(crate) consumer_registers: Option<Switch>,
-    /// Register values may be read on another warp group.
-    #[arg(long, value_enum, value_name = "on|off")]
-    pub(crate) cross_group_registers: Option<Switch>,
-    /// How long an operation keeps its group from waiting.
-    #[arg(long, value_enum)]
-    pub(crate) concurrency_window: Option<Window>,
-    /// How live values are counted.
-    #[arg(long, value_enum)]
-    pub(crate) liveness: Option<LivenessArgument>,
-    /// Which numbers of stages are tried at each interval.
-    #[arg(long, value_enum)]
-    pub(crate) stage_window: Option<StageWindowArgument>,
-    /// How compute operations come to their warp groups.
-    #[arg(long, value_enum)]
-    pub(crate) warp_assignment: Option<WarpAssignmentArgument>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Model {
-    /// Ours.
-    Twill,
-    /// The paper's (arXiv 2512.18134).
-    Paper,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Window {
-    /// One cycle for asynchronous operations.
-    Issue,
-    /// All cycles of every operation.
-    Literal,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LivenessArgument {
-    /// All that is live in the steady state.
-    Folded,
-    /// As the paper counts.
-    Paper,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StageWindowArgument {
-    /// All.
-    Complete,
-    /// As many as the modulo schedule without warps has.
-    Paper,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WarpAssignmentArgument {
-    /// The scheduler chooses.
-    Free,
-    /// Fixed, as compilers do: each sub-tile on a compute group of its own, in turn.
-    BySubTile,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,0 +1,102 @@
+//! What is generated, and how.
+
+use super::{SearchArguments, SiblingArguments, Switch, TopArguments};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Generate the kernel that runs a schedule.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time, or stopped. The folder is written whole or not at all."
+)]
+pub(crate) struct CompileArguments {
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
+    #[command(flatten)]
+    pub(crate) siblings: SiblingArguments,
+    /// The folder to write the kernel, its launcher, its schedule and its test to.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) top: TopArguments,
+    #[command(flatten)]
+    pub(crate) generator: GeneratorArguments,
+    /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
+    #[arg(long)]
+    pub(crate) no_assemble: bool,
+    /// A Python with Triton 3.6 to assemble the kernel with [default: python3, if it has that].
+    #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
+    pub(crate) python: Option<PathBuf>,
+    /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) attempts: u32,
+}
+
+/// What the generator is asked for.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GeneratorArguments {
+    /// Let as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
+    /// [default: on, where it fits shared memory and all programs run their loops equally often].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) persistent: Option<Switch>,
+    /// The order of tiles [default: longest where the length of a loop depends on the program, grouped for products of
+    /// matrices, otherwise linear].
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) order: Option<OrderArgument>,
+    /// Programs along the first axis that form a band [default: 16], or along the second that go together [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) band: Option<u32>,
+    /// Least slots of every ring of loads; the schedule may ask for more [default: 3 or what fits].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) ring_depth: Option<u32>,
+    /// Least slots of the buffers through which warp groups hand values over [default: 2 or what fits].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) handover_depth: Option<u32>,
+    /// Give buffers back where a group waits anyway, instead of as soon as they are read [default: off].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) late_releases: Option<Switch>,
+    /// Hold left operands that are the same in all iterations in registers instead of shared memory [default: on, where
+    /// the schedule leaves room].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) operands_in_registers: Option<Switch>,
+    /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
+    /// where the multiplies of a group stand together].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) turns: Option<Switch>,
+    /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
+    pub(crate) emit: LanguageArgument,
+    /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
+    pub(crate) schedule: WhichSchedule,
+}
+
+/// What kernels are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LanguageArgument {
+    /// Triton's explicit language.
+    Gluon,
+    /// CUDA C++.
+    Cuda,
+}
+
+/// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhichSchedule {
+    /// The best, with its proof.
+    Optimal,
+    /// Order and stages of the modulo schedule, which knows nothing of warps.
+    SwpOnly,
+    /// One iteration after another, one operation after another; rings of one slot.
+    NoSwp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderArgument {
+    /// As a grid is: the first axis fastest.
+    Linear,
+    /// The first axis from its end.
+    Longest,
+    /// In bands along the first axis.
+    Grouped,
+}

@@ -1,0 +1,98 @@
+//! Readings of the model, and what a schedule may use.
+
+use clap::{Args, ValueEnum};
+
+/// What a schedule may use, and which reading of the model holds.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LimitArguments {
+    /// Most compute groups, instead of the machine's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) compute_groups: Option<u32>,
+    /// Most registers that a thread of a compute group may have, instead of the machine's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) registers_per_thread: Option<u32>,
+    /// Schedule so many iterations as one; I is then that of all of them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) unroll: u32,
+    /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
+    #[arg(long, value_name = "U", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) normalise: u32,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+}
+
+/// Readings of the model (docs/model.md).
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArguments {
+    /// Whose reading to start from.
+    #[arg(long, value_enum, default_value_t = Model::Twill)]
+    pub(crate) model: Model,
+    /// Synchronous operations of one group do not overlap.
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub(crate) exclusive_issue: Option<Switch>,
+    /// A register value read on another group takes registers there too.
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub(crate) consumer_registers: Option<Switch>,
+    /// Register values may be read on another warp group.
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub(crate) cross_group_registers: Option<Switch>,
+    /// How long an operation keeps its group from waiting.
+    #[arg(long, value_enum)]
+    pub(crate) concurrency_window: Option<Window>,
+    /// How live values are counted.
+    #[arg(long, value_enum)]
+    pub(crate) liveness: Option<LivenessArgument>,
+    /// Which numbers of stages are tried at each interval.
+    #[arg(long, value_enum)]
+    pub(crate) stage_window: Option<StageWindowArgument>,
+    /// How compute operations come to their warp groups.
+    #[arg(long, value_enum)]
+    pub(crate) warp_assignment: Option<WarpAssignmentArgument>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Model {
+    /// Ours.
+    Twill,
+    /// The paper's (arXiv 2512.18134).
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Window {
+    /// One cycle for asynchronous operations.
+    Issue,
+    /// All cycles of every operation.
+    Literal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LivenessArgument {
+    /// All that is live in the steady state.
+    Folded,
+    /// As the paper counts.
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StageWindowArgument {
+    /// All.
+    Complete,
+    /// As many as the modulo schedule without warps has.
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WarpAssignmentArgument {
+    /// The scheduler chooses.
+    Free,
+    /// Fixed, as compilers do: each sub-tile on a compute group of its own, in turn.
+    BySubTile,
+}

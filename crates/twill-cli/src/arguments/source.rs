@@ -1,0 +1,61 @@
+//! What is looked at, and how a kernel becomes loop graphs.
+
+use clap::{Args, ValueEnum};
+use twill_triton::Gang;
+
+/// How the loops of a kernel are scheduled together.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SiblingArguments {
+    /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) trip_counts: Vec<u64>,
+    /// Schedule each loop of a kernel by itself instead of all with common warp groups.
+    #[arg(long)]
+    pub(crate) no_siblings: bool,
+}
+
+/// What is looked at, and how it is brought into shape.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SourceArguments {
+    /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
+    pub(crate) input: String,
+    #[command(flatten)]
+    pub(crate) lowering: LoweringArguments,
+}
+
+/// How a kernel becomes loop graphs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LoweringArguments {
+    /// Machine: a built-in name or a path to a machine file [default: the graph's own; h100 for TTIR].
+    #[arg(long, short)]
+    pub(crate) machine: Option<String>,
+    /// Kernel function, where the TTIR holds several.
+    #[arg(long)]
+    pub(crate) kernel: Option<String>,
+    /// Which of the kernel's innermost loops, counted from 0 [default: all, with common warp groups].
+    #[arg(long = "loop", value_name = "INDEX")]
+    pub(crate) loop_index: Option<usize>,
+    /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sub_tiles: Option<u32>,
+    /// Consecutive programs of the grid that share a CTA and what they load alike, instead of sub-tiles. Never chosen by
+    /// itself; three of 64 rows are worth 10 % on an H200 in attention forward with head dimension 64.
+    #[arg(long, value_name = "N", conflicts_with = "sub_tiles", value_parser = clap::value_parser!(u32).range(1..=i64::from(Gang::MOST)))]
+    pub(crate) programs_per_cta: Option<u32>,
+    /// Axis of the grid along which these programs follow each other.
+    #[arg(long, value_enum, value_name = "AXIS", requires = "programs_per_cta", default_value_t = AxisArgument::X)]
+    pub(crate) programs_axis: AxisArgument,
+    /// Keep multiply and add apart instead of contracting them as ptxas does.
+    #[arg(long)]
+    pub(crate) no_contract: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AxisArgument {
+    /// tl.program_id(0).
+    X,
+    /// tl.program_id(1).
+    Y,
+    /// tl.program_id(2).
+    Z,
+}
