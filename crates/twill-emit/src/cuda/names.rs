@@ -1,11 +1,39 @@
 //! What C++ calls things.
 
 use crate::error::Error;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use twill_triton::mlir::{FloatKind, Type};
 
-/// A name of the kernel's that C++ can take: words of its own, and those of the primitives, get a line behind them.
+/// A name of the kernel's that C++ can take: words of its own, what generated code calls its own, and the names of the
+/// primitives get a line behind them.
 pub(super) fn name(text: &str) -> String {
-    if RESERVED.contains(&text) { format!("{text}_") } else { text.to_owned() }
+    let is_taken = RESERVED.contains(&text) || DECLARED.contains(text);
+    if is_taken { format!("{text}_") } else { text.to_owned() }
+}
+
+/// Types and functions of the primitives.
+static DECLARED: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| declared(super::PRIMITIVES));
+
+/// What a header declares outside of its types.
+fn declared(header: &'static str) -> BTreeSet<&'static str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let after = |line: &'static str, word: &str| {
+        let rest = line.find(word).map(|at| &line[at + word.len()..])?;
+        let rest = rest.strip_prefix("alignas(64) ").unwrap_or(rest);
+        rest.split(|c| !is_word(c)).next().filter(|name| !name.is_empty())
+    };
+    let before_parenthesis = |line: &'static str| {
+        let start = line.rfind("TWILL ")? + "TWILL ".len();
+        let head = line[start..].split('(').next()?;
+        head.rsplit(|c| !is_word(c)).next().filter(|name| !name.is_empty())
+    };
+    header
+        .lines()
+        .filter(|line| !line.starts_with([' ', '/', '#', '}']))
+        .flat_map(|line| [after(line, "struct "), after(line, "using "), before_parenthesis(line)])
+        .flatten()
+        .collect()
 }
 
 /// The type of an element.
@@ -41,106 +69,70 @@ pub(super) fn missing(what: String) -> Error {
     Error::NotInCuda { what }
 }
 
-/// Words of C++ that Python lets be names, and names of the primitives and of CUDA.
+/// Words of C++ that Python lets be names, and what generated code calls its own.
 const RESERVED: &[&str] = &[
-    "acquire",
-    "add",
-    "add_out",
-    "advance",
     "alignas",
     "alignof",
-    "at",
     "auto",
-    "bars",
     "bool",
-    "break",
     "case",
     "catch",
     "char",
-    "come",
     "const",
     "constexpr",
-    "continue",
-    "coordinates",
+    "ctas",
     "default",
     "delete",
-    "divide",
+    "describe",
+    "device",
     "do",
     "double",
     "e",
-    "each",
-    "each_panel",
-    "element",
-    "else",
     "enum",
-    "expect",
     "explicit",
     "extern",
+    "failed",
     "false",
-    "fence",
     "float",
-    "for",
-    "for_each",
     "friend",
-    "get",
     "goto",
-    "i64",
-    "if",
+    "i",
     "inline",
-    "instruction",
     "int",
-    "landed",
-    "lane",
     "leader",
-    "least",
-    "load",
     "long",
     "main",
-    "matrix",
-    "maximum",
-    "meet",
-    "minimum",
-    "most",
-    "multiply",
+    "multiprocessors",
     "mutable",
     "namespace",
     "new",
-    "operand",
     "operator",
-    "or",
-    "place",
     "private",
+    "program",
+    "program_ids",
+    "program_of",
     "protected",
     "public",
-    "put",
-    "read",
+    "refusal",
+    "refuse",
     "register",
-    "release",
-    "return",
-    "rows",
+    "shared",
+    "shared_at",
     "short",
     "signed",
     "sizeof",
-    "spread",
     "static",
-    "store",
-    "struct",
+    "stream",
     "switch",
     "template",
     "this",
     "throw",
-    "tile",
-    "touch",
-    "transpose",
-    "transposed",
+    "tile_count",
     "true",
     "try",
     "twill",
     "typedef",
     "typename",
-    "u16",
-    "u32",
-    "u64",
     "union",
     "unsigned",
     "using",
@@ -148,6 +140,23 @@ const RESERVED: &[&str] = &[
     "void",
     "volatile",
     "warp",
-    "while",
-    "write",
+    "zeros",
+    "bars",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn names_that_mean_something_else_get_a_line_behind_them() {
+        for taken in
+            ["accumulator", "tile", "row_shares", "tensor_map", "transposed", "u32", "most", "int", "template", "i"]
+        {
+            assert_eq!(name(taken), format!("{taken}_"));
+        }
+        for free in ["row", "acc", "K", "held", "scale", "bias_ptr", "index"] {
+            assert_eq!(name(free), free);
+        }
+    }
+}
