@@ -102,7 +102,9 @@ class Header(unittest.TestCase):
     def test_headers_of_several_kernels_are_c(self):
         names = ["gemm_tma", "gemm_pointers"]
         source = "".join(f'#include "{tools.cuda(name)}/kernel.h"\n' for name in names)
-        source += "const char *(*one)(const twill_tensor *, const twill_tensor *, const twill_tensor *, int, int, int, int,"
+        source += (
+            "const char *(*one)(const twill_tensor *, const twill_tensor *, const twill_tensor *, int, int, int, int,"
+        )
         source += " cudaStream_t) = gemm_tma_launch;\n"
         for language in "c", "c++":
             options = ["-x", language, "-Wall", "-Wextra", "-Werror", "-isystem", tools.include()]

@@ -122,7 +122,11 @@ class Rust(Programs):
             (folder, (256, 260, 128), "N must be a multiple of 8, not 260"),
             (folder, (256, 256, 120), "K must be a multiple of 16, not 120"),
             (tools.kernel("gemm_tma"), (256, 256, 128), "kernel.json is no twill-kernel of version 1 in CUDA"),
-            (tools.cuda("gemm_pointers"), (256, 256, 128), "this program runs gemm_tma, but gemm_pointers has an argument"),
+            (
+                tools.cuda("gemm_pointers"),
+                (256, 256, 128),
+                "this program runs gemm_tma, but gemm_pointers has an argument",
+            ),
             (folder / "nowhere", (256, 256, 128), "nowhere/kernel.json: No such file"),
         ]
         for place, sizes, text in cases:
@@ -151,7 +155,18 @@ class Python(Programs):
 class Description(unittest.TestCase):
     """That kernel.json is enough to launch from."""
 
-    FIELDS = ("data_type", "rank", "shape", "strides", "box", "element_strides", "interleave", "swizzle", "l2_promotion", "oob_fill")
+    FIELDS = (
+        "data_type",
+        "rank",
+        "shape",
+        "strides",
+        "box",
+        "element_strides",
+        "interleave",
+        "swizzle",
+        "l2_promotion",
+        "oob_fill",
+    )
 
     def check(self, *program):
         for name in KERNELS:

@@ -18,7 +18,18 @@ from types import SimpleNamespace
 import numpy
 
 SAMPLES, WARM_UP, LAUNCHES = 4096, 3, 20
-MAP = ("data_type", "rank", "shape", "strides", "box", "element_strides", "interleave", "swizzle", "l2_promotion", "oob_fill")
+MAP = (
+    "data_type",
+    "rank",
+    "shape",
+    "strides",
+    "box",
+    "element_strides",
+    "interleave",
+    "swizzle",
+    "l2_promotion",
+    "oob_fill",
+)
 """What a tensor map is made of but for the address, as `cuTensorMapEncodeTiled` takes it."""
 
 
