@@ -22,6 +22,9 @@ def tensor(shape=(256, 128), strides=None, address=ALIGNED):
     return Tensor(address, (ctypes.c_longlong * 5)(*shape), (ctypes.c_longlong * 5)(*strides))
 
 
+RIGHT = tensor()
+
+
 @unittest.skipUnless(tools.TWILL and tools.NVCC, "needs a built twill and nvcc (tests/loaders/requirements.txt)")
 class Entry(unittest.TestCase):
     @classmethod
@@ -41,7 +44,7 @@ class Entry(unittest.TestCase):
             entry = cls.entries[name] = getattr(ctypes.CDLL(str(library)), f"{name}_launch")
             entry.restype = ctypes.c_char_p
 
-    def gemm(self, a=tensor(), b=tensor(), c=tensor(), k=128, programs=(2, 2, 1)):
+    def gemm(self, a=RIGHT, b=RIGHT, c=RIGHT, k=128, programs=(2, 2, 1)):
         a, b, c = (None if matrix is None else ctypes.byref(matrix) for matrix in (a, b, c))
         return (self.entries["gemm_tma"](a, b, c, k, *programs, None) or b"").decode()
 

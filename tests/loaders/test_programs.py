@@ -1,6 +1,7 @@
 """Tests of the programs of examples/loaders: they build, launch what plan.py launches, and say clearly what is wrong.
 
-On a Hopper GPU they run, and must find the kernel's results right; without one they must say that there is none.
+On a Hopper GPU they run, and must find the kernel's results right; without one they must say that there is none. Those in
+Rust and Python run also on a driver that multiplies on the CPU (driver.c); that in C++ needs more of a driver than that.
 """
 
 import functools
@@ -14,12 +15,14 @@ import tools
 
 try:
     import cuda.bindings.driver
-    import numpy
+    import numpy  # noqa: F401
 except ImportError:
     cuda = None
 
 KERNELS = ["gemm_tma", "gemm_tma_m256", "gemm_tma_n256"]
 SIZES = [(256, 384, 128), (1, 8, 16), (1000, 136, 4096), (65536, 8192, 64)]
+LAUNCHED = [("gemm_tma", (256, 384, 128), 6, "2 3 1"), ("gemm_tma_n256", (2000, 2312, 16), 132, "16 10 1")]
+"""Kernels, sizes, and the thread blocks and programs that the driver of driver.c, with 132 multiprocessors, must see."""
 PYTHON = [sys.executable, tools.LOADERS / "python/gemm.py"]
 
 
@@ -38,6 +41,16 @@ def rust():
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
     return target / "debug/twill-gemm"
+
+
+@functools.cache
+def machine_code(name):
+    """The machine code of a kernel, as assemble.py writes it."""
+    folder, cubin = tools.cuda(name), Path(tools.SCRATCH.name) / f"{name}.cubin"
+    done = tools.command(sys.executable, folder / "assemble.py", "--cubin", cubin)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return cubin
 
 
 def loaded(folder, name):
@@ -64,6 +77,20 @@ def planned(folder, m, n, k):
     return maps
 
 
+@functools.cache
+def driver():
+    """A folder with the driver that multiplies on the CPU."""
+    folder = Path(tools.SCRATCH.name) / "driver"
+    folder.mkdir()
+    source, library = Path(__file__).with_name("driver.c"), folder / "libcuda.so.1"
+    done = tools.command(
+        tools.CC, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, "-o", library, "-ldl"
+    )
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return folder
+
+
 class Programs(unittest.TestCase):
     def outcome(self, done):
         """That a program did what there is a GPU for, and said so."""
@@ -73,6 +100,22 @@ class Programs(unittest.TestCase):
         else:
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("gemm: no GPU: ", done.stderr)
+
+    def multiplied(self, *words):
+        """That a program launches the kernel as it should, finds a right result right, and a wrong one wrong."""
+        if not tools.CC:
+            self.skipTest("needs a C compiler")
+        for name, (m, n, k), blocks, programs in LAUNCHED:
+            kernel = json.loads((tools.cuda(name) / "kernel.json").read_text())
+            launch = f"{blocks} blocks of {kernel['threads']} threads and {kernel['shared_memory']} bytes, "
+            launch += f"programs {programs}\n"
+            for wrong in {}, {"TWILL_WRONG": "1"}:
+                with self.subTest(name, wrong=bool(wrong)):
+                    variables = {"LD_LIBRARY_PATH": str(driver()), **wrong}
+                    done = tools.command(*words, *self.files(name), m, n, k, variables=variables)
+                    self.assertEqual((done.returncode, done.stderr), (1 if wrong else 0, launch), done.stdout)
+                    said = "WRONG" if wrong else "right"
+                    self.assertRegex(done.stdout, f"^gemm_tma {m} x {n} x {k}: {said}, largest error .* TFLOP/s\n$")
 
     def refused(self, words, text):
         done = tools.command(*words)
@@ -103,16 +146,17 @@ class Cpp(Programs):
 
 @unittest.skipUnless(tools.TWILL and tools.CARGO, "needs a built twill and cargo")
 class Rust(Programs):
+    def files(self, name):
+        if cuda is None:
+            self.skipTest("needs cuda-bindings and NVRTC")
+        return tools.cuda(name), machine_code(name)
+
     def test_it_builds_and_runs(self):
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
-            folder = tools.cuda("gemm_tma")
-            if cuda is not None:
-                made = tools.command(sys.executable, folder / "assemble.py", "--cubin", cubin.name)
-                self.assertEqual((made.returncode, made.stderr), (0, ""))
-                self.assertEqual(cubin.read(4), b"\x7fELF")
-            elif tools.HAS_GPU:
-                self.skipTest("needs cuda-bindings and NVRTC")
-            self.outcome(tools.command(rust(), folder, cubin.name, 256, 384, 128))
+        self.outcome(tools.command(rust(), *self.files("gemm_tma"), 256, 384, 128))
+
+    @unittest.skipIf(tools.HAS_GPU, "there is a driver")
+    def test_what_it_launches(self):
+        self.multiplied(rust())
 
     def test_what_it_cannot_run(self):
         folder = tools.cuda("gemm_tma")
@@ -137,6 +181,13 @@ class Rust(Programs):
 
 @unittest.skipUnless(tools.TWILL and cuda, "needs a built twill, numpy and cuda-bindings")
 class Python(Programs):
+    def files(self, name):
+        return (tools.cuda(name),)
+
+    @unittest.skipIf(tools.HAS_GPU, "there is a driver")
+    def test_what_it_launches(self):
+        self.multiplied(*PYTHON)
+
     def test_it_runs(self):
         self.outcome(tools.command(*PYTHON, tools.cuda("gemm_tma"), 256, 384, 128))
 

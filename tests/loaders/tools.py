@@ -53,10 +53,12 @@ def environment():
     return {**os.environ, "CUDACXX": NVCC, "LIBRARY_PATH": os.pathsep.join(libraries)}
 
 
-def command(*words, **options):
-    """Runs a command and keeps what it printed."""
+def command(*words, variables=None, **options):
+    """Runs a command, with variables of its own, and keeps what it printed."""
     words = [str(word) for word in words]
-    return subprocess.run(words, capture_output=True, text=True, env=environment(), cwd=ROOT, **options)
+    return subprocess.run(
+        words, check=False, capture_output=True, text=True, env=environment() | (variables or {}), cwd=ROOT, **options
+    )
 
 
 @functools.cache
