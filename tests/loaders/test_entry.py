@@ -31,18 +31,21 @@ class Entry(unittest.TestCase):
     def setUpClass(cls):
         scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(scratch.cleanup)
-        cls.entries = {}
-        for name in "gemm_tma", "gemm_pointers":
-            library = Path(scratch.name) / f"{name}.so"
-            # The device code is not run: unoptimised it is there sooner.
-            options = "-std=c++17 -gencode=arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC,-Wall,-Wextra -Xcicc -O0 -Xptxas -O0"
-            strict = "--diag-suppress=177 --Werror all-warnings"
-            source = tools.cuda(name) / "kernel.cu"
-            done = tools.command(tools.NVCC, *options.split(), *strict.split(), source, "-o", library)
-            if done.returncode != 0:
-                raise RuntimeError(done.stdout + done.stderr)
-            entry = cls.entries[name] = getattr(ctypes.CDLL(str(library)), f"{name}_launch")
-            entry.restype = ctypes.c_char_p
+        cls.entries = {name: cls.entry(name, tools.cuda(name), scratch.name) for name in ("gemm_tma", "gemm_pointers")}
+
+    @staticmethod
+    def entry(name, folder, place):
+        """The entry of the kernel of a folder, compiled without a warning."""
+        library = Path(place) / f"{name}.so"
+        # The device code is not run: unoptimised it is there sooner.
+        options = "-std=c++17 -gencode=arch=compute_90a,code=sm_90a -shared -Xcicc -O0 -Xptxas -O0"
+        strict = "-Xcompiler -fPIC,-Wall,-Wextra --diag-suppress=177 --Werror all-warnings"
+        done = tools.command(tools.NVCC, *options.split(), *strict.split(), folder / "kernel.cu", "-o", library)
+        if done.returncode != 0:
+            raise AssertionError(done.stdout + done.stderr)
+        entry = getattr(ctypes.CDLL(str(library)), f"{name}_launch")
+        entry.restype = ctypes.c_char_p
+        return entry
 
     def gemm(self, a=RIGHT, b=RIGHT, c=RIGHT, k=128, programs=(2, 2, 1)):
         a, b, c = (None if matrix is None else ctypes.byref(matrix) for matrix in (a, b, c))
@@ -98,6 +101,17 @@ class Entry(unittest.TestCase):
         self.assertEqual(call(m=100), "gemm_pointers: M: must be a multiple of 16")
         self.assertEqual(call(stride=-128), "gemm_pointers: a_ptr: strides must not be negative")
         self.assertEqual(call(a=None, m=0), "", "of a matrix without rows nothing is read")
+
+    def test_a_parameter_may_be_called_what_the_entry_calls_things(self):
+        text = (tools.ROOT / "examples/gemm_tma.ttir").read_text().replace("%K", "%stream").replace('"K"', '"stream"')
+        with tempfile.TemporaryDirectory() as scratch:
+            source, folder = Path(scratch) / "named.ttir", Path(scratch) / "named"
+            source.write_text(text)
+            options = ["--machine", "h200", "--emit", "cuda", "--no-assemble", "-o", folder]
+            self.assertEqual(tools.command(tools.TWILL, "compile", source, *options).returncode, 0)
+            right = ctypes.byref(RIGHT)
+            said = self.entry("gemm_tma", folder, scratch)(right, right, right, 120, 1, 1, 1, None)
+            self.assertEqual(said, b"gemm_tma: stream: must be a multiple of 16")
 
 
 @unittest.skipUnless(tools.TWILL and tools.NVCC and tools.CC, "needs a built twill, nvcc's headers and a C compiler")

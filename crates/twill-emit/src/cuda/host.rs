@@ -119,7 +119,7 @@ impl Boxes {
         if extents.len() > 4 || extents.iter().any(|n| *n > LONGEST_BOX) {
             return Err(missing(format!("copies of blocks of {:?}", descriptor.block)));
         }
-        Ok(Boxes { extents, swizzle: if rows > 1 && line >= 32 && line <= 128 { line } else { 0 } })
+        Ok(Boxes { extents, swizzle: if rows > 1 && (32..=128).contains(&line) { line } else { 0 } })
     }
 }
 
