@@ -54,11 +54,29 @@ fn entry_name(kernel: &KernelProgram) -> String {
     format!("{}_launch", kernel.name)
 }
 
+/// A parameter of the entry: what the entry itself calls things gets a line behind it.
+fn own(text: &str) -> String {
+    const RESERVED: [&str; 11] = [
+        "ctas",
+        "describe",
+        "device",
+        "failed",
+        "multiprocessors",
+        "refuse",
+        "restrict",
+        "stream",
+        "unfit",
+        "why",
+        "zeros",
+    ];
+    if RESERVED.contains(&text) { format!("{text}_") } else { names::name(text) }
+}
+
 /// The parameters of the entry.
 fn taken(kernel: &KernelProgram) -> Result<String, Error> {
     let mut all = Vec::new();
     for parameter in &kernel.parameters {
-        let name = names::name(&parameter.name);
+        let name = own(&parameter.name);
         all.push(match &parameter.kind {
             Type::TensorDescriptor(_) => format!("const twill_tensor *{name}"),
             Type::Pointer { .. } => format!("void *{name}"),
@@ -124,47 +142,34 @@ fn data_type(kind: &Type) -> Result<&'static str, Error> {
 /// The entry.
 pub(super) fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<String, Error> {
     let mut body = String::new();
-    let has_maps = !kernel.descriptors.is_empty();
     for parameter in &kernel.parameters {
         check(&mut body, parameter);
     }
-    for axis in ["x", "y", "z"] {
-        let _ = writeln!(body, "  if (programs_{axis} < 0) return refuse(\"the grid\", \"must not be negative\");");
+    for (k, descriptor) in kernel.descriptors.iter().enumerate() {
+        let is_first = kernel.descriptors[..k].iter().all(|d| d.parameter != descriptor.parameter);
+        // Blocks of one descriptor are of one tensor.
+        if is_first || descriptor.matrix.is_some() {
+            check_tensor(&mut body, descriptor);
+        }
     }
-    let [px, py, pz] = kernel.tiling.programs_per_cta;
-    let ctas = [("x", px), ("y", py), ("z", pz)].map(|(axis, per)| match per {
-        1 => format!("(long long)programs_{axis}"),
-        per => format!("(((long long)programs_{axis} + {}) / {per})", per - 1),
-    });
-    let _ = writeln!(body, "  long long ctas = {};", ctas.join(" * "));
-    body.push_str("  if (ctas == 0) return nullptr;\n");
-    body.push_str(
-        "  if (ctas > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");\n",
-    );
-    if kernel.tiling.persistent {
-        body.push_str(
-            "  int device = 0, multiprocessors = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  if (ctas > multiprocessors) ctas = multiprocessors;\n",
-        );
-    }
+    body.push_str(&grid(kernel));
     for descriptor in &kernel.descriptors {
-        body.push_str(&map(kernel, descriptor)?);
+        body.push_str(&map(descriptor)?);
     }
     let name = names::name(&kernel.name);
     let passed: Vec<String> = super::source::parameters(kernel)?
         .into_iter()
-        .map(|p| match kernel.parameters.iter().find(|q| names::name(&q.name) == p.name).map(|q| &q.kind) {
-            Some(Type::Pointer { pointee, .. }) => {
-                names::element(pointee).map(|kind| format!("static_cast<{kind} *>({})", p.name))
+        .map(|p| match kernel.parameters.iter().find(|q| names::name(&q.name) == p.name) {
+            Some(Parameter { name, kind: Type::Pointer { pointee, .. }, .. }) => {
+                names::element(pointee).map(|kind| format!("static_cast<{kind} *>({})", own(name)))
             }
-            _ => Ok(p.name),
+            Some(Parameter { name, .. }) => Ok(own(name)),
+            None => Ok(p.name),
         })
         .collect::<Result<_, Error>>()?;
     let _ = write!(
         body,
-        "  cudaError_t failed = cudaFuncSetAttribute(twill::{name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {total});
+        "  failed = cudaFuncSetAttribute(twill::{name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {total});
   if (failed != cudaSuccess) return refuse(\"the kernel\", cudaGetErrorString(failed));
   twill::{name}<<<unsigned(ctas), {threads}, {total}, stream>>>({});
   failed = cudaGetLastError();
@@ -173,14 +178,14 @@ pub(super) fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) ->
         total = storage.total,
         threads = warps.threads(),
     );
-    let maps = if has_maps { MAPS } else { "" };
-    let includes =
-        if has_maps { "#include <cstdint>\n#include <cstdio>\n#include <cuda.h>\n" } else { "#include <cstdio>\n" };
+    let (cuda, maps) = if kernel.descriptors.is_empty() { ("", "") } else { ("#include <cuda.h>\n", MAPS) };
     Ok(format!(
         "
 #ifndef __CUDACC_RTC__
 
-{includes}
+#include <cstdint>
+#include <cstdio>
+{cuda}
 namespace {{
 
 thread_local char refusal[256];
@@ -206,10 +211,10 @@ extern \"C\" const char *{}({}) {{
 
 /// What can be said about an argument before it is used.
 fn check(body: &mut String, parameter: &Parameter) {
-    let (name, said) = (names::name(&parameter.name), &parameter.name);
+    let (name, said) = (own(&parameter.name), &parameter.name);
     match &parameter.kind {
         Type::TensorDescriptor(_) => {
-            let _ = writeln!(body, "  if (!{name} || !{name}->data) return refuse(\"{said}\", \"must not be null\");");
+            let _ = writeln!(body, "  if (!{name}) return refuse(\"{said}\", \"must not be null\");");
         }
         Type::Pointer { .. } if parameter.divisible_by_16 => {
             let _ = writeln!(
@@ -224,59 +229,134 @@ fn check(body: &mut String, parameter: &Parameter) {
     }
 }
 
-/// A tensor map of an argument.
-fn map(kernel: &KernelProgram, descriptor: &Descriptor) -> Result<String, Error> {
-    let boxes = Boxes::of(descriptor)?;
-    let rank = boxes.extents.len();
-    let (name, parameter) = (names::name(&descriptor.name), names::name(&descriptor.parameter));
-    let box_text = boxes.extents.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-    let size = descriptor.element.scalar_bits().unwrap_or(32) / 8;
-    let mut out = String::new();
-    let tensor = match &descriptor.matrix {
-        None => format!("*{parameter}"),
-        Some(matrix) => {
-            let amount = |a: &Amount| match a {
-                Amount::Parameter(p) => names::name(p),
-                Amount::Constant(n) => n.to_string(),
-            };
-            for natural in &matrix.natural {
-                let _ = writeln!(
-                    out,
-                    "  if ({} < 0) return refuse(\"{natural}\", \"must not be negative\");",
-                    names::name(natural)
-                );
-            }
-            let [rows, columns] = matrix.extents.each_ref().map(amount);
-            format!("twill_tensor{{{parameter}, {{{rows}, {columns}}}, {{{}, 1}}}}", amount(&matrix.stride))
+/// What has to be so for tensor maps of an argument.
+fn check_tensor(body: &mut String, descriptor: &Descriptor) {
+    if let Some(matrix) = &descriptor.matrix {
+        for natural in &matrix.natural {
+            let _ =
+                writeln!(body, "  if ({} < 0) return refuse(\"{natural}\", \"must not be negative\");", own(natural));
         }
-    };
-    let is_empty_allowed = descriptor.matrix.is_some();
-    let said = kernel.parameters.iter().find(|p| p.name == descriptor.parameter).map_or("", |p| p.name.as_str());
-    let _ = write!(
-        out,
-        "  twill::tensor_map {name};
-  if (const char *why = describe<{rank}>({name}, {tensor}, {}, {size}, {{{box_text}}}, {}, {is_empty_allowed}))
-    return refuse(\"{said}\", why);\n",
+        let amount = |a: &Amount| match a {
+            Amount::Parameter(p) => own(p),
+            Amount::Constant(n) => n.to_string(),
+        };
+        let [rows, columns] = matrix.extents.each_ref().map(amount);
+        let _ = writeln!(
+            body,
+            "  const twill_tensor {} = {{{}, {{{rows}, {columns}}}, {{{}, 1}}}};",
+            tensor(descriptor),
+            own(&descriptor.parameter),
+            amount(&matrix.stride)
+        );
+    }
+    let _ = writeln!(
+        body,
+        "  if (const char *why = unfit<{}>({}, {}, {})) return refuse(\"{}\", why);",
+        descriptor.block.len(),
+        tensor(descriptor),
+        size(descriptor),
+        descriptor.matrix.is_some(),
+        descriptor.parameter
+    );
+}
+
+/// What a descriptor is made of.
+fn tensor(descriptor: &Descriptor) -> String {
+    match &descriptor.matrix {
+        None => format!("*{}", own(&descriptor.parameter)),
+        Some(_) => format!("{}_matrix", names::name(&descriptor.name)),
+    }
+}
+
+/// Bytes of an element.
+fn size(descriptor: &Descriptor) -> u32 {
+    descriptor.element.scalar_bits().unwrap_or(32) / 8
+}
+
+/// Thread blocks, and the device that they are for.
+fn grid(kernel: &KernelProgram) -> String {
+    let [px, py, pz] = kernel.tiling.programs_per_cta;
+    let [x, y, z] = [("x", px), ("y", py), ("z", pz)].map(|(axis, per)| match per {
+        1 => format!("programs_{axis}"),
+        per => format!("((programs_{axis} - 1) / {per} + 1)"),
+    });
+    let mut out = format!(
+        "  if (programs_x < 0 || programs_y < 0 || programs_z < 0) return refuse(\"the grid\", \"must not be negative\");
+  if (programs_x == 0 || programs_y == 0 || programs_z == 0) return nullptr;
+  long long ctas = (long long){x} * {y};
+  if (ctas <= 0x7fffffff) ctas *= {z};
+  if (ctas > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");
+  int device = 0;
+  cudaError_t failed = cudaGetDevice(&device);
+  if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n"
+    );
+    if kernel.tiling.persistent {
+        out.push_str(
+            "  int multiprocessors = 0;
+  failed = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));
+  if (ctas > multiprocessors) ctas = multiprocessors;\n",
+        );
+    }
+    out
+}
+
+/// A tensor map of an argument.
+fn map(descriptor: &Descriptor) -> Result<String, Error> {
+    let boxes = Boxes::of(descriptor)?;
+    let name = names::name(&descriptor.name);
+    let box_text = boxes.extents.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    Ok(format!(
+        "  alignas(CUtensorMap) twill::tensor_map {name};
+  if (const char *why = describe<{}>({name}, {}, {}, {}, {{{box_text}}}, {}))
+    return refuse(\"{}\", why);\n",
+        boxes.extents.len(),
+        tensor(descriptor),
         data_type(&descriptor.element)?,
+        size(descriptor),
         match boxes.swizzle {
             128 => "CU_TENSOR_MAP_SWIZZLE_128B",
             64 => "CU_TENSOR_MAP_SWIZZLE_64B",
             32 => "CU_TENSOR_MAP_SWIZZLE_32B",
             _ => "CU_TENSOR_MAP_SWIZZLE_NONE",
         },
-    );
-    Ok(out)
+        descriptor.parameter
+    ))
 }
 
-/// How a tensor map is made; the driver's function is found when first needed, so that nothing is linked against it.
+/// How a tensor map is made; the driver's function is found when first needed, so that nothing is linked against it. What
+/// is asked of tensors is what "cuTensorMapEncodeTiled" asks.
 const MAPS: &str = "
 /// What is read of a matrix without elements.
 __device__ __align__(16) unsigned char zeros[16];
 
-/// Describes a tensor for TMA in boxes; why not, if it cannot.
+/// Whether a tensor has elements.
+template <int RANK> bool is_empty(const twill_tensor &tensor) {
+  for (int d = 0; d < RANK; d++)
+    if (tensor.shape[d] < 1) return true;
+  return false;
+}
+
+/// Why TMA cannot copy parts of a tensor, or null.
+template <int RANK> const char *unfit(const twill_tensor &tensor, int size, bool may_be_empty) {
+  if (is_empty<RANK>(tensor)) return may_be_empty ? nullptr : \"must not be empty\";
+  if (!tensor.data) return \"must not be null\";
+  if (tensor.strides[RANK - 1] != 1) return \"must be contiguous in its last dimension\";
+  if (reinterpret_cast<uintptr_t>(tensor.data) % 16) return \"must begin at a multiple of 16 bytes\";
+  for (int d = 0; d + 1 < RANK; d++) {
+    if (tensor.strides[d] < 0) return \"strides must not be negative\";
+    if (tensor.strides[d] % (16 / size)) return \"strides must be multiples of 16 bytes\";
+    if (tensor.strides[d] >= (1LL << 40) / size) return \"strides must be below 2^40 bytes\";
+  }
+  for (int d = 0; d < RANK; d++)
+    if (tensor.shape[d] > 1LL << 32) return \"must have at most 2^32 elements along a dimension\";
+  return nullptr;
+}
+
+/// Describes a tensor for TMA in boxes; why not, if the driver cannot.
 template <int RANK>
 const char *describe(twill::tensor_map &map, twill_tensor tensor, CUtensorMapDataType type, int size,
-                     const int (&box)[RANK], CUtensorMapSwizzle swizzle, bool may_be_empty) {
+                     const int (&box)[RANK], CUtensorMapSwizzle swizzle) {
   static decltype(&cuTensorMapEncodeTiled) encode = [] {
     void *found = nullptr;
     cudaDriverEntryPointQueryResult result;
@@ -284,33 +364,24 @@ const char *describe(twill::tensor_map &map, twill_tensor tensor, CUtensorMapDat
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
   }();
   if (!encode) return \"the driver makes no tensor maps\";
+  if (is_empty<RANK>(tensor)) {
+    // Every mask is false: what is read is zero.
+    if (cudaGetSymbolAddress(&tensor.data, zeros) != cudaSuccess) return \"is empty, and there are no zeros to read\";
+    for (int d = 0; d < RANK; d++) {
+      tensor.shape[d] = 1;
+      tensor.strides[d] = 16 / size;
+    }
+    tensor.shape[RANK - 1] = 16 / size;
+  }
   cuuint64_t shape[RANK], strides[RANK];
   cuuint32_t extents[RANK], steps[RANK];
-  for (int d = 0; d < RANK; d++)
-    if (tensor.shape[d] < 1) {
-      if (!may_be_empty) return \"must not be empty\";
-      // Every mask is false: what is read is zero.
-      tensor = twill_tensor{};
-      if (cudaGetSymbolAddress(&tensor.data, zeros) != cudaSuccess) return \"is empty, and there are no zeros to read\";
-      for (int k = 0; k < RANK; k++) {
-        tensor.shape[k] = 1;
-        tensor.strides[k] = k + 1 < RANK ? 16 : 1;
-      }
-      tensor.shape[RANK - 1] = 16 / size;
-      break;
-    }
   for (int d = 0; d < RANK; d++) {
     const int from_last = RANK - 1 - d;
     shape[from_last] = cuuint64_t(tensor.shape[d]);
     extents[from_last] = cuuint32_t(box[d]);
     steps[from_last] = 1;
-    if (d + 1 < RANK) {
-      if (tensor.strides[d] < 0 || tensor.strides[d] * size % 16) return \"strides must be multiples of 16 bytes\";
-      strides[from_last - 1] = cuuint64_t(tensor.strides[d]) * size;
-    }
+    if (d + 1 < RANK) strides[from_last - 1] = cuuint64_t(tensor.strides[d]) * size;
   }
-  if (tensor.strides[RANK - 1] != 1) return \"must be contiguous in its last dimension\";
-  if (reinterpret_cast<uintptr_t>(tensor.data) % 16) return \"must begin at a multiple of 16 bytes\";
   const CUresult made = encode(reinterpret_cast<CUtensorMap *>(&map), type, RANK, tensor.data, shape, strides, extents, steps,
                                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

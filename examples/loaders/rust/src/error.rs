@@ -1,0 +1,105 @@
+//! What can go wrong.
+
+use cudarc::driver::DriverError;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why the kernel cannot be run.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The command line.
+    #[error("usage: twill-gemm FOLDER CUBIN M N K, or twill-gemm --describe FOLDER M N K")]
+    Usage,
+    /// A size of the command line.
+    #[error("{name} must be a whole number from 1 to 1048576, not {text}")]
+    Size {
+        /// Which.
+        name: &'static str,
+        /// What was given.
+        text: String,
+    },
+    /// TMA copies rows that begin at multiples of 16 bytes, and the kernel is compiled for such a K.
+    #[error("{name} must be a multiple of {divisor}, not {value}")]
+    Uneven {
+        /// Which size.
+        name: &'static str,
+        /// What it must be a multiple of.
+        divisor: u64,
+        /// What was given.
+        value: u64,
+    },
+    /// A file that cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that is no kernel.json.
+    #[error("{path}: {source}", path = path.display())]
+    Json {
+        /// Which.
+        path: PathBuf,
+        /// Where, and what was expected.
+        source: serde_json::Error,
+    },
+    /// A kernel of another back end, or of another version.
+    #[error("{path} is no twill-kernel of version 1 in CUDA: write the folder with twill compile --emit cuda", path = path.display())]
+    NotCuda {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another kernel than the GEMM.
+    #[error("this program runs gemm_tma, but {name} has {what}")]
+    NotGemm {
+        /// The kernel.
+        name: String,
+        /// What the GEMM does not have, or lacks.
+        what: String,
+    },
+    /// Elements or swizzles that there is no tensor map for.
+    #[error("{argument}: no tensor map has {what}")]
+    NoMap {
+        /// The kernel's argument.
+        argument: String,
+        /// What it has not.
+        what: String,
+    },
+    /// A grid that no launch can have.
+    #[error("{tiles} tiles are more than a launch can have")]
+    TooMany {
+        /// Tiles of the result.
+        tiles: u64,
+    },
+    /// A machine without CUDA's driver.
+    #[error("no GPU: CUDA's driver (libcuda.so.1) is not there")]
+    NoDriver,
+    /// A call of the driver.
+    #[error("{what}: {source}")]
+    Driver {
+        /// What was to be done.
+        what: &'static str,
+        /// How it failed.
+        source: DriverError,
+    },
+    /// A GPU that the kernel was not made for.
+    #[error(
+        "the kernel was made for {architecture}, but the GPU is sm_{major}{minor}: compile it for a machine like that"
+    )]
+    OtherGpu {
+        /// Of the kernel.
+        architecture: String,
+        /// Of the GPU.
+        major: i32,
+        /// Of the GPU.
+        minor: i32,
+    },
+}
+
+impl Error {
+    /// What a call of the driver was for.
+    pub fn driver(what: &'static str) -> impl Fn(DriverError) -> Error {
+        move |source| Error::Driver { what, source }
+    }
+}

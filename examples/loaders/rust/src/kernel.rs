@@ -1,0 +1,143 @@
+//! `kernel.json`, as far as a launch needs it.
+
+use crate::error::Error;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A generated kernel.
+#[derive(Debug, Deserialize)]
+pub struct Kernel {
+    /// For people.
+    pub name: String,
+    /// Its symbol.
+    pub function: String,
+    /// Such as `sm_90a`.
+    pub architecture: String,
+    /// Those of the Triton kernel.
+    pub parameters: Vec<Parameter>,
+    /// Those of the function, in order.
+    pub arguments: Vec<String>,
+    /// Constexprs of the Triton kernel that are built in.
+    #[serde(default)]
+    pub constants: BTreeMap<String, serde_json::Value>,
+    /// How programs become thread blocks.
+    pub grid: Grid,
+    /// Of a thread block.
+    pub threads: u32,
+    /// Dynamic, in bytes.
+    pub shared_memory: u32,
+}
+
+/// A parameter of the Triton kernel.
+#[derive(Debug, Deserialize)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// In Triton's spelling.
+    pub element: String,
+    /// Its descriptors, one for each shape of tile.
+    #[serde(default)]
+    pub blocks: Vec<Block>,
+}
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A tensor descriptor.
+    Descriptor,
+    /// An address.
+    Pointer,
+    /// A number.
+    Scalar,
+}
+
+/// Tiles that TMA copies.
+#[derive(Debug, Deserialize)]
+pub struct Block {
+    /// The argument of the function.
+    pub argument: String,
+    /// Extents of the box of its tensor map.
+    #[serde(rename = "box")]
+    pub extents: Vec<u32>,
+    /// Bytes of a swizzled line; 0: none.
+    pub swizzle: u32,
+}
+
+/// How programs become thread blocks.
+#[derive(Debug, Deserialize)]
+pub struct Grid {
+    /// Whether thread blocks do several tiles.
+    pub kind: GridKind,
+    /// Programs in x, y and z that a thread block does at once.
+    pub programs_per_cta: [u64; 3],
+    /// Of a persistent grid, thread blocks a multiprocessor.
+    pub ctas_per_sm: u64,
+}
+
+/// Whether thread blocks do several tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GridKind {
+    /// A tile each.
+    OnePerProgram,
+    /// One tile after another.
+    Persistent,
+}
+
+impl GridKind {
+    /// As `kernel.json` says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            GridKind::OnePerProgram => "one_per_program",
+            GridKind::Persistent => "persistent",
+        }
+    }
+}
+
+impl Kernel {
+    /// The kernel of a folder.
+    ///
+    /// # Errors
+    /// [`Error::Read`], [`Error::Json`], and [`Error::NotCuda`] for kernels of the other back end.
+    pub fn read(folder: &Path) -> Result<Kernel, Error> {
+        let path = folder.join("kernel.json");
+        let text = std::fs::read_to_string(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let json = |source| Error::Json { path: path.clone(), source };
+        // Kernels of the other back end lack fields: what they are is said before what they lack.
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(json)?;
+        if value["format"] != "twill-kernel" || value["version"] != 1 || value["language"] != "cuda" {
+            return Err(Error::NotCuda { path });
+        }
+        serde_json::from_value(value).map_err(json)
+    }
+
+    /// A constant that is a number.
+    ///
+    /// # Errors
+    /// [`Error::NotGemm`] without it.
+    pub fn constant(&self, name: &str) -> Result<u64, Error> {
+        let number = self.constants.get(name).and_then(serde_json::Value::as_u64).filter(|n| *n > 0);
+        number.ok_or_else(|| Error::NotGemm { name: self.name.clone(), what: format!("no constant {name}") })
+    }
+
+    /// Thread blocks for so many programs.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`].
+    pub fn ctas(&self, programs: [u32; 3], multiprocessors: u64) -> Result<u32, Error> {
+        let tiles: u64 = programs
+            .iter()
+            .zip(self.grid.programs_per_cta)
+            .map(|(n, per)| u64::from(*n).div_ceil(per.max(1)))
+            .product();
+        let ctas = match self.grid.kind {
+            GridKind::OnePerProgram => tiles,
+            GridKind::Persistent => tiles.min(multiprocessors * self.grid.ctas_per_sm),
+        };
+        u32::try_from(ctas).ok().filter(|n| *n <= i32::MAX as u32).ok_or(Error::TooMany { tiles })
+    }
+}
