@@ -39,7 +39,7 @@ class Entry(unittest.TestCase):
         library = Path(place) / f"{name}.so"
         # The device code is not run: unoptimised it is there sooner.
         options = "-std=c++17 -gencode=arch=compute_90a,code=sm_90a -shared -Xcicc -O0 -Xptxas -O0"
-        strict = "-Xcompiler -fPIC,-Wall,-Wextra --diag-suppress=177 --Werror all-warnings"
+        strict = "-Xcompiler -fPIC,-Wall,-Wextra --Werror all-warnings"
         done = tools.command(tools.NVCC, *options.split(), *strict.split(), folder / "kernel.cu", "-o", library)
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)

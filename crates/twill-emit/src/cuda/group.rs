@@ -56,7 +56,7 @@ impl<'a> Printer<'a> {
             "    {}) {{",
             taken.iter().map(|p| p.borrowed.as_str()).collect::<Vec<_>>().join(",\n    ")
         );
-        self.line(1, &format!("const bool leader = thread_of<{warps}>() == 0;"), "");
+        self.line(1, &format!("[[maybe_unused]] const bool leader = thread_of<{warps}>() == 0;"), "");
         self.variables()?;
         for cursor in &self.group.cursors {
             let name = names::name(&cursor.name);
@@ -78,8 +78,11 @@ impl<'a> Printer<'a> {
             self.line(1, "{", "");
             self.line(2, "const int tile_ = blockIdx.x;", "");
         }
-        self.programs(2);
+        let start = self.out.len();
         self.nodes(2, &self.group.body)?;
+        let body = self.out.split_off(start);
+        self.programs(2, &body);
+        self.out.push_str(&body);
         self.line(1, "}", "");
         self.nodes(1, &self.group.end)?;
         self.out.push_str("}\n");
@@ -102,10 +105,14 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Which program of the grid this is.
-    fn programs(&mut self, depth: usize) {
-        self.line(depth, "const program_ids program = program_of(tile_, programs_x, programs_y, programs_z);", "");
-        for (axis, name) in ["x", "y", "z"].iter().enumerate() {
+    /// Which program of the grid this is, as far as the code asks.
+    fn programs(&mut self, depth: usize, code: &str) {
+        let used =
+            ["x", "y", "z"].into_iter().enumerate().filter(|(_, name)| code.contains(&format!("program_{name}")));
+        if used.clone().next().is_some() {
+            self.line(depth, "const program_ids program = program_of(tile_, programs_x, programs_y, programs_z);", "");
+        }
+        for (axis, name) in used {
             let count = self.kernel.tiling.programs_per_cta[axis];
             if count == 1 {
                 self.line(depth, &format!("const int program_{name} = program.{name};"), "");

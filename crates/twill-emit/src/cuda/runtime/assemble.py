@@ -21,7 +21,7 @@ from pathlib import Path
 PROGRAMS = ("programs_x", "programs_y", "programs_z")
 REQUIRED = ("name", "function", "architecture", "parameters", "arguments", "grid", "threads", "shared_memory")
 SOURCES = ("kernel.cu", "twill.cuh")
-OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "--ptxas-options=-v")
+OPTIONS = ("-std=c++17", "-default-device", "--ptxas-options=-v")
 
 Target = collections.namedtuple("Target", "arch")
 Target.__doc__ = "What to compile for; compute capability 9.0 is 90."
