@@ -2,6 +2,7 @@
 
 use super::fragment::{Axis, Fragment};
 use super::names::{self, missing};
+use super::tensor_memory;
 use crate::error::Error;
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::layout::{Layout, infer};
@@ -121,7 +122,10 @@ impl Expressions<'_> {
             ExpressionKind::Variable(id) if self.fragment_of(*id)?.as_ref() == Some(want) => {
                 return Ok(self.variable(*id));
             }
-            ExpressionKind::Reduce { .. } | ExpressionKind::Shares(_) | ExpressionKind::FromShared(_) => {
+            ExpressionKind::Reduce { .. }
+            | ExpressionKind::Shares(_)
+            | ExpressionKind::FromShared(_)
+            | ExpressionKind::FromTensor(_) => {
                 let (text, have) = self.whole(value, want)?;
                 if have == *want {
                     return Ok(text);
@@ -156,14 +160,16 @@ impl Expressions<'_> {
         match &value.kind {
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let have = self.fragment(operand)?;
-                let (Fragment::Accumulator { rows, .. } | Fragment::Shares { rows }) = have else {
-                    return Err(missing(format!("a reduction of a tile in the layout {}", have.name())));
+                let result = match have {
+                    Fragment::Accumulator { rows, .. } | Fragment::Shares { rows } => Fragment::Rows { rows },
+                    Fragment::Tensor { rows, .. } => Fragment::TensorRows { rows },
+                    _ => return Err(missing(format!("a reduction of a tile in the layout {}", have.name()))),
                 };
                 if *axis != 1 {
                     return Err(missing("a reduction along rows".into()));
                 }
                 let text = self.held(operand, &have)?;
-                Ok((format!("rows({text}, {})", reduction(combine)?), Fragment::Rows { rows }))
+                Ok((format!("rows({text}, {})", reduction(combine)?), result))
             }
             ExpressionKind::Shares(operand) => {
                 let columns = operand.shape.get(1).copied().unwrap_or(8);
@@ -179,6 +185,7 @@ impl Expressions<'_> {
                 let place = self.place(slot)?;
                 let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
                 let is_bit = value.element == Type::Integer(1);
+                let read = if want.is_in_runs() { "read_runs" } else { "read" };
                 if slot.transposed {
                     let get = format!("get<{element}>(from.address(e.column(), e.row()))");
                     let name = want.name();
@@ -186,7 +193,7 @@ impl Expressions<'_> {
                     return Ok((text, want.clone()));
                 }
                 if is_bit {
-                    let whole = self.first("read", &format!("read<{element}, {}>({place})", want.name()));
+                    let whole = self.first("read", &format!("{read}<{element}, {}>({place})", want.name()));
                     let text = format!("each<bool, {}>([&](auto e) {{ return {whole}[e] != 0; }})", want.name());
                     return Ok((text, want.clone()));
                 }
@@ -195,9 +202,12 @@ impl Expressions<'_> {
                 let text = if is_half && is_whole {
                     format!("read_matrices({place})")
                 } else {
-                    format!("read<{element}, {}>({place})", want.name())
+                    format!("{read}<{element}, {}>({place})", want.name())
                 };
                 Ok((text, want.clone()))
+            }
+            ExpressionKind::FromTensor(slot) => {
+                Ok((format!("read_tensor({})", tensor_memory::place(self, slot)?), self.fragment(value)?))
             }
             _ => Err(missing("this tile".into())),
         }
@@ -264,7 +274,10 @@ impl Expressions<'_> {
             ExpressionKind::Load { pointers, mask, other } => {
                 loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), |e| self.element(e, want, axes))
             }
-            ExpressionKind::Reduce { .. } | ExpressionKind::Shares(_) | ExpressionKind::FromShared(_) => {
+            ExpressionKind::Reduce { .. }
+            | ExpressionKind::Shares(_)
+            | ExpressionKind::FromShared(_)
+            | ExpressionKind::FromTensor(_) => {
                 let (text, have) = self.whole(value, &want.part(axes))?;
                 let name = self.first("whole", &text);
                 self.of_held(&name, &have, want, axes)

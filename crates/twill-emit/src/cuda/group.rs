@@ -3,6 +3,7 @@
 use super::expression::{Expressions, bare};
 use super::fragment::Fragment;
 use super::names::{self, missing};
+use super::tensor_memory;
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::Expression;
@@ -56,6 +57,9 @@ impl<'a> Printer<'a> {
             taken.iter().map(|p| p.borrowed.as_str()).collect::<Vec<_>>().join(",\n    ")
         );
         self.line(1, &format!("const bool leader = thread_of<{warps}>() == 0;"), "");
+        if tensor_memory::is_used(self.kernel) {
+            self.line(1, &tensor_memory::begin_of_group(), "");
+        }
         self.variables()?;
         for cursor in &self.group.cursors {
             let name = names::name(&cursor.name);
@@ -174,6 +178,15 @@ impl<'a> Printer<'a> {
         if cursor.slots > 1 { format!("bars({name} + {})", names::name(&cursor.name)) } else { format!("bars({name})") }
     }
 
+    fn barriers(&self, signals: &[(BarrierId, CursorId)]) -> Vec<String> {
+        signals.iter().map(|(id, at)| self.barrier(*id, *at)).collect()
+    }
+
+    /// Waits and arrivals also order what happens in tensor memory.
+    fn ordered(&self) -> &'static str {
+        if tensor_memory::is_used(self.kernel) { "_tensor" } else { "" }
+    }
+
     fn joined(&self, expressions: &[Expression]) -> Result<String, Error> {
         let texts: Result<Vec<String>, Error> =
             expressions.iter().map(|e| self.expressions.scalar(e).map(|t| bare(&t).to_owned())).collect();
@@ -215,7 +228,10 @@ impl<'a> Printer<'a> {
             }
             Action::Rename { to, from } => format!("{} = {};", print.variable(*to), print.variable(*from)),
             Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator)?,
-            Action::MultiplyInTensor(_) | Action::Commit(_) => return Err(missing("tensor memory".into())),
+            Action::MultiplyInTensor(multiply) => {
+                tensor_memory::multiply(print, multiply, &self.barriers(&multiply.signals))?
+            }
+            Action::Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
             Action::Fly(_) => String::new(),
             Action::WaitMultiplies { outstanding, landed, .. } => {
                 let mut code = format!("wait_multiplies<{outstanding}>();");
@@ -252,9 +268,9 @@ impl<'a> Printer<'a> {
             Action::Wait { barrier, at, previous } => {
                 let phase = format!("{}_phase", names::name(&self.group.cursors[at.index()].name));
                 let phase = if *previous { format!("{phase} ^ 1") } else { phase };
-                format!("acquire({}, {phase});", self.barrier(*barrier, *at))
+                format!("acquire{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
             }
-            Action::Arrive { barrier, at } => format!("release({});", self.barrier(*barrier, *at)),
+            Action::Arrive { barrier, at } => format!("release{}({});", self.ordered(), self.barrier(*barrier, *at)),
             Action::Advance(cursor) => self.advance(*cursor),
             Action::Keep { to, from } => self.keep(*to, *from),
             Action::Sync(id) => format!("meet<{}, {}>();", FIRST_TURN + id, 2 * threads),
@@ -274,11 +290,7 @@ impl<'a> Printer<'a> {
         accumulator: Option<VariableId>,
     ) -> Result<String, Error> {
         let operand = |o: &Operand| match o {
-            Operand::Shared(slot) if slot.transposed => {
-                let place = self.expressions.place(slot)?;
-                Ok(format!("transposed<decltype({place})>{{{place}}}"))
-            }
-            Operand::Shared(slot) => self.expressions.place(slot),
+            Operand::Shared(slot) => operand(&self.expressions, slot),
             Operand::Registers(v) => Ok(self.expressions.variable(*v)),
         };
         let name = self.expressions.variable(to);
@@ -315,12 +327,21 @@ impl<'a> Printer<'a> {
 
     fn write(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
         let print = &self.expressions;
-        let place = print.place(to)?;
         if value.shape.is_empty() {
             return Err(missing("a number handed over in shared memory".into()));
         }
+        if self.kernel.buffers[to.buffer.index()].is_tensor() {
+            let [rows, columns] = value.shape[..] else { return Err(missing("a vector in tensor memory".into())) };
+            let layout = Layout::Tensor { rows, columns, warps: self.group.warps };
+            let text = print.tile(value, &Fragment::of(&layout, &value.shape)?)?;
+            return Ok(format!("write_tensor({}, {text});", tensor_memory::place(print, to)?));
+        }
+        let place = print.place(to)?;
         let fragment = print.fragment(value)?;
         let text = print.tile(value, &fragment)?;
+        if fragment.is_in_runs() {
+            return Ok(format!("write_runs({place}, {text});"));
+        }
         let is_half = matches!(&value.element, Type::Float(kind) if kind.bits() == 16);
         let by_matrices = matches!(&fragment, Fragment::Accumulator { columns, .. } if is_half && columns % 16 == 0);
         Ok(format!("{}({place}, {text});", if by_matrices { "write_matrices" } else { "write" }))
@@ -378,4 +399,10 @@ impl<'a> Printer<'a> {
         }
         lines.join("\n")
     }
+}
+
+/// An operand of a multiply in shared memory.
+pub(super) fn operand(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
+    let place = print.place(slot)?;
+    Ok(if slot.transposed { format!("transposed<decltype({place})>{{{place}}}") } else { place })
 }

@@ -7,9 +7,11 @@
 //! | `expression` | what is computed, element by element |
 //! | `fragment` | how threads hold tiles, as types of `twill.cuh` |
 //! | `instruction` | the multiplies that the kernel uses |
+//! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
 //! | `names` | what C++ calls things |
 //! | `twill.cuh` | tile primitives that every kernel uses |
+//! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
 
 mod expression;
 mod fragment;
@@ -18,6 +20,7 @@ mod host;
 mod instruction;
 mod names;
 mod source;
+mod tensor_memory;
 
 use crate::error::Error;
 use crate::gluon::Header;
@@ -27,6 +30,18 @@ use std::collections::BTreeMap;
 
 /// The tile primitives, written beside every kernel.
 pub const PRIMITIVES: &str = include_str!("twill.cuh");
+
+/// The primitives of tensor memory.
+const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
+
+/// The headers that the kernel includes, by their names.
+pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
+    let mut headers = vec![("twill.cuh", PRIMITIVES)];
+    if tensor_memory::is_used(kernel) {
+        headers.push(("twill_tcgen05.cuh", TENSOR_PRIMITIVES));
+    }
+    headers
+}
 
 /// The kernel's source.
 ///
