@@ -2,7 +2,7 @@
 
 use super::fragment::{Axis, Fragment};
 use super::names::{self, missing};
-use super::tensor_memory;
+use super::{rows, tensor_memory};
 use crate::error::Error;
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::layout::{Layout, infer};
@@ -42,8 +42,14 @@ impl Expressions<'_> {
 
     /// How a tile is held if nobody says.
     pub fn fragment(&self, value: &Expression) -> Result<Fragment, Error> {
-        let layout = infer(value, &self.layouts).unwrap_or_else(|| Layout::spread(value.shape.len(), self.group.warps));
+        let layout = infer(value, &self.layouts).unwrap_or_else(|| self.open(&value.shape));
         Fragment::of(&layout, &value.shape)
+    }
+
+    /// The layout of a tile that nothing decides about.
+    pub fn open(&self, shape: &[u64]) -> Layout {
+        let in_rows = tensor_memory::is_used(self.kernel).then(|| rows::of_shape(self.group, shape)).flatten();
+        in_rows.unwrap_or_else(|| Layout::spread(shape.len(), self.group.warps))
     }
 
     /// A tile in shared memory.
@@ -289,7 +295,7 @@ impl Expressions<'_> {
     /// An element of a tile that is held, if that is held as it must be.
     fn of_held(&self, name: &str, have: &Fragment, want: &Fragment, axes: &[Option<Axis>]) -> Result<String, Error> {
         let is_straight = axes.iter().flatten().is_sorted_by_key(|a| matches!(a, Axis::Column));
-        if *have == want.part(axes) && is_straight {
+        if have.is_held_as(&want.part(axes)) && is_straight {
             return Ok(format!("{name}[e]"));
         }
         Err(missing(format!("{name} brought from {} to {}", have.name(), want.part(axes).name())))

@@ -153,4 +153,11 @@ impl Fragment {
     pub fn is_in_runs(&self) -> bool {
         matches!(self, Fragment::Tensor { .. } | Fragment::TensorColumns { .. })
     }
+    /// Whether every thread holds the same elements in it as in another.
+    pub fn is_held_as(&self, other: &Fragment) -> bool {
+        use Fragment::{Spread, TensorRows};
+        let is_by_threads =
+            |a: &Fragment, b: &Fragment| matches!((a, b), (Spread { extent: 128, warps: 4 }, TensorRows { rows: 128 }));
+        self == other || is_by_threads(self, other) || is_by_threads(other, self)
+    }
 }

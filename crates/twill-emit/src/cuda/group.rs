@@ -3,6 +3,7 @@
 use super::expression::{Expressions, bare};
 use super::fragment::Fragment;
 use super::names::{self, missing};
+use super::rows::layouts_in_rows;
 use super::tensor_memory;
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
@@ -32,7 +33,7 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a KernelProgram, group: &'a Group, number: usize) -> Printer<'a> {
-        let layouts = of_variables(group);
+        let layouts = if tensor_memory::is_used(kernel) { layouts_in_rows(group) } else { of_variables(group) };
         let inlined = inlined(group, &layouts);
         let (before, made) = (RefCell::new(Vec::new()), Cell::new(0));
         Printer {
@@ -368,7 +369,7 @@ impl<'a> Printer<'a> {
         }
         let layout = crate::kernel::layout::infer(value, &print.layouts)
             .or_else(|| crate::kernel::layout::infer(pointers, &print.layouts))
-            .unwrap_or_else(|| Layout::spread(pointers.shape.len(), self.group.warps));
+            .unwrap_or_else(|| print.open(&pointers.shape));
         let fragment = Fragment::of(&layout, &pointers.shape)?;
         let axes = fragment.axes(pointers.shape.len());
         let part = |e: &Expression| print.element(e, &fragment, &axes);

@@ -10,6 +10,7 @@
 //! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
 //! | `names` | what C++ calls things |
+//! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
 //! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
 
@@ -19,6 +20,7 @@ mod group;
 mod host;
 mod instruction;
 mod names;
+mod rows;
 mod source;
 mod tensor_memory;
 

@@ -105,11 +105,8 @@ pub(super) fn multiply(
     };
     let is_tensor = |slot: &Slot| print.kernel.buffers[slot.buffer.index()].is_tensor();
     let left = if is_tensor(left) { place(print, left)? } else { operand(print, left)? };
-    let mut code = format!(
-        "if (elected()) {{\n  multiply({}, {left}, {}, {adds});\n",
-        place(print, to)?,
-        operand(print, right)?
-    );
+    let mut code =
+        format!("if (elected()) {{\n  multiply({}, {left}, {}, {adds});\n", place(print, to)?, operand(print, right)?);
     code.push_str(&signals(barriers));
     code.push('}');
     Ok(code)
