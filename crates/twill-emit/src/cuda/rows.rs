@@ -26,7 +26,7 @@ pub(super) fn layouts_in_rows(group: &Group) -> Vec<Option<Layout>> {
         };
         match action {
             Action::Let { to, value } => {
-                if let Some(layout) = of_shape(group, &value.shape) {
+                if let Some(layout) = own(group, value) {
                     choose(to.index(), &layout);
                 }
                 ask(group, value, None, &mut choose);
@@ -51,9 +51,20 @@ pub(super) fn of_shape(group: &Group, shape: &[u64]) -> Option<Layout> {
     }
 }
 
+/// That of a whole tile, or of what tiles were reduced to.
+fn own(group: &Group, value: &Expression) -> Option<Layout> {
+    of_shape(group, &value.shape).or_else(|| match &value.kind {
+        ExpressionKind::Reduce { axis, operand, .. } => {
+            of_shape(group, &operand.shape).map(|l| Layout::Slice(*axis, Box::new(l)))
+        }
+        ExpressionKind::Apply { operands, .. } => operands.iter().find_map(|o| own(group, o)),
+        _ => None,
+    })
+}
+
 /// Tells which variables an expression needs in which layout, if it is to be in `wanted`, or in that of its shape.
 fn ask(group: &Group, value: &Expression, wanted: Option<&Layout>, choose: &mut impl FnMut(usize, &Layout)) {
-    let own = of_shape(group, &value.shape);
+    let own = own(group, value);
     let wanted = own.as_ref().or(wanted);
     match &value.kind {
         ExpressionKind::Variable(id) => {
