@@ -29,7 +29,7 @@ class Program:
         text = re.sub(r"//[^\n]*", "", ptx)
         entry = re.search(r"\.entry\s+(\w+)\((.*?)\)", text, re.S)
         self.name = entry[1]
-        self.parameters = re.findall(r"\.param\s+(?:\.align \d+ )?\.(\w+)\s+(\w+)", entry[2])
+        self.parameters = re.findall(r"\.param\s+(?:\.align \d+ )?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)*?\.align \d+\s+)?(\w+)", entry[2])
         self.shared = re.search(r"\.extern \.shared [^;]*?(\w+)\[\]", text)[1]
         start = text.index("{", entry.end())
         self.code, self.labels = [], {}

@@ -18,6 +18,9 @@ use twill_triton::mlir::Type;
 /// Barriers at which the threads of a group meet come before those of turns.
 const FIRST_TURN: u32 = 8;
 
+/// The first thread of a group.
+const LEADER: &str = "leader";
+
 /// Column in which comments begin, if the code before leaves it free.
 const COMMENT: usize = 92;
 
@@ -57,7 +60,9 @@ impl<'a> Printer<'a> {
             "    {}) {{",
             taken.iter().map(|p| p.borrowed.as_str()).collect::<Vec<_>>().join(",\n    ")
         );
-        self.line(1, &format!("const bool leader = thread_of<{warps}>() == 0;"), "");
+        if self.one_thread() == LEADER {
+            self.line(1, &format!("const bool {LEADER} = thread_of<{warps}>() == 0;"), "");
+        }
         if tensor_memory::is_used(self.kernel) {
             self.line(1, &tensor_memory::begin_of_group(), "");
         }
@@ -179,6 +184,11 @@ impl<'a> Printer<'a> {
         if cursor.slots > 1 { format!("bars({name} + {})", names::name(&cursor.name)) } else { format!("bars({name})") }
     }
 
+    /// The thread that does what one does. On Blackwell the only one of a warp is elected, as ptxas then knows that it is one.
+    fn one_thread(&self) -> &'static str {
+        if self.group.warps == 1 && tensor_memory::is_used(self.kernel) { tensor_memory::ELECTED } else { LEADER }
+    }
+
     fn barriers(&self, signals: &[(BarrierId, CursorId)]) -> Vec<String> {
         signals.iter().map(|(id, at)| self.barrier(*id, *at)).collect()
     }
@@ -244,7 +254,8 @@ impl<'a> Printer<'a> {
             Action::Load { descriptor, coordinates, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 format!(
-                    "if (leader) load({}, at({}), {}, {barrier});",
+                    "if ({}) load({}, at({}), {}, {barrier});",
+                    self.one_thread(),
                     self.descriptor(*descriptor),
                     self.joined(coordinates)?,
                     print.place(to)?
@@ -257,13 +268,14 @@ impl<'a> Printer<'a> {
             Action::Store { descriptor, coordinates, from, reduce } => {
                 let call = if reduce.is_some() { "store_add" } else { "store" };
                 format!(
-                    "if (leader) {call}({}, at({}), {});",
+                    "if ({}) {call}({}, at({}), {});",
+                    self.one_thread(),
                     self.descriptor(*descriptor),
                     self.joined(coordinates)?,
                     print.place(from)?
                 )
             }
-            Action::WaitStores(left) => format!("if (leader) wait_stores<{left}>();"),
+            Action::WaitStores(left) => format!("if ({}) wait_stores<{left}>();", self.one_thread()),
             Action::Put { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), false)?,
             Action::PutAdd { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), true)?,
             Action::Wait { barrier, at, previous } => {
@@ -365,7 +377,7 @@ impl<'a> Printer<'a> {
         if pointers.shape.is_empty() {
             let mask = mask.map(|m| print.scalar(m)).transpose()?;
             let act = put(&print.scalar(pointers)?, bare(&print.scalar(value)?), mask);
-            return Ok(format!("if (leader) {{ {act}; }}"));
+            return Ok(format!("if ({}) {{ {act}; }}", self.one_thread()));
         }
         let layout = crate::kernel::layout::infer(value, &print.layouts)
             .or_else(|| crate::kernel::layout::infer(pointers, &print.layouts))

@@ -18,6 +18,9 @@ const ADDRESS: u64 = 8;
 /// A group's name for where the CTA's tensor memory begins.
 const BEGIN: &str = "tensor_";
 
+/// Whether a thread of a warp is the one that starts multiplies.
+pub(super) const ELECTED: &str = "elected()";
+
 /// Whether a kernel has values in tensor memory.
 pub(super) fn is_used(kernel: &KernelProgram) -> bool {
     kernel.buffers.iter().any(Buffer::is_tensor)
@@ -106,7 +109,7 @@ pub(super) fn multiply(
     let is_tensor = |slot: &Slot| print.kernel.buffers[slot.buffer.index()].is_tensor();
     let left = if is_tensor(left) { place(print, left)? } else { operand(print, left)? };
     let mut code =
-        format!("if (elected()) {{\n  multiply({}, {left}, {}, {adds});\n", place(print, to)?, operand(print, right)?);
+        format!("if ({ELECTED}) {{\n  multiply({}, {left}, {}, {adds});\n", place(print, to)?, operand(print, right)?);
     code.push_str(&signals(barriers));
     code.push('}');
     Ok(code)
@@ -114,7 +117,7 @@ pub(super) fn multiply(
 
 /// Barriers that are signalled when all multiplies so far are done.
 pub(super) fn commit(barriers: &[String]) -> String {
-    format!("if (elected()) {{\n{}}}", signals(barriers))
+    format!("if ({ELECTED}) {{\n{}}}", signals(barriers))
 }
 
 fn signals(barriers: &[String]) -> String {

@@ -261,19 +261,20 @@ template <typename T, int M, int N, bool LEFT_ALONG_ROWS, bool RIGHT_ALONG_COLUM
          | u32(N >> 3) << 17 | u32(M >> 4) << 24;
 }
 
-/// A matrix in shared memory ("Shared memory descriptor"): address, and strides between panels and eight lines, by 16 bytes.
-template <typename P> TWILL u64 tensor_matrix(P place, int byte) {
+/// A matrix in shared memory ("Shared memory descriptor"): address, and strides by 16 bytes between eight lines, and between
+/// panels where what is side by side is not the depth.
+template <bool ALONG_DEPTH, typename P> TWILL u64 tensor_matrix(P place, int byte) {
   constexpr u32 swizzle = P::line == 128 ? 2 : P::line == 64 ? 4 : 6;
   static_assert(P::swizzled, "the tensor core reads lines of 128, 64 or 32 bytes");
-  const u32 low = (place.start >> 4) + (u32(P::panel >> 4) << 16);
+  const u32 low = (place.start >> 4) + (ALONG_DEPTH ? 0 : u32(P::panel >> 4) << 16);
   constexpr u64 high = swizzle << 29 | 1u << 14 | u32(P::line * 8 >> 4);
   return (high << 32 | low) + (byte >> 4);
 }
 
-template <typename T, int R, int C, int B> TWILL u64 left_part(place<T, R, C, B> left, int k) { return tensor_matrix(left, part_at<place<T, R, C, B>>(k, 0)); }
-template <typename P> TWILL u64 left_part(transposed<P> left, int k) { return tensor_matrix(left.place, part_at<P>(0, k)); }
-template <typename T, int R, int C, int B> TWILL u64 right_part(place<T, R, C, B> right, int column, int k) { return tensor_matrix(right, part_at<place<T, R, C, B>>(column, k)); }
-template <typename P> TWILL u64 right_part(transposed<P> right, int column, int k) { return tensor_matrix(right.place, part_at<P>(k, column)); }
+template <typename T, int R, int C, int B> TWILL u64 left_part(place<T, R, C, B> left, int k) { return tensor_matrix<true>(left, part_at<place<T, R, C, B>>(k, 0)); }
+template <typename P> TWILL u64 left_part(transposed<P> left, int k) { return tensor_matrix<false>(left.place, part_at<P>(0, k)); }
+template <typename T, int R, int C, int B> TWILL u64 right_part(place<T, R, C, B> right, int column, int k) { return tensor_matrix<false>(right, part_at<place<T, R, C, B>>(column, k)); }
+template <typename P> TWILL u64 right_part(transposed<P> right, int column, int k) { return tensor_matrix<true>(right.place, part_at<P>(k, column)); }
 
 TWILL void multiply_one(u32 to, u64 left, u64 right, u32 instruction, bool adds) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }" ::"r"(to), "l"(left), "l"(right), "r"(instruction), "r"(u32(adds)) : "memory");
