@@ -46,8 +46,8 @@ class Barrier:
 
 
 class Cta:
-    """Memory, barriers and units. Where not `eager`, units do what they are asked at the last moment, in an order that `seed`
-    decides: what nobody waits for is seen to be missing."""
+    """Memory, barriers and units. Where not `eager`, units do what they are asked at the last moment, in an order that
+    `seed` decides: what nobody waits for is seen to be missing."""
 
     def __init__(self, eager, seed):
         self.shared = np.full(SHARED, 0xFF, np.uint8)
@@ -97,7 +97,8 @@ class Cta:
     def _box(self, tensor, start, coordinates):
         """Of a box: addresses in shared memory of its elements, which of them exist, and their indices."""
         size = tensor.array.itemsize
-        index = np.stack(np.meshgrid(*(np.arange(n) for n in tensor.box), indexing="ij"), -1).reshape(-1, len(tensor.box))
+        grids = np.meshgrid(*(np.arange(n) for n in tensor.box), indexing="ij")
+        index = np.stack(grids, -1).reshape(-1, len(tensor.box))
         line = tensor.box[-1] * size
         rows = np.ravel_multi_index(tuple(index[:, :-1].T), tensor.box[:-1]) if len(tensor.box) > 1 else 0 * index[:, 0]
         at = rows * line + index[:, -1] * size
@@ -131,7 +132,7 @@ class Cta:
     # -------------------------------------------------------------------------------------------------- the tensor core
     def matrix(self, descriptor, extent, along_depth, kind):
         """A matrix of so many rows or columns and a depth of 16 ("Shared memory descriptor", "Canonical layouts")."""
-        field = lambda low, count: descriptor >> low & (1 << count) - 1  # noqa: E731
+        field = lambda low, count: descriptor >> low & (1 << count) - 1
         need(field(46, 3) == 1, "a descriptor without the constant of bits 46 to 48")
         need(field(49, 12) == 0 and field(14, 2) == 0 and field(30, 2) == 0, "a descriptor with other fields")
         start, leading, stride = (field(low, 14) << 4 for low in (0, 16, 32))
@@ -148,7 +149,7 @@ class Cta:
 
     def multiply(self, to, left, right, instruction, adds):
         """One tcgen05.mma.kind::f16; `left` is a descriptor, or a list with an address in tensor memory."""
-        field = lambda low, count: instruction >> low & (1 << count) - 1  # noqa: E731
+        field = lambda low, count: instruction >> low & (1 << count) - 1
         need(field(4, 2) == 1 and field(0, 4) == 0 and field(13, 2) == 0 and field(29, 3) == 0, "results of 32 bits")
         rows, columns = field(24, 5) << 4, field(17, 6) << 3
         need(rows in (64, 128) and columns <= 256 and columns % (8 if rows == 64 else 16) == 0, f"{rows} x {columns}")

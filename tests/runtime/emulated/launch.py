@@ -1,7 +1,5 @@
 """A launch: one CTA after another, and of each the warps in turn."""
 
-import re
-
 import numpy as np
 
 from .cta import Cta, Tensor, Wrong, need
@@ -71,7 +69,8 @@ class Launch:
             while cta.work():
                 pass
             need(cta.columns == 0, "tensor memory was not given back")
-            need(all(not open_group and not groups for w in warps for open_group, groups in w.stores), "stores that nobody waits for")
+            left = [w.number for w in warps if any(open_group or groups for open_group, groups in w.stores)]
+            need(not left, f"warps {left} end before their stores have read shared memory")
 
 
 def of_kernel(kernel, ptx, tensors, numbers):
@@ -85,6 +84,3 @@ def of_kernel(kernel, ptx, tensors, numbers):
         else:
             arguments.append(tensors[name] if name in tensors else numbers[name])
     return Launch(ptx, kernel["threads"], arguments)
-
-
-__all__ = ["Launch", "of_kernel", "re"]

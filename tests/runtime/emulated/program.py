@@ -1,7 +1,7 @@
 """PTX text as a list of instructions."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass
@@ -10,10 +10,9 @@ class Instruction:
 
     name: str
     operands: list
-    guard: str | None = None
+    guard: str = ""
     negated: bool = False
     line: int = 0
-    parts: list = field(default_factory=list)
 
     def __post_init__(self):
         self.parts = self.name.split(".")
@@ -27,16 +26,17 @@ class Program:
 
     def __init__(self, ptx: str):
         text = re.sub(r"//[^\n]*", "", ptx)
-        entry = re.search(r"\.entry\s+(\w+)\((.*?)\)", text, re.S)
+        entry = re.search(r"\.entry\s+(\w+)\((.*?)\)", text, re.DOTALL)
         self.name = entry[1]
-        self.parameters = re.findall(r"\.param\s+(?:\.align \d+ )?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)*?\.align \d+\s+)?(\w+)", entry[2])
+        pointer = r"(?:\.ptr\s+(?:\.\w+\s+)*?\.align \d+\s+)?"
+        self.parameters = re.findall(rf"\.param\s+(?:\.align \d+ )?\.(\w+)\s+{pointer}(\w+)", entry[2])
         self.shared = re.search(r"\.extern \.shared [^;]*?(\w+)\[\]", text)[1]
         start = text.index("{", entry.end())
         self.code, self.labels = [], {}
         self._statements(text[start + 1 : text.rindex("}")], text[: start + 1].count("\n") + 1)
 
     def _statements(self, body, line):
-        block, opened, depth = 0, [], 0
+        block, opened = 0, []
         for statement in re.split(r"(;|\n\s*\$\w+:)", body):
             here, line = line, line + statement.count("\n")
             # A brace that opens a block of its own labels, and not a vector.
@@ -56,15 +56,12 @@ class Program:
             guard = re.match(r"@(!?)([%\w]+)\s+", text)
             if guard:
                 text = text[guard.end() :]
-            name, _, rest = text.partition(" ") if " " in text.split("\t")[0] else text.partition("\t")
-            operands = [operand(o) for o in split(rest)]
+            name, *rest = text.split(None, 1)
+            operands = [operand(o) for o in split(rest[0] if rest else "")]
             if name.startswith("bra"):
                 operands = [self._local(operands[0], opened)]
             at = here + statement[: len(statement) - len(statement.lstrip())].count("\n")
-            self.code.append(
-                Instruction(name.strip(), operands, guard and guard[2], bool(guard and guard[1]), at)
-            )
-        assert depth == 0
+            self.code.append(Instruction(name, operands, guard[2] if guard else "", bool(guard and guard[1]), at))
 
     @staticmethod
     def _local(label, opened):

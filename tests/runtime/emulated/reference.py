@@ -45,7 +45,8 @@ class Case:
         a, b = random(self.generator, rows, depth), random(self.generator, depth, columns)
         a, b = a[:, :k] if k else a, b[:k] if k else b
         self.tensors = {"a_ptr": a, "b_ptr": b, "c_ptr": np.full((rows, columns), np.nan, np.float16)}
-        self.numbers = {"M": rows, "N": columns, "K": k, "stride_a": a.shape[1], "stride_b": columns, "stride_c": columns}
+        self.numbers = {"M": rows, "N": columns, "K": k}
+        self.numbers |= {"stride_a": a.shape[1], "stride_b": columns, "stride_c": columns}
         self.wanted = {"c_ptr": a[:, :k].astype(float) @ b[:k].astype(float)}
 
     def swiglu(self):
@@ -76,12 +77,12 @@ class Case:
             s = self._scores(q[at], k[at], dim**-0.5, c["CAUSAL"])
             sums = np.log2(np.exp2(s * LOG2_E).sum(1))
             wanted.append((np.exp2(s * LOG2_E - sums[:, None]) @ v[at].astype(float), sums))
-        self.wanted = {"o_desc": np.concatenate([o for o, _ in wanted]), "lse_ptr": np.concatenate([s for _, s in wanted])}
+        outputs, sums = (np.concatenate(parts) for parts in zip(*wanted))
+        self.wanted = {"o_desc": outputs, "lse_ptr": sums}
 
     def attention_backward(self):
         c, heads = self.constants, 1
-        # The loop walks over queries, in steps of BLOCK_M.
-        length, dim = max(self.trips * c["BLOCK_M"] // c["BLOCK_N"], 1) * c["BLOCK_N"], c["HEAD_DIM"]
+        length, dim = self.trips * max(c["BLOCK_M"], c["BLOCK_N"]), c["HEAD_DIM"]
         self.grid = (length // c["BLOCK_N"], heads)
         scale = dim**-0.5
         q, k, v, do = (random(self.generator, length, dim) for _ in range(4))
@@ -91,9 +92,10 @@ class Case:
         o, grad = p @ v.astype(float), do.astype(float)
         delta = (o * grad).sum(1)
         ds = p * (grad @ v.astype(float).T - delta[:, None])
-        empty = lambda: np.full((length, dim), np.nan, np.float16)  # noqa: E731
+        empty = lambda: np.full((length, dim), np.nan, np.float16)
         self.tensors = {"q_desc": q, "k_desc": k, "v_desc": v, "do_desc": do, "dk_desc": empty(), "dv_desc": empty()}
         self.tensors |= {"dq_desc": np.zeros((length, dim), np.float32)}
         self.tensors |= {"lse_ptr": lse.astype(np.float32), "delta_ptr": delta.astype(np.float32)}
         self.numbers = {"softmax_scale": scale, "length": length}
-        self.wanted = {"dq_desc": ds @ k.astype(float), "dk_desc": ds.T @ q.astype(float) * scale, "dv_desc": p.T @ grad}
+        dq, dk = ds @ k.astype(float), ds.T @ q.astype(float) * scale
+        self.wanted = {"dq_desc": dq, "dk_desc": dk, "dv_desc": p.T @ grad}

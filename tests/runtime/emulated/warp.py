@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from .cta import DYNAMIC, Wrong, need
+from .cta import DYNAMIC, Barrier, Wrong, need
 
 LANES = np.arange(32)
 ALL = np.ones(32, bool)
@@ -12,8 +12,8 @@ PARAMETERS = 1 << 40
 """Addresses of parameters: one at every 4096."""
 TYPES = {
     "s32": np.int32, "u32": np.uint32, "b32": np.uint32, "f32": np.float32, "s64": np.int64, "u64": np.uint64,
-    "b64": np.uint64, "u16": np.uint16, "s16": np.int16, "b16": np.uint16, "f16": np.float16, "pred": np.bool_, "u8": np.uint8, "s8": np.int8,
-    "b8": np.uint8,
+    "b64": np.uint64, "u16": np.uint16, "s16": np.int16, "b16": np.uint16, "f16": np.float16, "pred": np.bool_,
+    "u8": np.uint8, "s8": np.int8, "b8": np.uint8,
 }  # fmt: skip
 ELECTED = 7
 """The thread of a warp that is elected: none that a kernel could take for it by chance."""
@@ -50,7 +50,7 @@ class Warp:
 
     def constant(self, text, kind):
         if text.startswith("0f"):
-            return np.float32(struct.unpack("<f", struct.pack("<I", int(text[2:], 16)))[0])
+            return np.float32(struct.unpack("<f", struct.pack("<I", int(text.replace("0f", "0x"), 0)))[0])
         special = self.launch.special(text, self.number)
         if special is not None:
             return special.astype(TYPES[kind]) if isinstance(special, np.ndarray) else TYPES[kind](special)
@@ -334,8 +334,6 @@ class Warp:
         at = int(self.address(o[0] if kind == "init" else o[1], "u32")[self.one(mask)])
         if kind == "init":
             need(at % 8 == 0 and at not in cta.barriers, "the place of a barrier")
-            from .cta import Barrier
-
             cta.barriers[at] = Barrier(int(self.read(o[1], "u32")[self.one(mask)]))
             return None
         need(kind == "arrive", "another operation on a barrier")
@@ -396,7 +394,8 @@ class Warp:
         if kind == "mma":
             lane = self.one(mask)
             self.multiplied.add(lane)
-            left = [int(self.address(o[1], "u32")[lane])] if isinstance(o[1], list) else int(self.read(o[1], "u64")[lane])
+            in_tensor = isinstance(o[1], list)
+            left = [int(self.address(o[1], "u32")[lane])] if in_tensor else int(self.read(o[1], "u64")[lane])
             right, instruction = int(self.read(o[2], "u64")[lane]), int(self.read(o[3], "u32")[lane])
             adds = bool(self.read(o[4], "pred")[lane])
             return cta.multiply(int(self.address(o[0], "u32")[lane]), left, right, instruction, adds)

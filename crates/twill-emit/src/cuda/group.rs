@@ -91,6 +91,9 @@ impl<'a> Printer<'a> {
         self.nodes(2, &self.group.body)?;
         self.line(1, "}", "");
         self.nodes(1, &self.group.end)?;
+        if let Some(last) = tensor_memory::end_of_group(self.group) {
+            self.line(1, last, "tensor memory, and the barriers, must outlive them");
+        }
         self.out.push_str("}\n");
         Ok(self.out)
     }

@@ -284,8 +284,11 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
             arrivals.max(1)
         );
     }
-    out.push_str("    barriers_begun();\n  }\n");
     let has_tensor_memory = tensor_memory::is_used(kernel);
+    if has_tensor_memory {
+        out.push_str("    barrier_begin(last_multiply(), 1);\n");
+    }
+    out.push_str("    barriers_begun();\n  }\n");
     if has_tensor_memory {
         out.push_str(&tensor_memory::begin(kernel, storage.tensor));
     } else {

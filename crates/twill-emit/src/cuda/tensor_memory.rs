@@ -5,15 +5,18 @@ use super::group::operand;
 use super::names::{self, missing};
 use super::source::extents;
 use crate::error::Error;
-use crate::kernel::program::{Addend, Buffer, KernelProgram, Slot, TensorMultiply};
+use crate::kernel::action::Action;
+use crate::kernel::layout::visit;
+use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, TensorMultiply};
 use crate::program::Iteration;
 use std::fmt::Write as _;
 
 /// The least that is allocated; all that is allocated is a power of two (PTX ISA, `tcgen05.alloc`).
 const LEAST_COLUMNS: u64 = 32;
 
-/// Bytes of shared memory for where tensor memory begins, which is as long as a barrier.
+/// Bytes of shared memory for where tensor memory begins, and for the barrier of the last multiply.
 const ADDRESS: u64 = 8;
+const BARRIER: u64 = 8;
 
 /// A group's name for where the CTA's tensor memory begins.
 const BEGIN: &str = "tensor_";
@@ -28,7 +31,7 @@ pub(super) fn is_used(kernel: &KernelProgram) -> bool {
 
 /// Bytes of shared memory behind the barriers.
 pub(super) fn shared_bytes(kernel: &KernelProgram) -> u64 {
-    if is_used(kernel) { ADDRESS } else { 0 }
+    if is_used(kernel) { ADDRESS + BARRIER } else { 0 }
 }
 
 /// Columns that a CTA takes.
@@ -39,7 +42,12 @@ fn columns(kernel: &KernelProgram) -> u64 {
 /// The buffers as functions from the begin of tensor memory, and a slot, to a place; and where the begin is kept.
 pub(super) fn places(kernel: &KernelProgram, address: u64) -> Result<String, Error> {
     let mut out = format!(
-        "\n// Tensor memory.\nTWILL u32 tensor_memory() {{ return __shfl_sync(~0u, get<u32>(shared_at({address})), 0); }}\n"
+        "
+// Tensor memory, and the barrier of the last multiply.
+TWILL u32 tensor_memory() {{ return __shfl_sync(~0u, get<u32>(shared_at({address})), 0); }}
+TWILL u32 last_multiply() {{ return shared_at({}); }}
+",
+        address + ADDRESS
     );
     let mut at = 0;
     for buffer in kernel.buffers.iter().filter(|b| b.is_tensor()) {
@@ -57,6 +65,13 @@ pub(super) fn places(kernel: &KernelProgram, address: u64) -> Result<String, Err
 /// What stands in front of a group's variables.
 pub(super) fn begin_of_group() -> String {
     format!("const u32 {BEGIN} = tensor_memory();")
+}
+
+/// What stands at the end of a group that starts multiplies.
+pub(super) fn end_of_group(group: &Group) -> Option<&'static str> {
+    let mut multiplies = false;
+    visit(&group.body, &mut |action| multiplies |= matches!(action, Action::MultiplyInTensor(_)));
+    multiplies.then_some("finish_multiplies(last_multiply());")
 }
 
 /// Where the kernel takes tensor memory, and all threads wait for it.
