@@ -263,12 +263,12 @@ fn written(language: Language, program: &Checked, header: &Header) -> Result<(St
             (gluon::source(program, header), beside)
         }
         Language::Cuda => {
-            let beside = vec![
+            let mut beside = vec![
                 ("kernel.h", cuda::header(program)?),
-                ("twill.cuh", cuda::PRIMITIVES.to_owned()),
                 ("plan.py", cuda::PLAN.to_owned()),
                 ("assemble.py", cuda::ASSEMBLER.to_owned()),
             ];
+            beside.extend(cuda::headers(program).into_iter().map(|(name, text)| (name, text.to_owned())));
             (cuda::source(program, header)?, beside)
         }
     })

@@ -3,6 +3,7 @@
 use super::fragment::{Axis, Fragment};
 use super::names::{self, missing};
 use super::operation::{apply, bare};
+use super::{rows, tensor_memory};
 use crate::error::Error;
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::layout::{Layout, infer};
@@ -42,8 +43,14 @@ impl Expressions<'_> {
 
     /// How a tile is held if nobody says.
     pub fn fragment(&self, value: &Expression) -> Result<Fragment, Error> {
-        let layout = infer(value, &self.layouts).unwrap_or_else(|| Layout::spread(value.shape.len(), self.group.warps));
+        let layout = infer(value, &self.layouts).unwrap_or_else(|| self.open(&value.shape));
         Fragment::of(&layout, &value.shape)
+    }
+
+    /// The layout of a tile that nothing decides about.
+    pub fn open(&self, shape: &[u64]) -> Layout {
+        let in_rows = tensor_memory::is_used(self.kernel).then(|| rows::of_shape(self.group, shape)).flatten();
+        in_rows.unwrap_or_else(|| Layout::spread(shape.len(), self.group.warps))
     }
 
     /// A tile in shared memory.
@@ -122,7 +129,10 @@ impl Expressions<'_> {
             ExpressionKind::Variable(id) if self.fragment_of(*id)?.as_ref() == Some(want) => {
                 return Ok(self.variable(*id));
             }
-            ExpressionKind::Reduce { .. } | ExpressionKind::Shares(_) | ExpressionKind::FromShared(_) => {
+            ExpressionKind::Reduce { .. }
+            | ExpressionKind::Shares(_)
+            | ExpressionKind::FromShared(_)
+            | ExpressionKind::FromTensor(_) => {
                 let (text, have) = self.whole(value, want)?;
                 if have == *want {
                     return Ok(text);
@@ -157,14 +167,16 @@ impl Expressions<'_> {
         match &value.kind {
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let have = self.fragment(operand)?;
-                let (Fragment::Accumulator { rows, .. } | Fragment::Shares { rows }) = have else {
-                    return Err(missing(format!("a reduction of a tile in the layout {}", have.name())));
+                let result = match have {
+                    Fragment::Accumulator { rows, .. } | Fragment::Shares { rows } => Fragment::Rows { rows },
+                    Fragment::Tensor { rows, .. } => Fragment::TensorRows { rows },
+                    _ => return Err(missing(format!("a reduction of a tile in the layout {}", have.name()))),
                 };
                 if *axis != 1 {
                     return Err(missing("a reduction along rows".into()));
                 }
                 let text = self.held(operand, &have)?;
-                Ok((format!("rows({text}, {})", reduction(combine)?), Fragment::Rows { rows }))
+                Ok((format!("rows({text}, {})", reduction(combine)?), result))
             }
             ExpressionKind::Shares(operand) => {
                 let columns = operand.shape.get(1).copied().unwrap_or(8);
@@ -180,6 +192,7 @@ impl Expressions<'_> {
                 let place = self.place(slot)?;
                 let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
                 let is_bit = value.element == Type::Integer(1);
+                let read = if want.is_in_runs() { "read_runs" } else { "read" };
                 if slot.transposed {
                     let get = format!("get<{element}>(from.address(e.column(), e.row()))");
                     let name = want.name();
@@ -187,7 +200,7 @@ impl Expressions<'_> {
                     return Ok((text, want.clone()));
                 }
                 if is_bit {
-                    let whole = self.first("read", &format!("read<{element}, {}>({place})", want.name()));
+                    let whole = self.first("read", &format!("{read}<{element}, {}>({place})", want.name()));
                     let text = format!("each<bool, {}>([&](auto e) {{ return {whole}[e] != 0; }})", want.name());
                     return Ok((text, want.clone()));
                 }
@@ -196,9 +209,12 @@ impl Expressions<'_> {
                 let text = if is_half && is_whole {
                     format!("read_matrices({place})")
                 } else {
-                    format!("read<{element}, {}>({place})", want.name())
+                    format!("{read}<{element}, {}>({place})", want.name())
                 };
                 Ok((text, want.clone()))
+            }
+            ExpressionKind::FromTensor(slot) => {
+                Ok((format!("read_tensor({})", tensor_memory::place(self, slot)?), self.fragment(value)?))
             }
             _ => Err(missing("this tile".into())),
         }
@@ -265,7 +281,10 @@ impl Expressions<'_> {
             ExpressionKind::Load { pointers, mask, other } => {
                 loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), |e| self.element(e, want, axes))
             }
-            ExpressionKind::Reduce { .. } | ExpressionKind::Shares(_) | ExpressionKind::FromShared(_) => {
+            ExpressionKind::Reduce { .. }
+            | ExpressionKind::Shares(_)
+            | ExpressionKind::FromShared(_)
+            | ExpressionKind::FromTensor(_) => {
                 let (text, have) = self.whole(value, &want.part(axes))?;
                 let name = self.first("whole", &text);
                 self.of_held(&name, &have, want, axes)
@@ -277,7 +296,7 @@ impl Expressions<'_> {
     /// An element of a tile that is held, if that is held as it must be.
     fn of_held(&self, name: &str, have: &Fragment, want: &Fragment, axes: &[Option<Axis>]) -> Result<String, Error> {
         let is_straight = axes.iter().flatten().is_sorted_by_key(|a| matches!(a, Axis::Column));
-        if *have == want.part(axes) && is_straight {
+        if have.is_held_as(&want.part(axes)) && is_straight {
             return Ok(format!("{name}[e]"));
         }
         Err(missing(format!("{name} brought from {} to {}", have.name(), want.part(axes).name())))

@@ -23,6 +23,12 @@ pub(super) enum Fragment {
     SpreadRows { rows: u64, warps: u32 },
     /// A value for each column of those.
     SpreadColumns { columns: u64, warps: u32 },
+    /// As it comes from tensor memory, of 64 or 128 rows.
+    Tensor { rows: u64, columns: u64 },
+    /// A value for each row of those.
+    TensorRows { rows: u64 },
+    /// A value for each column of those, which may have other rows.
+    TensorColumns { rows: u64, columns: u64 },
 }
 
 /// Which index of a tile a dimension of an expression runs along.
@@ -47,6 +53,13 @@ impl Fragment {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
             }
             (Layout::Like(_), [rows, _]) => Fragment::Shares { rows: *rows },
+            (Layout::Tensor { warps: 4, .. }, [rows @ (64 | 128), 1]) => Fragment::TensorRows { rows: *rows },
+            (Layout::Tensor { rows: rows @ (64 | 128), warps: 4, .. }, [1, columns]) if columns % 8 == 0 => {
+                Fragment::TensorColumns { rows: *rows, columns: *columns }
+            }
+            (Layout::Tensor { warps: 4, .. }, [rows @ (64 | 128), columns]) if columns % 8 == 0 => {
+                Fragment::Tensor { rows: *rows, columns: *columns }
+            }
             (Layout::Blocked { warps, .. }, [extent]) => Fragment::Spread { extent: *extent, warps: *warps },
             (Layout::Blocked { warps, .. }, [rows, 1]) => Fragment::SpreadRows { rows: *rows, warps: *warps },
             (Layout::Blocked { warps, .. }, [1, columns]) => {
@@ -63,6 +76,12 @@ impl Fragment {
                     Fragment::Columns { columns: *extent }
                 }
                 (Layout::Like(_), 1) => Fragment::Rows { rows: *extent },
+                (Layout::Tensor { warps: 4, .. }, 1) if matches!(extent, 64 | 128) => {
+                    Fragment::TensorRows { rows: *extent }
+                }
+                (Layout::Tensor { rows: rows @ (64 | 128), warps: 4, .. }, 0) if extent % 8 == 0 => {
+                    Fragment::TensorColumns { rows: *rows, columns: *extent }
+                }
                 (Layout::Blocked { warps, .. }, 1) => Fragment::SpreadRows { rows: *extent, warps: *warps },
                 (Layout::Blocked { warps, .. }, 0) => Fragment::SpreadColumns { columns: *extent, warps: *warps },
                 _ => return Err(unknown()),
@@ -82,13 +101,18 @@ impl Fragment {
             Fragment::SpreadTile { rows, columns, warps } => format!("spread_tile<{rows}, {columns}, {warps}>"),
             Fragment::SpreadRows { rows, warps } => format!("spread_rows<{rows}, {warps}>"),
             Fragment::SpreadColumns { columns, warps } => format!("spread_columns<{columns}, {warps}>"),
+            Fragment::Tensor { rows, columns } => format!("tensor_tile<{rows}, {columns}>"),
+            Fragment::TensorRows { rows } => format!("tensor_rows<{rows}>"),
+            Fragment::TensorColumns { rows, columns } => format!("tensor_columns<{rows}, {columns}>"),
         }
     }
 
     /// Along which index each dimension of a tile in it runs.
     pub fn axes(&self, dimensions: usize) -> Vec<Option<Axis>> {
         match (self, dimensions) {
-            (Fragment::Columns { .. } | Fragment::SpreadColumns { .. }, 1) => vec![Some(Axis::Column)],
+            (Fragment::Columns { .. } | Fragment::SpreadColumns { .. } | Fragment::TensorColumns { .. }, 1) => {
+                vec![Some(Axis::Column)]
+            }
             (_, 1) => vec![Some(Axis::Row)],
             _ => vec![Some(Axis::Row), Some(Axis::Column)],
         }
@@ -108,6 +132,10 @@ impl Fragment {
             (Fragment::SpreadTile { columns, warps, .. }, false, true) => {
                 Fragment::SpreadColumns { columns: *columns, warps: *warps }
             }
+            (Fragment::Tensor { rows, .. }, true, false) => Fragment::TensorRows { rows: *rows },
+            (Fragment::Tensor { rows, columns }, false, true) => {
+                Fragment::TensorColumns { rows: *rows, columns: *columns }
+            }
             _ => self.clone(),
         }
     }
@@ -116,8 +144,20 @@ impl Fragment {
     pub fn is_paired(&self) -> bool {
         match self {
             Fragment::Accumulator { .. } | Fragment::Columns { .. } => true,
+            Fragment::Tensor { .. } | Fragment::TensorColumns { .. } => true,
             Fragment::SpreadTile { columns, .. } | Fragment::SpreadColumns { columns, .. } => *columns > 1,
             _ => false,
         }
+    }
+    /// Whether a thread holds many neighbours of a row, so that they are copied 16 bytes at a time.
+    pub fn is_in_runs(&self) -> bool {
+        matches!(self, Fragment::Tensor { .. } | Fragment::TensorColumns { .. })
+    }
+    /// Whether every thread holds the same elements in it as in another.
+    pub fn is_held_as(&self, other: &Fragment) -> bool {
+        use Fragment::{Spread, TensorRows};
+        let is_by_threads =
+            |a: &Fragment, b: &Fragment| matches!((a, b), (Spread { extent: 128, warps: 4 }, TensorRows { rows: 128 }));
+        self == other || is_by_threads(self, other) || is_by_threads(other, self)
     }
 }

@@ -4,6 +4,8 @@ use super::expression::Expressions;
 use super::fragment::Fragment;
 use super::names::{self, missing};
 use super::operation::bare;
+use super::rows::layouts_in_rows;
+use super::tensor_memory;
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::Expression;
@@ -16,6 +18,9 @@ use twill_triton::mlir::Type;
 
 /// Barriers at which the threads of a group meet come before those of turns.
 const FIRST_TURN: u32 = 8;
+
+/// The first thread of a group.
+const LEADER: &str = "leader";
 
 /// Column in which comments begin, if the code before leaves it free.
 const COMMENT: usize = 92;
@@ -32,7 +37,8 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a KernelProgram, group: &'a Group, number: usize) -> Printer<'a> {
-        let layouts = of_variables(group, Reach::Slices);
+        let layouts =
+            if tensor_memory::is_used(kernel) { layouts_in_rows(group) } else { of_variables(group, Reach::Slices) };
         let inlined = inlined(group, &layouts);
         let (before, made) = (RefCell::new(Vec::new()), Cell::new(0));
         Printer {
@@ -56,7 +62,10 @@ impl<'a> Printer<'a> {
             "    {}) {{",
             taken.iter().map(|p| p.borrowed.as_str()).collect::<Vec<_>>().join(",\n    ")
         );
-        self.line(1, &format!("[[maybe_unused]] const bool leader = thread_of<{warps}>() == 0;"), "");
+        self.line(1, &format!("[[maybe_unused]] const bool {LEADER} = thread_of<{warps}>() == 0;"), "");
+        if tensor_memory::is_used(self.kernel) {
+            self.line(1, &tensor_memory::begin_of_group(), "");
+        }
         self.variables()?;
         for cursor in &self.group.cursors {
             let name = names::name(&cursor.name);
@@ -85,6 +94,9 @@ impl<'a> Printer<'a> {
         self.out.push_str(&body);
         self.line(1, "}", "");
         self.nodes(1, &self.group.end)?;
+        if let Some(last) = tensor_memory::end_of_group(self.group) {
+            self.line(1, last, "tensor memory, and the barriers, must outlive them");
+        }
         self.out.push_str("}\n");
         Ok(self.out)
     }
@@ -182,6 +194,21 @@ impl<'a> Printer<'a> {
         if cursor.slots > 1 { format!("bars({name} + {})", names::name(&cursor.name)) } else { format!("bars({name})") }
     }
 
+    /// The thread that does what one does. Of a warp it is elected, as ptxas then knows that it is one, and makes no loop over
+    /// all that might be.
+    fn one_thread(&self) -> &'static str {
+        if self.group.warps == 1 { tensor_memory::ELECTED } else { LEADER }
+    }
+
+    fn barriers(&self, signals: &[(BarrierId, CursorId)]) -> Vec<String> {
+        signals.iter().map(|(id, at)| self.barrier(*id, *at)).collect()
+    }
+
+    /// Waits and arrivals also order what happens in tensor memory.
+    fn ordered(&self) -> &'static str {
+        if tensor_memory::is_used(self.kernel) { "_tensor" } else { "" }
+    }
+
     fn joined(&self, expressions: &[Expression]) -> Result<String, Error> {
         let texts: Result<Vec<String>, Error> =
             expressions.iter().map(|e| self.expressions.scalar(e).map(|t| bare(&t).to_owned())).collect();
@@ -223,7 +250,10 @@ impl<'a> Printer<'a> {
             }
             Action::Rename { to, from } => format!("{} = {};", print.variable(*to), print.variable(*from)),
             Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator)?,
-            Action::MultiplyInTensor(_) | Action::Commit(_) => return Err(missing("tensor memory".into())),
+            Action::MultiplyInTensor(multiply) => {
+                tensor_memory::multiply(print, multiply, &self.barriers(&multiply.signals))?
+            }
+            Action::Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
             Action::Fly(_) => String::new(),
             Action::WaitMultiplies { outstanding, landed, .. } => {
                 let mut code = format!("wait_multiplies<{outstanding}>();");
@@ -235,7 +265,8 @@ impl<'a> Printer<'a> {
             Action::Load { descriptor, coordinates, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 format!(
-                    "if (leader) load({}, at({}), {}, {barrier});",
+                    "if ({}) load({}, at({}), {}, {barrier});",
+                    self.one_thread(),
                     self.descriptor(*descriptor),
                     self.joined(coordinates)?,
                     print.place(to)?
@@ -248,21 +279,22 @@ impl<'a> Printer<'a> {
             Action::Store { descriptor, coordinates, from, reduce } => {
                 let call = if reduce.is_some() { "store_add" } else { "store" };
                 format!(
-                    "if (leader) {call}({}, at({}), {});",
+                    "if ({}) {call}({}, at({}), {});",
+                    self.one_thread(),
                     self.descriptor(*descriptor),
                     self.joined(coordinates)?,
                     print.place(from)?
                 )
             }
-            Action::WaitStores(left) => format!("if (leader) wait_stores<{left}>();"),
+            Action::WaitStores(left) => format!("if ({}) wait_stores<{left}>();", self.one_thread()),
             Action::Put { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), false)?,
             Action::PutAdd { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), true)?,
             Action::Wait { barrier, at, previous } => {
                 let phase = format!("{}_phase", names::name(&self.group.cursors[at.index()].name));
                 let phase = if *previous { format!("{phase} ^ 1") } else { phase };
-                format!("acquire({}, {phase});", self.barrier(*barrier, *at))
+                format!("acquire{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
             }
-            Action::Arrive { barrier, at } => format!("release({});", self.barrier(*barrier, *at)),
+            Action::Arrive { barrier, at } => format!("release{}({});", self.ordered(), self.barrier(*barrier, *at)),
             Action::Advance(cursor) => self.advance(*cursor),
             Action::Keep { to, from } => self.keep(*to, *from),
             Action::Sync(id) => format!("meet<{}, {}>();", FIRST_TURN + id, 2 * threads),
@@ -282,8 +314,7 @@ impl<'a> Printer<'a> {
         accumulator: Option<VariableId>,
     ) -> Result<String, Error> {
         let operand = |o: &Operand| match o {
-            Operand::Shared(slot) if slot.transposed => Ok(format!("transpose({})", self.expressions.place(slot)?)),
-            Operand::Shared(slot) => self.expressions.place(slot),
+            Operand::Shared(slot) => operand(&self.expressions, slot),
             Operand::Registers(v) => Ok(self.expressions.variable(*v)),
         };
         let name = self.expressions.variable(to);
@@ -320,12 +351,21 @@ impl<'a> Printer<'a> {
 
     fn write(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
         let print = &self.expressions;
-        let place = print.place(to)?;
         if value.shape.is_empty() {
             return Err(missing("a number handed over in shared memory".into()));
         }
+        if self.kernel.buffers[to.buffer.index()].is_tensor() {
+            let [rows, columns] = value.shape[..] else { return Err(missing("a vector in tensor memory".into())) };
+            let layout = Layout::Tensor { rows, columns, warps: self.group.warps };
+            let text = print.tile(value, &Fragment::of(&layout, &value.shape)?)?;
+            return Ok(format!("write_tensor({}, {text});", tensor_memory::place(print, to)?));
+        }
+        let place = print.place(to)?;
         let fragment = print.fragment(value)?;
         let text = print.tile(value, &fragment)?;
+        if fragment.is_in_runs() {
+            return Ok(format!("write_runs({place}, {text});"));
+        }
         let is_half = matches!(&value.element, Type::Float(kind) if kind.bits() == 16);
         let by_matrices = matches!(&fragment, Fragment::Accumulator { columns, .. } if is_half && columns % 16 == 0);
         Ok(format!("{}({place}, {text});", if by_matrices { "write_matrices" } else { "write" }))
@@ -348,11 +388,11 @@ impl<'a> Printer<'a> {
         if pointers.shape.is_empty() {
             let mask = mask.map(|m| print.scalar(m)).transpose()?;
             let act = put(&print.scalar(pointers)?, bare(&print.scalar(value)?), mask);
-            return Ok(format!("if (leader) {{ {act}; }}"));
+            return Ok(format!("if ({}) {{ {act}; }}", self.one_thread()));
         }
         let layout = crate::kernel::layout::infer(value, &print.layouts)
             .or_else(|| crate::kernel::layout::infer(pointers, &print.layouts))
-            .unwrap_or_else(|| Layout::spread(pointers.shape.len(), self.group.warps));
+            .unwrap_or_else(|| print.open(&pointers.shape));
         let fragment = Fragment::of(&layout, &pointers.shape)?;
         let axes = fragment.axes(pointers.shape.len());
         let part = |e: &Expression| print.element(e, &fragment, &axes);
@@ -383,4 +423,10 @@ impl<'a> Printer<'a> {
         }
         lines.join("\n")
     }
+}
+
+/// An operand of a multiply in shared memory.
+pub(super) fn operand(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
+    let place = print.place(slot)?;
+    Ok(if slot.transposed { format!("transpose({place})") } else { place })
 }

@@ -8,9 +8,12 @@
 //! | `operation` | operations on elements |
 //! | `fragment` | how threads hold tiles, as types of `twill.cuh` |
 //! | `instruction` | the multiplies that the kernel uses |
+//! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
 //! | `names` | what C++ calls things |
+//! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
+//! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
 
 mod expression;
 mod fragment;
@@ -19,7 +22,9 @@ mod host;
 mod instruction;
 mod names;
 mod operation;
+mod rows;
 mod source;
+mod tensor_memory;
 
 use crate::error::Error;
 use crate::gluon::Header;
@@ -29,6 +34,18 @@ use std::collections::BTreeMap;
 
 /// The tile primitives, written beside every kernel.
 pub const PRIMITIVES: &str = include_str!("twill.cuh");
+
+/// The primitives of tensor memory.
+const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
+
+/// The headers that the kernel includes, by their names.
+pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
+    let mut headers = vec![("twill.cuh", PRIMITIVES)];
+    if tensor_memory::is_used(kernel) {
+        headers.push(("twill_tcgen05.cuh", TENSOR_PRIMITIVES));
+    }
+    headers
+}
 
 /// The kernel's source.
 ///

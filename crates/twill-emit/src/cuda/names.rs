@@ -13,7 +13,8 @@ pub(super) fn name(text: &str) -> String {
 }
 
 /// Types and functions of the primitives.
-static DECLARED: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| declared(super::PRIMITIVES));
+static DECLARED: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| &declared(super::PRIMITIVES) | &declared(super::TENSOR_PRIMITIVES));
 
 /// What a header declares outside of its types.
 fn declared(header: &'static str) -> BTreeSet<&'static str> {

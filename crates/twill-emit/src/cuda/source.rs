@@ -2,7 +2,7 @@
 
 use super::group::Printer;
 use super::names::{self, missing};
-use super::{host, instruction};
+use super::{host, instruction, tensor_memory};
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::program::{Arrival, Buffer, Group, KernelProgram, TileOrder};
@@ -56,6 +56,8 @@ pub(super) struct Storage {
     pub buffers: Vec<u64>,
     /// The barriers.
     pub barriers: u64,
+    /// Where tensor memory begins, if there is any.
+    pub tensor: u64,
     /// All of it.
     pub total: u64,
 }
@@ -74,7 +76,8 @@ impl Storage {
             at += buffer.shared_bytes();
         }
         let barriers = at.next_multiple_of(8);
-        Storage { buffers, barriers, total: barriers + kernel.barrier_bytes() }
+        let tensor = barriers + kernel.barrier_bytes();
+        Storage { buffers, barriers, tensor, total: tensor + tensor_memory::shared_bytes(kernel) }
     }
 }
 
@@ -150,16 +153,23 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
         header.architecture.trim_start_matches("sm_"),
         header.architecture
     );
-    out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n\n");
-    out.push_str("// The multiplies of this kernel.\n");
-    out.push_str(&instruction::definitions(kernel)?);
+    let has_tensor_memory = tensor_memory::is_used(kernel);
+    if has_tensor_memory {
+        out.push_str("#include \"twill_tcgen05.cuh\"\n");
+    }
+    out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");
+    if !has_tensor_memory {
+        out.push_str("\n// The multiplies of this kernel.\n");
+        out.push_str(&instruction::definitions(kernel)?);
+    }
     out.push_str("\nnamespace {\n\n// Shared memory.\nextern __shared__ __align__(1024) unsigned char shared[];\n");
     out.push_str("TWILL u32 shared_at(u32 byte) { return u32(__cvta_generic_to_shared(shared)) + byte; }\n\n");
-    for (buffer, at) in kernel.buffers.iter().zip(&storage.buffers).filter(|(b, _)| !b.shape.is_empty()) {
-        if buffer.is_tensor() {
-            return Err(missing("tensor memory".into()));
-        }
+    let shared = |b: &Buffer| !b.shape.is_empty() && !b.is_tensor();
+    for (buffer, at) in kernel.buffers.iter().zip(&storage.buffers).filter(|(b, _)| shared(b)) {
         out.push_str(&place(buffer, *at)?);
+    }
+    if has_tensor_memory {
+        out.push_str(&tensor_memory::places(kernel, storage.tensor)?);
     }
     out.push_str("\n// Barriers: where those of each kind begin.\n");
     let _ = writeln!(out, "TWILL u32 bars(u32 number) {{ return shared_at({} + 8 * number); }}", storage.barriers);
@@ -171,7 +181,7 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
         let _ = write!(out, "\n{}", Printer::new(kernel, group, k).group()?);
     }
     out.push_str("\n}  // namespace\n\n");
-    out.push_str(&entry(kernel, &warps)?);
+    out.push_str(&entry(kernel, &warps, &storage)?);
     out.push_str("\n}  // namespace twill\n");
     out.push_str(&host::entry(kernel, &warps, &storage)?);
     Ok(out)
@@ -243,7 +253,7 @@ TWILL program_ids program_of(int tile, int programs_x, int programs_y, int progr
 }
 
 /// The kernel: barriers, then every warp to its group.
-fn entry(kernel: &KernelProgram, warps: &Warps) -> Result<String, Error> {
+fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<String, Error> {
     let parameters = parameters(kernel)?;
     let declared: Vec<&str> = parameters.iter().map(|p| p.declared.as_str()).collect();
     let mut out = format!(
@@ -274,7 +284,16 @@ fn entry(kernel: &KernelProgram, warps: &Warps) -> Result<String, Error> {
             arrivals.max(1)
         );
     }
-    out.push_str("    barriers_begun();\n  }\n  __syncthreads();\n");
+    let has_tensor_memory = tensor_memory::is_used(kernel);
+    if has_tensor_memory {
+        out.push_str("    barrier_begin(last_multiply(), 1);\n");
+    }
+    out.push_str("    barriers_begun();\n  }\n");
+    if has_tensor_memory {
+        out.push_str(&tensor_memory::begin(kernel, storage.tensor));
+    } else {
+        out.push_str("  __syncthreads();\n");
+    }
     let passed = parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
     out.push_str("  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);\n");
     for (number, (registers, groups)) in warps.warp_groups.iter().enumerate() {
@@ -296,6 +315,10 @@ fn entry(kernel: &KernelProgram, warps: &Warps) -> Result<String, Error> {
         }
         out.push_str("  }");
     }
-    out.push_str("\n}\n");
+    out.push('\n');
+    if has_tensor_memory {
+        out.push_str(&tensor_memory::end(kernel, storage.tensor));
+    }
+    out.push_str("}\n");
     Ok(out)
 }

@@ -47,6 +47,13 @@ template <int W> TWILL int thread_of() { return threadIdx.x % (32 * W); }
 
 TWILL int lane() { return threadIdx.x % 32; }
 
+/// One thread of a warp: always the same ("elect.sync"), for a barrier is signalled when what its own thread started is done.
+TWILL bool elected() {
+  u32 is_this;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(is_this));
+  return is_this;
+}
+
 /// All threads of a group meet at a barrier of its own ("bar").
 template <int BARRIER, int THREADS> TWILL void meet() { asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
 
@@ -587,12 +594,15 @@ template <typename P> TWILL u64 matrix(P place, int byte) {
   return (high << 32 | low) + (byte >> 4);
 }
 
-/// The part of an operand from a row and a column on.
-template <typename P> TWILL u64 part_of(P operand, int row, int column) {
+/// How far in a place an element is, where the places of eight lines begin alike.
+template <typename P> TWILL constexpr int byte_of(int row, int column) {
   const int byte = P::first_byte + column * int(sizeof(typename P::type));
-  return matrix(operand, byte / P::line * P::panel + byte % P::line + row * P::line);
+  return byte / P::line * P::panel + byte % P::line + row * P::line;
 }
-template <typename P> TWILL u64 part_of(transposed<P> operand, int row, int column) { return part_of(operand.place, column, row); }
+
+/// The part of an operand from a row and a column on.
+template <typename P> TWILL u64 part_of(P operand, int row, int column) { return matrix(operand, byte_of<P>(row, column)); }
+template <typename P> TWILL u64 part_of(transposed<P> operand, int row, int column) { return matrix(operand.place, byte_of<P>(column, row)); }
 
 /// The registers of 64 rows of a result from this row and column on: a number in each, or two of 16 bits.
 template <typename D, int R, int C> TWILL auto *part_of_sum(tile<D, accumulator<R, C>> &sum, int row, int column) {

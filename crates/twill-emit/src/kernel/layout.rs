@@ -40,6 +40,11 @@ pub(crate) enum Reach {
 
 /// The layouts of a group's variables; none for scalars and for tiles that are computed anew where they are used.
 pub(crate) fn of_variables(group: &Group, reach: Reach) -> Vec<Option<Layout>> {
+    of_other_variables(group, reach, &vec![None; group.variables.len()])
+}
+
+/// The same where some variables' layouts are chosen.
+pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<Layout>]) -> Vec<Option<Layout>> {
     let fixed = |v: &super::program::Variable| match v.form {
         Form::Any => None,
         Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
@@ -47,7 +52,8 @@ pub(crate) fn of_variables(group: &Group, reach: Reach) -> Vec<Option<Layout>> {
             Some(Layout::LeftOperand { columns, bits: v.element.scalar_bits().unwrap_or(16) })
         }
     };
-    let mut layouts: Vec<Option<Layout>> = group.variables.iter().map(fixed).collect();
+    let each = group.variables.iter().zip(chosen);
+    let mut layouts: Vec<Option<Layout>> = each.map(|(v, chosen)| fixed(v).or(chosen.clone())).collect();
     loop {
         let before = layouts.clone();
         visit(&group.body, &mut |action| match action {

@@ -21,6 +21,7 @@ from pathlib import Path
 PROGRAMS = ("programs_x", "programs_y", "programs_z")
 REQUIRED = ("name", "function", "architecture", "parameters", "arguments", "grid", "threads", "shared_memory")
 SOURCES = ("kernel.cu", "twill.cuh")
+TENSOR_PRIMITIVES = "twill_tcgen05.cuh"
 OPTIONS = ("-std=c++17", "-default-device", "--ptxas-options=-v")
 
 Target = collections.namedtuple("Target", "arch")
@@ -60,6 +61,8 @@ def read_kernel(folder):
     try:
         kernel = json.loads((folder / "kernel.json").read_text())
         sources = {name: (folder / name).read_text() for name in SOURCES}
+        if (folder / TENSOR_PRIMITIVES).exists():
+            sources[TENSOR_PRIMITIVES] = (folder / TENSOR_PRIMITIVES).read_text()
     except (OSError, ValueError) as error:
         raise KernelError(f"{folder}: {error}") from None
     if (kernel.get("format"), kernel.get("version"), kernel.get("language")) != ("twill-kernel", 1, "cuda"):
@@ -115,7 +118,7 @@ def build(kernel, sources, inline_barriers=True, anew=False):
     """
     from cuda.bindings import nvrtc
 
-    included = [name for name in SOURCES if name != "kernel.cu"]
+    included = [name for name in sources if name != "kernel.cu"]
     texts, names = [sources[name].encode() for name in included], [name.encode() for name in included]
     error, program = nvrtc.nvrtcCreateProgram(
         sources["kernel.cu"].encode(), b"kernel.cu", len(included), texts, names
@@ -169,6 +172,12 @@ def groups_of(code, kernel):
     return groups
 
 
+def tensor_columns(ptx):
+    """Columns of tensor memory that the kernel takes."""
+    taken = re.search(r"tcgen05\.alloc\.\S+ \[[^]]+\], (\d+)", ptx)
+    return int(taken[1]) if taken else 0
+
+
 def assemble(folder):
     """Compiles the kernel of a folder and reports on it."""
     kernel, sources = read_kernel(folder)
@@ -187,7 +196,7 @@ def assemble(folder):
         compiled.log,
         groups,
         shared_memory=kernel["shared_memory"],
-        tensor_memory=0,
+        tensor_memory=tensor_columns(ptx),
         warps=kernel["threads"] // 32,
         barriers_at=0,
     )

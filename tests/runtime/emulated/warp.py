@@ -1,0 +1,439 @@
+"""A warp: 32 threads that go through a program together where they can."""
+
+import struct
+
+import numpy as np
+
+from .cta import DYNAMIC, Barrier, Wrong, need
+
+LANES = np.arange(32)
+ALL = np.ones(32, bool)
+PARAMETERS = 1 << 40
+"""Addresses of parameters: one at every 4096."""
+TYPES = {
+    "s32": np.int32, "u32": np.uint32, "b32": np.uint32, "f32": np.float32, "s64": np.int64, "u64": np.uint64,
+    "b64": np.uint64, "u16": np.uint16, "s16": np.int16, "b16": np.uint16, "f16": np.float16, "pred": np.bool_,
+    "u8": np.uint8, "s8": np.int8, "b8": np.uint8,
+}  # fmt: skip
+ELECTED = 7
+"""The thread of a warp that is elected: none that a kernel could take for it by chance."""
+
+COMPARE = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+
+
+class Warp:
+    """`step` goes on until the warp waits for others or is done."""
+
+    def __init__(self, number, program, cta, launch):
+        self.number, self.program, self.cta, self.launch = number, program, cta, launch
+        self.registers = {}
+        self.at = np.zeros(32, int)
+        self.is_done = False
+        # Bulk stores of each lane: those not yet committed, and the groups that may still read shared memory.
+        self.stores = [([], []) for _ in range(32)]
+        self.loading, self.storing, self.multiplied, self.waiting = [], [], set(), None
+
+    # ------------------------------------------------------------------------------------------------------ registers
+    def read(self, operand, kind):
+        if isinstance(operand, list):
+            return [self.read(o, kind) for o in operand[1:]]
+        if operand in self.registers:
+            value = self.registers[operand]
+            wanted = np.dtype(TYPES[kind])
+            if value.dtype.itemsize == wanted.itemsize:
+                return value.view(wanted)
+            need(value.dtype.itemsize > wanted.itemsize, f"{operand} is too short for {kind}")
+            return np.ascontiguousarray(value.view(wanted).reshape(32, -1)[:, 0])
+        return np.full(32, self.constant(operand, kind))
+
+    def constant(self, text, kind):
+        if text.startswith("0f"):
+            return np.float32(struct.unpack("<f", struct.pack("<I", int(text.replace("0f", "0x"), 0)))[0])
+        special = self.launch.special(text, self.number)
+        if special is not None:
+            return special.astype(TYPES[kind]) if isinstance(special, np.ndarray) else TYPES[kind](special)
+        if text == self.program.shared:
+            return TYPES[kind](DYNAMIC)
+        names = [name for _, name in self.program.parameters]
+        if text in names:
+            return TYPES[kind](PARAMETERS + 4096 * names.index(text))
+        need(text.lstrip("-").replace("0x", "").isalnum(), f"{text} was never written")
+        try:
+            bits = np.dtype(TYPES[kind]).itemsize * 8
+            return np.uint64(int(text, 0) % (1 << bits)).astype(TYPES[kind])
+        except ValueError:
+            raise Wrong(f"{text} was never written") from None
+
+    def write(self, name, value, mask):
+        if name == "_":
+            return
+        value = np.asarray(value)
+        before = self.registers.get(name)
+        if mask.all() or before is None or before.dtype.itemsize != value.dtype.itemsize:
+            self.registers[name] = value.copy()
+        else:
+            self.registers[name] = np.where(mask, value.view(before.dtype), before)
+
+    def address(self, operand, kind="u64"):
+        """Of `[register]` or `[register+offset]`."""
+        base, _, offset = operand[1].partition("+")
+        return self.read(base, kind).astype(np.int64) + int(offset or 0)
+
+    def one(self, mask):
+        """The only thread that is here."""
+        need(mask.sum() == 1, "what one thread should do is done by several")
+        return int(np.flatnonzero(mask)[0])
+
+    # ------------------------------------------------------------------------------------------------------ execution
+    def step(self):
+        """Goes on; whether anything was done."""
+        done = 0
+        while not self.is_done:
+            moved = False
+            for at in np.unique(self.at[self.at >= 0]):
+                mask = self.at == at
+                instruction = self.program.code[at]
+                if self.is_together(instruction) and not (mask | (self.at < 0)).all():
+                    continue
+                outcome = self.execute(instruction, mask)
+                if outcome == "wait":
+                    return done
+                moved = True
+                break
+            need(moved, f"threads of warp {self.number} wait for each other")
+            done += 1
+            self.is_done = bool((self.at < 0).all())
+        return done
+
+    @staticmethod
+    def is_together(instruction):
+        return "sync" in instruction.parts and not instruction.name.startswith("cp.")
+
+    def execute(self, instruction, here):
+        mask = here
+        if instruction.guard:
+            guard = self.read(instruction.guard, "pred")
+            mask = here & (~guard if instruction.negated else guard)
+        name, operands = instruction.parts[0], instruction.operands
+        if name == "bra":
+            self.at[here] += 1
+            self.at[mask] = self.program.labels[operands[0]]
+            return None
+        if name == "ret":
+            self.at[here] += 1
+            self.at[mask] = -1
+            return None
+        try:
+            if mask.any() and getattr(self, f"do_{name}")(instruction, operands, mask) == "wait":
+                return "wait"
+        except Wrong as wrong:
+            raise Wrong(f"warp {self.number}, {instruction}: {wrong}") from None
+        except (AttributeError, KeyError, ValueError, IndexError) as error:
+            raise Wrong(f"warp {self.number}, {instruction}: {type(error).__name__} {error}") from error
+        self.at[here] += 1
+        return None
+
+    # ----------------------------------------------------------------------------------------------------- arithmetic
+    def binary(self, operands, kind, mask, function):
+        with np.errstate(all="ignore"):
+            value = function(self.read(operands[1], kind), self.read(operands[2], kind))
+        self.write(operands[0], value.astype(TYPES[kind]), mask)
+
+    def do_add(self, i, o, mask):
+        self.binary(o, i.parts[-1], mask, np.add)
+
+    def do_sub(self, i, o, mask):
+        self.binary(o, i.parts[-1], mask, np.subtract)
+
+    def do_mul(self, i, o, mask):
+        if "wide" in i.parts:
+            kind = i.parts[-1]
+            a, b = (self.read(x, kind).astype(np.int64) for x in o[1:])
+            return self.write(o[0], a * b, mask)
+        return self.binary(o, i.parts[-1], mask, np.multiply)
+
+    def do_mad(self, i, o, mask):
+        a, b, c = (self.read(x, i.parts[-1]) for x in o[1:])
+        with np.errstate(all="ignore"):
+            self.write(o[0], a * b + c, mask)
+
+    def do_fma(self, i, o, mask):
+        a, b, c = (self.read(x, "f32").astype(np.float64) for x in o[1:])
+        self.write(o[0], (a * b + c).astype(np.float32), mask)
+
+    def do_div(self, i, o, mask):
+        if i.parts[-1] == "f32":
+            return self.binary(o, "f32", mask, np.divide)
+        return self.binary(o, "s32", mask, lambda a, b: np.trunc(a / b))
+
+    def do_rem(self, i, o, mask):
+        self.binary(o, "s32", mask, np.fmod)
+
+    def do_min(self, i, o, mask):
+        self.binary(o, i.parts[-1], mask, np.minimum if "NaN" in i.parts else np.fmin)
+
+    def do_max(self, i, o, mask):
+        self.binary(o, i.parts[-1], mask, np.maximum if "NaN" in i.parts else np.fmax)
+
+    def do_and(self, i, o, mask):
+        self.binary(o, i.parts[-1], mask, np.bitwise_and)
+
+    def do_or(self, i, o, mask):
+        self.binary(o, i.parts[-1], mask, np.bitwise_or)
+
+    def do_xor(self, i, o, mask):
+        self.binary(o, i.parts[-1], mask, np.bitwise_xor)
+
+    def do_shl(self, i, o, mask):
+        kind = i.parts[-1]
+        self.write(o[0], self.read(o[1], kind) << self.read(o[2], "u32").astype(TYPES[kind]), mask)
+
+    def do_shr(self, i, o, mask):
+        kind = i.parts[-1]
+        self.write(o[0], self.read(o[1], kind) >> self.read(o[2], "u32").astype(TYPES[kind]), mask)
+
+    def do_shf(self, i, o, mask):
+        low, high, by = (self.read(x, "u32").astype(np.uint64) for x in o[1:])
+        both, by = high << np.uint64(32) | low, by % np.uint64(32)
+        both = both << by >> np.uint64(32) if "l" in i.parts else both >> by
+        self.write(o[0], both.astype(np.uint32), mask)
+
+    def do_neg(self, i, o, mask):
+        self.write(o[0], -self.read(o[1], i.parts[-1]), mask)
+
+    def do_not(self, i, o, mask):
+        self.write(o[0], ~self.read(o[1], i.parts[-1]), mask)
+
+    def do_abs(self, i, o, mask):
+        self.write(o[0], np.abs(self.read(o[1], i.parts[-1])), mask)
+
+    def do_ex2(self, i, o, mask):
+        with np.errstate(all="ignore"):
+            self.write(o[0], np.exp2(self.read(o[1], "f32")), mask)
+
+    def do_lg2(self, i, o, mask):
+        with np.errstate(all="ignore"):
+            self.write(o[0], np.log2(self.read(o[1], "f32")), mask)
+
+    def do_setp(self, i, o, mask):
+        kind = i.parts[-1]
+        a, b = self.read(o[1], kind), self.read(o[2], kind)
+        name = i.parts[1]
+        unordered = len(name) == 3 and name.endswith("u") and kind.startswith("f")
+        value = COMPARE[name[:2]](a, b)
+        if unordered:
+            value |= np.isnan(a) | np.isnan(b)
+        self.write(o[0], value, mask)
+
+    def do_selp(self, i, o, mask):
+        kind = i.parts[-1]
+        self.write(o[0], np.where(self.read(o[3], "pred"), self.read(o[1], kind), self.read(o[2], kind)), mask)
+
+    def do_mov(self, i, o, mask):
+        kind = i.parts[-1]
+        if isinstance(o[1], list):
+            half = {"b32": "u16", "b64": "u32"}[kind]
+            value = np.stack(self.read(o[1], half), 1).view(TYPES[kind])[:, 0]
+            return self.write(o[0], value, mask)
+        if isinstance(o[0], list):
+            parts = self.read(o[1], kind).reshape(32, 1).view(TYPES[{"b32": "u16", "b64": "u32"}[kind]])
+            for k, name in enumerate(o[0][1:]):
+                self.write(name, np.ascontiguousarray(parts[:, k]), mask)
+            return None
+        return self.write(o[0], self.read(o[1], kind), mask)
+
+    def do_cvt(self, i, o, mask):
+        to, have = i.parts[-2:]
+        if to == "f16x2":
+            high, low = (self.read(x, "f32").astype(np.float16) for x in o[1:])
+            return self.write(o[0], np.stack([low, high], 1).view(np.uint32)[:, 0], mask)
+        with np.errstate(all="ignore"):
+            value = self.read(o[1], have)
+            value = np.rint(value) if "rni" in i.parts else value
+            return self.write(o[0], value.astype(TYPES[to]), mask)
+
+    def do_cvta(self, i, o, mask):
+        self.write(o[0], self.read(o[1], "u64"), mask)
+
+    # --------------------------------------------------------------------------------------------------------- threads
+    def do_bar(self, i, o, mask):
+        if i.parts[1] == "warp":
+            return None
+        need(i.parts[1] in ("sync", "arrive"), "another kind of barrier")
+        count = int(o[1]) if len(o) > 1 else self.launch.threads
+        return self.launch.meet(self, int(o[0]), count, i.parts[1] == "sync")
+
+    def do_shfl(self, i, o, mask):
+        value = self.read(o[1], "u32")
+        kind, by = i.parts[2], int(o[2])
+        need(o[4] == "-1" or int(o[4], 0) == 0xFFFFFFFF, "all threads take part")
+        from_lane = {"idx": np.full(32, by), "bfly": LANES ^ by}[kind]
+        self.write(o[0].split("|")[0], value[from_lane], mask)
+
+    def do_elect(self, i, o, mask):
+        self.write(o[0].split("|")[1], LANES == ELECTED, mask)
+
+    def do_setmaxnreg(self, i, o, mask):
+        need(24 <= int(o[0]) <= 256 and int(o[0]) % 8 == 0, "registers")
+
+    def do_fence(self, i, o, mask):
+        pass
+
+    def do_prefetch(self, i, o, mask):
+        pass
+
+    # ---------------------------------------------------------------------------------------------------------- memory
+    def do_ld(self, i, o, mask):
+        if i.parts[1] == "param":
+            name = o[1][1]
+            return self.write(o[0], np.full(32, self.launch.values[name]), mask)
+        kind = TYPES[i.parts[-1]]
+        names = o[0][1:] if isinstance(o[0], list) else [o[0]]
+        size = np.dtype(kind).itemsize
+        at = self.address(o[1], "u32" if i.parts[1] == "shared" else "u64")
+        need((at[mask] % (size * len(names)) == 0).all(), "an address that is not aligned")
+        for k, name in enumerate(names):
+            memory, where = self.memory(i.parts[1], at + k * size, mask)
+            value = np.ascontiguousarray(memory[where[:, None] + np.arange(size)]).view(kind)[:, 0]
+            self.write(name, value.astype(np.uint16) if size == 1 else value, mask)
+        return None
+
+    def do_st(self, i, o, mask):
+        kind = TYPES[i.parts[-1]]
+        texts = o[1][1:] if isinstance(o[1], list) else [o[1]]
+        size = np.dtype(kind).itemsize
+        at = self.address(o[0], "u32" if i.parts[1] == "shared" else "u64")
+        need((at[mask] % (size * len(texts)) == 0).all(), "an address that is not aligned")
+        for k, text in enumerate(texts):
+            value = self.read(text, i.parts[-1])
+            memory, where = self.memory(i.parts[1], at + k * size, mask)
+            memory[where[mask][:, None] + np.arange(size)] = value[mask].reshape(-1, 1).view(np.uint8)
+
+    def memory(self, space, at, mask):
+        if space == "shared":
+            need(((at[mask] >= 0) & (at[mask] < len(self.cta.shared) - 16)).all(), "an address beyond shared memory")
+            return self.cta.shared, np.where(mask, at, 0)
+        memory, start = self.launch.memory_of(at[mask])
+        return memory, np.where(mask, at - start, 0)
+
+    # ----------------------------------------------------------------------------------------------------- asynchronous
+    def do_mbarrier(self, i, o, mask):
+        cta, kind = self.cta, i.parts[1]
+        if kind == "try_wait":
+            at, parity = self.address(o[1], "u32"), self.read(o[2], "u32")
+            value = np.zeros(32, bool)
+            for lane in np.flatnonzero(mask):
+                value[lane] = cta.barrier(int(at[lane])).phase != parity[lane]
+            self.write(o[0], value, mask)
+            if not value[mask].any():
+                self.waiting = i
+                return "wait"
+            return None
+        at = int(self.address(o[0] if kind == "init" else o[1], "u32")[self.one(mask)])
+        if kind == "init":
+            need(at % 8 == 0 and at not in cta.barriers, "the place of a barrier")
+            cta.barriers[at] = Barrier(int(self.read(o[1], "u32")[self.one(mask)]))
+            return None
+        need(kind == "arrive", "another operation on a barrier")
+        barrier = cta.barrier(at)
+        if "expect_tx" in i.parts:
+            barrier.bytes += int(self.read(o[2], "u32")[self.one(mask)])
+        return barrier.arrive()
+
+    def do_cp(self, i, o, mask):
+        name = i.name
+        if name.startswith("cp.async.ca"):
+            to, start = self.address(o[0], "u32"), self.address(o[1])
+            size, given = int(o[2]), self.read(o[3], "u32")
+            for lane in np.flatnonzero(mask):
+                self.cta.shared[to[lane] : to[lane] + size] = 0
+                if given[lane]:
+                    memory, begin = self.launch.memory_of(start[lane : lane + 1])
+                    at = start[lane] - begin
+                    self.cta.shared[to[lane] : to[lane] + size] = memory[at : at + size]
+            return None
+        if name.startswith("cp.async.mbarrier.arrive.noinc"):
+            for at in self.address(o[0], "u32")[mask]:
+                self.cta.barrier(int(at)).arrive()
+            return None
+        lane = self.one(mask)
+        if "wait_group" in i.parts:
+            return self.finish_stores(lane, int(o[0]))
+        open_group, groups = self.stores[lane]
+        if "commit_group" in i.parts:
+            groups.append(open_group[:])
+            open_group.clear()
+            return self.finish_stores(lane, 0) if self.cta.eager else None
+        tensor_at = 1 if i.parts[5] == "shared::cluster" else 0
+        tensor = self.launch.tensor(int(self.address(o[tensor_at])[lane]))
+        coordinates = [int(c[lane]) for c in self.read(o[tensor_at][2], "s32")]
+        if tensor_at == 1:
+            to, barrier = int(self.address(o[0], "u32")[lane]), int(self.address(o[2], "u32")[lane])
+            return self.cta.load(tensor, to, coordinates, self.cta.barrier(barrier))
+        start, adds = int(self.address(o[1], "u32")[lane]), "reduce" in i.parts
+        return open_group.append(lambda: self.cta.store(tensor, coordinates, start, adds))
+
+    def finish_stores(self, lane, left):
+        groups = self.stores[lane][1]
+        while len(groups) > left:
+            for store in groups.pop(0):
+                store()
+
+    def do_tcgen05(self, i, o, mask):
+        cta, kind = self.cta, i.parts[1]
+        if kind in ("fence::before_thread_sync", "fence::after_thread_sync", "relinquish_alloc_permit"):
+            return None
+        if kind == "alloc":
+            at = int(self.address(o[0], "u32")[0])
+            cta.shared[at : at + 4] = np.array([cta.allocate(int(o[1]))], np.uint32).view(np.uint8)
+            return None
+        if kind == "dealloc":
+            return cta.give_back(int(self.read(o[0], "u32")[0]), int(o[1]))
+        if kind == "mma":
+            lane = self.one(mask)
+            self.multiplied.add(lane)
+            in_tensor = isinstance(o[1], list)
+            left = [int(self.address(o[1], "u32")[lane])] if in_tensor else int(self.read(o[1], "u64")[lane])
+            right, instruction = int(self.read(o[2], "u64")[lane]), int(self.read(o[3], "u32")[lane])
+            adds = bool(self.read(o[4], "pred")[lane])
+            return cta.multiply(int(self.address(o[0], "u32")[lane]), left, right, instruction, adds)
+        if kind == "commit":
+            lane = self.one(mask)
+            need(self.multiplied <= {lane}, "a commit by another thread than multiplied")
+            return cta.commit(cta.barrier(int(self.address(o[0], "u32")[lane])))
+        if kind == "wait::ld":
+            for name, value in self.loading:
+                self.write(name, value, mask)
+            self.loading.clear()
+            return None
+        if kind == "wait::st":
+            for store in self.storing:
+                store()
+            self.storing.clear()
+            return None
+        need(kind in ("ld", "st") and mask.all(), "another operation on tensor memory")
+        return self.move(i, o, mask)
+
+    def move(self, i, o, mask):
+        """tcgen05.ld and tcgen05.st; loads are there, and stores done, when they are waited for."""
+        is_load, is_half = i.parts[1] == "ld", "16x32bx2" in i.parts
+        place, vector = (o[1], o[0]) if is_load else (o[0], o[-1])
+        names = vector[1:]
+        need(f"x{len(names)}" in i.parts and (is_half or "32x32b" in i.parts), "the count of registers")
+        at = self.address(place, "u32")
+        need((at == at[0]).all() and at[0] >> 16 == self.number % 4 * 32, "the lanes of another warp")
+        lanes = (at[0] >> 16) + (LANES % 16 if is_half else LANES)
+        half = int(o[2] if is_load else o[1]) if is_half else 0
+        columns = (at[0] & 0xFFFF) + (LANES // 16 * half if is_half else 0 * LANES)
+        for lane in (0, 31):
+            self.cta.cells(0, int(columns[lane]), len(names))
+        for k, name in enumerate(names):
+            where = (lanes, columns + k)
+            if is_load:
+                self.loading.append((name, self.cta.tensor[where].copy()))
+                self.write(name, np.full(32, 0x7FC0BAD0, np.uint32), mask)
+            else:
+                value = self.read(name, "b32").copy()
+                self.storing.append(lambda where=where, value=value: self.cta.tensor.__setitem__(where, value))

@@ -1,0 +1,142 @@
+"""Tests of kernels in CUDA C++ for Blackwell without one: they become machine code, and an emulated CTA, which knows what
+the PTX ISA says of layouts, descriptors and barriers, computes with them what float64 does. They need a built twill, NVRTC and NumPy."""
+
+import importlib.util
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from test_blackwell import KERNELS, ROOT, twill
+
+try:
+    import numpy as np
+    from cuda.bindings import nvrtc
+    from emulated.cta import Cta, Wrong
+    from emulated.launch import of_kernel
+    from emulated.reference import Case
+except ImportError:
+    nvrtc = None
+
+MORE = [("attention_forward_causal_d64_m64", "b200", 512), ("attention_forward", "b200-left-shared", 256)]
+"""Left operands of 64 rows in tensor memory, and others in shared memory."""
+WAIT = re.compile(r"\{ \.reg \.pred p; again: mbarrier\.try_wait[^}]*\}")
+"""A wait for an mbarrier in PTX."""
+
+
+def written(scratch, name, machine, *options):
+    """The folder of an example in CUDA C++, as a module that compiles it; its kernel.json; its PTX."""
+    folder = Path(scratch) / f"{name}-{machine}{''.join(options)}"
+    arguments = [ROOT / "examples" / f"{name}.ttir", "--machine", machine, "--emit", "cuda", "--no-assemble", *options]
+    done = subprocess.run(
+        [twill(), "compile", *arguments, "-o", folder], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    spec = importlib.util.spec_from_file_location("assemble", folder / "assemble.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kernel, sources = module.read_kernel(folder)
+    return module, kernel, module.build(kernel, sources)[0].asm["ptx"]
+
+
+def run(kernel, ptx, case, ctas=None, **how):
+    """The largest error of a case's results."""
+    launch = of_kernel(kernel, ptx, case.tensors, case.numbers)
+    launch.run(ctas or case.grid[0] * case.grid[1], **how)
+    return max(case.errors().values())
+
+
+@unittest.skipUnless(twill() and nvrtc, "needs a built twill, NVRTC (cuda-bindings) and NumPy")
+class CudaForBlackwell(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = scratch.name
+
+    def test_kernels_become_machine_code_and_compute_what_float64_does(self):
+        for name, machine, columns in KERNELS + MORE:
+            with self.subTest(name, machine=machine):
+                module, kernel, ptx = written(self.scratch, name, machine)
+                report = module.assemble(Path(module.__file__).parent)
+                self.assertLessEqual(report["spill_stores"], 16)
+                self.assertEqual(report["tensor_memory"], columns)
+                for group in report["groups"]:
+                    order = " ".join(loop["order"] for loop in group["loops"])
+                    self.assertEqual("UTCHMMA" in order, group["name"] == "multiplies", (group["name"], order))
+                # No loop over the threads of a warp around what one of them does.
+                loops = [loop["order"] for group in report["groups"] for loop in group["loops"]]
+                self.assertFalse([order for order in loops if order in ("UTMALDG", "UTCHMMA")])
+                # Units do everything as early as can be, or as late.
+                product = [(0, True), (1, False), (2, True), (5, False)]
+                attention = [(1, True), (2, False)] + [(3, False)] * (kernel["constants"].get("BLOCK_M") != 256)
+                for trips, eager in attention if kernel["name"].startswith("attention") else product:
+                    error = run(kernel, ptx, Case(kernel, trips), eager=eager, seed=trips)
+                    self.assertLess(error, 1e-3, (trips, eager))
+
+    def test_a_cta_walks_over_tiles(self):
+        for name, machine in (("gemm_tma", "b200"), ("attention_forward_d64", "b200")):
+            with self.subTest(name):
+                _, kernel, ptx = written(self.scratch, name, machine, "--persistent", "on")
+                for eager in (True, False):
+                    self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=1, eager=eager), 1e-3)
+
+    def test_what_is_wrong_is_seen(self):
+        _, kernel, ptx = written(self.scratch, "gemm_tma", "b200")
+        results = next(m for m in WAIT.finditer(ptx) if "tcgen05.ld" in ptx[m.end() : m.end() + 12000])
+        operands = next(m for m in WAIT.finditer(ptx) if "tcgen05.mma" in ptx[m.end() : m.end() + 3000])
+        instruction = re.search(r"mov\.b32\s+%r\d+, (136314896);", ptx)
+        mistakes = {
+            "results before they are there": (results.span(), ""),
+            "operands before they are there": (operands.span(), ""),
+            "64 rows instead of 128": (instruction.span(1), str(136314896 - (4 << 24))),
+            "a transposed right operand": (instruction.span(1), str(136314896 | 1 << 16)),
+            "registers before they are loaded": (re.search(r"tcgen05\.wait::ld\.sync\.aligned;", ptx).span(), ""),
+            "nobody signals": (re.search(r"tcgen05\.commit[^;]*;", ptx).span(), ""),
+        }
+        for mistake, ((start, end), text) in mistakes.items():
+            with self.subTest(mistake):
+                # More trips than slots, so that a slot that nobody gives back is missed.
+                case = Case(kernel, 9)
+                try:
+                    error = run(kernel, ptx[:start] + text + ptx[end:], case, eager=False)
+                except Wrong:
+                    continue
+                self.assertFalse(error < 1e-3)
+
+    def test_descriptors_are_those_of_the_isa(self):
+        """By fields of their own: rows and columns of results, types, directions; lines, panels and swizzling."""
+        _, _, ptx = written(self.scratch, "attention_backward", "b200-left-shared")
+        constants = {int(n) & 0xFFFFFFFF for n in re.findall(r"mov\.b32\s+%r\d+, (-?\d+);", ptx)}
+
+        def instruction(rows, columns, left_along_rows, right_along_columns):
+            fields = {4: 1, 15: left_along_rows, 16: right_along_columns, 17: columns // 8, 24: rows // 16}
+            return sum(value << at for at, value in fields.items())
+
+        # S and dP; dK and dV; dQ.
+        for wanted in (instruction(128, 64, 0, 0), instruction(128, 128, 0, 1), instruction(64, 128, 1, 1)):
+            self.assertIn(wanted, constants)
+        added = {int(n) & 2**64 - 1 for n in re.findall(r"(?:add|or)\.[bs]64\s+%rd\d+, %rd\d+, (-?\d+);", ptx)}
+        upper = {n >> 32 for n in added if n >> 46 & 7}
+        # Swizzling of 128 bytes, the constant 1, and 1024 bytes between eight lines.
+        self.assertEqual(upper, {2 << 29 | 1 << 14 | 1024 >> 4})
+
+    def test_the_emulated_core_reads_what_the_isa_draws(self):
+        """Canonical layouts, against matrices that are put into shared memory by hand."""
+        cta = Cta(True, 0)
+        matrix = np.random.default_rng(0).standard_normal((128, 64)).astype(np.float16)
+        for row in range(128):
+            for piece in range(8):
+                at = 4096 + row * 128 + (piece ^ row % 8) * 16
+                cta.shared[at : at + 16] = matrix[row, piece * 8 : piece * 8 + 8].view(np.uint8)
+        common = 4096 >> 4 | (1024 >> 4) << 32 | 1 << 46 | 2 << 61
+        for k in range(4):
+            along = cta.matrix(common + (k * 32 >> 4), 128, True, 0)
+            self.assertTrue((along == matrix[:, k * 16 : k * 16 + 16]).all())
+        for k in range(8):
+            across = cta.matrix(common + (k * 16 * 128 >> 4) | (16384 >> 4) << 16, 64, False, 0)
+            self.assertTrue((across == matrix[k * 16 : k * 16 + 16].T).all())
+
+
+if __name__ == "__main__":
+    unittest.main()
