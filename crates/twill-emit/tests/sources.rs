@@ -151,7 +151,7 @@ fn both_languages_say_the_same_of_warps_and_barriers() {
         for (here, there) in [
             ("acquire(bars(", "acquire(bars, "),
             ("release(bars(", "release(bars, "),
-            ("if (leader) load(", "tma.async_copy_global_to_shared("),
+            ("if (elected()) load(", "tma.async_copy_global_to_shared("),
         ] {
             // The prelude of the one and the header of the other define them.
             let calls = gluon.matches(there).count() - gluon.matches(&format!("def {there}")).count();
