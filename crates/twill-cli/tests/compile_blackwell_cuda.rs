@@ -47,15 +47,13 @@ fn ttir(folder: &Path) -> Vec<String> {
     all
 }
 
-#[test]
-fn what_gluon_has_cuda_has() {
-    // Schedules that take no search.
-    let options = ["--schedule", "no-swp"];
+/// Compares what the two languages take, and counts what they do.
+fn compare(folder: &str, options: &[&str]) -> usize {
     let mut count = 0;
-    for example in ttir(Path::new("examples")) {
+    for example in ttir(Path::new(folder)) {
         for machine in ["b200", "b200-left-shared"] {
-            let gluon = compile(&example, machine, "gluon", &options);
-            let cuda = compile(&example, machine, "cuda", &options);
+            let gluon = compile(&example, machine, "gluon", options);
+            let cuda = compile(&example, machine, "cuda", options);
             match (gluon, cuda) {
                 (Ok(_), Ok((source, has_header))) => {
                     count += 1;
@@ -69,7 +67,18 @@ fn what_gluon_has_cuda_has() {
             }
         }
     }
-    assert!(count >= 30, "{count}");
+    count
+}
+
+#[test]
+fn what_gluon_has_cuda_has() {
+    assert!(compare("examples", &[]) >= 32);
+}
+
+#[test]
+fn what_gluon_has_of_ingredients_cuda_has() {
+    // Schedules that take no search.
+    assert!(compare("examples/fixtures", &["--schedule", "no-swp"]) >= 48);
 }
 
 #[test]
@@ -122,5 +131,11 @@ fn results_of_64_rows_have_a_layout_of_their_own() {
 #[test]
 fn hopper_needs_no_tensor_memory() {
     let (source, has_header) = compile("examples/gemm_tma.ttir", "h200", "cuda", &["--schedule", "no-swp"]).unwrap();
-    assert!(!has_header && !source.contains("tcgen05") && !source.contains("tensor_place") && source.contains("if (leader) load("), "{source}");
+    assert!(
+        !has_header
+            && !source.contains("tcgen05")
+            && !source.contains("tensor_place")
+            && source.contains("if (leader) load("),
+        "{source}"
+    );
 }
