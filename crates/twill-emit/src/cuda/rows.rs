@@ -4,7 +4,8 @@
 use crate::kernel::action::Action;
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::layout::{Layout, Reach, inlined, of_other_variables, of_variables, visit};
-use crate::kernel::program::Group;
+use crate::kernel::program::{Group, VariableId};
+use std::collections::HashMap;
 
 /// Warps of a group that reaches all of tensor memory.
 const WARPS: u32 = 4;
@@ -13,32 +14,21 @@ const WARPS: u32 = 4;
 pub(super) fn layouts_in_rows(group: &Group) -> Vec<Option<Layout>> {
     let found = of_variables(group, Reach::Tiles);
     let anew = inlined(group, &found);
-    let is_open = |k: usize| match &found[k] {
-        None => !anew.keys().any(|v| v.index() == k),
-        Some(layout) => matches!(layout, Layout::Blocked { .. }),
-    };
-    let mut chosen = vec![None; found.len()];
-    visit(&group.body, &mut |action| {
-        let mut choose = |k: usize, layout: &Layout| {
-            if is_open(k) {
-                chosen[k].get_or_insert_with(|| layout.clone());
+    let mut wishes = Wishes { group, chosen: vec![None; found.len()], found, anew };
+    visit(&group.body, &mut |action| match action {
+        Action::Let { to, value } => {
+            if let Some(layout) = wishes.own(value) {
+                wishes.choose(*to, &layout);
             }
-        };
-        match action {
-            Action::Let { to, value } => {
-                if let Some(layout) = own(group, value) {
-                    choose(to.index(), &layout);
-                }
-                ask(group, value, None, &mut choose);
-            }
-            Action::Write { value, .. } => ask(group, value, None, &mut choose),
-            Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
-                [pointers, value].into_iter().chain(mask).for_each(|e| ask(group, e, None, &mut choose));
-            }
-            _ => {}
+            wishes.ask(value, None);
         }
+        Action::Write { value, .. } => wishes.ask(value, None),
+        Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+            [pointers, value].into_iter().chain(mask).for_each(|e| wishes.ask(e, None));
+        }
+        _ => {}
     });
-    of_other_variables(group, Reach::Tiles, &chosen)
+    of_other_variables(group, Reach::Tiles, &wishes.chosen)
 }
 
 /// That of a whole tile that tensor memory could hold.
@@ -51,39 +41,63 @@ pub(super) fn of_shape(group: &Group, shape: &[u64]) -> Option<Layout> {
     }
 }
 
-/// That of a whole tile, or of what tiles were reduced to.
-fn own(group: &Group, value: &Expression) -> Option<Layout> {
-    of_shape(group, &value.shape).or_else(|| match &value.kind {
-        ExpressionKind::Reduce { axis, operand, .. } => {
-            of_shape(group, &operand.shape).map(|l| Layout::Slice(*axis, Box::new(l)))
-        }
-        ExpressionKind::Apply { operands, .. } => operands.iter().find_map(|o| own(group, o)),
-        _ => None,
-    })
+/// Which layouts variables need.
+struct Wishes<'a> {
+    group: &'a Group,
+    found: Vec<Option<Layout>>,
+    anew: HashMap<VariableId, Expression>,
+    chosen: Vec<Option<Layout>>,
 }
 
-/// Tells which variables an expression needs in which layout, if it is to be in `wanted`, or in that of its shape.
-fn ask(group: &Group, value: &Expression, wanted: Option<&Layout>, choose: &mut impl FnMut(usize, &Layout)) {
-    let own = own(group, value);
-    let wanted = own.as_ref().or(wanted);
-    match &value.kind {
-        ExpressionKind::Variable(id) => {
-            if let Some(layout) = wanted.filter(|_| !value.shape.is_empty()) {
-                choose(id.index(), layout);
+impl Wishes<'_> {
+    /// Chooses a layout for a variable that has none of its own.
+    fn choose(&mut self, id: VariableId, layout: &Layout) {
+        let is_open = match &self.found[id.index()] {
+            None => !self.anew.contains_key(&id),
+            Some(found) => matches!(found, Layout::Blocked { .. }),
+        };
+        if is_open {
+            self.chosen[id.index()].get_or_insert_with(|| layout.clone());
+        }
+    }
+
+    /// That of a whole tile, or of what tiles were reduced to.
+    fn own(&self, value: &Expression) -> Option<Layout> {
+        of_shape(self.group, &value.shape).or_else(|| match &value.kind {
+            ExpressionKind::Reduce { axis, operand, .. } => {
+                of_shape(self.group, &operand.shape).map(|l| Layout::Slice(*axis, Box::new(l)))
             }
+            ExpressionKind::Apply { operands, .. } => operands.iter().find_map(|o| self.own(o)),
+            _ => None,
+        })
+    }
+
+    /// Chooses for the variables of an expression, if it is to be in `wanted`, or in a layout of its own.
+    fn ask(&mut self, value: &Expression, wanted: Option<&Layout>) {
+        let own = self.own(value);
+        let wanted = own.as_ref().or(wanted);
+        match &value.kind {
+            ExpressionKind::Variable(id) => match self.anew.get(id).cloned() {
+                Some(expression) => self.ask(&expression, wanted),
+                None => {
+                    if let Some(layout) = wanted.filter(|_| !value.shape.is_empty()) {
+                        self.choose(*id, layout);
+                    }
+                }
+            },
+            ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| self.ask(o, wanted)),
+            ExpressionKind::Broadcast(x) => self.ask(x, wanted),
+            ExpressionKind::ExpandDims(axis, x) => {
+                let sliced = wanted.map(|l| Layout::Slice(*axis, Box::new(l.clone())));
+                self.ask(x, sliced.as_ref());
+            }
+            ExpressionKind::Transpose(_, x) | ExpressionKind::Shares(x) => self.ask(x, None),
+            ExpressionKind::Reduce { operand, .. } => self.ask(operand, None),
+            ExpressionKind::Load { pointers, mask, other } => {
+                self.ask(pointers, wanted);
+                mask.iter().chain(other).for_each(|x| self.ask(x, wanted));
+            }
+            _ => {}
         }
-        ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| ask(group, o, wanted, choose)),
-        ExpressionKind::Broadcast(x) => ask(group, x, wanted, choose),
-        ExpressionKind::ExpandDims(axis, x) => {
-            let sliced = wanted.map(|l| Layout::Slice(*axis, Box::new(l.clone())));
-            ask(group, x, sliced.as_ref(), choose);
-        }
-        ExpressionKind::Transpose(_, x) => ask(group, x, None, choose),
-        ExpressionKind::Reduce { operand: x, .. } | ExpressionKind::Shares(x) => ask(group, x, None, choose),
-        ExpressionKind::Load { pointers, mask, other } => {
-            ask(group, pointers, wanted, choose);
-            mask.iter().chain(other).for_each(|x| ask(group, x, wanted, choose));
-        }
-        _ => {}
     }
 }
