@@ -10,6 +10,7 @@ use crate::kernel::layout::visit;
 use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, TensorMultiply};
 use crate::program::Iteration;
 use std::fmt::Write as _;
+use twill_triton::mlir::{FloatKind, Type};
 
 /// The least that is allocated; all that is allocated is a power of two (PTX ISA, `tcgen05.alloc`).
 const LEAST_COLUMNS: u64 = 32;
@@ -113,6 +114,9 @@ pub(super) fn multiply(
     barriers: &[String],
 ) -> Result<String, Error> {
     let TensorMultiply { left, right, to, addend, .. } = multiply;
+    if print.kernel.buffers[to.buffer.index()].element != Type::Float(FloatKind::F32) {
+        return Err(missing("sums of other than 32 bits in tensor memory".into()));
+    }
     let adds = match addend {
         Addend::Zero => "false".to_owned(),
         Addend::Value(_) | Addend::Before => "true".to_owned(),
