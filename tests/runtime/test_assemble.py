@@ -165,14 +165,14 @@ class MachineCode(Folder):
             "MUFU.EX2 R1, R2 ;",
         )
         wait = "WARPGROUP.DEPBAR.LE gsb0, 0x{} ;".format
-        described = assemble.describe([exp2, mma, exp2, last, mma, last, wait(1), exp2, exp2, wait(0), exp2])
+        described = assemble.machine_code.describe([exp2, mma, exp2, last, mma, last, wait(1), exp2, exp2, wait(0), exp2])
         self.assertEqual(described["order"], "EX2 HGMMA EX2 HGMMA*3 DEPBAR EX2*2 DEPBAR EX2")
         self.assertEqual((described["exp2"], described["exp2_overlapped"]), (5, 3))
         self.assertEqual(
             described["waits"], [{"pending": 1, "exp2_since_issue": 0}, {"pending": 0, "exp2_since_issue": 2}]
         )
         # In flight across the back edge.
-        self.assertEqual(assemble.describe([exp2, wait(0), mma, last])["exp2_overlapped"], 1)
+        self.assertEqual(assemble.machine_code.describe([exp2, wait(0), mma, last])["exp2_overlapped"], 1)
 
 
 class Blackwell(unittest.TestCase):
