@@ -72,7 +72,7 @@ impl Asked {
 
     /// What the generator is asked for; `command` is what generates the kernel again.
     pub fn compile(&self, command: &str) -> CompileOptions {
-        CompileOptions { command: command.to_owned(), ..self.arguments.generator.options(self.arguments.attempts) }
+        self.arguments.options(command.to_owned())
     }
 
     /// How hard to explain, within the budget of the search.

@@ -92,7 +92,7 @@ fn one_thread_multiplies_and_the_unit_signals() {
     for piece in [
         "acquire_tensor(bars(A_FULL + a_next), a_next_phase);",
         "if (elected()) {",
-        "multiply(acc_buffer(tensor_), a_buffer(a_at), transposed<decltype(b_buffer(b_at))>{b_buffer(b_at)}, i > 0);",
+        "multiply(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
         "commit(bars(A_EMPTY + a_at));",
         "commit(bars(RESULTS_DONE));",
         "finish_multiplies(last_multiply());",
@@ -139,7 +139,7 @@ fn hopper_needs_no_tensor_memory() {
         !has_header
             && !source.contains("tcgen05")
             && !source.contains("tensor_place")
-            && source.contains("if (leader) load("),
+            && source.contains("if (elected()) load("),
         "{source}"
     );
 }

@@ -21,10 +21,13 @@ pub(crate) struct CompileArguments {
     pub(crate) top: TopArguments,
     #[command(flatten)]
     pub(crate) generator: GeneratorArguments,
+    /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
+    pub(crate) emit: LanguageArgument,
     /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
     #[arg(long)]
     pub(crate) no_assemble: bool,
-    /// A Python with Triton 3.6 to assemble the kernel with [default: python3, if it has that].
+    /// A Python with Triton 3.6, or NVRTC for CUDA, to assemble the kernel with [default: python3, if it has that].
     #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
     pub(crate) python: Option<PathBuf>,
     /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
@@ -63,9 +66,6 @@ pub(crate) struct GeneratorArguments {
     /// where the multiplies of a group stand together].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) turns: Option<Switch>,
-    /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
-    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
-    pub(crate) emit: LanguageArgument,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
     pub(crate) schedule: WhichSchedule,

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let assembler = (!arguments.no_assemble).then(|| Assembler::new(python, staged.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
-    let options = CompileOptions { command: command(), ..arguments.generator.options(arguments.attempts) };
+    let options = arguments.options(command());
     let compiled = compile(&request, &options, assembler.as_ref(), &mut session)?;
     drop(ticker);
     let best = match kernel(compiled, &request) {
@@ -56,6 +56,17 @@ fn kernel(compiled: Compiled, request: &Request) -> Result<Box<GeneratedKernel>,
     }
 }
 
+impl CompileArguments {
+    /// What is asked for; `command` generates the kernel again.
+    pub(crate) fn options(&self, command: String) -> CompileOptions {
+        let language = match self.emit {
+            LanguageArgument::Gluon => Language::Gluon,
+            LanguageArgument::Cuda => Language::Cuda,
+        };
+        CompileOptions { command, language, ..self.generator.options(self.attempts) }
+    }
+}
+
 impl GeneratorArguments {
     /// What the generator is asked for.
     pub(crate) fn options(&self, attempts: u32) -> CompileOptions {
@@ -73,10 +84,6 @@ impl GeneratorArguments {
             late_releases: is_on(self.late_releases),
             operands_in_registers: is_on(self.operands_in_registers),
             turns: is_on(self.turns),
-            language: match self.emit {
-                LanguageArgument::Gluon => Language::Gluon,
-                LanguageArgument::Cuda => Language::Cuda,
-            },
             schedule: match self.schedule {
                 WhichSchedule::Optimal => Which::Optimal,
                 WhichSchedule::SwpOnly => Which::SwpOnly,

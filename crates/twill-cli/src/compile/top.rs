@@ -9,7 +9,7 @@ use crate::progress::Ticker;
 use crate::schedule;
 use std::fs;
 use std::path::Path;
-use twill_driver::compile::{Assembler, CompileOptions, GeneratedKernel, compile, others};
+use twill_driver::compile::{Assembler, GeneratedKernel, compile, others};
 use twill_driver::{Session, TopOptions};
 
 /// Writes the folders 1, 2, … of the output; what they replace are kernels of twill's, of which none is left over.
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &CompileArguments, asked: TopOptions) -> Result<Exi
     let assembler = (!arguments.no_assemble).then(|| Assembler::new(python, first.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
-    let how = CompileOptions { command: command(), ..arguments.generator.options(arguments.attempts) };
+    let how = arguments.options(command());
     let compiled = compile(&request, &how, assembler.as_ref(), &mut session)?;
     let best = match super::kernel(compiled, &request) {
         Ok(best) => best,

@@ -32,7 +32,8 @@ pub fn others(
     }
     let Some(source) = crate::source(request)? else { return Ok(Vec::new()) };
     let mut assembler = assembler;
-    let mut sources: Vec<String> = best.files.get("kernel.py").cloned().into_iter().collect();
+    let mut sources: Vec<String> =
+        ["kernel.py", "kernel.cu"].iter().find_map(|name| best.files.get(*name)).cloned().into_iter().collect();
     let mut others = Vec::new();
     for (number, other) in (2..).zip(Candidate::others(request, options, &source, top, session)?) {
         let mut candidate = match other.attempt {

@@ -276,6 +276,9 @@ impl<'a> Printer<'a> {
             Action::Write { value, to } => self.write(value, to)?,
             Action::Fence => "fence();".into(),
             Action::Meet => format!("meet<{}, {threads}>();", self.number + 1),
+            Action::Store { coordinates, reduce: Some(_), .. } if coordinates.len() > 2 => {
+                return Err(missing(format!("an addition to a tensor of {} dimensions", coordinates.len())));
+            }
             Action::Store { descriptor, coordinates, from, reduce } => {
                 let call = if reduce.is_some() { "store_add" } else { "store" };
                 format!(
@@ -380,9 +383,17 @@ impl<'a> Printer<'a> {
         adds: bool,
     ) -> Result<String, Error> {
         let print = &self.expressions;
+        let is_long = value.element == Type::Integer(64);
+        if adds && matches!(value.element, Type::Integer(1 | 8 | 16)) {
+            return Err(missing(format!("an atomic addition of {}", value.element)));
+        }
         let put = |pointer: &str, value: &str, mask: Option<String>| {
-            let act =
-                if adds { format!("atomicAdd({}, {value})", bare(pointer)) } else { format!("*{pointer} = {value}") };
+            let act = match adds {
+                // CUDA knows it of numbers without a sign, whose sums have the same bits.
+                true if is_long => format!("atomicAdd(reinterpret_cast<u64 *>({}), u64({value}))", bare(pointer)),
+                true => format!("atomicAdd({}, {value})", bare(pointer)),
+                false => format!("*{pointer} = {value}"),
+            };
             mask.map_or(act.clone(), |m| format!("if ({}) {act}", bare(&m)))
         };
         if pointers.shape.is_empty() {

@@ -8,7 +8,9 @@ use twill_triton::mlir::{FloatKind, Type};
 /// A name of the kernel's that C++ can take: words of its own, what generated code calls its own, and the names of the
 /// primitives get a line behind them.
 pub(super) fn name(text: &str) -> String {
-    let is_taken = RESERVED.contains(&text) || DECLARED.contains(text);
+    // Names of generated code's own end with a line, or say which program it is.
+    let is_own = text.ends_with('_') || text.starts_with("program_") || text.starts_with("programs_");
+    let is_taken = is_own || RESERVED.contains(&text) || DECLARED.contains(text);
     if is_taken { format!("{text}_") } else { text.to_owned() }
 }
 
@@ -72,6 +74,40 @@ pub(super) fn missing(what: String) -> Error {
 
 /// Words of C++ that Python lets be names, and what generated code calls its own.
 const RESERVED: &[&str] = &[
+    "and",
+    "and_eq",
+    "asm",
+    "bitand",
+    "bitor",
+    "blockDim",
+    "blockIdx",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "compl",
+    "const_cast",
+    "decltype",
+    "dynamic_cast",
+    "export",
+    "gridDim",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "or",
+    "or_eq",
+    "reinterpret_cast",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "thread_local",
+    "threadIdx",
+    "trips",
+    "typeid",
+    "warpSize",
+    "wchar_t",
+    "xor",
+    "xor_eq",
     "alignas",
     "alignof",
     "auto",
@@ -151,9 +187,21 @@ mod tests {
 
     #[test]
     fn names_that_mean_something_else_get_a_line_behind_them() {
-        for taken in
-            ["accumulator", "tile", "row_shares", "tensor_map", "transposed", "u32", "most", "int", "template", "i"]
-        {
+        for taken in [
+            "accumulator",
+            "tile",
+            "row_shares",
+            "tensor_map",
+            "transposed",
+            "u32",
+            "most",
+            "int",
+            "template",
+            "i",
+            "program_x",
+            "tile_",
+            "xor",
+        ] {
             assert_eq!(name(taken), format!("{taken}_"));
         }
         for free in ["row", "acc", "K", "held", "scale", "bias_ptr", "index"] {

@@ -21,6 +21,13 @@ pub(super) fn apply(
     let plain = || texts.iter().map(|t| bare(t)).collect::<Vec<_>>().join(", ");
     let form = form(operation).ok_or_else(unknown)?;
     match (form, texts) {
+        // Integers wrap, which those of C that have a sign may not. Single numbers, of programs and trips, do not come near.
+        (Form::Infix(symbol @ ("+" | "-" | "*" | "<<")), [a, b])
+            if matches!(element, Type::Integer(32 | 64)) && of.iter().any(|o| !o.shape.is_empty()) =>
+        {
+            let bits = names::unsigned(element);
+            Ok(format!("{}({bits}({}) {symbol} {bits}({}))", to()?, bare(a), bare(b)))
+        }
         // C computes with 32 bits at least.
         (Form::Infix(symbol), [a, b]) if matches!(element, Type::Integer(8 | 16)) => {
             Ok(format!("{}({a} {symbol} {b})", to()?))
@@ -69,7 +76,17 @@ pub(super) fn apply(
 fn called(function: Call, texts: &[String], operand: &Type, element: &Type) -> Option<Result<String, Error>> {
     let name = function.cuda;
     Some(match function.cuda_of.takes(operand)? {
-        Operands::AsTheyAre => Ok(format!("{name}({})", texts.iter().map(|t| bare(t)).collect::<Vec<_>>().join(", "))),
+        Operands::AsTheyAre => {
+            let plain = texts.iter().map(|t| bare(t)).collect::<Vec<_>>().join(", ");
+            // Integers of all widths are of one type here; and what CUDA makes of two may have another.
+            match (element, name) {
+                (Type::Integer(_), "maximum" | "minimum") => {
+                    names::element(element).map(|kind| format!("{name}<{kind}>({plain})"))
+                }
+                (Type::Integer(_), _) => names::element(element).map(|kind| format!("{kind}({name}({plain}))")),
+                _ => Ok(format!("{name}({plain})")),
+            }
+        }
         Operands::Widened => {
             let wide: Vec<String> = texts.iter().map(|t| format!("float({})", bare(t))).collect();
             names::element(element).map(|kind| format!("{kind}({name}({}))", wide.join(", ")))

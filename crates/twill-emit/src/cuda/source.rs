@@ -68,12 +68,15 @@ impl Storage {
         const PATTERN: u64 = 1024;
         const LINE: u64 = 128;
         let mut at = 0;
-        let mut buffers = Vec::new();
-        for buffer in &kernel.buffers {
-            let [rows, _] = extents(buffer);
-            at = u64::next_multiple_of(at, if rows > 1 { PATTERN } else { LINE });
-            buffers.push(at);
-            at += buffer.shared_bytes();
+        let mut buffers = vec![0; kernel.buffers.len()];
+        // Those without a pattern come last, so that nothing is left free between the others.
+        for patterned in [true, false] {
+            let each = kernel.buffers.iter().enumerate().filter(|(_, b)| (extents(b)[0] > 1) == patterned);
+            for (k, buffer) in each {
+                at = u64::next_multiple_of(at, if patterned { PATTERN } else { LINE });
+                buffers[k] = at;
+                at += buffer.shared_bytes();
+            }
         }
         let barriers = at.next_multiple_of(8);
         let tensor = barriers + kernel.barrier_bytes();

@@ -244,6 +244,8 @@ template <typename T, typename L> TWILL void landed(tile<T, L> &tile) {
 
 TWILL float maximum(float a, float b) { return fmaxf(a, b); }
 TWILL float minimum(float a, float b) { return fminf(a, b); }
+TWILL double maximum(double a, double b) { return fmax(a, b); }
+TWILL double minimum(double a, double b) { return fmin(a, b); }
 TWILL __half maximum(__half a, __half b) { return __hmax(a, b); }
 TWILL __half minimum(__half a, __half b) { return __hmin(a, b); }
 TWILL __nv_bfloat16 maximum(__nv_bfloat16 a, __nv_bfloat16 b) { return __hmax(a, b); }

@@ -126,6 +126,21 @@ impl Reader<'_, '_> {
                 let is_unsigned = matches!(name, "arith.divui" | "arith.remui" | "arith.shrui")
                     || name == "arith.cmpi" && predicate.as_deref().is_some_and(|p| p.starts_with('u'));
                 let has_32_bits = || operands.iter().all(|o| self.lowering.element(*o) == Type::Integer(32));
+                let keeps_nan = match operation.attributes.get("propagateNan") {
+                    Some(Attribute::Enumeration(word) | Attribute::Other(word)) => word != "none",
+                    Some(Attribute::Integer { value, .. }) => *value != 0,
+                    _ => false,
+                };
+                let refused = match name {
+                    "tt.clampf" if keeps_nan => {
+                        Some(("a clamp that keeps what is not a number", "leave propagate_nan out"))
+                    }
+                    "tt.mulhiui" if !has_32_bits() => Some(("`tt.mulhiui` of other than 32 bits", "use 32 bits")),
+                    _ => None,
+                };
+                if let Some((what, instead)) = refused {
+                    return Err(self.lowering.unsupported(id, what, instead));
+                }
                 if unknown || is_unsigned && !has_32_bits() {
                     let what = format!("unsigned or unordered `{name}`");
                     let instead = "use signed integers, or unsigned ones of 32 bits, and ordered comparisons";

@@ -12,6 +12,7 @@ import argparse
 import collections
 import importlib.util
 import json
+import os
 import re
 import shutil
 import sys
@@ -88,11 +89,14 @@ def descriptor_layout(kernel, argument, element, shape):
 
 
 def headers():
-    """CUDA's own headers, as wheels install them."""
+    """CUDA's own headers, as wheels or a toolkit install them."""
     for place in sys.path:
         for found in (Path(place) / "nvidia" / "cu13" / "include", Path(place) / "nvidia" / "cuda_runtime" / "include"):
             if (found / "cuda_fp16.h").is_file():
                 return found
+    for toolkit in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if toolkit and (Path(toolkit) / "include" / "cuda_fp16.h").is_file():
+            return Path(toolkit) / "include"
     raise ModuleNotFoundError("CUDA's headers are not there: pip install nvidia-cuda-runtime")
 
 
@@ -118,6 +122,10 @@ def build(kernel, sources, inline_barriers=True, anew=False):
     """
     from cuda.bindings import nvrtc
 
+    try:
+        nvrtc.nvrtcVersion()
+    except Exception as error:  # the bindings are there, but not what they are of
+        raise ModuleNotFoundError(f"{error}: pip install nvidia-cuda-nvrtc") from error
     included = [name for name in sources if name != "kernel.cu"]
     texts, names = [sources[name].encode() for name in included], [name.encode() for name in included]
     error, program = nvrtc.nvrtcCreateProgram(

@@ -112,6 +112,7 @@ class Plan:
         self.cuda, self.index, self.ctas, self.function = cuda, index, ctas, None
         if compiled is None:
             return
+        ensure_context(index)
         self.function, self.threads, self.shared = function_of(compiled), compiled.threads, compiled.shared
         self.lock, self.values, self.maps = threading.Lock(), [], []
         # Where each argument is, for the driver, which copies it when the kernel is launched.
@@ -139,6 +140,7 @@ class Plan:
                 self._launch(varying)
 
     def _launch(self, varying):
+        ensure_context(self.index)
         stream = self.cuda.current_stream(self.index).cuda_stream
         # The places are the plan's own: one launch at a time may fill them.
         with self.lock:
@@ -153,6 +155,13 @@ class Plan:
                     self.function, self.ctas, 1, 1, self.threads, 1, 1, self.shared, stream, ctypes.addressof(self.places), 0
                 )
             )
+
+
+def ensure_context(index):
+    """Makes the context that torch uses of a device current, which it is not in a thread that has done nothing with CUDA."""
+    if int(checked(driver.cuCtxGetCurrent())) == 0:
+        device = checked(driver.cuDeviceGet(index))
+        checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
 
 
 FUNCTIONS = {}
