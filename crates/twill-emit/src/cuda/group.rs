@@ -62,7 +62,7 @@ impl<'a> Printer<'a> {
             "    {}) {{",
             taken.iter().map(|p| p.borrowed.as_str()).collect::<Vec<_>>().join(",\n    ")
         );
-        self.line(1, &format!("[[maybe_unused]] const bool {LEADER} = thread_of<{warps}>() == 0;"), "");
+        let start_of_code = self.out.len();
         if tensor_memory::is_used(self.kernel) {
             self.line(1, &tensor_memory::begin_of_group(), "");
         }
@@ -98,6 +98,10 @@ impl<'a> Printer<'a> {
             self.line(1, last, "tensor memory, and the barriers, must outlive them");
         }
         self.out.push_str("}\n");
+        if self.out[start_of_code..].contains(&format!("({LEADER})")) {
+            let definition = format!("  const bool {LEADER} = thread_of<{}>() == 0;\n", self.group.warps);
+            self.out.insert_str(start_of_code, &definition);
+        }
         Ok(self.out)
     }
 

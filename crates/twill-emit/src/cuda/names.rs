@@ -102,7 +102,6 @@ const RESERVED: &[&str] = &[
     "struct",
     "thread_local",
     "threadIdx",
-    "trips",
     "typeid",
     "warpSize",
     "wchar_t",
