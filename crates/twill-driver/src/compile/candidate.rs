@@ -1,7 +1,7 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
 use super::rules::{self, Registers};
-use super::{CompileOptions, LATER_WORK, Language, Which};
+use super::{CompileOptions, LATER_WORK, Language, TOGETHER_WORK, Which, together};
 use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
 use crate::{problems, schedule_file, siblings, solve, top};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::format::KernelScheduleFile;
-use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
+use twill_graph::{Bytes, Cycles, Outcome, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_triton::{Kernel, Lowered};
 
 /// Searches with less shared memory where the best schedule takes too much.
@@ -48,6 +48,27 @@ pub(super) enum Attempt {
     Made(Box<Candidate>),
     /// There is no schedule to generate code for.
     Nothing(Status),
+}
+
+impl Found {
+    /// Cycles that groups compute between multiplies, of all loops; `None` without a schedule for each.
+    fn between(&self, posed: &Loops<Posed>) -> Option<i64> {
+        let each = self.loops.iter().zip(&posed.loops);
+        each.map(|(report, one)| Some(together::between(&one.problem, report.outcome.schedule()?))).sum()
+    }
+
+    fn intervals(&self) -> Vec<Option<Cycles>> {
+        self.loops.iter().map(|report| report.outcome.schedule().map(|schedule| schedule.interval)).collect()
+    }
+
+    /// What is proved of other schedules of the same intervals holds for these.
+    fn statuses(&mut self, others: &Found) {
+        for (own, other) in self.loops.iter_mut().zip(&others.loops) {
+            if let (Outcome::Feasible { schedule }, Status::Optimal) = (&own.outcome, other.outcome.status()) {
+                own.outcome = Outcome::Optimal { schedule: schedule.clone() };
+            }
+        }
+    }
 }
 
 /// An attempt with another schedule than the best.
@@ -124,8 +145,10 @@ impl Candidate {
         source: &Source,
         session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
+        let asked = request.limits.warp_assignment;
+        let assignments = asked.map_or_else(|| rules::assignments(source).to_vec(), |assignment| vec![assignment]);
         let request = with_assignment(request, options, source);
-        Candidate::within(&request, options, source, session, &Plan::Asked)
+        Candidate::within(&request, options, source, session, &Plan::Asked(assignments))
     }
 
     /// The same of schedules that differ from the best.
@@ -166,7 +189,10 @@ impl Candidate {
             less_room(&request.input.name, &mut posed, *bytes)?;
         }
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
-        let found = find(request, naive, &posed, session, started)?;
+        let mut found = find(request, naive, &posed, session, started)?;
+        if let (None, Plan::Asked(assignments)) = (naive, plan) {
+            (posed, found) = with_multiplies_together(request, assignments, posed, found, session)?;
+        }
         Candidate::of(request, asked, source, &posed, found)
     }
 
@@ -277,8 +303,8 @@ fn written(language: Language, program: &Checked, header: &Header) -> Result<(St
 /// Which schedule an attempt takes.
 #[derive(PartialEq, Eq)]
 enum Plan {
-    /// What the options say.
-    Asked,
+    /// What the options say; warp assignments that may be tried besides.
+    Asked(Vec<WarpAssignment>),
     /// The same with so many bytes of shared memory.
     Room(u64),
     /// The one that takes least memory.
@@ -386,6 +412,45 @@ fn find(
     let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
     let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
     Ok(Found { status: if infeasible { Status::Infeasible } else { Status::Unknown }, loops, json, naive })
+}
+
+/// What was found, or schedules of the same intervals whose groups start their multiplies together.
+fn with_multiplies_together(
+    request: &Request,
+    assignments: &[WarpAssignment],
+    posed: Loops<Posed>,
+    found: Found,
+    session: &mut Session<'_>,
+) -> Result<(Loops<Posed>, Found), Error> {
+    let Some(mut least) = found.between(&posed) else { return Ok((posed, found)) };
+    if least == 0 {
+        return Ok((posed, found));
+    }
+    let intervals = found.intervals();
+    let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
+    let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
+    let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+    let mut session = session.with(SearchOptions { budget, largest_interval, ..session.search.clone() });
+    let mut best = (posed, found);
+    for &assignment in assignments {
+        let mut request = request.clone();
+        request.limits.warp_assignment = Some(assignment);
+        let asked = problems(&request)?;
+        for by in together::LATER {
+            if least == 0 || session.is_stopped() {
+                return Ok(best);
+            }
+            let Some(later) = together::later(&asked, by) else { break };
+            let mut other = find(&request, None, &later, &mut session, Instant::now())?;
+            let between = other.between(&later);
+            if let Some(between) = between.filter(|between| *between < least && other.intervals() == intervals) {
+                least = between;
+                other.statuses(&best.1);
+                best = (later, other);
+            }
+        }
+    }
+    Ok(best)
 }
 
 fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found) -> Header {

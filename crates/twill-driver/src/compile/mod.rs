@@ -5,6 +5,7 @@ pub(crate) mod candidate;
 mod generated;
 mod others;
 pub(crate) mod rules;
+mod together;
 
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop};
@@ -23,6 +24,9 @@ use twill_machine::Machine;
 
 /// Work for the search of a second or later attempt: what is not found then is not worth the wait.
 const LATER_WORK: u64 = 20_000_000;
+
+/// Work for each search for a schedule whose multiplies start together: a few seconds.
+const TOGETHER_WORK: u64 = 4_000_000;
 
 /// What the generator is asked for. What is `None` is chosen by rules that measurement gave (`docs/codegen.md`).
 #[derive(Clone, Debug, Serialize)]

@@ -1,0 +1,73 @@
+//! Of schedules with the same interval, one whose groups start their multiplies together.
+//!
+//! The tensor core takes multiplies in the order in which they are started, and runs one while a group computes with the
+//! result of another. What a group computes between the multiplies that it starts keeps the tensor core waiting: on an H200,
+//! attention forward with head dimension 64 takes 6.53 M cycles where QKᵀ and PV start one after the other, and 7.14 M where
+//! a row sum stands between them, both at I = 1584 (`bench/results/2026-11-22-order.md`).
+//!
+//! Such schedules are found by asking for more than the machine does: that results of the tensor core may come later. What is
+//! feasible then is feasible on the machine, and no interval gets shorter by it, so the proof of the interval stands.
+
+use crate::{Loops, Posed};
+use twill_graph::{Cycles, GroupId, OpId, Operation, Problem, Schedule};
+
+/// How much later results may come, in the order in which it is tried: a fraction of a multiply's 512 cycles each.
+pub(super) const LATER: [Cycles; 4] = [Cycles(64), Cycles(128), Cycles(192), Cycles(256)];
+
+/// Cycles of an iteration that groups compute between multiplies that could start one after the other.
+pub(super) fn between(problem: &Problem, schedule: &Schedule) -> i64 {
+    problem.group_ids().map(|group| between_of(problem, schedule, group)).sum()
+}
+
+/// All gaps between a group's multiplies but the longest, which is where their results are computed with.
+fn between_of(problem: &Problem, schedule: &Schedule, group: GroupId) -> i64 {
+    let graph = problem.graph();
+    let own = || graph.op_ids().filter(|op| schedule.placement(*op).group == group);
+    let slot = |op: OpId| schedule.slot(op).0;
+    let mut multiplies: Vec<i64> = own().filter(|op| is_multiply(graph.operation(*op))).map(slot).collect();
+    multiplies.sort_unstable();
+    let Some((&first, &last)) = multiplies.first().zip(multiplies.last()) else { return 0 };
+    let work = |from: i64, to: i64| -> i64 {
+        let inside = own().filter(|op| graph.operation(*op).is_synchronous() && (from..to).contains(&slot(*op)));
+        inside.map(|op| graph.operation(op).occupancy.0).sum()
+    };
+    let around = work(last, i64::MAX) + work(i64::MIN, first);
+    let gaps: Vec<i64> = multiplies.windows(2).map(|pair| work(pair[0], pair[1])).chain([around]).collect();
+    gaps.iter().sum::<i64>() - gaps.iter().max().copied().unwrap_or(0)
+}
+
+/// Whether warps start it and the tensor core runs it. What copies takes a time that nobody knows.
+fn is_multiply(operation: &Operation) -> bool {
+    !operation.is_synchronous() && !operation.variable_latency && !operation.streaming
+}
+
+/// The same loops on a machine whose tensor core gives its results later; `None` where the model does not take so long times.
+pub(super) fn later(posed: &Loops<Posed>, by: Cycles) -> Option<Loops<Posed>> {
+    let mut posed = posed.clone();
+    for one in &mut posed.loops {
+        one.problem = later_problem(&one.problem, by)?;
+        one.rolled = None;
+    }
+    Some(posed)
+}
+
+fn later_problem(problem: &Problem, by: Cycles) -> Option<Problem> {
+    let graph = problem.graph();
+    let latency = |op: OpId| Some(graph.operation(op)).filter(|o| is_multiply(o)).map(|o| o.latency);
+    let graph = graph.map(
+        |operation| {
+            if is_multiply(operation) {
+                operation.latency = operation.latency + by;
+            }
+        },
+        |dependence| {
+            if latency(dependence.from) == Some(dependence.delay) {
+                dependence.delay = dependence.delay + by;
+            }
+            if latency(dependence.to) == Some(dependence.hold) {
+                dependence.hold = dependence.hold + by;
+            }
+        },
+    );
+    Problem::new(graph.ok()?, problem.resources().clone(), *problem.options()).ok()
+}
