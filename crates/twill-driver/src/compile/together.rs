@@ -57,15 +57,15 @@ fn later_problem(problem: &Problem, by: Cycles) -> Option<Problem> {
     let graph = graph.map(
         |operation| {
             if is_multiply(operation) {
-                operation.latency = operation.latency + by;
+                operation.latency += by;
             }
         },
         |dependence| {
             if latency(dependence.from) == Some(dependence.delay) {
-                dependence.delay = dependence.delay + by;
+                dependence.delay += by;
             }
             if latency(dependence.to) == Some(dependence.hold) {
-                dependence.hold = dependence.hold + by;
+                dependence.hold += by;
             }
         },
     );
