@@ -191,7 +191,7 @@ impl Candidate {
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
         let mut found = find(request, naive, &posed, session, started)?;
         if let (None, Plan::Asked(assignments)) = (naive, plan) {
-            (posed, found) = with_multiplies_together(request, assignments, posed, found, session)?;
+            (posed, found) = with_multiplies_together(request, assignments, (posed, found), session, started)?;
         }
         Candidate::of(request, asked, source, &posed, found)
     }
@@ -414,32 +414,35 @@ fn find(
     Ok(Found { status: if infeasible { Status::Infeasible } else { Status::Unknown }, loops, json, naive })
 }
 
-/// What was found, or schedules of the same intervals whose groups start their multiplies together.
+/// What was found, or, as far as the session's time goes, schedules of the same intervals whose groups start their multiplies
+/// together.
 fn with_multiplies_together(
     request: &Request,
     assignments: &[WarpAssignment],
-    posed: Loops<Posed>,
-    found: Found,
+    mut best: (Loops<Posed>, Found),
     session: &mut Session<'_>,
+    started: Instant,
 ) -> Result<(Loops<Posed>, Found), Error> {
-    let Some(mut least) = found.between(&posed) else { return Ok((posed, found)) };
+    let Some(mut least) = best.1.between(&best.0) else { return Ok(best) };
     if least == 0 {
-        return Ok((posed, found));
+        return Ok(best);
     }
-    let intervals = found.intervals();
+    let intervals = best.1.intervals();
     let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
     let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+    let limit = budget.time;
     let mut session = session.with(SearchOptions { budget, largest_interval, ..session.search.clone() });
-    let mut best = (posed, found);
     for &assignment in assignments {
         let mut request = request.clone();
         request.limits.warp_assignment = Some(assignment);
         let asked = problems(&request)?;
         for by in together::LATER {
-            if least == 0 || session.is_stopped() {
+            let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+            if least == 0 || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
                 return Ok(best);
             }
+            session.search.budget.time = left;
             let Some(later) = together::later(&asked, by) else { break };
             let mut other = find(&request, None, &later, &mut session, Instant::now())?;
             let between = other.between(&later);
