@@ -38,6 +38,8 @@ pub(super) struct Candidate {
     language: Language,
     /// What the assembler made of it, if it was asked.
     pub(super) assembly: Option<Assembly>,
+    /// Whether it was searched for again, for multiplies that start together.
+    pub(super) together: bool,
     signature: Signature,
     json: String,
     test: String,
@@ -151,6 +153,17 @@ impl Candidate {
         Candidate::within(&request, options, source, session, &Plan::Asked(assignments))
     }
 
+    /// The same with the schedule that was found first, whatever stands between its multiplies.
+    pub(super) fn plain(
+        request: &Request,
+        options: &CompileOptions,
+        source: &Source,
+        session: &mut Session<'_>,
+    ) -> Result<Attempt, Error> {
+        let request = with_assignment(request, options, source);
+        Candidate::within(&request, options, source, session, &Plan::Asked(Vec::new()))
+    }
+
     /// The same of schedules that differ from the best.
     pub(super) fn others(
         request: &Request,
@@ -190,10 +203,16 @@ impl Candidate {
         }
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
         let mut found = find(request, naive, &posed, session, started)?;
+        let json = found.json.clone();
         if let (None, Plan::Asked(assignments)) = (naive, plan) {
             (posed, found) = with_multiplies_together(request, assignments, (posed, found), session, started)?;
         }
-        Candidate::of(request, asked, source, &posed, found)
+        let together = found.json != json;
+        let attempt = Candidate::of(request, asked, source, &posed, found)?;
+        Ok(match attempt {
+            Attempt::Made(candidate) => Attempt::Made(Box::new(Candidate { together, ..*candidate })),
+            nothing @ Attempt::Nothing(_) => nothing,
+        })
     }
 
     fn of(
@@ -228,6 +247,7 @@ impl Candidate {
             json: found.json,
             test: gluon::test(&program),
             assembly: None,
+            together: false,
             program,
         })))
     }

@@ -218,7 +218,9 @@ fn assembled(
         // One change at a time; what does not help is taken back.
         let [usual, other] = rules::assignments(source);
         let before = (tried.clone(), limits.clone());
-        if tried.persistent.is_none() && best.program.tiling.persistent {
+        if number == 2 && best.together {
+            session.observer.note(&format!("{what}; attempt {number}: the schedule that was found first"));
+        } else if tried.persistent.is_none() && best.program.tiling.persistent {
             tried.persistent = Some(false);
             session.observer.note(&format!("{what}; attempt {number}: one tile a CTA"));
         } else if limits.warp_assignment.is_none() {
@@ -235,21 +237,22 @@ fn assembled(
                 .observer
                 .note(&format!("{what}; attempt {number}: at most {fewer} registers a thread in the schedule"));
         }
-        let mut candidate =
-            match Candidate::make(&Request { limits: limits.clone(), ..request.clone() }, &tried, source, &mut session)
-            {
-                Ok(Attempt::Made(candidate)) => *candidate,
-                Ok(Attempt::Nothing(_)) => {
-                    session
-                        .observer
-                        .note(&format!("attempt {number}: there is no schedule, or none was found in time"));
-                    break;
-                }
-                Err(error) => {
-                    session.observer.note(&format!("attempt {number}: {error}"));
-                    break;
-                }
-            };
+        let mut candidate = match Candidate::plain(
+            &Request { limits: limits.clone(), ..request.clone() },
+            &tried,
+            source,
+            &mut session,
+        ) {
+            Ok(Attempt::Made(candidate)) => *candidate,
+            Ok(Attempt::Nothing(_)) => {
+                session.observer.note(&format!("attempt {number}: there is no schedule, or none was found in time"));
+                break;
+            }
+            Err(error) => {
+                session.observer.note(&format!("attempt {number}: {error}"));
+                break;
+            }
+        };
         granted = candidate.granted;
         if candidate.source == source_before {
             session.observer.note(&format!("attempt {number}: the same kernel"));
