@@ -209,7 +209,9 @@ fn assembled(
     let later = SearchOptions { budget, ..session.search.clone() };
     let mut session = session.with(later);
     let (mut granted, mut source_before) = (best.granted, best.source.clone());
-    for number in 2..=options.attempts {
+    // The schedule that was found first is no other option, and always there to go back to.
+    let most = options.attempts.max(if best.together { 2 } else { 1 });
+    for number in 2..=most {
         let short = best.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers);
         if !short || session.is_stopped() {
             break;
