@@ -64,7 +64,7 @@ impl Found {
     }
 
     /// What is proved of other schedules of the same intervals holds for these.
-    fn statuses(&mut self, others: &Found) {
+    fn take_proofs(&mut self, others: &Found) {
         for (own, other) in self.loops.iter_mut().zip(&others.loops) {
             if let (Outcome::Feasible { schedule }, Status::Optimal) = (&own.outcome, other.outcome.status()) {
                 own.outcome = Outcome::Optimal { schedule: schedule.clone() };
@@ -88,6 +88,8 @@ struct Found {
     json: String,
     /// The naive schedule that it is, if it was not searched for.
     naive: Option<Naive>,
+    /// Whether it was searched for again, for multiplies that start together.
+    together: bool,
 }
 
 impl Candidate {
@@ -182,7 +184,13 @@ impl Candidate {
         let each = top.each.into_iter().skip(1).map(|mut other| {
             other.report.phases.clear();
             let json = crate::json([schedule_file(one, &other.report)]);
-            let found = Found { status: other.report.outcome.status(), loops: vec![other.report], json, naive: None };
+            let found = Found {
+                status: other.report.outcome.status(),
+                loops: vec![other.report],
+                json,
+                naive: None,
+                together: false,
+            };
             let attempt = Candidate::of(&request, options, source, &posed, found);
             Other { attempt, differences: other.differences }
         });
@@ -203,16 +211,10 @@ impl Candidate {
         }
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
         let mut found = find(request, naive, &posed, session, started)?;
-        let json = found.json.clone();
         if let (None, Plan::Asked(assignments)) = (naive, plan) {
             (posed, found) = with_multiplies_together(request, assignments, (posed, found), session, started)?;
         }
-        let together = found.json != json;
-        let attempt = Candidate::of(request, asked, source, &posed, found)?;
-        Ok(match attempt {
-            Attempt::Made(candidate) => Attempt::Made(Box::new(Candidate { together, ..*candidate })),
-            nothing @ Attempt::Nothing(_) => nothing,
-        })
+        Candidate::of(request, asked, source, &posed, found)
     }
 
     fn of(
@@ -247,7 +249,7 @@ impl Candidate {
             json: found.json,
             test: gluon::test(&program),
             assembly: None,
-            together: false,
+            together: found.together,
             program,
         })))
     }
@@ -417,7 +419,7 @@ fn find(
         report.phases.clear();
         report.loops.iter_mut().for_each(|own| own.phases.clear());
         let json = KernelScheduleFile::new(&kernel, &report).to_json() + "\n";
-        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive });
+        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive, together: false });
     }
     let mut loops = Vec::new();
     for one in &posed.loops {
@@ -431,7 +433,13 @@ fn find(
     let each = posed.loops.iter().zip(&loops);
     let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
     let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
-    Ok(Found { status: if infeasible { Status::Infeasible } else { Status::Unknown }, loops, json, naive })
+    Ok(Found {
+        status: if infeasible { Status::Infeasible } else { Status::Unknown },
+        loops,
+        json,
+        naive,
+        together: false,
+    })
 }
 
 /// What was found, or, as far as the session's time goes, schedules of the same intervals whose groups start their multiplies
@@ -468,7 +476,8 @@ fn with_multiplies_together(
             let between = other.between(&later);
             if let Some(between) = between.filter(|between| *between < least && other.intervals() == intervals) {
                 least = between;
-                other.statuses(&best.1);
+                other.together = true;
+                other.take_proofs(&best.1);
                 best = (later, other);
             }
         }

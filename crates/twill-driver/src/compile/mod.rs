@@ -220,7 +220,8 @@ fn assembled(
         // One change at a time; what does not help is taken back.
         let [usual, other] = rules::assignments(source);
         let before = (tried.clone(), limits.clone());
-        if number == 2 && best.together {
+        let goes_back = best.together;
+        if goes_back {
             session.observer.note(&format!("{what}; attempt {number}: the schedule that was found first"));
         } else if tried.persistent.is_none() && best.program.tiling.persistent {
             tried.persistent = Some(false);
@@ -278,6 +279,9 @@ fn assembled(
             best = candidate;
         } else {
             session.observer.note(&format!("attempt {number} is no better"));
+            if goes_back {
+                break;
+            }
             let registers = limits.registers_per_thread;
             (tried, limits) = before;
             limits.registers_per_thread = registers;
