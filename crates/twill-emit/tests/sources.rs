@@ -151,7 +151,7 @@ fn both_languages_say_the_same_of_warps_and_barriers() {
         for (here, there) in [
             ("acquire(bars(", "acquire(bars, "),
             ("release(bars(", "release(bars, "),
-            ("if (elected()) load(", "tma.async_copy_global_to_shared("),
+            (" load(", "tma.async_copy_global_to_shared("),
         ] {
             // The prelude of the one and the header of the other define them.
             let calls = gluon.matches(there).count() - gluon.matches(&format!("def {there}")).count();
@@ -165,6 +165,17 @@ fn warps_come_to_their_groups_with_their_registers() {
     let source = in_cuda("attention_forward");
     assert_has(&source, &["extern \"C\" __global__ void __launch_bounds__(384, 1) attention_forward("]);
     assert_has(&source, &["more_registers<240>();", "fewer_registers<24>();", "meet<1, 128>();"]);
+}
+
+#[test]
+fn who_only_loads_is_one_thread() {
+    assert_has(
+        &in_cuda("attention_forward"),
+        &["if (warp == 8 && elected()) loads(", "\n        load(k_desc_128x128, "],
+    );
+    // Copies through pointers are work for all threads.
+    let pointers = in_cuda("gemm_pointers");
+    assert!(pointers.contains("copy_element(") && !pointers.contains("&& elected())"), "{pointers}");
 }
 
 #[test]

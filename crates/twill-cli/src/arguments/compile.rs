@@ -63,7 +63,7 @@ pub(crate) struct GeneratorArguments {
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) operands_in_registers: Option<Switch>,
     /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
-    /// where the multiplies of a group stand together].
+    /// where the multiplies of a group stand together and all programs run their loops equally often].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) turns: Option<Switch>,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.

@@ -62,7 +62,8 @@ pub(crate) fn options(
         handover_depth: asked.handover_depth.unwrap_or(2),
         late_releases: asked.late_releases.unwrap_or(false),
         operands_in_registers: asked.operands_in_registers.unwrap_or(held > 0 && room),
-        turns: asked.turns.unwrap_or(true),
+        // Groups of a tile with few trips and of one with many do not keep step.
+        turns: asked.turns.unwrap_or(!grows),
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         programs: source.options.programs.map(|gang| (gang.count, number(gang.axis))),

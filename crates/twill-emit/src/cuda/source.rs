@@ -1,6 +1,6 @@
 //! A kernel's warp programs as a file of CUDA C++.
 
-use super::group::Printer;
+use super::group::{Printer, is_one_thread};
 use super::names::{self, missing};
 use super::{host, instruction, tensor_memory};
 use crate::error::Error;
@@ -311,6 +311,9 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
             let call = format!("{}({passed});", names::name(&group.name));
             if group.warps >= WARP_GROUP {
                 let _ = writeln!(out, "    {call}");
+            } else if group.warps == 1 {
+                let elected = if is_one_thread(kernel, group) { " && elected()" } else { "" };
+                let _ = writeln!(out, "    if (warp == {first}{elected}) {call}");
             } else {
                 let last = first + group.warps;
                 let _ = writeln!(out, "    if (warp >= {first} && warp < {last}) {call}");
