@@ -173,9 +173,10 @@ fn who_only_loads_is_one_thread() {
         &in_cuda("attention_forward"),
         &["if (warp == 8 && elected()) loads(", "\n        load(k_desc_128x128, "],
     );
-    // Copies through pointers are work for all threads.
-    let pointers = in_cuda("gemm_pointers");
-    assert!(pointers.contains("copy_element(") && !pointers.contains("&& elected())"), "{pointers}");
+    // In backward attention all threads copy through pointers, and the warp stores sums.
+    let backward = in_cuda("attention_backward_d64");
+    assert_has(&backward, &["copy_element(", "if (elected()) load("]);
+    assert!(!backward.contains("&& elected())"), "{backward}");
 }
 
 #[test]
