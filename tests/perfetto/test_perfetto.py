@@ -1,0 +1,317 @@
+"""Traces in Perfetto's own trace processor: what its queries say is what the schedule says (`--format json`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from processor import TraceProcessor  # noqa: E402
+
+ROOT = HERE.parents[1]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+BUILT = [TARGET / profile / "twill" for profile in ("release", "debug")]
+TWILL = max((path for path in BUILT if path.is_file()), key=lambda path: path.stat().st_mtime, default=None)
+
+# What is asked about an argument of a slice.
+INTEGER = "EXTRACT_ARG(s.arg_set_id, 'debug.{0}') AS {0}"
+ITERATIONS = 5
+
+
+def twill(*arguments: str) -> bytes:
+    command = [str(TWILL), *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+
+
+def arguments(*names: str) -> str:
+    return ", ".join(INTEGER.format(name) for name in names)
+
+
+@lru_cache
+def loops(kernel: str) -> list[dict]:
+    """The schedules of a kernel's loops."""
+    text = json.loads(twill("schedule", f"examples/{kernel}.ttir", "--format", "json", "--quiet"))
+    return text.get("loops", [text]) if isinstance(text, dict) else text
+
+
+@lru_cache
+def trace(kernel: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trace.pftrace"
+        options = ["--format", "perfetto", "--iterations", str(ITERATIONS), "--quiet", "-o", str(file)]
+        twill("schedule", f"examples/{kernel}.ttir", *options)
+        return file.read_bytes()
+
+
+class Loop:
+    """A schedule's own figures, computed here from its JSON alone."""
+
+    def __init__(self, file: dict, begin: int) -> None:
+        self.file, self.begin = file, begin
+        self.graph, self.options = file["problem"]["graph"], file["problem"]["options"]
+        self.interval = file["initiation_interval"]
+        self.operations = {op["name"]: op for op in self.graph["operations"]}
+        self.placed = {op["name"]: op for op in file["operations"]}
+        self.end = begin + max(
+            (ITERATIONS - 1) * self.interval + max(file["length"], self.placed[name]["cycle"] + self.cycles(name))
+            for name in self.operations
+        )
+
+    def synchronous(self, name: str) -> bool:
+        return self.operations[name].get("execution", "synchronous") == "synchronous"
+
+    def cycles(self, name: str) -> int:
+        """From the issue until the warps are free, or until the result is there."""
+        op = self.operations[name]
+        return max(1, op["cycles"]) if self.synchronous(name) else max(1, op["cycles"], op["latency"])
+
+    def at(self, name: str, iteration: int) -> int:
+        return self.begin + self.placed[name]["cycle"] + iteration * self.interval
+
+    def dependences(self) -> list[tuple[dict, int, int]]:
+        """With the iterations of both ends."""
+        found = []
+        for d in self.graph["dependences"]:
+            distance = d.get("distance", 0)
+            found += [(d, to - distance, to) for to in range(distance, ITERATIONS)]
+        return found
+
+    def foreign(self, d: dict) -> bool:
+        return self.placed[d["from"]]["group"] != self.placed[d["to"]]["group"]
+
+    def lives(self, place: str, group: int | None = None) -> list[tuple[int, int, int]]:
+        """Values of one iteration in the steady state, from which cycle to which, and how much (docs/model.md)."""
+        lives = []
+        for name, op in self.operations.items():
+            result, start = op.get("result") or {}, self.placed[name]["cycle"]
+            uses = [d for d in self.graph["dependences"] if d["from"] == name and d["value"]]
+            read = [(d, self.placed[d["to"]]["cycle"] + d.get("distance", 0) * self.interval) for d in uses]
+            here = group is None or self.placed[name]["group"] == group
+            if read and here and place in result and not (place == "shared_memory" and op.get("streaming")):
+                lives.append((start, max(at + d.get("hold", 0) for d, at in read), result[place]))
+            handed = [at + max(self.operations[d["to"]][key] for key in ("cycles", "latency")) for d, at in read if self.foreign(d)]
+            if place == "shared_memory" and "registers" in result and handed:
+                lives.append((start, max(handed), 4 * result["registers"]))
+            for d, _ in read:
+                reader = self.operations[d["to"]]
+                copied = place == "registers" and self.options["consumer_registers"] and self.foreign(d)
+                if copied and self.placed[d["to"]]["group"] == group and not reader.get("variable_latency"):
+                    at = self.placed[d["to"]]["cycle"]
+                    lives.append((at, at + max(1, reader["cycles"]), result["registers"]))
+        return [life for life in lives if life[0] < life[1]]
+
+    def live(self, place: str, slot: int, group: int | None = None) -> int:
+        """How much is live in a slot of the steady state."""
+        return sum(
+            amount * ((end - 1 - slot) // self.interval - (start - 1 - slot) // self.interval)
+            for start, end, amount in self.lives(place, group)
+        )
+
+
+def laid_out(kernel: str) -> list[Loop]:
+    """The loops of a trace, each beginning where the one before ends."""
+    found: list[Loop] = []
+    for file in loops(kernel):
+        found.append(Loop(file, found[-1].end if found else 0))
+    return found
+
+
+@unittest.skipUnless(TWILL, "needs a built twill")
+class PerfettoTest(unittest.TestCase):
+    """Kernels with one loop and with two."""
+
+    kernels = ("attention_forward", "attention_forward_causal", "gemm_tma")
+
+    def each(self):
+        for kernel in self.kernels:
+            with self.subTest(kernel), TraceProcessor(trace(kernel)) as processor:
+                yield laid_out(kernel), processor
+
+    def test_nothing_is_dropped(self):
+        for _, processor in self.each():
+            bad = processor.query("SELECT name, value FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0")
+            self.assertEqual(bad, [])
+            self.assertEqual(processor.query("SELECT COUNT() AS count FROM slice WHERE dur < 0")[0]["count"], 0)
+
+    def test_operations_are_those_of_the_schedule(self):
+        names = arguments("operation", "iteration", "stage", "cycle", "group", "loop")
+        for found, processor in self.each():
+            rows = processor.query(
+                f"SELECT s.ts, s.dur, t.name AS track, p.name AS parent, {names} FROM slice s JOIN track t ON s.track_id = t.id "
+                "LEFT JOIN track p ON t.parent_id = p.id WHERE s.category = 'operation'"
+            )
+            shown = Counter()
+            for row in rows:
+                of_group = row["track"] if row["track"] != "in flight" else row["parent"]
+                self.assertTrue(of_group.startswith(f"group {row['group']}: "), row)
+                keys = ("loop", "operation", "iteration", "ts", "dur", "stage", "cycle", "group")
+                shown[tuple(row[key] for key in keys) + (row["track"] != "in flight",)] += 1
+            expected = Counter()
+            for loop in found:
+                for name, op in loop.placed.items():
+                    for k in range(ITERATIONS):
+                        place = (op["stage"], op["cycle"], op["group"], loop.synchronous(name))
+                        expected[(loop.graph["name"], name, k, loop.at(name, k), loop.cycles(name), *place)] += 1
+            self.assertEqual(shown, expected)
+
+    def test_units_are_held_as_reserved(self):
+        for found, processor in self.each():
+            rows = processor.query(
+                "SELECT s.ts, s.dur, s.name, t.name AS track FROM slice s JOIN track t ON s.track_id = t.id WHERE s.category = 'unit'"
+            )
+            shown = Counter((row["track"].split(" ")[0], row["name"], row["ts"], row["dur"]) for row in rows)
+            expected = Counter(
+                (held["unit"], name, loop.at(name, k) + held.get("start", 0), held["cycles"])
+                for loop in found
+                for name, op in loop.operations.items()
+                for held in op.get("units", [])
+                for k in range(ITERATIONS)
+            )
+            self.assertEqual(shown, expected)
+
+    def test_issues_are_instants_where_the_warps_stand(self):
+        for found, processor in self.each():
+            rows = processor.query("SELECT s.ts, s.dur, s.name FROM slice s WHERE s.category = 'issue'")
+            shown = Counter((row["name"], row["ts"], row["dur"]) for row in rows)
+            expected = Counter(
+                (name, loop.at(name, k), 0)
+                for loop in found
+                for name in loop.operations
+                if not loop.synchronous(name)
+                for k in range(ITERATIONS)
+            )
+            self.assertEqual(shown, expected)
+
+    def test_flows_are_dependences_and_barriers(self):
+        ends = ("operation", "iteration", "loop")
+        columns = [f"EXTRACT_ARG({end}.arg_set_id, 'debug.{name}') AS {end}_{name}" for end in ("a", "b") for name in ends]
+        query = (
+            f"SELECT {', '.join(columns)}, b.category, a.ts <= b.ts AS forward FROM flow f "
+            "JOIN slice a ON f.slice_out = a.id JOIN slice b ON f.slice_in = b.id"
+        )
+        for found, processor in self.each():
+            rows = processor.query(query)
+            self.assertTrue(all(row["forward"] for row in rows))
+            keys = [f"{end}_{name}" for end in ("a", "b") for name in ends] + ["category"]
+            shown = Counter(tuple(row[key] for key in keys) for row in rows)
+            expected = Counter()
+            for loop in found:
+                for d, first, then in loop.dependences():
+                    name = loop.graph["name"]
+                    flow = (d["from"], first, name, d["to"], then, name)
+                    if d["value"]:
+                        expected[(*flow, "operation")] += 1
+                    if d["blocking"] or d["value"] and loop.foreign(d):
+                        expected[(*flow, "barrier")] += 1
+            self.assertEqual(shown, expected)
+
+    def test_barriers_of_channels_name_slot_and_phase(self):
+        names = ("operation", "iteration", "loop", "for", "for_iteration", "slot", "phase", "through")
+        quoted = ", ".join(f"EXTRACT_ARG(s.arg_set_id, 'debug.{name}') AS \"a_{name}\"" for name in names)
+        for found, processor in self.each():
+            rows = processor.query(f"SELECT {quoted} FROM slice s WHERE s.category = 'barrier'")
+            shown = Counter(tuple(row[f"a_{name}"] for name in names) for row in rows)
+            expected = Counter()
+            for loop in found:
+                channels = {(c["buffer"], c["from"], c["to"]): c for c in loop.file["channels"]}
+                for d, first, then in loop.dependences():
+                    groups = (loop.placed[d["from"]]["group"], loop.placed[d["to"]]["group"])
+                    if not (d["blocking"] or d["value"] and groups[0] != groups[1]):
+                        continue
+                    channel, passing = channels.get((d["from"], *groups)), (None, None, None)
+                    if channel:
+                        passing = (first % channel["depth"], first // channel["depth"] % 2, channel["memory"])
+                    expected[(d["to"], then, loop.graph["name"], d["from"], first, *passing)] += 1
+            self.assertEqual(shown, expected)
+            self.assertTrue(any(key[5] is not None for key in shown))
+
+    def test_counters_are_what_is_live_in_the_steady_state(self):
+        for found, processor in self.each():
+            rows = processor.query(
+                "SELECT c.ts, c.value, t.name, t.unit FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY c.ts, c.id"
+            )
+            self.assertEqual({row["unit"] for row in rows}, {"bytes", "registers"})
+            for loop in found:
+                shared = loop.graph["reserved"]["shared_memory"]
+                shared += sum(ring["bytes"] * ring["depth"] for ring in loop.file["rings"])
+                expected = {"shared memory": lambda slot: shared + loop.live("shared_memory", slot)}
+                for group in loop.file["groups"]:
+                    def registers(slot: int, group: dict = group) -> int:
+                        return -(-loop.live("registers", slot, group["id"]) // (32 * group["warps"]))
+                    expected[f"group {group['id']}: live registers a thread"] = registers
+                self.assertEqual({row["name"] for row in rows} - set(expected), set())
+                steady = loop.begin + (ITERATIONS - 2) * loop.interval
+                for name, live in expected.items():
+                    steps = [(row["ts"], row["value"]) for row in rows if row["name"] == name]
+                    changes = {life[end] % loop.interval for place in ("registers", "shared_memory")
+                               for group in [None, *(g["id"] for g in loop.file["groups"])]
+                               for life in loop.lives(place, group) for end in (0, 1)}
+                    for slot in sorted({0} | changes | {slot - 1 for slot in changes if slot}):
+                        before = [value for at, value in steps if at <= steady + slot]
+                        self.assertEqual(before[-1], live(slot), (name, slot))
+
+    def test_the_pipeline_is_marked(self):
+        for found, processor in self.each():
+            rows = processor.query("SELECT s.ts, s.dur, s.name, s.depth FROM slice s WHERE s.category = 'loop' ORDER BY s.ts, s.depth")
+            expected = []
+            for loop in found:
+                steady = loop.begin + (loop.file["stages"] - 1) * loop.interval
+                over = loop.begin + ITERATIONS * loop.interval
+                parts = [("prologue", loop.begin, steady), ("steady state", steady, over), ("epilogue", over, loop.end)]
+                expected.append((loop.begin, loop.end - loop.begin, loop.graph["name"], 0))
+                expected += [(begin, end - begin, name, 1) for name, begin, end in parts if begin < end]
+            shown = [(row["ts"], row["dur"], row["name"], row["depth"]) for row in rows]
+            self.assertEqual(shown, expected)
+
+    def test_the_process_says_what_a_nanosecond_is(self):
+        for found, processor in self.each():
+            names = [row["name"] for row in processor.query("SELECT name FROM process WHERE pid = 1")]
+            self.assertEqual(len(names), 1)
+            self.assertIn("1 ns = 1 cycle", names[0])
+            self.assertIn(found[0].graph["name"], names[0])
+
+
+@unittest.skipUnless(TWILL, "needs a built twill")
+class DataflowTest(unittest.TestCase):
+    """A schedule of a graph without warps."""
+
+    def test_uses_and_their_sums(self):
+        graph = ["gaus", "--random", "nodes=40,density=0.1,back-edges=4,seed=3,resources=2", "--smallest-ii", "--seed", "1", "--quiet"]
+        file = json.loads(twill(*graph, "--format", "json"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trace.pftrace"
+            twill(*graph, "--format", "perfetto", "-o", str(path))
+            data = path.read_bytes()
+        interval = file["interval"]
+        expected, used = Counter(), Counter()
+        for op, step in zip(file["graph"]["operations"], file["steps"], strict=True):
+            for k in range(3):
+                for use in op.get("uses", []):
+                    begin = step + k * interval + use.get("offset", 0)
+                    expected[(use["resource"], op["name"], begin, use.get("steps", 1))] += 1
+                    for at in range(begin, begin + use.get("steps", 1)):
+                        used[(use["resource"], at)] += use.get("amount", 1)
+        with TraceProcessor(data) as processor:
+            rows = processor.query(
+                "SELECT s.ts, s.dur, s.name, t.name AS track FROM slice s JOIN track t ON s.track_id = t.id WHERE t.name != 'no resource'"
+            )
+            counts = processor.query("SELECT c.ts, c.value, t.name FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY c.ts")
+        self.assertEqual(Counter((row["track"], row["name"], row["ts"], row["dur"]) for row in rows), expected)
+        self.assertTrue(expected)
+        for resource in {key[0] for key in used}:
+            steps = [(row["ts"], row["value"]) for row in counts if row["name"] == f"{resource} in use"]
+            for at in range(max(key[1] for key in used) + 2):
+                self.assertEqual([value for begin, value in steps if begin <= at][-1], used[(resource, at)])
+
+
+if __name__ == "__main__":
+    unittest.main()
