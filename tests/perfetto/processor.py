@@ -68,11 +68,15 @@ class TraceProcessor:
         rows = QueryResultIterator(result.column_names, result.batch)
         return [dict(row.__dict__) for row in rows]
 
+    def close(self) -> None:
+        """Ends the program behind it."""
+        self.rpc.close()
+
     def __enter__(self) -> TraceProcessor:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.rpc.close()
+        self.close()
 
     def _ask(self, method: int, **fields: bytes) -> object:
         stream = self.protos.TraceProcessorRpcStream()

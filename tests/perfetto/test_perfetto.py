@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,7 +24,7 @@ BUILT = [TARGET / profile / "twill" for profile in ("release", "debug")]
 TWILL = max((path for path in BUILT if path.is_file()), key=lambda path: path.stat().st_mtime, default=None)
 
 # What is asked about an argument of a slice.
-INTEGER = "EXTRACT_ARG(s.arg_set_id, 'debug.{0}') AS {0}"
+ARGUMENT = "EXTRACT_ARG(s.arg_set_id, 'debug.{0}') AS a_{0}"
 ITERATIONS = 5
 
 
@@ -33,7 +34,7 @@ def twill(*arguments: str) -> bytes:
 
 
 def arguments(*names: str) -> str:
-    return ", ".join(INTEGER.format(name) for name in names)
+    return ", ".join(ARGUMENT.format(name) for name in names)
 
 
 @lru_cache
@@ -103,7 +104,7 @@ class Loop:
                 lives.append((start, max(handed), 4 * result["registers"]))
             for d, _ in read:
                 reader = self.operations[d["to"]]
-                copied = place == "registers" and self.options["consumer_registers"] and self.foreign(d)
+                copied = place in result and place == "registers" and self.options["consumer_registers"] and self.foreign(d)
                 if copied and self.placed[d["to"]]["group"] == group and not reader.get("variable_latency"):
                     at = self.placed[d["to"]]["cycle"]
                     lives.append((at, at + max(1, reader["cycles"]), result["registers"]))
@@ -131,20 +132,33 @@ class PerfettoTest(unittest.TestCase):
 
     kernels = ("attention_forward", "attention_forward_causal", "gemm_tma")
 
-    def each(self):
-        for kernel in self.kernels:
-            with self.subTest(kernel), TraceProcessor(trace(kernel)) as processor:
-                yield laid_out(kernel), processor
+    loaded: dict[str, tuple[list[Loop], TraceProcessor]] = {}
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.loaded = {kernel: (laid_out(kernel), TraceProcessor(trace(kernel))) for kernel in cls.kernels}
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        for _, processor in cls.loaded.values():
+            processor.close()
+
+    def each(self, check: Callable[[list[Loop], TraceProcessor], None]) -> None:
+        for kernel, (found, processor) in self.loaded.items():
+            with self.subTest(kernel):
+                check(found, processor)
 
     def test_nothing_is_dropped(self):
-        for _, processor in self.each():
+        def check(_: list[Loop], processor: TraceProcessor) -> None:
             bad = processor.query("SELECT name, value FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0")
             self.assertEqual(bad, [])
             self.assertEqual(processor.query("SELECT COUNT() AS count FROM slice WHERE dur < 0")[0]["count"], 0)
 
+        self.each(check)
+
     def test_operations_are_those_of_the_schedule(self):
         names = arguments("operation", "iteration", "stage", "cycle", "group", "loop")
-        for found, processor in self.each():
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
             rows = processor.query(
                 f"SELECT s.ts, s.dur, t.name AS track, p.name AS parent, {names} FROM slice s JOIN track t ON s.track_id = t.id "
                 "LEFT JOIN track p ON t.parent_id = p.id WHERE s.category = 'operation'"
@@ -152,8 +166,8 @@ class PerfettoTest(unittest.TestCase):
             shown = Counter()
             for row in rows:
                 of_group = row["track"] if row["track"] != "in flight" else row["parent"]
-                self.assertTrue(of_group.startswith(f"group {row['group']}: "), row)
-                keys = ("loop", "operation", "iteration", "ts", "dur", "stage", "cycle", "group")
+                self.assertTrue(of_group.startswith(f"group {row['a_group']}: "), row)
+                keys = ("a_loop", "a_operation", "a_iteration", "ts", "dur", "a_stage", "a_cycle", "a_group")
                 shown[tuple(row[key] for key in keys) + (row["track"] != "in flight",)] += 1
             expected = Counter()
             for loop in found:
@@ -163,8 +177,10 @@ class PerfettoTest(unittest.TestCase):
                         expected[(loop.graph["name"], name, k, loop.at(name, k), loop.cycles(name), *place)] += 1
             self.assertEqual(shown, expected)
 
+        self.each(check)
+
     def test_units_are_held_as_reserved(self):
-        for found, processor in self.each():
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
             rows = processor.query(
                 "SELECT s.ts, s.dur, s.name, t.name AS track FROM slice s JOIN track t ON s.track_id = t.id WHERE s.category = 'unit'"
             )
@@ -178,8 +194,10 @@ class PerfettoTest(unittest.TestCase):
             )
             self.assertEqual(shown, expected)
 
+        self.each(check)
+
     def test_issues_are_instants_where_the_warps_stand(self):
-        for found, processor in self.each():
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
             rows = processor.query("SELECT s.ts, s.dur, s.name FROM slice s WHERE s.category = 'issue'")
             shown = Counter((row["name"], row["ts"], row["dur"]) for row in rows)
             expected = Counter(
@@ -191,6 +209,8 @@ class PerfettoTest(unittest.TestCase):
             )
             self.assertEqual(shown, expected)
 
+        self.each(check)
+
     def test_flows_are_dependences_and_barriers(self):
         ends = ("operation", "iteration", "loop")
         columns = [f"EXTRACT_ARG({end}.arg_set_id, 'debug.{name}') AS {end}_{name}" for end in ("a", "b") for name in ends]
@@ -198,7 +218,7 @@ class PerfettoTest(unittest.TestCase):
             f"SELECT {', '.join(columns)}, b.category, a.ts <= b.ts AS forward FROM flow f "
             "JOIN slice a ON f.slice_out = a.id JOIN slice b ON f.slice_in = b.id"
         )
-        for found, processor in self.each():
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
             rows = processor.query(query)
             self.assertTrue(all(row["forward"] for row in rows))
             keys = [f"{end}_{name}" for end in ("a", "b") for name in ends] + ["category"]
@@ -214,11 +234,12 @@ class PerfettoTest(unittest.TestCase):
                         expected[(*flow, "barrier")] += 1
             self.assertEqual(shown, expected)
 
+        self.each(check)
+
     def test_barriers_of_channels_name_slot_and_phase(self):
         names = ("operation", "iteration", "loop", "for", "for_iteration", "slot", "phase", "through")
-        quoted = ", ".join(f"EXTRACT_ARG(s.arg_set_id, 'debug.{name}') AS \"a_{name}\"" for name in names)
-        for found, processor in self.each():
-            rows = processor.query(f"SELECT {quoted} FROM slice s WHERE s.category = 'barrier'")
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
+            rows = processor.query(f"SELECT {arguments(*names)} FROM slice s WHERE s.category = 'barrier'")
             shown = Counter(tuple(row[f"a_{name}"] for name in names) for row in rows)
             expected = Counter()
             for loop in found:
@@ -234,14 +255,16 @@ class PerfettoTest(unittest.TestCase):
             self.assertEqual(shown, expected)
             self.assertTrue(any(key[5] is not None for key in shown))
 
+        self.each(check)
+
     def test_counters_are_what_is_live_in_the_steady_state(self):
-        for found, processor in self.each():
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
             rows = processor.query(
                 "SELECT c.ts, c.value, t.name, t.unit FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY c.ts, c.id"
             )
             self.assertEqual({row["unit"] for row in rows}, {"bytes", "registers"})
             for loop in found:
-                shared = loop.graph["reserved"]["shared_memory"]
+                shared = loop.graph.get("reserved", {}).get("shared_memory", 0)
                 shared += sum(ring["bytes"] * ring["depth"] for ring in loop.file["rings"])
                 expected = {"shared memory": lambda slot: shared + loop.live("shared_memory", slot)}
                 for group in loop.file["groups"]:
@@ -259,8 +282,10 @@ class PerfettoTest(unittest.TestCase):
                         before = [value for at, value in steps if at <= steady + slot]
                         self.assertEqual(before[-1], live(slot), (name, slot))
 
+        self.each(check)
+
     def test_the_pipeline_is_marked(self):
-        for found, processor in self.each():
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
             rows = processor.query("SELECT s.ts, s.dur, s.name, s.depth FROM slice s WHERE s.category = 'loop' ORDER BY s.ts, s.depth")
             expected = []
             for loop in found:
@@ -272,12 +297,31 @@ class PerfettoTest(unittest.TestCase):
             shown = [(row["ts"], row["dur"], row["name"], row["depth"]) for row in rows]
             self.assertEqual(shown, expected)
 
+        self.each(check)
+
+    def test_the_queries_of_the_documentation(self):
+        text = (ROOT / "docs/pictures.md").read_text()
+        busy, waits = (part.split("```")[0] for part in text.split("```sql\n")[1:])
+        (loop,), processor = self.loaded["attention_forward"]
+        units = Counter()
+        for op in loop.operations.values():
+            for held in op.get("units", []):
+                units[held["unit"]] += held["cycles"]
+        shown = {row["unit"]: row["percent"] for row in processor.query(busy)}
+        self.assertEqual(shown, {unit: cycles * 100 / loop.interval for unit, cycles in units.items()})
+        rows = processor.query(waits)
+        self.assertEqual(len(rows), sum(d["blocking"] and then == 1 for d, _, then in loop.dependences()))
+        loads = {f"wait for {name}" for name, op in loop.operations.items() if op.get("streaming")}
+        self.assertTrue(all(row["spare"] >= 0 or row["wait"] in loads for row in rows))
+
     def test_the_process_says_what_a_nanosecond_is(self):
-        for found, processor in self.each():
+        def check(found: list[Loop], processor: TraceProcessor) -> None:
             names = [row["name"] for row in processor.query("SELECT name FROM process WHERE pid = 1")]
             self.assertEqual(len(names), 1)
             self.assertIn("1 ns = 1 cycle", names[0])
             self.assertIn(found[0].graph["name"], names[0])
+
+        self.each(check)
 
 
 @unittest.skipUnless(TWILL, "needs a built twill")

@@ -48,10 +48,10 @@ pub(crate) struct TrackEvent {
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
     /// Flows that go through here and on.
-    #[prost(fixed64, repeated, tag = "47")]
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub flow_ids: Vec<u64>,
     /// Flows that end here.
-    #[prost(fixed64, repeated, tag = "48")]
+    #[prost(fixed64, repeated, packed = "false", tag = "48")]
     pub terminating_flow_ids: Vec<u64>,
 }
 

@@ -38,11 +38,12 @@ impl<'a> Loops<'a> {
     /// Lays out the tracks.
     pub fn new(runs: &'a [Run<'a>]) -> Loops<'a> {
         let mut trace = Builder::new(title(runs), vec!["1 ns = 1 clock cycle".to_owned()]);
+        // One track below the process: Perfetto keeps the order of tracks below a track, not of those below a process.
         let process = trace.process();
         let pipeline = trace.track(process, "pipeline", None);
-        let work = trace.track(process, "warp groups", None);
-        let units = trace.track(process, "functional units", None);
-        let memories = trace.track(process, "memories and registers", None);
+        let work = trace.track(pipeline, "warp groups", None);
+        let units = trace.track(pipeline, "functional units", None);
+        let memories = trace.track(pipeline, "memories and registers", None);
         let groups: BTreeMap<usize, WarpGroup> =
             runs.iter().flat_map(|run| &run.schedule.groups).map(|group| (group.id.index(), *group)).collect();
         let mut laid = BTreeMap::new();

@@ -108,7 +108,10 @@ fn every_operation_of_every_iteration_stands_at_its_cycle_on_its_group() {
                 let parent = track.parent_uuid.map(|uuid| trace.tracks[&uuid].name.clone().unwrap()).unwrap();
                 let prefix = format!("group {group}: ");
                 assert!(track.name.as_ref().unwrap().starts_with(&prefix) || parent.starts_with(&prefix));
-                assert_eq!(argument(event, "cycle"), Some(*start as i64 - argument(event, "iteration").unwrap() * schedule.interval.0));
+                assert_eq!(
+                    argument(event, "cycle"),
+                    Some(*start as i64 - argument(event, "iteration").unwrap() * schedule.interval.0)
+                );
                 (event.name.clone().unwrap(), argument(event, "iteration").unwrap(), *start as i64, *end as i64, group)
             })
             .collect();
@@ -208,8 +211,12 @@ fn prologue_steady_state_and_epilogue_make_up_the_loop() {
     let (first, last) = (u64::from(schedule.stages() - 1) * interval, u64::from(iterations) * interval);
     let part = |name: &str, from, to| (name.to_owned(), from, to);
     let name = problem.graph().name();
-    let expected =
-        [part("prologue", 0, first), part("steady state", first, last), part("epilogue", last, end), part(name, 0, end)];
+    let expected = [
+        part("prologue", 0, first),
+        part("steady state", first, last),
+        part("epilogue", last, end),
+        part(name, 0, end),
+    ];
     assert_eq!(parts, expected);
 }
 
@@ -236,7 +243,8 @@ fn the_same_bytes_each_time_and_none_of_nothing() {
 #[test]
 fn names_of_any_kind_are_kept() {
     let name = "a\"b\\<c>&'é日本 {0} %s";
-    let graph = json!({"format": "twill-graph", "version": 1, "name": name, "operations": [{"name": name, "cycles": 3}]});
+    let graph =
+        json!({"format": "twill-graph", "version": 1, "name": name, "operations": [{"name": name, "cycles": 3}]});
     let problem = parse(&graph, hopper());
     let placements = vec![Placement { cycle: Cycles(0), group: GroupId::new(1) }];
     let (interval, length) = (Cycles(3), Cycles(3));
@@ -249,7 +257,8 @@ fn names_of_any_kind_are_kept() {
 #[test]
 fn dataflow_schedules_show_what_uses_each_resource() {
     let used = |offset, steps, amount| ResourceUse { resource: UnitId::new(0), offset, steps, amount };
-    let operation = |name: &str, uses: Vec<ResourceUse>| DataflowOperation { name: name.into(), latency: 2, uses, storage: 1 };
+    let operation =
+        |name: &str, uses: Vec<ResourceUse>| DataflowOperation { name: name.into(), latency: 2, uses, storage: 1 };
     let operations =
         vec![operation("x", vec![used(0, 3, 2)]), operation("y", vec![used(1, 2, 1)]), operation("free", vec![])];
     let resource = DataflowResource { name: "alu".into(), limit: Some(4) };

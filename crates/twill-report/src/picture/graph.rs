@@ -2,7 +2,7 @@
 
 use super::GraphOptions;
 use super::layers::{Edge, layout};
-use super::routes::{BOX, Route, routes, top};
+use super::routes::{BETWEEN, BOX, BULGE, Route, routes, top};
 use super::svg::{Drawing, HUES, escape, fitting, number, rectangle, text, width};
 use crate::words;
 use std::fmt::Write;
@@ -38,7 +38,11 @@ pub(super) fn draw(problem: &Problem, schedule: Option<&Schedule>, options: Grap
     let dependences: Vec<&Dependence> = graph.dependences().iter().filter(drawn).collect();
     let edge = |d: &&Dependence| Edge { from: d.from.index(), to: d.to.index(), down: d.distance == 0 };
     let edges: Vec<Edge> = dependences.iter().map(edge).collect();
-    let found = layout(&widths, &edges);
+    let mut room = widths.clone();
+    for node in edges.iter().filter(|edge| edge.from == edge.to).map(|edge| edge.from) {
+        room[node] = widths[node] + 2.0 * BULGE;
+    }
+    let found = layout(&room, &edges);
     let routes = routes(&found, &widths, &edges);
 
     let full = (found.width + 2.0 * MARGIN + 24.0).max(NARROWEST);
@@ -58,8 +62,8 @@ pub(super) fn draw(problem: &Problem, schedule: Option<&Schedule>, options: Grap
     }
     out.push_str("</g>\n");
     let layers = found.layers.iter().max().map_or(0, |most| most + 1);
-    let bottom = HEAD + top(layers) + 8.0;
-    foot(&mut out, schedule, bottom + 10.0, full);
+    let bottom = HEAD + top(layers) - BETWEEN + 24.0;
+    foot(&mut out, schedule, bottom + 8.0, full);
     Drawing { width: full, height: bottom + FOOT, title, description, body: out }
 }
 

@@ -7,7 +7,7 @@
 /// Rounds of ordering, down and up.
 const ROUNDS: usize = 12;
 /// Rounds of moving boxes to their neighbours.
-const SETTLING: usize = 16;
+const SETTLING: usize = 60;
 /// Pixels between boxes of a layer.
 const GAP: f64 = 18.0;
 /// Room that an edge takes in a layer.

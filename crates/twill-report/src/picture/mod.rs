@@ -19,7 +19,7 @@ use twill_graph::{Problem, Schedule};
 /// How to draw a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimelineOptions {
-    /// Iterations to draw, at least 1; `None` for as many as show the steady state for one interval.
+    /// Iterations to draw, at least 1; `None` for as many as show the steady state for two intervals.
     pub iterations: Option<u32>,
     /// Width in pixels, from 600 to 20000; `None` for 1200.
     pub width: Option<u32>,
@@ -38,9 +38,9 @@ impl Default for GraphOptions {
     }
 }
 
-/// Iterations that a timeline shows unless it is told otherwise: all stages, then the steady state for one interval.
+/// Iterations that a timeline shows unless it is told otherwise: all stages, then the steady state for two intervals.
 pub fn timeline_iterations(schedule: &Schedule) -> u32 {
-    run::iterations(schedule, 1).max(2)
+    run::iterations(schedule, 2)
 }
 
 /// The first iterations of a schedule as SVG: a row for each warp group, for what it started, and for each instance of

@@ -11,7 +11,7 @@ pub(super) const BETWEEN: f64 = 40.0;
 /// Length of an arrow's head, and half its width.
 const HEAD: (f64, f64) = (7.0, 3.5);
 /// How far loops stand out.
-const BULGE: f64 = 22.0;
+pub(super) const BULGE: f64 = 22.0;
 
 /// A drawn edge.
 pub(super) struct Route {

@@ -1,5 +1,6 @@
 //! Text of an SVG document.
 
+use crate::ink::{columns, elide};
 use std::fmt::Write;
 
 /// What does not depend on light and dark.
@@ -141,20 +142,47 @@ pub(crate) fn rectangle(out: &mut String, (x, y): (f64, f64), (width, height): (
     let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {more}/>");
 }
 
-/// As much of a text as fits into so many pixels; nothing where that would say nothing.
+/// As much of a text as fits into so many pixels; nothing where that would say nothing. The number of a sub-tile at the
+/// end, which tells names apart, stays.
 pub(crate) fn fitting(text: &str, pixels: f64) -> String {
+    const LEAST: usize = 4;
     let room = (pixels / CHARACTER).max(0.0) as usize;
-    let wide = crate::ink::columns(text);
-    if wide <= room {
-        text.to_owned()
-    } else if room >= 4 {
-        crate::ink::elide(text, room)
-    } else {
-        String::new()
+    if columns(text) <= room {
+        return text.to_owned();
+    }
+    let number = text.rsplit_once('.').map(|(_, last)| last).filter(|last| last.parse::<u32>().is_ok());
+    let tail = number.map_or(String::new(), |last| format!(".{last}"));
+    match room.checked_sub(columns(&tail)) {
+        Some(left) if left >= LEAST => {
+            elide(text.strip_suffix(&tail).unwrap_or(text), left.min(columns(text) - columns(&tail) - 1)) + &tail
+        }
+        _ if room >= LEAST => elide(text, room),
+        _ => String::new(),
     }
 }
 
 /// Pixels that a text takes.
 pub(crate) fn width(text: &str) -> f64 {
-    crate::ink::columns(text) as f64 * CHARACTER
+    columns(text) as f64 * CHARACTER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_before_the_number_of_their_sub_tile() {
+        let cut = |name, characters: f64| fitting(name, characters * CHARACTER + 0.1);
+        assert_eq!(cut("acc.convert.1", 13.0), "acc.convert.1");
+        assert_eq!(cut("acc.convert.1", 12.0), "acc.conve….1");
+        assert_eq!(cut("acc.convert.1", 6.0), "acc….1");
+        assert_eq!(cut("acc.convert.1", 5.0), "acc.…");
+        assert_eq!(cut("acc.convert", 5.0), "acc.…");
+        assert_eq!(cut("acc.convert", 3.0), "");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([0.0, 1.5, -2.25, 10.0, 3.14159].map(number), ["0", "1.5", "-2.25", "10", "3.14"]);
+    }
 }

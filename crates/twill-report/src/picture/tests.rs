@@ -212,7 +212,8 @@ fn graphviz_draws_all_nodes_and_edges_with_their_names() {
         let groups = schedule.map_or(0, |schedule| schedule.groups.len());
         assert_eq!(of("node"), problem.graph().operations().len() + groups);
         assert_eq!(of("edge"), problem.graph().dependences().len());
-        let texts: Vec<&str> = document.descendants().filter(|n| n.has_tag_name("text")).filter_map(|n| n.text()).collect();
+        let texts: Vec<&str> =
+            document.descendants().filter(|n| n.has_tag_name("text")).filter_map(|n| n.text()).collect();
         for op in problem.graph().operations() {
             let name = op.name.replace('\u{fffe}', "\u{fffd}");
             assert!(texts.iter().any(|text| text.replace('\u{a0}', " ") == name), "{name} in {texts:?}");
