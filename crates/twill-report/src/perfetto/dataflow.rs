@@ -20,7 +20,7 @@ struct Use {
 /// use, and a track for what uses none. The same arguments give the same bytes.
 pub fn dataflow_perfetto(graph: &Dataflow, schedule: &StartSteps, iterations: u32) -> Vec<u8> {
     let iterations = if schedule.interval.is_some() { iterations.max(1) } else { 1 };
-    let mut trace = Builder::new(format!("{} (1 ns = 1 step)", graph.name()), Vec::new());
+    let mut trace = Builder::new(graph.name().to_owned(), vec!["1 ns = 1 step".to_owned()]);
     let process = trace.process();
     for (index, resource) in graph.resources().iter().enumerate() {
         let uses = uses(graph, schedule, iterations, Some(index));

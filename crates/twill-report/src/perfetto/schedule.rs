@@ -40,7 +40,7 @@ impl<'a> Loops<'a> {
         let mut trace = Builder::new(title(runs), vec!["1 ns = 1 clock cycle".to_owned()]);
         // One track below the process: Perfetto keeps the order of tracks below a track, not of those below a process.
         let process = trace.process();
-        let pipeline = trace.track(process, "pipeline", None);
+        let pipeline = trace.track(process, "pipeline (1 ns = 1 cycle)", None);
         let work = trace.track(pipeline, "warp groups", None);
         let units = trace.track(pipeline, "functional units", None);
         let memories = trace.track(pipeline, "memories and registers", None);
@@ -175,7 +175,7 @@ impl<'a> Loops<'a> {
 fn title(runs: &[Run<'_>]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.problem.graph().name()).collect();
     let machine = runs.first().map_or("no machine", |run| run.problem.resources().name.as_str());
-    format!("{} on {machine} (1 ns = 1 cycle)", if names.is_empty() { "no loop".to_owned() } else { names.join(", ") })
+    format!("{} on {machine}", if names.is_empty() { "no loop".to_owned() } else { names.join(", ") })
 }
 
 /// The tracks of a group: its work with what belongs to it below, and its registers among the memories.
@@ -195,7 +195,7 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
         group.registers_per_thread
     );
     let registers =
-        trace.counter(memories, &format!("{name}: live registers a thread"), "registers", Some(description));
+        trace.counter(memories, &format!("{name}: registers"), "registers", Some(description));
     GroupTracks { work, issues, waits, flight, registers }
 }
 
