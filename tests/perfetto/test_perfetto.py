@@ -37,10 +37,16 @@ def arguments(*names: str) -> str:
     return ", ".join(ARGUMENT.format(name) for name in names)
 
 
+def schedule(kernel: str) -> list[str]:
+    """The command for a kernel, given by its name and options."""
+    name, *options = kernel.split()
+    return ["schedule", f"examples/{name}.ttir", *options, "--quiet"]
+
+
 @lru_cache
 def loops(kernel: str) -> list[dict]:
     """The schedules of a kernel's loops."""
-    text = json.loads(twill("schedule", f"examples/{kernel}.ttir", "--format", "json", "--quiet"))
+    text = json.loads(twill(*schedule(kernel), "--format", "json"))
     return text.get("loops", [text]) if isinstance(text, dict) else text
 
 
@@ -48,8 +54,7 @@ def loops(kernel: str) -> list[dict]:
 def trace(kernel: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.pftrace"
-        options = ["--format", "perfetto", "--iterations", str(ITERATIONS), "--quiet", "-o", str(file)]
-        twill("schedule", f"examples/{kernel}.ttir", *options)
+        twill(*schedule(kernel), "--format", "perfetto", "--iterations", str(ITERATIONS), "-o", str(file))
         return file.read_bytes()
 
 
@@ -128,9 +133,9 @@ def laid_out(kernel: str) -> list[Loop]:
 
 @unittest.skipUnless(TWILL, "needs a built twill")
 class PerfettoTest(unittest.TestCase):
-    """Kernels with one loop and with two."""
+    """Kernels with one loop and with two, and one that uses tensor memory."""
 
-    kernels = ("attention_forward", "attention_forward_causal", "gemm_tma")
+    kernels = ("attention_forward", "attention_forward_causal", "gemm_tma", "attention_forward_m256 --machine b200")
 
     loaded: dict[str, tuple[list[Loop], TraceProcessor]] = {}
 
@@ -262,11 +267,16 @@ class PerfettoTest(unittest.TestCase):
             rows = processor.query(
                 "SELECT c.ts, c.value, t.name, t.unit FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY c.ts, c.id"
             )
-            self.assertEqual({row["unit"] for row in rows}, {"bytes", "registers"})
+            tensor = found[0].file["problem"]["resources"].get("tensor_memory", 0) > 0
+            self.assertEqual({row["unit"] for row in rows}, {"bytes", "registers"} | ({"columns"} if tensor else set()))
             for loop in found:
                 shared = loop.graph.get("reserved", {}).get("shared_memory", 0)
                 shared += sum(ring["bytes"] * ring["depth"] for ring in loop.file["rings"])
                 expected = {"shared memory": lambda slot: shared + loop.live("shared_memory", slot)}
+                if tensor:
+                    columns = loop.graph.get("reserved", {}).get("tensor_memory", 0)
+                    expected["tensor memory"] = lambda slot, columns=columns: columns + loop.live("tensor_memory", slot)
+                    self.assertGreater(max(row["value"] for row in rows if row["name"] == "tensor memory"), columns)
                 for group in loop.file["groups"]:
                     def registers(slot: int, group: dict = group) -> int:
                         return -(-loop.live("registers", slot, group["id"]) // (32 * group["warps"]))
@@ -275,7 +285,7 @@ class PerfettoTest(unittest.TestCase):
                 steady = loop.begin + (ITERATIONS - 2) * loop.interval
                 for name, live in expected.items():
                     steps = [(row["ts"], row["value"]) for row in rows if row["name"] == name]
-                    changes = {life[end] % loop.interval for place in ("registers", "shared_memory")
+                    changes = {life[end] % loop.interval for place in ("registers", "shared_memory", "tensor_memory")
                                for group in [None, *(g["id"] for g in loop.file["groups"])]
                                for life in loop.lives(place, group) for end in (0, 1)}
                     for slot in sorted({0} | changes | {slot - 1 for slot in changes if slot}):

@@ -17,7 +17,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 }
 
 /// Writes to a file, or to standard output, which is also `-`. A file appears whole or not at all.
-pub(crate) fn write(path: Option<&Path>, text: impl AsRef<[u8]>) -> Result<(), Error> {
+pub(crate) fn write(path: Option<&Path>, text: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Error> {
     let bytes = text.as_ref();
     let Some(path) = path.filter(|path| *path != Path::new("-")) else {
         let mut out = io::stdout().lock();

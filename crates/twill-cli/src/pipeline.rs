@@ -40,7 +40,7 @@ pub(crate) fn run(
             return Err(Error::NoPicture { input, others: "text or json" });
         }
     };
-    files::write(arguments.page.output.as_deref(), text)?;
+    files::write(arguments.page.output.as_deref(), &text)?;
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
         certify(folder, &arguments.search, loops, None, &budget)?;
     }
     if let Some(text) = render(arguments, &posed, &reports) {
-        files::write(arguments.page.output.as_deref(), text)?;
+        files::write(arguments.page.output.as_deref(), &text)?;
     }
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(
         schedule::certify(folder, &arguments.search, loops, Some(&together), &budget)?;
     }
     if let Some(text) = render(arguments, kernel, &report) {
-        files::write(arguments.page.output.as_deref(), text)?;
+        files::write(arguments.page.output.as_deref(), &text)?;
     }
     Ok(schedule::exit(report.outcome.status()))
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(
     let top = twill_driver::top(input, one, asked, &mut session, reading)?;
     drop(ticker);
     if let Some(text) = render(arguments, one, &top) {
-        files::write(arguments.page.output.as_deref(), text)?;
+        files::write(arguments.page.output.as_deref(), &text)?;
     }
     Ok(top.each.first().map_or(Exit::Done, |best| schedule::exit(best.report.outcome.status())))
 }

@@ -108,12 +108,12 @@ fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     let found = find(arguments, progress::interrupt())?;
     let text = || twill_report::dataflow_text(&found.summary, text_options(&arguments.page));
     match (arguments.format, &found.schedule) {
-        (GausFormat::Json, _) => files::write(output, found.to_json() + "\n")?,
-        (GausFormat::Text, _) => files::write(output, text())?,
-        (GausFormat::Summary, _) => files::write(output, found.figures() + "\n")?,
+        (GausFormat::Json, _) => files::write(output, &(found.to_json() + "\n"))?,
+        (GausFormat::Text, _) => files::write(output, &text())?,
+        (GausFormat::Summary, _) => files::write(output, &(found.figures() + "\n"))?,
         (GausFormat::Perfetto, Some(schedule)) => {
             let trace = twill_report::dataflow_perfetto(&found.problem.graph, &schedule.steps, TRACED_ITERATIONS);
-            files::write(output, trace)?;
+            files::write(output, &trace)?;
         }
         (GausFormat::Perfetto, None) => eprint!("{}", text()),
     }

@@ -194,8 +194,7 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
         "tiles only, {} registers a thread are given to the group; of a compute group, {reserve} are kept for addresses and temporaries",
         group.registers_per_thread
     );
-    let registers =
-        trace.counter(memories, &format!("{name}: registers"), "registers", Some(description));
+    let registers = trace.counter(memories, &format!("{name}: registers"), "registers", Some(description));
     GroupTracks { work, issues, waits, flight, registers }
 }
 

@@ -58,11 +58,12 @@ pub(super) fn layout(widths: &[f64], edges: &[Edge]) -> Layout {
         let mut chain = Vec::new();
         let ends = if layers[edge.from] <= layers[edge.to] { (edge.from, edge.to) } else { (edge.to, edge.from) };
         let mut upper = ends.0;
-        for layer in layers[ends.0] + 1..=layers[ends.1] {
-            let lower = if layer == layers[ends.1] { ends.1 } else { items.len() };
+        let (first, last) = (layers[ends.0] + 1, layers[ends.1]);
+        for (layer, row) in rows.iter_mut().enumerate().take(last + 1).skip(first) {
+            let lower = if layer == last { ends.1 } else { items.len() };
             if lower == items.len() {
                 items.push(Item { half: THREAD / 2.0, ..Item::default() });
-                rows[layer].push(lower);
+                row.push(lower);
                 chain.push((layer, lower));
             }
             items[upper].below.push(lower);

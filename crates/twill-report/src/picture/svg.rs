@@ -1,6 +1,6 @@
 //! Text of an SVG document.
 
-use crate::ink::{columns, elide};
+use crate::ink::{columns, cut};
 use std::fmt::Write;
 
 /// What does not depend on light and dark.
@@ -150,13 +150,12 @@ pub(crate) fn fitting(text: &str, pixels: f64) -> String {
     if columns(text) <= room {
         return text.to_owned();
     }
-    let number = text.rsplit_once('.').map(|(_, last)| last).filter(|last| last.parse::<u32>().is_ok());
-    let tail = number.map_or(String::new(), |last| format!(".{last}"));
-    match room.checked_sub(columns(&tail)) {
-        Some(left) if left >= LEAST => {
-            elide(text.strip_suffix(&tail).unwrap_or(text), left.min(columns(text) - columns(&tail) - 1)) + &tail
-        }
-        _ if room >= LEAST => elide(text, room),
+    let number = text.rsplit_once('.').filter(|(_, last)| last.parse::<u32>().is_ok());
+    let tail = number.map_or(String::new(), |(_, last)| format!(".{last}"));
+    let shortened = |text: &str, room: usize| cut(text, room - 1).trim_end_matches('.').to_owned() + "…";
+    match (number, room.checked_sub(columns(&tail))) {
+        (Some((head, _)), Some(left)) if left >= LEAST => shortened(head, left) + &tail,
+        _ if room >= LEAST => shortened(text, room),
         _ => String::new(),
     }
 }
@@ -172,17 +171,17 @@ mod tests {
 
     #[test]
     fn names_are_cut_before_the_number_of_their_sub_tile() {
-        let cut = |name, characters: f64| fitting(name, characters * CHARACTER + 0.1);
-        assert_eq!(cut("acc.convert.1", 13.0), "acc.convert.1");
-        assert_eq!(cut("acc.convert.1", 12.0), "acc.conve….1");
-        assert_eq!(cut("acc.convert.1", 6.0), "acc….1");
-        assert_eq!(cut("acc.convert.1", 5.0), "acc.…");
-        assert_eq!(cut("acc.convert", 5.0), "acc.…");
-        assert_eq!(cut("acc.convert", 3.0), "");
+        let fit = |name, characters: f64| fitting(name, characters * CHARACTER + 0.1);
+        assert_eq!(fit("acc.convert.1", 13.0), "acc.convert.1");
+        assert_eq!(fit("acc.convert.1", 12.0), "acc.conve….1");
+        assert_eq!(fit("acc.convert.1", 7.0), "acc….1");
+        assert_eq!(fit("acc.convert.1", 5.0), "acc…");
+        assert_eq!(fit("acc.convert", 6.0), "acc.c…");
+        assert_eq!(fit("acc.convert", 3.0), "");
     }
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([0.0, 1.5, -2.25, 10.0, 3.14159].map(number), ["0", "1.5", "-2.25", "10", "3.14"]);
+        assert_eq!([0.0, 1.5, -2.25, 10.0, 7.654].map(number), ["0", "1.5", "-2.25", "10", "7.65"]);
     }
 }
