@@ -1,8 +1,8 @@
 // Perfetto's trace processor, as its user interface has it (WebAssembly), between standard input and standard output.
 //
 // usage: node engine.js FOLDER
-// FOLDER holds engine_bundle.js and trace_processor.wasm of Perfetto's user interface. What is read and written is its RPC protocol,
-// protos/perfetto/trace_processor/trace_processor.proto: TraceProcessorRpcStream in both directions.
+// FOLDER holds engine_bundle.js and trace_processor.wasm of Perfetto's user interface. What is read and written is its
+// RPC protocol, protos/perfetto/trace_processor/trace_processor.proto: TraceProcessorRpcStream in both directions.
 
 "use strict";
 
@@ -15,7 +15,8 @@ const folder = argv[2];
 // Standard output is for answers alone.
 console.log = console.error;
 
-// The bundle is a web worker: it wants to know where it was loaded from, reads its module by a request, and is handed a port.
+// The bundle is a web worker: it wants to know where it was loaded from, reads its module by a request, and is handed
+// a port.
 globalThis.self = globalThis;
 globalThis.location = { href: "file:///engine_bundle.js" };
 globalThis.WorkerGlobalScope = class {};

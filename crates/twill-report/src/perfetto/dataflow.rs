@@ -1,6 +1,6 @@
 //! A schedule of a dataflow graph as a trace: what uses each resource, and how much of it.
 
-use super::trace::{Builder, Label, number, text};
+use super::trace::{Builder, Label, Track, number, text};
 use crate::run::first_fit;
 use std::collections::BTreeMap;
 use twill_graph::{Dataflow, OpId, StartSteps};
@@ -14,10 +14,10 @@ struct Use {
     amount: u64,
 }
 
-/// A trace of a graph's schedule, and of a loop's first `iterations` iterations (at least one; one where there is no interval).
+/// A trace of a graph's schedule: of a loop, its first `iterations` iterations (at least one); else, one.
 ///
-/// One step is one nanosecond. A track for each resource, with what uses it on as many lanes as that needs, a counter of how much of it is in
-/// use, and a track for what uses none. The same arguments give the same bytes.
+/// One step is one nanosecond. A track for each resource, with what uses it on as many lanes as that needs, a counter
+/// of how much of it is in use, and a track for what uses none. The same arguments give the same bytes.
 pub fn dataflow_perfetto(graph: &Dataflow, schedule: &StartSteps, iterations: u32) -> Vec<u8> {
     let iterations = if schedule.interval.is_some() { iterations.max(1) } else { 1 };
     let mut trace = Builder::new(graph.name().to_owned(), vec!["1 ns = 1 step".to_owned()]);
@@ -64,7 +64,7 @@ fn uses(graph: &Dataflow, schedule: &StartSteps, iterations: u32, resource: Opti
     uses
 }
 
-fn count(trace: &mut Builder, counter: super::trace::Track, uses: &[Use]) {
+fn count(trace: &mut Builder, counter: Track, uses: &[Use]) {
     let mut changes: BTreeMap<i64, i128> = BTreeMap::from([(0, 0)]);
     for used in uses {
         *changes.entry(used.start).or_default() += i128::from(used.amount);
@@ -79,14 +79,7 @@ fn count(trace: &mut Builder, counter: super::trace::Track, uses: &[Use]) {
     }
 }
 
-fn write(
-    trace: &mut Builder,
-    parent: super::trace::Track,
-    name: &str,
-    graph: &Dataflow,
-    schedule: &StartSteps,
-    uses: Vec<Use>,
-) {
+fn write(trace: &mut Builder, parent: Track, name: &str, graph: &Dataflow, schedule: &StartSteps, uses: Vec<Use>) {
     for lane in first_fit(uses, |used| (used.start, used.end)) {
         let track = trace.track(parent, name, None);
         for Use { op, iteration, start, end, amount } in lane {

@@ -1,8 +1,8 @@
 //! The messages of Perfetto's trace format that Twill writes, with their field numbers.
 //!
-//! Source: the Perfetto project's `protos/perfetto/trace/`: `trace.proto`, `trace_packet.proto` and
-//! `track_event/{track_event,track_descriptor,process_descriptor,counter_descriptor,debug_annotation}.proto`. Fields that are not written are left out; numbers in
-//! these files are never given to another field.
+//! Source: the Perfetto project's `protos/perfetto/trace/`: `trace.proto`, `trace_packet.proto`, and of its folder
+//! `track_event` what stands at each message. Fields that are not written are left out; numbers in these files are
+//! never given to another field.
 
 use prost::Message;
 

@@ -2,7 +2,7 @@
 
 use super::message::DebugAnnotation;
 use super::trace::{Builder, Handle, Label, Track, number, text};
-use crate::run::{Event, Holding, Place, Run, first_fit, steps};
+use crate::run::{Event, Place, Run, first_fit, steps};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{ChannelStorage, Dependence, GroupId, OpId, UnitId, WarpGroup};
 
@@ -143,7 +143,7 @@ impl<'a> Loops<'a> {
         for (index, unit) in run.problem.resources().units.iter().enumerate() {
             let Some(tracks) = self.units.get(&unit.name) else { continue };
             for (holdings, track) in run.holdings(UnitId::new(index)).iter().zip(tracks) {
-                for Holding { op, iteration, start, end } in holdings {
+                for Event { op, iteration, start, end } in holdings {
                     let label = operation(run, &run.event(*op, *iteration), "unit");
                     self.trace.slice(*track, (at + start, at + end), label);
                 }
@@ -191,7 +191,8 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
     let flight = (0..flight).map(|_| trace.track(work, "in flight", running())).collect();
     let reserve = runs.first().map_or(0, |run| run.problem.resources().registers.reserve_per_thread);
     let description = format!(
-        "tiles only, {} registers a thread are given to the group; of a compute group, {reserve} are kept for addresses and temporaries",
+        "tiles only; {} registers a thread are given to the group, of which a compute group keeps {reserve} for \
+         addresses and temporaries",
         group.registers_per_thread
     );
     let registers = trace.counter(memories, &format!("{name}: registers"), "registers", Some(description));

@@ -13,7 +13,8 @@ pub fn graph_dot(problem: &Problem, schedule: Option<&Schedule>) -> String {
     let mut out = format!("digraph {} {{\n", quoted(graph.name()));
     out.push_str("  graph [rankdir=TB, fontname=\"Helvetica\", fontsize=11, labelloc=t, label=");
     let _ = writeln!(out, "{}];", quoted(&format!("{} on {}", graph.name(), problem.resources().name)));
-    out.push_str("  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10, fillcolor=\"#f6f8fa\", color=\"#59636e\"];\n");
+    out.push_str("  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10, ");
+    out.push_str("fillcolor=\"#f6f8fa\", color=\"#59636e\"];\n");
     out.push_str("  edge [fontname=\"Helvetica\", fontsize=9, color=\"#59636e\"];\n");
     for op in graph.op_ids() {
         node(&mut out, problem, schedule, op);
@@ -56,7 +57,8 @@ fn node(out: &mut String, problem: &Problem, schedule: Option<&Schedule>, op: Op
     let _ = writeln!(out, "  n{} [{}];", op.index(), attributes.join(", "));
 }
 
-/// A quoted string of DOT; line ends are kept. Backslashes would otherwise begin an escape such as `\N`, and Graphviz reads entities such as `&lt;` in strings too.
+/// A quoted string of DOT; line ends are kept. A backslash would begin an escape such as `\N`, and Graphviz reads
+/// entities such as `&lt;` in strings too.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

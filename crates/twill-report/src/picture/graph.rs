@@ -109,7 +109,8 @@ fn line(out: &mut String, problem: &Problem, d: &Dependence, route: &Route) {
     };
     let _ = write!(
         out,
-        "<g class=\"{class}\" data-from=\"{from}\" data-to=\"{to}\" data-distance=\"{}\"><title>{from} to {to}: {}, delay {} cycles</title><path d=\"{}\"/><polygon points=\"{}\"/>",
+        "<g class=\"{class}\" data-from=\"{from}\" data-to=\"{to}\" data-distance=\"{}\">\
+         <title>{from} to {to}: {}, delay {} cycles</title><path d=\"{}\"/><polygon points=\"{}\"/>",
         d.distance,
         if d.distance > 0 { format!("distance {}", d.distance) } else { "same iteration".to_owned() },
         d.delay,

@@ -2,7 +2,7 @@
 //! System Structures", IEEE Transactions on Systems, Man, and Cybernetics 11 (1981).
 //!
 //! Layers by longest path, order within layers by barycentres, then coordinates that follow neighbours. An edge over
-//! several layers goes through a point on each of them. Edges that lead upwards are laid out like the others, downwards.
+//! several layers goes through a point on each of them. Edges that lead upwards are laid out as if they led downwards.
 
 /// Rounds of ordering, down and up.
 const ROUNDS: usize = 12;
@@ -29,7 +29,7 @@ pub(super) struct Layout {
     pub layers: Vec<usize>,
     /// Centre of each node in pixels, from 0.
     pub centres: Vec<f64>,
-    /// Of each edge between layers, its points on the layers between its ends, from the upper to the lower: layer and pixels.
+    /// Of each edge, its points on the layers between its ends, from the upper to the lower: layer and pixels.
     pub bends: Vec<Vec<(usize, f64)>>,
     /// Pixels in all.
     pub width: f64,
@@ -147,8 +147,8 @@ fn number(rows: &[Vec<usize>], position: &mut [usize]) {
     }
 }
 
-/// Pairs of edges between neighbouring layers that cross: inversions, counted in a Fenwick tree (Barth, Mutzel, Jünger,
-/// "Simple and Efficient Bilayer Cross Counting", 2004).
+/// Pairs of edges between neighbouring layers that cross: inversions, counted in a Fenwick tree (Barth, Mutzel,
+/// Jünger, "Simple and Efficient Bilayer Cross Counting", 2004).
 fn crossings(rows: &[Vec<usize>], items: &[Item], position: &[usize]) -> usize {
     let mut total = 0;
     for pair in rows.windows(2) {

@@ -57,11 +57,11 @@ pub fn timelines_svg(loops: &[(&Problem, &Schedule)], options: TimelineOptions) 
     svg::document(loops.iter().map(|(problem, schedule)| timeline::draw(problem, schedule, options)).collect())
 }
 
-/// A loop's dependence graph as SVG: layers from the top to the bottom, with a schedule coloured by warp group; dependences between iterations are
-/// dashed, with their distance.
+/// A loop's dependence graph as SVG: layers from the top to the bottom, with a schedule coloured by warp group;
+/// dependences between iterations are dashed, with their distance.
 ///
-/// Every operation is a `g` with the attribute `data-operation`, every dependence one with `data-from`, `data-to` and `data-distance`. The same
-/// arguments give the same text.
+/// Every operation is a `g` with the attribute `data-operation`, every dependence one with `data-from`, `data-to` and
+/// `data-distance`. The same arguments give the same text.
 pub fn graph_svg(problem: &Problem, schedule: Option<&Schedule>, options: GraphOptions) -> String {
     graphs_svg(&[(problem, schedule)], options)
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// What does not depend on light and dark.
 const SHAPE: &str = "
 .twill { color-scheme: light dark; }
-.twill text { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; font-size: 11px; }
+.twill text { font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; font-size: 11px; }
 .twill .title { font-size: 14px; font-weight: 600; }
 .twill .section { font-weight: 600; }
 .twill .end { text-anchor: end; }
@@ -91,7 +91,8 @@ pub(crate) fn document(drawings: Vec<Drawing>) -> String {
     let descriptions: Vec<&str> = drawings.iter().map(|d| d.description.as_str()).collect();
     let (w, h) = (number(width), number(height));
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"twill\" role=\"img\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"twill\" role=\"img\" \
+         width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n"
     );
     let _ = writeln!(out, "<title>{}</title>", escape(&titles.join("; ")));
     let _ = writeln!(out, "<desc>{}</desc>", escape(&descriptions.join(" ")));

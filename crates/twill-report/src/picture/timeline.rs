@@ -22,18 +22,10 @@ const TICK: f64 = 64.0;
 /// No bar is narrower.
 const THINNEST: f64 = 1.0;
 
-/// A stretch of time of an operation.
-struct Bar {
-    op: OpId,
-    iteration: u32,
-    start: i64,
-    end: i64,
-}
-
 /// A row with its lanes.
 struct Row {
     label: String,
-    lanes: Vec<Vec<Bar>>,
+    lanes: Vec<Vec<Event>>,
     /// Class of its bars.
     class: &'static str,
 }
@@ -111,10 +103,6 @@ fn group_name(group: &WarpGroup) -> String {
     format!("group {} {}", group.id.index(), group.role)
 }
 
-fn bar(event: Event) -> Bar {
-    Bar { op: event.op, iteration: event.iteration, start: event.start, end: event.end }
-}
-
 /// Two rows for each group: what it executes, and what it started.
 fn groups(run: &Run<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -124,7 +112,7 @@ fn groups(run: &Run<'_>) -> Vec<Row> {
                 run.group(event.op) == group.id
                     && run.problem.graph().operation(event.op).is_synchronous() == synchronous
             };
-            first_fit(run.events().filter(here).map(bar).collect(), |bar| (bar.start, bar.end))
+            first_fit(run.events().filter(here).collect(), |bar| (bar.start, bar.end))
         };
         let (work, flight) = (of(true), of(false));
         let name = group_name(group);
@@ -142,18 +130,10 @@ fn groups(run: &Run<'_>) -> Vec<Row> {
 /// A row for each unit in use, a lane for each of its instances.
 fn units(run: &Run<'_>) -> Vec<Row> {
     let units = run.problem.resources().units.iter().enumerate();
-    let rows = units.map(|(index, unit)| {
-        let lanes = run.holdings(UnitId::new(index)).into_iter();
-        let lanes = lanes.map(|lane| {
-            let bar = |held: &crate::run::Holding| Bar {
-                op: held.op,
-                iteration: held.iteration,
-                start: held.start,
-                end: held.end,
-            };
-            lane.iter().map(bar).collect()
-        });
-        Row { label: unit.name.clone(), lanes: lanes.collect(), class: "unit" }
+    let rows = units.map(|(index, unit)| Row {
+        label: unit.name.clone(),
+        lanes: run.holdings(UnitId::new(index)),
+        class: "unit",
     });
     rows.filter(|row| !row.lanes.is_empty()).collect()
 }
@@ -215,7 +195,7 @@ impl Picture<'_> {
         }
     }
 
-    fn bar(&mut self, bar: &Bar, y: f64, class: &str) {
+    fn bar(&mut self, bar: &Event, y: f64, class: &str) {
         let operation = self.run.problem.graph().operation(bar.op);
         let x = self.x(bar.start);
         let room = (self.x(bar.end) - x).max(THINNEST);

@@ -23,8 +23,7 @@ pub(crate) enum Place {
     Tensor,
 }
 
-/// `(cycle, amount)`: from this cycle on so much is live; the first is at cycle 0, all are before `end`, and each differs
-/// from the one before.
+/// `(cycle, amount)`: from this cycle on so much is live; the first is at cycle 0, and all are before `end`.
 pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
     let mut changes: BTreeMap<i64, i128> = BTreeMap::new();
     let mut live = |from: i64, to: i64, amount: u64| {

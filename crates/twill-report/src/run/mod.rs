@@ -14,29 +14,17 @@ use twill_graph::{Dependence, GroupId, OpId, Problem, Schedule, UnitId};
 /// Stages beyond this are not shown unless they are asked for: the picture would be of nothing else.
 const MOST_STAGES: u32 = 30;
 
-/// An operation of one iteration.
+/// An operation of one iteration, or what it holds of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     /// The operation.
     pub op: OpId,
     /// Its iteration, from 0.
     pub iteration: u32,
-    /// The cycle in which it issues.
+    /// The cycle in which it issues, or first holds the unit.
     pub start: i64,
-    /// The cycle after its last: a synchronous operation's warps are free, an asynchronous one's result is there.
-    pub end: i64,
-}
-
-/// What an operation holds of a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Holding {
-    /// The operation.
-    pub op: OpId,
-    /// Its iteration, from 0.
-    pub iteration: u32,
-    /// First cycle.
-    pub start: i64,
-    /// Cycle after the last.
+    /// The cycle after its last: a synchronous operation's warps are free, an asynchronous one's result is there, or
+    /// the unit is free.
     pub end: i64,
 }
 
@@ -94,25 +82,26 @@ impl<'a> Run<'a> {
 
     /// What holds each instance of a unit; as few instances as there are ever held at once. The schedule does not say
     /// which instance: the first free one.
-    pub fn holdings(&self, unit: UnitId) -> Vec<Vec<Holding>> {
+    pub fn holdings(&self, unit: UnitId) -> Vec<Vec<Event>> {
         let of = |event: Event| {
             let reservations = &self.problem.graph().operation(event.op).reservations;
             let here = reservations.iter().zip(self.problem.units_of(event.op)).filter(move |(_, u)| **u == unit);
             here.map(move |(held, _)| {
                 let start = event.start + held.start.0;
-                Holding { op: event.op, iteration: event.iteration, start, end: start + held.cycles.0.max(1) }
+                Event { start, end: start + held.cycles.0.max(1), ..event }
             })
         };
         first_fit(self.events().flat_map(of).collect(), |held| (held.start, held.end))
     }
 
-    /// Dependences through which something is read, with the iterations of both ends, as far as both are run.
+    /// All dependences with the iterations of both ends, as far as both are run.
     pub fn dependences(&self) -> impl Iterator<Item = (&Dependence, u32, u32)> + '_ {
         let dependences = self.problem.graph().dependences().iter();
         dependences.flat_map(|d| (d.distance..self.iterations).map(move |to| (d, to - d.distance, to)))
     }
 
-    /// Whether the reader must wait for a barrier: an asynchronous operation ends, or another group hands on.
+    /// Whether the operation that a dependence leads to must wait for a barrier: an asynchronous operation ends, or
+    /// another group hands on a value.
     pub fn waits(&self, dependence: &Dependence) -> bool {
         dependence.blocking || (dependence.carries_value && self.group(dependence.from) != self.group(dependence.to))
     }
