@@ -30,6 +30,11 @@ ARGUMENT = "EXTRACT_ARG(s.arg_set_id, 'debug.{0}') AS a_{0}"
 ITERATIONS = 5
 
 
+def setUpModule() -> None:
+    if TWILL is None:
+        raise FileNotFoundError("there is no twill to test: cargo build --release")
+
+
 def twill(*arguments: str) -> bytes:
     command = [str(TWILL), *arguments]
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
@@ -159,7 +164,6 @@ def laid_out(kernel: str) -> list[Loop]:
     return found
 
 
-@unittest.skipUnless(TWILL, "needs a built twill")
 class PerfettoTest(unittest.TestCase):
     """Kernels with one loop and with two, and one that uses tensor memory."""
 
@@ -363,7 +367,6 @@ class PerfettoTest(unittest.TestCase):
         self.each(check)
 
 
-@unittest.skipUnless(TWILL, "needs a built twill")
 class DataflowTest(unittest.TestCase):
     """A schedule of a graph without warps."""
 
