@@ -8,11 +8,12 @@ use std::process::{Command, ExitCode};
 const LEAST_PYTHON: (u32, u32) = (3, 11);
 
 /// Pinned packages.
-const REQUIREMENTS: [&str; 4] = [
+const REQUIREMENTS: [&str; 5] = [
     "examples/requirements.txt",
     "tests/cross_check/requirements.txt",
     "tests/python/requirements.txt",
     "tests/loaders/requirements.txt",
+    "tests/perfetto/requirements.txt",
 ];
 
 fn main() -> ExitCode {
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 /// Formatting, lints, documentation, Rust tests, then what needs Python: the kernels printed anew by
-/// Triton, the runtime of generated kernels and what loads them, the Python package as it is installed, and the cross-checks against Z3.
+/// Triton, the runtime of generated kernels and what loads them, traces in Perfetto, the Python package as it is installed, and the cross-checks against Z3.
 fn test() -> Result<(), String> {
     let root = root()?;
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
@@ -46,6 +47,7 @@ fn test() -> Result<(), String> {
     python(&["-m", "unittest", "discover", "--start-directory", "tests/cross_check"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "tests/runtime"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "tests/loaders"])?;
+    python(&["-m", "unittest", "discover", "--start-directory", "tests/perfetto"])?;
     python(&["-m", "unittest", "discover", "--start-directory", "bench"])?;
     python(&["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", "."])?;
     python(&["-m", "pytest", "--quiet", "tests/python"])?;

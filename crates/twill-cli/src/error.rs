@@ -36,6 +36,10 @@ pub(crate) enum Error {
     Format(#[from] twill_graph::format::FormatError),
     #[error("{input}: there is no program without warps; --swp-only writes text or JSON (--format)")]
     NoProgram { input: String },
+    #[error("{input}: only a schedule with warps is drawn; here --format is {others}")]
+    NoPicture { input: String, others: &'static str },
+    #[error("a Perfetto trace is binary, and this is a terminal; name a file, as in -o trace.pftrace")]
+    BinaryToTerminal,
     #[error("{input}: {error}")]
     Dataflow { input: String, error: twill_graph::DataflowError },
     #[error("{0}")]

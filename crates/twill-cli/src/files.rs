@@ -17,10 +17,11 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 }
 
 /// Writes to a file, or to standard output, which is also `-`. A file appears whole or not at all.
-pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), Error> {
+pub(crate) fn write(path: Option<&Path>, text: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Error> {
+    let bytes = text.as_ref();
     let Some(path) = path.filter(|path| *path != Path::new("-")) else {
         let mut out = io::stdout().lock();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let written = out.write_all(bytes).and_then(|()| out.flush());
         return match written {
             // A reader that has seen enough is no failure.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -31,7 +32,7 @@ pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), Error> {
     // A link keeps pointing where it does; a device or a pipe takes the text as it is.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(&target).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        return fs::write(&target, text).map_err(failed);
+        return fs::write(&target, bytes).map_err(failed);
     }
     let Some(name) = target.file_name() else {
         return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it names no file")));
@@ -39,7 +40,7 @@ pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), Error> {
     let mut partial = name.to_owned();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial: PathBuf = target.with_file_name(partial);
-    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, &target));
+    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, &target));
     if written.is_err() {
         // Best effort: the error that matters is the one above.
         let _ = fs::remove_file(&partial);

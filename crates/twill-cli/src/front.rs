@@ -80,6 +80,10 @@ pub(crate) fn large(arguments: &ScheduleArguments, posed: &[Posed]) -> Result<Op
 
 fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
     let operations = files::read(path)?.matches("<node").count();
+    if arguments.format.is_picture() {
+        let input = arguments.search.source.input.clone();
+        return Err(Error::NoPicture { input, others: "text or json" });
+    }
     refuse(arguments, if operations > MOST_WITHOUT { "GauS" } else { "twill modulo" }, true)?;
     if operations > MOST_WITHOUT {
         let why = format!("{operations} operations are more than the exact scheduler's {MOST_WITHOUT}");
@@ -109,7 +113,11 @@ fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>)
     let format = match arguments.format {
         Format::Text => "text",
         Format::Json => "json",
+        Format::Perfetto => "perfetto",
         Format::Pseudocode => return Err(Error::NoProgram { input: source.input.clone() }),
+        Format::Svg | Format::GraphSvg | Format::Dot => {
+            return Err(Error::NoPicture { input: source.input.clone(), others: "text, json or perfetto" });
+        }
     };
     tell(arguments, &format!("GauS: {why} (twill gaus)"));
     let mut words: Vec<String> = ["gaus", &source.input, "--format", format].map(str::to_owned).into();

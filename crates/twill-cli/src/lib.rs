@@ -20,6 +20,7 @@ mod kernels;
 mod lower;
 mod machine;
 mod modulo;
+mod pictures;
 mod pipeline;
 mod progress;
 mod schedule;

@@ -35,6 +35,10 @@ pub(crate) fn run(
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => return Err(Error::NoProgram { input: arguments.search.source.input.clone() }),
+        Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot => {
+            let input = arguments.search.source.input.clone();
+            return Err(Error::NoPicture { input, others: "text or json" });
+        }
     };
     files::write(arguments.page.output.as_deref(), &text)?;
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))

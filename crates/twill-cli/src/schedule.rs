@@ -6,7 +6,7 @@ use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
 use crate::progress::{self, Ticker};
-use crate::{front, pipeline, siblings, smtlib, top};
+use crate::{front, pictures, pipeline, siblings, smtlib, top};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use twill_graph::format::{NormalisationEntry, ScheduleFile};
 use twill_graph::{Cycles, Problem, Report, Schedule, Status};
 
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
+    pictures::check(arguments)?;
     if let Some(exit) = front::dataflow(arguments)? {
         return Ok(exit);
     }
@@ -56,7 +57,9 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
         let loops = posed.iter().zip(&reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
         certify(folder, &arguments.search, loops, None, &budget)?;
     }
-    files::write(arguments.page.output.as_deref(), &render(arguments, &posed, &reports))?;
+    if let Some(text) = render(arguments, &posed, &reports) {
+        files::write(arguments.page.output.as_deref(), &text)?;
+    }
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
 }
 
@@ -112,9 +115,10 @@ pub(crate) fn options_with(arguments: &SearchArguments, interrupt: Arc<AtomicBoo
     }
 }
 
-fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> String {
+/// What is written; `None` where there is nothing to draw.
+fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> Option<Vec<u8>> {
     let each = posed.iter().zip(reports);
-    match arguments.format {
+    let text = match arguments.format {
         Format::Json => twill_driver::json(each.map(|(p, r)| schedule_file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
@@ -122,7 +126,12 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, &p.problem, r)).collect::<Vec<_>>().join("\n"),
-    }
+        picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
+            let loops: Vec<_> = each.map(|(p, r)| (&p.problem, r)).collect();
+            return pictures::render(arguments, picture, &loops);
+        }
+    };
+    Some(text.into_bytes())
 }
 
 /// A note on normalised costs, where they are.

@@ -4,7 +4,7 @@ use crate::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
 use crate::progress::Ticker;
-use crate::{files, schedule};
+use crate::{files, pictures, schedule};
 use twill_check::Verified;
 use twill_driver::{Request, Session};
 use twill_exact::SearchOptions;
@@ -29,17 +29,29 @@ pub(crate) fn run(
         let together = KernelScheduleFile::new(kernel, &report).to_json() + "\n";
         schedule::certify(folder, &arguments.search, loops, Some(&together), &budget)?;
     }
-    files::write(arguments.page.output.as_deref(), &render(arguments, kernel, &report))?;
+    if let Some(text) = render(arguments, kernel, &report) {
+        files::write(arguments.page.output.as_deref(), &text)?;
+    }
     Ok(schedule::exit(report.outcome.status()))
 }
 
-fn render(arguments: &ScheduleArguments, kernel: &KernelProblem, report: &KernelReport<Verified<Schedule>>) -> String {
-    match arguments.format {
+/// What is written; `None` where there is nothing to draw.
+fn render(
+    arguments: &ScheduleArguments,
+    kernel: &KernelProblem,
+    report: &KernelReport<Verified<Schedule>>,
+) -> Option<Vec<u8>> {
+    let text = match arguments.format {
         Format::Json => KernelScheduleFile::new(kernel, report).to_json() + "\n",
         Format::Text => twill_report::kernel_text(kernel, report, schedule::text_options(&arguments.page)),
         Format::Pseudocode => {
             let each = kernel.loops().iter().zip(&report.loops);
             each.map(|(p, own)| schedule::pseudocode(arguments, p, own)).collect::<Vec<_>>().join("\n")
         }
-    }
+        picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
+            let loops: Vec<_> = kernel.loops().iter().zip(&report.loops).collect();
+            return pictures::render(arguments, picture, &loops);
+        }
+    };
+    Some(text.into_bytes())
 }

@@ -4,7 +4,7 @@ use crate::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
 use crate::progress::Ticker;
-use crate::{files, schedule};
+use crate::{files, pictures, schedule};
 use twill_driver::{Posed, Request, Session, Top, TopOptions, schedule_file};
 use twill_exact::{End, SearchOptions};
 use twill_graph::Cycles;
@@ -27,13 +27,16 @@ pub(crate) fn run(
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
     let top = twill_driver::top(input, one, asked, &mut session, reading)?;
     drop(ticker);
-    files::write(arguments.page.output.as_deref(), &render(arguments, one, &top))?;
+    if let Some(text) = render(arguments, one, &top) {
+        files::write(arguments.page.output.as_deref(), &text)?;
+    }
     Ok(top.each.first().map_or(Exit::Done, |best| schedule::exit(best.report.outcome.status())))
 }
 
-fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> String {
+/// What is written; `None` where there is nothing to draw.
+fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> Option<Vec<u8>> {
     let reports = || top.each.iter().map(|one| &one.report);
-    match arguments.format {
+    let text = match arguments.format {
         Format::Json => {
             let all: Vec<ScheduleFile> = reports().map(|r| schedule_file(posed, r)).collect();
             // Plain data always serialises.
@@ -52,7 +55,12 @@ fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> String {
         Format::Pseudocode => {
             reports().map(|r| schedule::pseudocode(arguments, &posed.problem, r)).collect::<Vec<_>>().join("\n")
         }
-    }
+        picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
+            let all: Vec<_> = reports().map(|r| (&posed.problem, r)).collect();
+            return pictures::render(arguments, picture, &all);
+        }
+    };
+    Some(text.into_bytes())
 }
 
 /// What is known of the number of schedules.

@@ -1,8 +1,11 @@
-//! What a schedule looks like, for a terminal: headline, timelines, tables.
+//! What a schedule looks like: for a terminal, headline, timelines and tables; pictures; traces.
 //!
 //! [`text`] renders a report of a search in the manner of `llvm-mca`: what was reached and what
 //! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
 //! as they overlap, then tables of operations, registers, memories and the search itself.
+//!
+//! [`timeline_svg`], [`graph_svg`] and [`graph_dot`] draw pictures for documents, and [`perfetto()`] writes a trace for
+//! Perfetto (docs/pictures.md).
 
 mod alternatives;
 mod dataflow;
@@ -13,7 +16,10 @@ mod kernel;
 mod liveness;
 mod modulo;
 mod operations;
+mod perfetto;
+mod picture;
 mod pipeline;
+mod run;
 mod search;
 mod steady;
 mod storage;
@@ -30,6 +36,10 @@ mod tests;
 pub use alternatives::{alternatives_text, differences};
 pub use dataflow::dataflow_text;
 pub use modulo::modulo_text;
+pub use perfetto::{dataflow_perfetto, perfetto, trace_iterations};
+pub use picture::{
+    GraphOptions, TimelineOptions, graph_dot, graph_svg, graphs_svg, timeline_iterations, timeline_svg, timelines_svg,
+};
 pub use pipeline::pipeline_text;
 
 use ink::Page;

@@ -97,6 +97,9 @@ pub(crate) struct ScheduleArguments {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Of --format perfetto and svg: how many iterations are drawn [default: all stages, and the steady state].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) iterations: Option<u32>,
     /// Write a question about the schedule for another solver instead of the schedule (docs/formats.md).
     #[arg(long, value_enum, conflicts_with_all = ["format", "top"])]
     pub(crate) emit: Option<Emit>,
@@ -267,6 +270,21 @@ pub(crate) enum Format {
     Json,
     /// The pipelined program of each warp group.
     Pseudocode,
+    /// A trace of the first iterations for Perfetto; binary, for a file that ends in .pftrace.
+    Perfetto,
+    /// A picture of the first iterations, by warp group and functional unit.
+    Svg,
+    /// A picture of the dependence graph, coloured by warp group.
+    GraphSvg,
+    /// The dependence graph for Graphviz.
+    Dot,
+}
+
+impl Format {
+    /// Whether it is a picture or a trace, rather than text to read.
+    pub(crate) fn is_picture(self) -> bool {
+        matches!(self, Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -120,6 +120,8 @@ pub(crate) enum GausFormat {
     Json,
     /// Figures alone, as JSON on one line.
     Summary,
+    /// A trace for Perfetto, of three iterations if the graph is a loop; binary, for a file that ends in .pftrace.
+    Perfetto,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ pub(crate) use problem::is_loop;
 use crate::Exit;
 use crate::error::Error;
 use crate::schedule::text_options;
-use crate::{files, progress};
+use crate::{files, pictures, progress};
 use arguments::GausFormat;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -75,6 +75,9 @@ fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     }
 }
 
+/// Iterations of a loop in a trace.
+const TRACED_ITERATIONS: u32 = 3;
+
 /// What was found, replayed.
 pub(crate) struct Found {
     problem: DataflowProblem,
@@ -100,13 +103,20 @@ impl Found {
 }
 
 fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
+    let output = arguments.page.output.as_deref();
+    pictures::check_output(arguments.format == GausFormat::Perfetto, output)?;
     let found = find(arguments, progress::interrupt())?;
-    let text = match arguments.format {
-        GausFormat::Json => found.to_json() + "\n",
-        GausFormat::Text => twill_report::dataflow_text(&found.summary, text_options(&arguments.page)),
-        GausFormat::Summary => found.figures() + "\n",
-    };
-    files::write(arguments.page.output.as_deref(), &text)?;
+    let text = || twill_report::dataflow_text(&found.summary, text_options(&arguments.page));
+    match (arguments.format, &found.schedule) {
+        (GausFormat::Json, _) => files::write(output, &(found.to_json() + "\n"))?,
+        (GausFormat::Text, _) => files::write(output, &text())?,
+        (GausFormat::Summary, _) => files::write(output, &(found.figures() + "\n"))?,
+        (GausFormat::Perfetto, Some(schedule)) => {
+            let trace = twill_report::dataflow_perfetto(&found.problem.graph, &schedule.steps, TRACED_ITERATIONS);
+            files::write(output, &trace)?;
+        }
+        (GausFormat::Perfetto, None) => eprint!("{}", text()),
+    }
     Ok((if found.schedule.is_some() { Exit::Done } else { Exit::Stopped }, found.proved))
 }
 
