@@ -13,6 +13,9 @@ from markdown import ROOT
 SECONDS = 120
 """After which a command has failed."""
 
+KERNELS = {"kernel.ttir": "attention_forward.ttir", "causal.ttir": "attention_forward_causal.ttir"}
+"""Kernels that the documentation calls by these names."""
+
 TWILL = Path(os.environ.get("TWILL", ROOT / "target" / "release" / "twill")).resolve()
 """The command under test."""
 
@@ -20,14 +23,15 @@ TIME = re.compile(r"\b\d+(\.\d+)?( ?)(µs|ms|s)\b")
 
 
 class Folder:
-    """A fresh folder with what chapters take for granted: kernel.ttir, the checkout's folders, and the files of given/."""
+    """A fresh folder with what chapters take for granted: kernels, the checkout's folders, and the files of given/."""
 
     def __init__(self) -> None:
         self._holder = tempfile.TemporaryDirectory()
         self.path = Path(self._holder.name)
         for name in ("bench", "crates", "examples", "machines", "python", "tests"):
             (self.path / name).symlink_to(ROOT / name)
-        shutil.copy(ROOT / "examples" / "attention_forward.ttir", self.path / "kernel.ttir")
+        for name, kernel in KERNELS.items():
+            shutil.copy(ROOT / "examples" / kernel, self.path / name)
         shutil.copytree(ROOT / "tests" / "docs" / "given", self.path, dirs_exist_ok=True)
         commands = self.path / ".commands"
         commands.mkdir()

@@ -75,9 +75,9 @@ class Blocks(unittest.TestCase):
             self.fail(f"nothing checks a block of {block.language or 'no language'}: say `from: FILE` or `not run: WHY` above it")
 
     def check_output(self, command: str, expected: str, folder: Folder) -> None:
-        ran = folder.run(command)
-        self.assertIn(ran.returncode, ANSWERS, ran.stderr)
-        self.assertTrue(same(expected, ran.stdout), f"{command}\nprints\n{ran.stdout}{ran.stderr}\nand not\n{expected}")
+        ran = folder.run(f"exec 2>&1; {command}")
+        self.assertIn(ran.returncode, ANSWERS, ran.stdout)
+        self.assertTrue(same(expected, ran.stdout), f"{command}\nprints\n{ran.stdout}\nand not\n{expected}")
 
     def check_json(self, block: Block, folder: Folder) -> None:
         read = json.loads(block.text)
