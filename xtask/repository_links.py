@@ -4,6 +4,8 @@ On GitHub `../crates/x.rs` is the file beside docs/. The built book stands in bo
 book.toml has a `git-repository-url`, the link leads to that repository instead.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import sys
