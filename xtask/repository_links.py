@@ -1,7 +1,7 @@
 """Preprocessor of mdBook: links from docs/ to the rest of the repository.
 
-On GitHub `../crates/x.rs` is the file beside docs/. The built book stands in book/, beside docs/ too, so the same link holds there. Once
-book.toml has a `git-repository-url`, the link leads to that repository instead.
+On GitHub `../crates/x.rs` is the file beside docs/. The built book stands in book/, beside docs/ too, so the same link
+holds there. Once book.toml has a `git-repository-url`, the link leads to that repository instead.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ def commands(text: str) -> list[str]:
 def same(expected: str, printed: str) -> bool:
     """Whether this is what was printed: times may differ, `…` stands for anything, ends of lines are trimmed."""
     wanted, got = (
-        "\n".join(TIME.sub(r"0\2\3", line).rstrip() for line in text.strip("\n").splitlines()) for text in (expected, printed)
+        "\n".join(TIME.sub(r"0\2\3", line).rstrip() for line in text.strip("\n").splitlines())
+        for text in (expected, printed)
     )
     pattern = ".*?".join(re.escape(part) for part in wanted.split("…"))
     return re.fullmatch(pattern, got, re.DOTALL) is not None

@@ -72,7 +72,8 @@ class Blocks(unittest.TestCase):
         elif block.language == "toml":
             tomllib.loads(block.text)
         elif block.language not in ("python", "text"):
-            self.fail(f"nothing checks a block of {block.language or 'no language'}: say `from: FILE` or `not run: WHY` above it")
+            language = block.language or "no language"
+            self.fail(f"nothing checks a block of {language}: say `from: FILE` or `not run: WHY` above it")
 
     def check_output(self, command: str, expected: str, folder: Folder) -> None:
         ran = folder.run(f"exec 2>&1; {command}")

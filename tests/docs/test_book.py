@@ -15,7 +15,7 @@ from markdown import ROOT
 BESIDE = Path(sys.executable).parent / "mdbook"
 MDBOOK = str(BESIDE) if BESIDE.exists() else shutil.which("mdbook")
 
-FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "object": "data"}
+FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
 """What a browser fetches by itself, and the attribute that says from where."""
 
 
@@ -46,7 +46,8 @@ class Book(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(scratch.cleanup)
         cls.site = Path(scratch.name)
-        built = subprocess.run([MDBOOK, "build", "--dest-dir", cls.site], cwd=ROOT, capture_output=True, text=True, check=False)
+        command = [MDBOOK, "build", "--dest-dir", cls.site]
+        built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if built.returncode or "WARN" in built.stderr:
             raise AssertionError(built.stderr)
         cls.pages = {file: Page(file) for file in sorted(cls.site.rglob("*.html"))}

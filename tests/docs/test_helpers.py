@@ -39,7 +39,8 @@ class Helpers(unittest.TestCase):
     def test_names_of_headings(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "a.md"
-            file.write_text("# `twill fit`, and [why](b.md)\n## Why\n## Why\n```sh\n# no heading\n```\n", encoding="utf-8")
+            text = "# `twill fit`, and [why](b.md)\n## Why\n## Why\n```sh\n# no heading\n```\n"
+            file.write_text(text, encoding="utf-8")
             self.assertEqual(anchors(file), {"twill-fit-and-why", "why", "why-1"})
 
     def test_links_out_of_the_book(self) -> None:

@@ -1,4 +1,4 @@
-"""Links of README.md, the book, and the READMEs of examples/ and bench/ lead somewhere; the table of contents has every chapter."""
+"""Links of the book and of the READMEs lead somewhere, and the table of contents has every chapter."""
 
 import re
 import unittest
