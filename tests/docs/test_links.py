@@ -1,0 +1,39 @@
+"""Links of the book and of the READMEs lead somewhere, and the table of contents has every chapter."""
+
+import re
+import unittest
+
+from markdown import CHAPTERS, PAGES, ROOT, anchors, prose
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+SUMMARY = ROOT / "docs" / "SUMMARY.md"
+
+
+class Links(unittest.TestCase):
+    def test_every_link_leads_somewhere(self) -> None:
+        wrong = []
+        for page in PAGES:
+            for link in LINK.findall(prose(page)):
+                if re.match(r"[a-z]+:", link):
+                    continue
+                path, _, anchor = link.partition("#")
+                target = (page.parent / path).resolve() if path else page
+                if not target.exists():
+                    wrong.append(f"{page.relative_to(ROOT)}: there is no {link}")
+                elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                    wrong.append(f"{page.relative_to(ROOT)}: {link}: there is no such heading")
+        self.assertEqual(wrong, [])
+
+    def test_every_chapter_is_listed_once(self) -> None:
+        listed = sorted(LINK.findall(SUMMARY.read_text(encoding="utf-8")))
+        self.assertEqual(listed, [file.name for file in CHAPTERS if file != SUMMARY])
+
+    def test_every_chapter_begins_with_its_title(self) -> None:
+        for file in CHAPTERS:
+            with self.subTest(file.name):
+                text = file.read_text(encoding="utf-8")
+                self.assertRegex(text, r"\A# \S")
+
+
+if __name__ == "__main__":
+    unittest.main()
