@@ -11,6 +11,7 @@ use std::path::Path;
 use twill_report::page::{html, is_page};
 
 pub(crate) fn run(arguments: &ViewArguments) -> Result<Exit, Error> {
+    let stop = progress::interrupt();
     let page = page(arguments)?;
     let port = arguments.port;
     let failed = |error| Error::Serve { port, error };
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<Exit, Error> {
     {
         eprintln!("no browser could be started ({error}); open the address in one");
     }
-    server.run(&progress::interrupt()).map_err(failed)?;
+    server.run(&stop).map_err(failed)?;
     Ok(Exit::Done)
 }
 
