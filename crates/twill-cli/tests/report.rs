@@ -326,6 +326,11 @@ fn what_is_no_schedule_is_refused() {
     let broken = write(&place, "broken.json", &with(&|file| file["operations"][9]["cycle"] = 0.into()));
     let error = complaint(&[&broken]);
     assert!(error.contains("broken.json: ") && error.contains("cycle"), "{error}");
+    let mut siblings = schedule(&["examples/attention_forward_causal.ttir"]);
+    siblings["groups"][1]["registers_per_thread"] = 232.into();
+    let siblings = write(&place, "siblings.json", &siblings.to_string());
+    let error = complaint(&[&siblings]);
+    assert!(error.contains("siblings.json: ") && error.contains("registers"), "{error}");
     let other = write(&place, "other.json", &with(&|file| file["version"] = 2.into()));
     assert!(complaint(&[&other]).contains("expected format `twill-schedule` version 1"));
     let part = write(&place, "part.json", &with(&|file| file["operations"] = Value::Array(vec![])));
