@@ -213,6 +213,17 @@ class Schedule:
         text = texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]"
         return Explanation(text, "\n".join(shown))
 
+    def report(
+        self, path: str | os.PathLike, explain_limit: float | None = 30.0, progress: Callable[[str], None] | None = None
+    ) -> None:
+        """Writes a page that stands for itself: timeline, graph, registers, memories, explanation (docs/report.md).
+
+        explain_limit: seconds after which explaining stops, and what is known then is shown; None leaves it out.
+        """
+        page = _twill.report(self.to_json(), explain_limit, progress)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page)
+
     @cached_property
     def kernel_source(self) -> str:
         """The generated kernel in Gluon, as `twill compile` writes it without a look at its machine code.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,6 +53,17 @@ class TestSchedules:
         found.save(tmp_path / "schedule.json")
         assert json.loads((tmp_path / "schedule.json").read_text())["initiation_interval"] == 256
         assert "prologue" in found.loops[0].pseudocode()
+
+    def test_a_page_of_it(self, tmp_path):
+        for what in (scaled_gemm(), CAUSAL):
+            found = twill_gpu.schedule(what, work_limit=2_000_000)
+            found.report(tmp_path / "report.html", explain_limit=None)
+            page = (tmp_path / "report.html").read_text(encoding="utf-8")
+            data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+            assert [one["schedule"]["initiation_interval"] for one in data["loops"]] == [one.ii for one in found.loops]
+        with pytest.raises(twill_gpu.InputError, match="explain_limit"):
+            found.report(tmp_path / "other.html", explain_limit=-1)
+        assert not (tmp_path / "other.html").exists()
 
     def test_loops_that_share_their_groups(self):
         found = twill_gpu.schedule(CAUSAL, machine="h200", work_limit=2_000_000)

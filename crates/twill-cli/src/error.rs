@@ -92,6 +92,18 @@ pub(crate) enum Error {
     NothingBelow { input: String },
     #[error("{input}: {error}")]
     Formulation { input: String, error: twill_smtlib::FormulationError },
+    #[error("{input}: it is a schedule already, and --{option} is for a search; leave it out, or name the kernel")]
+    AlreadyScheduled { input: String, option: &'static str },
+    #[error(
+        "{}: there is no schedule.json in it; name a folder that twill compile wrote (with --top, one of the folders in it)", path.display()
+    )]
+    NoSchedule { path: PathBuf },
+    #[error("{input}: {why}; schedule it with `twill gaus {input} --format json -o FILE`, and report on that file")]
+    NotOnPage { input: String, why: String },
+    #[error("{}: it is no page that twill report wrote, and nothing else is served", path.display())]
+    NotAPage { path: PathBuf },
+    #[error("cannot serve on port {port} of this machine: {error}; choose another with --port, or leave it out")]
+    Serve { port: u16, error: io::Error },
     #[error("{path}: {error}")]
     RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
     #[error("{path}: {error}")]

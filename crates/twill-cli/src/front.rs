@@ -1,13 +1,13 @@
 //! Which engine answers `twill schedule`: the exact one wherever it can, GauS for graphs that are too large for it.
 
 use crate::Exit;
-use crate::arguments::{Format, ModuloArguments, ModuloFormat, ScheduleArguments};
+use crate::arguments::{Format, ModuloArguments, ModuloFormat, ScheduleArguments, SearchArguments};
 use crate::error::Error;
 use crate::gaus::GausArguments;
 use crate::{files, gaus, modulo};
 use clap::Parser;
 use std::path::{Path, PathBuf};
-use twill_driver::Posed;
+use twill_driver::{Posed, Request};
 use twill_graph::format::DataflowFile;
 
 /// Operations of a loop with warps that the exact scheduler is asked about. Search with warps has been measured up to a
@@ -62,6 +62,31 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
         Some((option, _)) => Err(Error::NotForEngine { input: source.input.clone(), option, engine }),
         None => Ok(()),
     }
+}
+
+/// Refuses what the exact scheduler is not for.
+pub(crate) fn refuse_in_reports(arguments: &SearchArguments) -> Result<(), Error> {
+    let input = &arguments.source.input;
+    let refused = |why: &str| Err(Error::NotOnPage { input: input.clone(), why: why.into() });
+    let path = Path::new(input);
+    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let is_dataflow = match ending {
+        "graphml" | "dot" | "gv" | "blif" | "gml" | "mlir" => true,
+        "json" if path.exists() => DataflowFile::is_named_in(&files::read(path)?),
+        _ => false,
+    };
+    if is_dataflow { refused("it is a graph without warps") } else { Ok(()) }
+}
+
+/// Refuses loops with too many operations for the exact scheduler.
+pub(crate) fn refuse_large(request: &Request) -> Result<(), Error> {
+    let loops = twill_driver::lowered(&request.input, &request.lowering)?.loops;
+    let operations = loops.iter().map(|l| l.graph.operations().len()).max().unwrap_or(0);
+    if operations <= MOST_WITH_WARPS {
+        return Ok(());
+    }
+    let why = format!("{operations} operations are more than the exact scheduler's {MOST_WITH_WARPS}");
+    Err(Error::NotOnPage { input: request.input.name.clone(), why })
 }
 
 /// Answers for loops with too many operations for the exact scheduler.

@@ -23,11 +23,13 @@ mod modulo;
 mod pictures;
 mod pipeline;
 mod progress;
+mod report;
 mod schedule;
 mod siblings;
 mod smtlib;
 mod sweep;
 mod top;
+mod view;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -66,6 +68,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Modulo(a) => modulo::run(a),
         Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),
+        Command::Report(a) => report::run(a),
+        Command::View(a) => view::run(a),
         Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),
         Command::Kernels(a) => kernels::run(a),

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use twill_driver::Observer;
 use twill_exact::Progress;
@@ -71,8 +71,15 @@ pub(crate) fn remove_on_exit(folder: &Path) {
     }
 }
 
-/// A flag that Ctrl-C sets; the second Ctrl-C ends the program.
+/// What Ctrl-C sets, once somebody asked.
+static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// A flag that Ctrl-C sets; the second Ctrl-C ends the program. There is one of it, whoever asks.
 pub(crate) fn interrupt() -> Arc<AtomicBool> {
+    Arc::clone(INTERRUPTED.get_or_init(handled))
+}
+
+fn handled() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     // Without a handler Ctrl-C simply ends the program.

@@ -177,6 +177,38 @@ pub enum Error {
         /// What they break.
         error: Box<twill_check::RejectedKernel>,
     },
+    /// The checker does not accept the schedule of a file.
+    #[error("{path}: {error}")]
+    Rejected {
+        /// The file.
+        path: String,
+        /// What it breaks.
+        error: Box<twill_check::Rejected>,
+    },
+    /// The checker does not accept the schedules of sibling loops of a file.
+    #[error("{path}: {error}")]
+    RejectedKernel {
+        /// The file.
+        path: String,
+        /// What they break.
+        error: Box<twill_check::RejectedKernel>,
+    },
+    /// A file claims another objective than its schedule has, or a bound above it.
+    #[error(
+        "{path}: the objective is {found}, which the file denies (twill check says more); schedule the graph again"
+    )]
+    OtherObjective {
+        /// The file.
+        path: String,
+        /// What the replay found.
+        found: i128,
+    },
+    /// There is no page of a pipeline.
+    #[error("{path}: a pipeline without warps (--swp-only) has no report; write the schedule, without --swp-only")]
+    NoPage {
+        /// The file.
+        path: String,
+    },
     /// The checker does not accept an explanation.
     #[error(
         "the explanation of {input} does not survive its replay; this is a defect of Twill, please report it:\n{why}"

@@ -2,6 +2,7 @@
 
 use crate::replay::replay;
 use crate::{Error, Lowering, Posed, Request, Session, problems, solve};
+use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::ExplainOptions;
 use twill_graph::{Change, Explanation, Report, Schedule, Status, WhatIf};
@@ -30,15 +31,35 @@ pub fn explanations(
     let mut all = Vec::new();
     for (index, posed) in problems(request)?.loops.into_iter().enumerate() {
         let report = solve(input, &posed, session, 0.0)?;
-        let mut explanation =
-            twill_exact::explain(&posed.problem, &report, explain, &mut |p| session.observer.progress(&p));
-        replay(input, &posed.problem, &mut explanation)?;
-        if explain.what_ifs {
-            explanation.what_ifs.extend(sub_tiles(request, index, &posed, &report, explain));
-        }
+        let explanation = explained(request, index, &posed, &report, explain, session)?;
         all.push(Explained { posed, status: report.outcome.status(), explanation });
     }
     Ok(all)
+}
+
+/// Explains what was found for one loop of a request, which is number `index` of all that it asks for.
+pub(crate) fn explained(
+    request: &Request,
+    index: usize,
+    posed: &Posed,
+    report: &Report<Verified<Schedule>>,
+    explain: &ExplainOptions,
+    session: &mut Session<'_>,
+) -> Result<Explanation, Error> {
+    let begun = Instant::now();
+    let mut explanation = twill_exact::explain(&posed.problem, report, explain, &mut |p| session.observer.progress(&p));
+    replay(&request.input.name, &posed.problem, &mut explanation)?;
+    if explain.what_ifs {
+        explanation.what_ifs.extend(sub_tiles(request, index, posed, report, &left(explain, begun)));
+    }
+    Ok(explanation)
+}
+
+/// What is left of the time since `begun`.
+pub(crate) fn left(options: &ExplainOptions, begun: Instant) -> ExplainOptions {
+    let mut options = options.clone();
+    options.budget.time = options.budget.time.map(|time| time.saturating_sub(begun.elapsed()));
+    options
 }
 
 /// The same kernel cut into the next fewer and the next more sub-tiles that its tiles allow.

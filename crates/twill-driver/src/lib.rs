@@ -2,7 +2,7 @@
 //!
 //! The `twill` command and the Python package ask here. A [`Request`] says what is looked at and within which limits;
 //! [`fit`] says whether it fits, [`problems`] poses it, [`solve`] and [`siblings`] search and replay what was found, [`explanations`] says why it is no
-//! faster, and [`compile`] generates the kernel. Nothing here reads arguments, writes files where they are to stay, or speaks
+//! faster, [`report`] draws all of it on a page, and [`compile`] generates the kernel. Nothing here reads arguments, writes files where they are to stay, or speaks
 //! to a terminal: who wants to know how far a search is passes an [`Observer`].
 
 mod cache;
@@ -13,6 +13,7 @@ mod fit;
 mod input;
 mod observe;
 mod replay;
+pub mod report;
 mod request;
 mod session;
 pub mod siblings;

@@ -11,6 +11,7 @@ mod error;
 mod events;
 pub mod gluon;
 pub mod kernel;
+mod listing;
 mod order;
 mod places;
 pub mod program;

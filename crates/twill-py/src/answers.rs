@@ -5,10 +5,12 @@ use crate::question::{Question, cache};
 use crate::task;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::time::Duration;
 use twill_check::Verified;
 use twill_cli::GausAnswer;
 use twill_driver::compile::{Assembler, Compiled};
 use twill_driver::{Cache, Session, TopOptions};
+use twill_exact::{Budget, ExplainOptions};
 use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ScheduleFile};
 use twill_graph::{Problem, Report, Schedule, Status};
 use twill_report::TextOptions;
@@ -215,6 +217,25 @@ pub(crate) fn timeline(py: Python<'_>, text: &str, width: usize, color: bool) ->
 pub(crate) fn pseudocode(py: Python<'_>, text: &str) -> PyResult<Option<String>> {
     let (problem, report) = replayed(py, text)?;
     Ok(report.outcome.schedule().map(|schedule| twill_emit::pseudocode(&problem, schedule)))
+}
+
+/// The page on schedules in a file's text, replayed, explained for up to so many seconds, if at all.
+#[pyfunction]
+#[pyo3(signature = (text, explain_limit, progress=None))]
+pub(crate) fn report(
+    py: Python<'_>,
+    text: String,
+    explain_limit: Option<f64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let time = explain_limit.map(Duration::try_from_secs_f64).transpose();
+    let time = time.map_err(|error| wrong(py, format!("explain_limit: {error}")))?;
+    let page = task::run(py, progress.as_ref(), move |interrupt, teller| {
+        let budget = Budget { time, work: None, interrupt: Some(interrupt) };
+        let explain = time.map(|_| ExplainOptions { budget, ..ExplainOptions::default() });
+        twill_driver::report::page_of_file("schedule", &text, explain.as_ref(), teller)
+    })?;
+    Ok(twill_report::page::html(&page.map_err(|error| of_driver(py, &error))?))
 }
 
 /// Schedules a large graph by the words of `twill gaus`: the schedule file, or figures alone where nothing was found in time.

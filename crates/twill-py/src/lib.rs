@@ -17,7 +17,7 @@ mod _twill {
     #[pymodule_export]
     use super::answers::{
         cache_clear, cache_folder, cache_info, check, check_options, compile, explain, fit, gaus, lower, pseudocode,
-        run_command, schedule, timeline, top,
+        report, run_command, schedule, timeline, top,
     };
     #[pymodule_export]
     use super::machines::{machine_names, machine_numbers, machine_text};

@@ -62,7 +62,7 @@ pub fn dataflow_text(summary: &DataflowSummary, options: TextOptions) -> String 
 }
 
 /// The objective beside its bound.
-fn headline(summary: &DataflowSummary) -> String {
+pub(crate) fn headline(summary: &DataflowSummary) -> String {
     let (kind, bound) = (&summary.objective.kind, summary.objective.lower_bound);
     match summary.objective.value {
         None => format!("no schedule found ({kind} >= {})", words::grouped(bound)),

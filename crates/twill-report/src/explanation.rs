@@ -22,13 +22,15 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, explanation: &Explanatio
     page.line(&title);
     status(page, explanation);
     let bound = &explanation.lower_bound;
-    let text = format!("Bound: I >= {}: {}.", words::grouped(bound.interval.0), words::bound(&lines.named(bound)));
-    page.paragraph(0, &text, Ink::Plain);
+    page.paragraph(0, &format!("Bound: {}.", words::bounded(&lines.named(bound))), Ink::Plain);
     if let Some(file) = &lines.file {
         page.paragraph(0, &format!("Numbers behind operations are lines of {file}."), Ink::Dim);
     }
     if let Some((last, smaller)) = explanation.rejections.split_last() {
-        rejection(page, last, &lines);
+        page.heading(&format!("Why not {}", interval(last)));
+        for Sentence { indent, text, ink } in rejection(last, &lines) {
+            page.paragraph(indent, &text, ink);
+        }
         others(page, smaller);
     }
     what_if::write(page, explanation, &lines);
@@ -50,13 +52,37 @@ fn status(page: &mut Page, explanation: &Explanation) {
     page.paragraph(0, &text, ink);
 }
 
+/// What excludes intervals, in words and in their order: each range with who takes part, and the largest interval in full.
+pub(crate) fn rejected(problem: &Problem, explanation: &Explanation) -> Vec<(String, String)> {
+    let Some((last, smaller)) = explanation.rejections.split_last() else { return Vec::new() };
+    let text: Vec<String> = rejection(last, &Lines::of(problem)).into_iter().map(|s| s.text).collect();
+    let mut all = ranges(smaller);
+    all.push((interval(last), text.join("\n")));
+    all
+}
+
+/// Changes and what they would bring, in words.
+pub(crate) fn what_ifs(problem: &Problem, explanation: &Explanation) -> Vec<(String, String)> {
+    what_if::sentences(explanation, &Lines::of(problem))
+}
+
+fn interval(explained: &ExplainedRejection) -> String {
+    format!("I = {}", words::grouped(explained.rejection.interval.0))
+}
+
+/// A paragraph.
+struct Sentence {
+    indent: usize,
+    text: String,
+    ink: Ink,
+}
+
 /// The largest excluded interval, in full.
-fn rejection(page: &mut Page, explained: &ExplainedRejection, lines: &Lines) {
-    let interval = words::grouped(explained.rejection.interval.0);
-    page.heading(&format!("Why not I = {interval}"));
+fn rejection(explained: &ExplainedRejection, lines: &Lines) -> Vec<Sentence> {
+    let mut told = Vec::new();
+    let mut tell = |indent, text, ink| told.push(Sentence { indent, text, ink });
     if let Some(bound) = &explained.bound {
-        let text = format!("I >= {}: {}.", words::grouped(bound.interval.0), words::bound(&lines.named(bound)));
-        page.paragraph(2, &text, Ink::Plain);
+        tell(2, format!("{}.", words::bounded(&lines.named(bound))), Ink::Plain);
     }
     let stages = match explained.rejection.stages {
         None => "any number of stages".to_owned(),
@@ -70,13 +96,14 @@ fn rejection(page: &mut Page, explained: &ExplainedRejection, lines: &Lines) {
         (_, false) => "no schedule keeps all of these constraints; perhaps not each is needed for that".to_owned(),
     };
     let smaller = if explained.smaller_too { " or at any smaller interval" } else { "" };
-    page.paragraph(2, &format!("Here{smaller}, with {stages}, {together} (proved):"), Ink::Plain);
+    tell(2, format!("Here{smaller}, with {stages}, {together} (proved):"), Ink::Plain);
     for member in members {
-        write_member(page, member, lines);
+        tell_member(&mut tell, member, lines);
     }
+    told
 }
 
-fn write_member(page: &mut Page, member: &Member, lines: &Lines) {
+fn tell_member(tell: &mut impl FnMut(usize, String, Ink), member: &Member, lines: &Lines) {
     let name = match &member.unit {
         Some(unit) => format!("{} {unit}", member.family),
         None => member.family.to_string(),
@@ -88,7 +115,7 @@ fn write_member(page: &mut Page, member: &Member, lines: &Lines) {
     if member.suffices == Some(false) {
         text += ". Without it alone there is still no schedule";
     }
-    page.paragraph(2, &(text + "."), Ink::Plain);
+    tell(2, text + ".", Ink::Plain);
     if member.breaches.is_empty() {
         return;
     }
@@ -101,7 +128,7 @@ fn write_member(page: &mut Page, member: &Member, lines: &Lines) {
     for (i, breach) in member.breaches.iter().take(shown).enumerate() {
         let lead = if i == 0 { format!("{lead}: ") } else { String::new() };
         let more = if more > 0 && i + 1 == shown { format!("; and {more} more") } else { String::new() };
-        page.paragraph(6, &format!("{lead}{}{more}.", lines.replace(&breach.violation)), Ink::Dim);
+        tell(6, format!("{lead}{}{more}.", lines.replace(&breach.violation)), Ink::Dim);
     }
 }
 
@@ -126,6 +153,13 @@ fn others(page: &mut Page, smaller: &[ExplainedRejection]) {
         return;
     }
     page.heading("Smaller intervals that were asked about");
+    for (intervals, members) in ranges(smaller) {
+        page.paragraph(2, &format!("{intervals}: {members}."), Ink::Plain);
+    }
+}
+
+/// Neighbouring intervals with the same members.
+fn ranges(smaller: &[ExplainedRejection]) -> Vec<(String, String)> {
     let mut ranges: BTreeMap<usize, (Cycles, Cycles, usize)> = BTreeMap::new();
     let mut sets: Vec<String> = Vec::new();
     for one in smaller {
@@ -138,11 +172,12 @@ fn others(page: &mut Page, smaller: &[ExplainedRejection]) {
         range.1 = interval;
         range.2 += 1;
     }
-    for (set, (first, last, count)) in ranges {
+    let told = |(set, (first, last, count)): (usize, (Cycles, Cycles, usize))| {
         let (first, last) = (words::grouped(first.0), words::grouped(last.0));
         let interval = if count == 1 { format!("I = {first}") } else { format!("{count} of I = {first} to {last}") };
-        page.paragraph(2, &format!("{interval}: {}.", sets[set]), Ink::Plain);
-    }
+        (interval, sets[set].clone())
+    };
+    ranges.into_iter().map(told).collect()
 }
 
 fn members(explained: &ExplainedRejection) -> String {

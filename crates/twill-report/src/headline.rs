@@ -16,39 +16,10 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
         title.push(&operations, Ink::Dim);
     }
     page.line(&title);
-    let lower = &report.lower_bound;
-    match &report.outcome {
-        Outcome::Optimal { schedule } => reached(page, schedule.as_ref(), "optimal: proved", Ink::Good),
-        Outcome::Feasible { schedule } => {
-            let interval = schedule.as_ref().interval;
-            let gap = words::percent(i128::from(interval.0 - lower.interval.0), i128::from(lower.interval.0));
-            let status = if interval <= lower.interval {
-                "feasible, at the bound".to_owned()
-            } else {
-                format!("feasible: at least {} is proved, gap {gap}", words::grouped(lower.interval.0))
-            };
-            reached(page, schedule.as_ref(), &status, Ink::Hue(1));
-        }
-        Outcome::Infeasible { reason } => {
-            let text = match reason {
-                RejectionReason::Exhausted { largest, all: false } => {
-                    format!("No schedule exists with I <= {} (infeasible: proved).", words::grouped(largest.0))
-                }
-                _ => "No schedule exists at any interval (infeasible: proved).".to_owned(),
-            };
-            page.paragraph(0, &text, Ink::Bad);
-            page.paragraph(0, &format!("Reason: {}.", words::rejection(reason)), Ink::Plain);
-        }
-        Outcome::Unknown { stopped_by } => {
-            page.paragraph(0, "No schedule was found (unknown).", Ink::Bad);
-            page.paragraph(0, &format!("The search was stopped by: {stopped_by}."), Ink::Plain);
-        }
+    for (text, ink) in known(report) {
+        page.paragraph(0, &text, ink);
     }
-    page.paragraph(
-        0,
-        &format!("Bound: I >= {}: {}.", words::grouped(lower.interval.0), words::bound(lower)),
-        Ink::Plain,
-    );
+    page.paragraph(0, &format!("Bound: {}.", words::bounded(&report.lower_bound)), Ink::Plain);
     if let Some(ModuloSchedule { initiation_interval: interval, length, length_proved }) = report.modulo {
         let relation = if length_proved { "=" } else { "<=" };
         let (interval, length) = (words::grouped(interval.0), words::grouped(length.0));
@@ -57,14 +28,44 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
     }
 }
 
-fn reached(page: &mut Page, schedule: &Schedule, status: &str, ink: Ink) {
+/// What was reached, or why nothing was, in two lines.
+pub(crate) fn known<S: AsRef<Schedule>>(report: &Report<S>) -> [(String, Ink); 2] {
+    let lower = &report.lower_bound;
+    match &report.outcome {
+        Outcome::Optimal { schedule } => reached(schedule.as_ref(), "optimal: proved", Ink::Good),
+        Outcome::Feasible { schedule } => {
+            let interval = schedule.as_ref().interval;
+            let gap = words::percent(i128::from(interval.0 - lower.interval.0), i128::from(lower.interval.0));
+            let status = if interval <= lower.interval {
+                "feasible, at the bound".to_owned()
+            } else {
+                format!("feasible: at least {} is proved, gap {gap}", words::grouped(lower.interval.0))
+            };
+            reached(schedule.as_ref(), &status, Ink::Hue(1))
+        }
+        Outcome::Infeasible { reason } => {
+            let text = match reason {
+                RejectionReason::Exhausted { largest, all: false } => {
+                    format!("No schedule exists with I <= {} (infeasible: proved).", words::grouped(largest.0))
+                }
+                _ => "No schedule exists at any interval (infeasible: proved).".to_owned(),
+            };
+            [(text, Ink::Bad), (format!("Reason: {}.", words::rejection(reason)), Ink::Plain)]
+        }
+        Outcome::Unknown { stopped_by } => [
+            ("No schedule was found (unknown).".to_owned(), Ink::Bad),
+            (format!("The search was stopped by: {stopped_by}."), Ink::Plain),
+        ],
+    }
+}
+
+fn reached(schedule: &Schedule, status: &str, ink: Ink) -> [(String, Ink); 2] {
     let interval = format!("I = {} ({status})", words::count(schedule.interval.0, "cycle"));
-    page.paragraph(0, &interval, ink);
     let text = format!(
         "N = {}, L = {}, {} in use",
         words::count(schedule.stages(), "overlapped iteration"),
         words::count(schedule.length.0, "cycle"),
         words::count(schedule.groups.len() as i128, "warp group")
     );
-    page.paragraph(0, &text, Ink::Plain);
+    [(interval, ink), (text, Ink::Plain)]
 }

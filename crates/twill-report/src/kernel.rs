@@ -55,18 +55,26 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &KernelProblem,
 }
 
 fn headline<S>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>) {
+    for (text, ink) in known(report) {
+        page.paragraph(0, &text, ink);
+    }
     let weights: Vec<String> = kernel.weights().iter().map(|w| words::grouped(i128::from(*w))).collect();
+    page.paragraph(0, &format!("Weights: {}.", weights.join(", ")), Ink::Dim);
+}
+
+/// What was reached for all loops together, or why nothing was.
+pub(crate) fn known<S>(report: &KernelReport<S>) -> Vec<(String, Ink)> {
     let sum = |cycles: &CommonGroups| format!("Sum of weight times I = {}", words::count(cycles.cycles.0, "cycle"));
     let lower = report.lower_bound;
     match &report.outcome {
         Outcome::Optimal { schedule } => {
-            page.paragraph(0, &format!("{} (optimal: proved)", sum(schedule)), Ink::Good);
+            vec![(format!("{} (optimal: proved)", sum(schedule)), Ink::Good)]
         }
         Outcome::Feasible { schedule } => {
             let gap = words::percent(i128::from(schedule.cycles.0 - lower.0), i128::from(lower.0));
             let text =
                 format!("{} (feasible: at least {} is proved, gap {gap})", sum(schedule), words::grouped(lower.0));
-            page.paragraph(0, &text, Ink::Hue(1));
+            vec![(text, Ink::Hue(1))]
         }
         Outcome::Infeasible { reason } => {
             let text = match reason {
@@ -75,15 +83,13 @@ fn headline<S>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>
                 }
                 _ => "No schedules exist at any intervals (infeasible: proved).".to_owned(),
             };
-            page.paragraph(0, &text, Ink::Bad);
-            page.paragraph(0, &format!("Reason: {}.", words::rejection(reason)), Ink::Plain);
+            vec![(text, Ink::Bad), (format!("Reason: {}.", words::rejection(reason)), Ink::Plain)]
         }
-        Outcome::Unknown { stopped_by } => {
-            page.paragraph(0, "No schedules were found (unknown).", Ink::Bad);
-            page.paragraph(0, &format!("The search was stopped by: {stopped_by}."), Ink::Plain);
-        }
+        Outcome::Unknown { stopped_by } => vec![
+            ("No schedules were found (unknown).".to_owned(), Ink::Bad),
+            (format!("The search was stopped by: {stopped_by}."), Ink::Plain),
+        ],
     }
-    page.paragraph(0, &format!("Weights: {}.", weights.join(", ")), Ink::Dim);
 }
 
 /// One line a loop.

@@ -2,7 +2,7 @@
 //!
 //! [`text`] renders a report of a search in the manner of `llvm-mca`: what was reached and what
 //! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
-//! as they overlap, then tables of operations, registers, memories and the search itself.
+//! as they overlap, then tables of operations, registers, memories and the search itself. [`page`] has the same as an HTML file.
 //!
 //! [`timeline_svg`], [`graph_svg`] and [`graph_dot`] draw pictures for documents, and [`perfetto()`] writes a trace for
 //! Perfetto (docs/pictures.md).
@@ -16,6 +16,7 @@ mod kernel;
 mod liveness;
 mod modulo;
 mod operations;
+pub mod page;
 mod perfetto;
 mod picture;
 mod pipeline;

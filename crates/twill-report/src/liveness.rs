@@ -4,14 +4,20 @@
 //! An interval `[start, end)` of one iteration is live `⌊(end−1−r)/I⌋ − ⌊(start−1−r)/I⌋` times in
 //! slot `r`. The sum is greatest at the start of some interval.
 
-use twill_graph::{Cycles, GroupId, Liveness, OpId, Problem, Schedule, Storage};
+use std::collections::BTreeSet;
+use twill_graph::{Cycles, GroupId, Liveness, OpId, Problem, Ring, Schedule, Storage};
 
-/// Storage that one iteration holds for a while.
+/// Storage that one iteration holds for a while, from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Life {
-    start: i64,
-    end: i64,
-    amount: u64,
+pub(crate) struct Life {
+    /// Whose result it is.
+    pub(crate) operation: OpId,
+    /// Cycle of its iteration.
+    pub(crate) start: i64,
+    /// Cycle of its iteration; may lie beyond the interval.
+    pub(crate) end: i64,
+    /// Words, bytes or columns.
+    pub(crate) amount: u64,
 }
 
 /// What a value may live in.
@@ -29,13 +35,36 @@ pub(crate) enum Place {
 pub(crate) fn peak(problem: &Problem, schedule: &Schedule, place: Place) -> u64 {
     let interval = schedule.interval.0.max(1);
     match problem.options().liveness {
-        Liveness::Folded => {
-            let lives: Vec<Life> =
-                values(problem, schedule, place).into_iter().chain(copies(problem, schedule, place)).collect();
-            folded(&lives, interval)
-        }
+        Liveness::Folded => folded(&lives(problem, schedule, place), interval),
         Liveness::Paper => straight(&unrolled(problem, schedule, place)),
     }
+}
+
+/// What each iteration holds in a place, and for how long.
+pub(crate) fn lives(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
+    values(problem, schedule, place).into_iter().chain(copies(problem, schedule, place)).collect()
+}
+
+/// What is live at once over the cycles of the steady state: where it changes, from cycle 0 on, and to how much.
+pub(crate) fn steady(lives: &[Life], interval: Cycles) -> Vec<(i64, u64)> {
+    let interval = interval.0.max(1);
+    let ends = lives.iter().flat_map(|life| [life.start, life.end]).map(|cycle| cycle.rem_euclid(interval));
+    let changes: BTreeSet<i64> = std::iter::once(0).chain(ends).collect();
+    let mut steps: Vec<(i64, u64)> =
+        changes.into_iter().map(|cycle| (cycle, at_once(lives, interval, cycle))).collect();
+    steps.dedup_by_key(|(_, amount)| *amount);
+    steps
+}
+
+/// For how long a slot of a ring is taken: from when the load must be under way until its last reader is over.
+pub(crate) fn ring(problem: &Problem, schedule: &Schedule, ring: &Ring) -> Life {
+    let graph = problem.graph();
+    let read = || graph.uses(ring.load).map(|d| after(schedule, d.to, d.distance));
+    let over = graph.uses(ring.load).map(|d| after(schedule, d.to, d.distance) + graph.operation(d.to).completion());
+    let issue = schedule.placement(ring.load).cycle;
+    let start = read().min().map_or(issue, |first| first - graph.operation(ring.load).transfer_latency);
+    let end = over.max().unwrap_or(issue);
+    Life { operation: ring.load, start: start.0, end: end.0, amount: ring.bytes.0 }
 }
 
 fn amount(problem: &Problem, schedule: &Schedule, op: OpId, place: Place) -> u64 {
@@ -54,7 +83,7 @@ fn values(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
     let life = |op: OpId| {
         let amount = amount(problem, schedule, op, place);
         let end = graph.uses(op).map(|d| after(schedule, d.to, d.distance) + d.hold).max();
-        end.map(|end| Life { start: schedule.placement(op).cycle.0, end: end.0, amount })
+        end.map(|end| Life { operation: op, start: schedule.placement(op).cycle.0, end: end.0, amount })
     };
     graph.op_ids().filter_map(life).filter(|l| l.amount > 0 && l.end > l.start).collect()
 }
@@ -74,7 +103,8 @@ fn copies(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
                     let consumer = graph.operation(d.to);
                     let start = schedule.placement(d.to).cycle;
                     if !consumer.variable_latency {
-                        lives.push(Life { start: start.0, end: (start + consumer.span()).0, amount: words });
+                        let end = (start + consumer.span()).0;
+                        lives.push(Life { operation: op, start: start.0, end, amount: words });
                     }
                 }
             }
@@ -83,7 +113,8 @@ fn copies(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
                 let end =
                     foreign().map(|d| after(schedule, d.to, d.distance) + graph.operation(d.to).completion()).max();
                 if let Some(end) = end.filter(|end| *end > start) {
-                    lives.push(Life { start: start.0, end: end.0, amount: words.saturating_mul(4) });
+                    let amount = words.saturating_mul(4);
+                    lives.push(Life { operation: op, start: start.0, end: end.0, amount });
                 }
             }
             Place::Registers(_) | Place::Shared | Place::Tensor => {}
@@ -96,14 +127,16 @@ fn after(schedule: &Schedule, op: OpId, distance: u32) -> Cycles {
     schedule.placement(op).cycle + schedule.interval * distance
 }
 
+/// What is live at once in a slot of the steady state.
+fn at_once(lives: &[Life], interval: i64, slot: i64) -> u64 {
+    lives.iter().fold(0_u64, |sum, life| {
+        let times = (life.end - 1 - slot).div_euclid(interval) - (life.start - 1 - slot).div_euclid(interval);
+        sum.saturating_add(life.amount.saturating_mul(u64::try_from(times).unwrap_or(0)))
+    })
+}
+
 fn folded(lives: &[Life], interval: i64) -> u64 {
-    let at = |slot: i64| {
-        lives.iter().fold(0_u64, |sum, life| {
-            let times = (life.end - 1 - slot).div_euclid(interval) - (life.start - 1 - slot).div_euclid(interval);
-            sum.saturating_add(life.amount.saturating_mul(u64::try_from(times).unwrap_or(0)))
-        })
-    };
-    lives.iter().map(|life| at(life.start.rem_euclid(interval))).max().unwrap_or(0)
+    lives.iter().map(|life| at_once(lives, interval, life.start.rem_euclid(interval))).max().unwrap_or(0)
 }
 
 /// Lives in the straight-line program in which the steady state runs once (the paper).
@@ -122,11 +155,11 @@ fn unrolled(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
             let carried = i + 1 == stages && graph.uses(op).any(|d| d.distance > 0);
             let end = if carried { Some(last) } else { end };
             let start = schedule.placement(op).cycle.0 + shift(i);
-            lives.extend(end.filter(|e| e.0 > start).map(|end| Life { start, end: end.0, amount }));
+            lives.extend(end.filter(|e| e.0 > start).map(|end| Life { operation: op, start, end: end.0, amount }));
         }
     }
     for life in copies(problem, schedule, place) {
-        let copy = |i| Life { start: life.start + shift(i), end: life.end + shift(i), amount: life.amount };
+        let copy = |i| Life { start: life.start + shift(i), end: life.end + shift(i), ..life };
         lives.extend((0..stages).map(copy));
     }
     lives
@@ -146,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_interval_longer_than_the_period_counts_more_than_once() {
-        let life = |start, end| Life { start, end, amount: 10 };
+        let life = |start, end| Life { operation: OpId::new(0), start, end, amount: 10 };
         assert_eq!(folded(&[life(0, 4)], 4), 10);
         assert_eq!(folded(&[life(0, 5)], 4), 20);
         assert_eq!(folded(&[life(3, 5), life(0, 1)], 4), 20);

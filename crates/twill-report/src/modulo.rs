@@ -30,8 +30,7 @@ pub fn modulo_text(problem: &ModuloProblem, report: &Report<Verified<IssueTimes>
         (_, None) => "no schedule exists".into(),
     };
     page.paragraph(0, &known, Ink::Bold);
-    let bound = words::bound(&report.lower_bound);
-    page.paragraph(0, &format!("Bound: I >= {}: {bound}.", words::grouped(report.lower_bound.interval.0)), Ink::Plain);
+    page.paragraph(0, &format!("Bound: {}.", words::bounded(&report.lower_bound)), Ink::Plain);
     if let Some(schedule) = schedule {
         let length = schedule.times.iter().max().map_or(0, |t| t.0) + 1;
         let overlap = words::count(schedule.stages(), "overlapped iteration");

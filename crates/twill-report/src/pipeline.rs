@@ -13,7 +13,6 @@ pub fn pipeline_text(problem: &Problem, report: &Report<Verified<Pipeline>>, opt
     let size = words::count(problem.graph().operations().len() as i128, "operation");
     let title = format!("{} on {}, {size}", problem.graph().name(), problem.resources().name);
     page.paragraph(0, &title, Ink::Bold);
-    let bound = report.lower_bound.interval;
     let known = match (&report.outcome, report.outcome.schedule()) {
         (_, Some(p)) => format!("I = {} (optimal: proved)", words::count(p.interval.0, "cycle")),
         (Outcome::Infeasible { reason: RejectionReason::Exhausted { largest, all: false } }, _) => {
@@ -35,8 +34,7 @@ pub fn pipeline_text(problem: &Problem, report: &Report<Verified<Pipeline>>, opt
         );
         page.paragraph(0, &text, Ink::Plain);
     }
-    let text = format!("Bound: I >= {}: {}.", words::grouped(bound.0), words::bound(&report.lower_bound));
-    page.paragraph(0, &text, Ink::Plain);
+    page.paragraph(0, &format!("Bound: {}.", words::bounded(&report.lower_bound)), Ink::Plain);
     page.paragraph(
         0,
         "Software pipelining alone: dependences and functional units. No warps, registers or memories: this is no \

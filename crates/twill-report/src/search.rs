@@ -93,6 +93,18 @@ fn stages(range: &Range) -> String {
 
 fn rejections(page: &mut Page, all: &[Rejection]) {
     const MOST_RANGES: usize = 12;
+    let ranges = excluded(all);
+    page.heading("Excluded intervals");
+    for (intervals, why) in ranges.iter().take(MOST_RANGES) {
+        page.paragraph(2, &format!("{intervals}: {why}."), Ink::Plain);
+    }
+    if ranges.len() > MOST_RANGES {
+        page.paragraph(2, &format!("… and {} more ranges.", ranges.len() - MOST_RANGES), Ink::Dim);
+    }
+}
+
+/// Excluded intervals in words, and why; neighbours of one reason together.
+pub(crate) fn excluded(all: &[Rejection]) -> Vec<(String, String)> {
     let mut ranges: Vec<Range> = Vec::new();
     for rejection in all {
         if let Some(range) = ranges.last_mut()
@@ -112,8 +124,7 @@ fn rejections(page: &mut Page, all: &[Rejection]) {
             reason: rejection.reason.clone(),
         });
     }
-    page.heading("Excluded intervals");
-    for range in ranges.iter().take(MOST_RANGES) {
+    let told = |range: &Range| {
         let (first, last) = (range.first.interval.0, range.last.interval.0);
         let interval = match range.count {
             1 => format!("I = {}", words::grouped(first)),
@@ -122,10 +133,7 @@ fn rejections(page: &mut Page, all: &[Rejection]) {
             }
             n => format!("{n} of I = {} to {}", words::grouped(first), words::grouped(last)),
         };
-        let text = format!("{interval}{}: {}.", stages(range), words::rejection(&range.reason));
-        page.paragraph(2, &text, Ink::Plain);
-    }
-    if ranges.len() > MOST_RANGES {
-        page.paragraph(2, &format!("… and {} more ranges.", ranges.len() - MOST_RANGES), Ink::Dim);
-    }
+        (format!("{interval}{}", stages(range)), words::rejection(&range.reason))
+    };
+    ranges.iter().map(told).collect()
 }

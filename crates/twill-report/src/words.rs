@@ -58,6 +58,11 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
+/// `I >= 2048: unit tensor is busy 2048 cycles an iteration: …`.
+pub(crate) fn bounded(bound: &LowerBound) -> String {
+    format!("I >= {}: {}", grouped(bound.interval.0), self::bound(bound))
+}
+
 /// What bounds the initiation interval, with the witness.
 pub(crate) fn bound(bound: &LowerBound) -> String {
     match &bound.kind {

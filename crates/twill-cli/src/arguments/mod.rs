@@ -2,11 +2,13 @@
 
 mod compile;
 mod model;
+mod report;
 mod source;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use compile::*;
 pub(crate) use model::*;
+pub(crate) use report::*;
 pub(crate) use source::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,6 +36,10 @@ pub(crate) enum Command {
     Gaus(crate::gaus::GausArguments),
     /// Explain what bounds a kernel's loop, why smaller intervals are impossible, and what would change it.
     Explain(ExplainArguments),
+    /// Draw a schedule on a page: timeline, graph, registers, memories, explanation, code; one HTML file.
+    Report(ReportArguments),
+    /// Serve that page on this machine alone and open it in the browser.
+    View(ViewArguments),
     /// Show what a kernel's loop becomes before it is scheduled: sub-tiles, or the graph with its costs.
     Lower(LowerArguments),
     /// Replay a schedule from its JSON, or check a certificate of its optimality, independently of the solver.

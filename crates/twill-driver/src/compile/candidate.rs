@@ -7,12 +7,12 @@ use crate::{problems, schedule_file, siblings, solve, top};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_emit::cuda;
-use twill_emit::gluon::{self, Assembly, Header, Signature};
+use twill_emit::gluon::{self, Assembly, CodeLine, Header, Listing, Signature};
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::format::KernelScheduleFile;
-use twill_graph::{Bytes, Cycles, Outcome, Problem, Report, Schedule, Status, WarpAssignment};
+use twill_graph::{Bytes, Cycles, LoopOperation, Outcome, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_triton::{Kernel, Lowered};
 
 /// Searches with less shared memory where the best schedule takes too much.
@@ -237,12 +237,13 @@ impl Candidate {
         let checking = checking.elapsed().as_secs_f64();
         let header = header(request, asked, source, &found);
         let signature = signature(asked.language, &program, &header).map_err(emitted)?;
-        let (source, beside) = written(asked.language, &program, &header).map_err(emitted)?;
+        let (listing, beside) = written(asked.language, &program, &header).map_err(emitted)?;
+        let signature = signature.with_lines(lines(&listing, posed));
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
             checking,
             granted: registers.granted,
-            source,
+            source: listing.text,
             beside,
             language: asked.language,
             signature,
@@ -304,11 +305,11 @@ fn signature(language: Language, program: &Checked, header: &Header) -> Result<S
 }
 
 /// The kernel in a language, and the files that this needs beside it.
-fn written(language: Language, program: &Checked, header: &Header) -> Result<(String, Files), twill_emit::Error> {
+fn written(language: Language, program: &Checked, header: &Header) -> Result<(Listing, Files), twill_emit::Error> {
     Ok(match language {
         Language::Gluon => {
             let beside = vec![("plan.py", gluon::PLAN.to_owned()), ("assemble.py", gluon::ASSEMBLER.to_owned())];
-            (gluon::source(program, header), beside)
+            (gluon::listing(program, header), beside)
         }
         Language::Cuda => {
             let mut beside = vec![
@@ -317,9 +318,19 @@ fn written(language: Language, program: &Checked, header: &Header) -> Result<(St
                 ("assemble.py", cuda::ASSEMBLER.to_owned()),
             ];
             beside.extend(cuda::headers(program).into_iter().map(|(name, text)| (name, text.to_owned())));
-            (cuda::source(program, header)?, beside)
+            (cuda::listing(program, header)?, beside)
         }
     })
+}
+
+/// The lines of a kernel that run operations, by their names.
+fn lines(listing: &Listing, posed: &Loops<Posed>) -> Vec<CodeLine> {
+    let named = |(line, operation): &(usize, LoopOperation)| {
+        let graph = posed.loops.get(operation.index)?.problem.graph();
+        let name = graph.operation(operation.op).name.clone();
+        Some(CodeLine { index: operation.index, operation: name, line: *line })
+    };
+    listing.lines.iter().filter_map(named).collect()
 }
 
 /// Which schedule an attempt takes.

@@ -11,6 +11,7 @@ use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::Expression;
 use crate::kernel::layout::{Layout, Reach, inlined, of_variables};
 use crate::kernel::program::{Group, KernelProgram, Operand, Slot, VariableId};
+use crate::listing::mark;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use twill_check::protocol::{BarrierId, CursorId};
@@ -237,6 +238,7 @@ impl<'a> Printer<'a> {
         }
         for line in before.iter().map(String::as_str).chain(code.lines()) {
             self.line(inner, line, &comment);
+            mark(&mut self.out, note.operation);
             comment.clear();
         }
         if needs_block {

@@ -29,6 +29,7 @@ mod tensor_memory;
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::Checked;
+use crate::listing::Listing;
 pub use host::Boxes;
 use std::collections::BTreeMap;
 
@@ -52,7 +53,15 @@ pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
 /// # Errors
 /// [`Error::NotInCuda`] for what only the Gluon back end can write.
 pub fn source(kernel: &Checked, header: &Header) -> Result<String, Error> {
-    source::print(kernel, header)
+    Ok(listing(kernel, header)?.text)
+}
+
+/// The kernel's source, with the lines that run operations.
+///
+/// # Errors
+/// [`Error::NotInCuda`] for what only the Gluon back end can write.
+pub fn listing(kernel: &Checked, header: &Header) -> Result<Listing, Error> {
+    Ok(Listing::new(&source::print(kernel, header)?))
 }
 
 /// `kernel.h`, for who calls the kernel from C or C++.

@@ -7,6 +7,7 @@ use super::tensor_memory;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::program::{Group, KernelProgram, Operand, VariableId};
+use crate::listing::mark;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -306,6 +307,7 @@ impl<'a> Printer<'a> {
         let mut comment = comment;
         for line in code.lines() {
             self.line(depth, line, &comment);
+            mark(&mut self.out, note.operation);
             comment.clear();
         }
     }

@@ -25,8 +25,10 @@ mod tensor_memory;
 
 use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;
+pub use crate::listing::Listing;
+use crate::listing::unmarked;
 pub use assembly::{Assembly, Finding};
-pub use signature::Signature;
+pub use signature::{CodeLine, Signature};
 
 /// What a generated file says about where it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +57,7 @@ impl Header {
         text.push_str("\nDo not edit; generate it again with\n\n    ");
         text.push_str(&self.command);
         text.push('\n');
-        text.replace('\\', "/").replace("\"\"\"", "'''")
+        unmarked(&text).replace('\\', "/").replace("\"\"\"", "'''")
     }
 }
 
@@ -73,7 +75,12 @@ pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 
 /// The kernel's source.
 pub fn source(kernel: &Checked, header: &Header) -> String {
-    source::print(kernel, header)
+    listing(kernel, header).text
+}
+
+/// The kernel's source, with the lines that run operations.
+pub fn listing(kernel: &Checked, header: &Header) -> Listing {
+    Listing::new(&source::print(kernel, header))
 }
 
 /// A test of the kernel, `test_kernel.py`: that it compiles, and for the kernels of `examples/` that its results are right.

@@ -34,6 +34,20 @@ pub struct Signature {
     registers: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     assembly: Option<Assembly>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<CodeLine>,
+}
+
+/// A line of the kernel that runs an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CodeLine {
+    /// Position of the loop, from 0.
+    #[serde(rename = "loop")]
+    pub index: usize,
+    /// Name in its graph.
+    pub operation: String,
+    /// The line, from 1.
+    pub line: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -123,7 +137,14 @@ impl Signature {
             },
             registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
             assembly: None,
+            lines: Vec::new(),
         }
+    }
+
+    /// With the lines that run operations.
+    #[must_use]
+    pub fn with_lines(self, lines: Vec<CodeLine>) -> Signature {
+        Signature { lines, ..self }
     }
 
     /// Of a kernel in CUDA, with what its launch takes that Triton would find out by itself.

@@ -3,6 +3,7 @@
 use super::expression::{Expression, ExpressionKind};
 use super::program::{DescriptorId, Operand, Slot, TensorMultiply, VariableId};
 use twill_check::protocol::{BarrierId, CursorId};
+use twill_graph::LoopOperation;
 
 /// A piece of a group's program.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,8 @@ pub struct Note {
     pub scheduled: Option<(i64, u32)>,
     /// The line of the source.
     pub line: Option<u32>,
+    /// The operation of a loop that it runs.
+    pub operation: Option<LoopOperation>,
     /// In words.
     pub text: String,
 }

@@ -383,6 +383,7 @@ impl Adder<'_, '_> {
         self.reader.group.note = Note {
             scheduled: Some((cycle, u32::try_from(cycle / interval).unwrap_or(0))),
             line: graph.source.as_ref().map(|s| s.line),
+            operation: Some(twill_graph::LoopOperation { index: self.index, op }),
             text: String::new(),
         };
     }

@@ -7,19 +7,45 @@ use crate::words::{self, count, grouped};
 use std::collections::BTreeSet;
 use twill_graph::{Change, Explanation, Family, KnownBy, LowerBoundKind, Status, WhatIf};
 
+/// What is said where a change leaves no schedule.
+const NOTHING: &str = "no schedule exists";
+
 pub(super) fn write(page: &mut Page, explanation: &Explanation, lines: &Lines) {
     if explanation.what_ifs.is_empty() {
         return;
     }
     page.heading("What if");
-    let last = explanation.rejections.last();
-    let conflict: BTreeSet<Family> = last.iter().flat_map(|l| &l.conflict.members).map(|m| m.family).collect();
     let mut table = Table::new()
         .column("change", Align::Left, 0)
         .column("I", Align::Right, 0)
         .column("by", Align::Right, 0)
         .column("why", Align::Left, 0);
-    for what_if in &explanation.what_ifs {
+    for row in rows(explanation, lines) {
+        table.row(row.into());
+    }
+    table.write(page);
+}
+
+/// Each change with its answer on a line.
+pub(super) fn sentences(explanation: &Explanation, lines: &Lines) -> Vec<(String, String)> {
+    let sentence = |[change, interval, by, why]: [String; 4]| {
+        let relation = if interval.starts_with('>') { "I " } else { "I = " };
+        let answer = match (interval.as_str(), by.as_str()) {
+            ("none", _) if why == NOTHING => why,
+            ("none", _) => format!("{NOTHING}: {why}"),
+            (_, "") => format!("{relation}{interval}: {why}"),
+            _ => format!("{relation}{interval}, {by}: {why}"),
+        };
+        (change, answer)
+    };
+    rows(explanation, lines).into_iter().map(sentence).collect()
+}
+
+/// Change, interval, by how much that differs, and why.
+fn rows(explanation: &Explanation, lines: &Lines) -> Vec<[String; 4]> {
+    let last = explanation.rejections.last();
+    let conflict: BTreeSet<Family> = last.iter().flat_map(|l| &l.conflict.members).map(|m| m.family).collect();
+    let row = |what_if: &WhatIf| {
         let interval = match (what_if.status, what_if.initiation_interval) {
             (Status::Optimal, Some(i)) => grouped(i.0),
             (_, Some(i)) => format!("{}..{}", grouped(what_if.lower_bound.interval.0), grouped(i.0)),
@@ -31,9 +57,9 @@ pub(super) fn write(page: &mut Page, explanation: &Explanation, lines: &Lines) {
             Some(_) if what_if.status == Status::Optimal => "no change".into(),
             _ => String::new(),
         };
-        table.row(vec![change(&what_if.change), interval, by, why(what_if, lines, &conflict)]);
-    }
-    table.write(page);
+        [change(&what_if.change), interval, by, why(what_if, lines, &conflict)]
+    };
+    explanation.what_ifs.iter().map(row).collect()
 }
 
 fn change(change: &Change) -> String {
@@ -55,7 +81,7 @@ fn why(what_if: &WhatIf, lines: &Lines, conflict: &BTreeSet<Family>) -> String {
         (KnownBy::Conflict, _) => "takes no part in the conflict".into(),
         (KnownBy::Schedule, _) => "the schedule uses no more".into(),
         (_, Status::Feasible | Status::Unknown) => "not settled".into(),
-        (_, Status::Infeasible) => "no schedule exists".into(),
+        (_, Status::Infeasible) => NOTHING.into(),
         (KnownBy::Bound | KnownBy::Search, Status::Optimal) => match &what_if.lower_bound.kind {
             LowerBoundKind::Resource { unit, .. } => format!("bound by unit {unit}"),
             LowerBoundKind::Search { .. } if what_if.conflict.iter().copied().collect::<BTreeSet<_>>() == *conflict => {

@@ -1,0 +1,60 @@
+//! What pages are drawn of.
+
+use super::{SearchArguments, SiblingArguments, seconds};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Draw a schedule on a page.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "KERNEL may also be a schedule that twill schedule or twill gaus wrote with --format json, which is replayed, or a folder that twill compile wrote: its code is shown beside its schedule, and what was measured if trace.json is there. Nothing is searched then.\n\nExit codes: as twill schedule, for a schedule that was searched for; otherwise 0 the report was written, 1 error."
+)]
+pub(crate) struct ReportArguments {
+    #[command(flatten)]
+    pub(crate) subject: SubjectArguments,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
+    pub(crate) format: ReportFormat,
+    /// Write to a file instead of standard output, which is `-`.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What a page is about.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectArguments {
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
+    #[command(flatten)]
+    pub(crate) siblings: SiblingArguments,
+    /// Leave out why the interval is no smaller, and what would change it.
+    #[arg(long)]
+    pub(crate) no_explain: bool,
+    /// Stop explaining after so many seconds, and show what is known then [default: 30, or --time-limit where that is less].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, conflicts_with = "no_explain")]
+    pub(crate) explain_limit: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// A page that stands for itself.
+    Html,
+    /// The data of the page.
+    Json,
+}
+
+/// Serve a page.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What twill report takes is drawn; a page that it wrote (.html) is served as it is. Only this machine can reach the server, and nothing but the page is there. Ctrl-C ends it."
+)]
+pub(crate) struct ViewArguments {
+    #[command(flatten)]
+    pub(crate) subject: SubjectArguments,
+    /// The port [default: any that is free].
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Do not open a browser.
+    #[arg(long)]
+    pub(crate) no_open: bool,
+}

@@ -1,0 +1,42 @@
+//! `twill view`: the page on loopback, and a browser to look at it.
+
+mod server;
+
+use crate::Exit;
+use crate::arguments::ViewArguments;
+use crate::error::Error;
+use crate::{files, progress, report};
+use server::Server;
+use std::path::Path;
+use twill_report::page::{html, is_page};
+
+pub(crate) fn run(arguments: &ViewArguments) -> Result<Exit, Error> {
+    let stop = progress::interrupt();
+    let page = page(arguments)?;
+    let port = arguments.port;
+    let failed = |error| Error::Serve { port, error };
+    let server = Server::new(port, page).map_err(failed)?;
+    let address = server.address();
+    files::write(None, &format!("{address}\n"))?;
+    if !arguments.subject.search.quiet {
+        eprintln!("Ctrl-C ends it");
+    }
+    if !arguments.no_open
+        && let Err(error) = open::that_detached(&address)
+    {
+        eprintln!("no browser could be started ({error}); open the address in one");
+    }
+    server.run(&stop).map_err(failed)?;
+    Ok(Exit::Done)
+}
+
+/// The page as HTML: drawn, or as it was written.
+fn page(arguments: &ViewArguments) -> Result<String, Error> {
+    let path = Path::new(&arguments.subject.search.source.input);
+    let is_html = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html") || e.eq_ignore_ascii_case("htm"));
+    if !is_html {
+        return Ok(html(&report::draw(&arguments.subject)?.0));
+    }
+    let text = files::read(path)?;
+    if is_page(&text) { Ok(text) } else { Err(Error::NotAPage { path: path.to_owned() }) }
+}

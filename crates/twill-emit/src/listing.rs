@@ -1,0 +1,76 @@
+//! A kernel's source, and which of its lines run which operation.
+//!
+//! A printer ends such a line with a mark, which no source has; [`Listing::new`] takes the marks out.
+
+use twill_graph::{LoopOperation, OpId};
+
+/// Begins a mark.
+const MARK: char = '\u{1f}';
+
+/// A kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The text.
+    pub text: String,
+    /// Lines, from 1, that run an operation of a loop, ascending.
+    pub lines: Vec<(usize, LoopOperation)>,
+}
+
+impl Listing {
+    /// A text with marks.
+    pub(crate) fn new(marked: &str) -> Listing {
+        let mut listing = Listing { text: String::with_capacity(marked.len()), lines: Vec::new() };
+        for (number, line) in (1..).zip(marked.split_inclusive('\n')) {
+            match line.trim_end_matches('\n').split_once(MARK) {
+                Some((code, mark)) => {
+                    listing.text.push_str(code);
+                    listing.text.push('\n');
+                    listing.lines.extend(operation(mark).map(|operation| (number, operation)));
+                }
+                None => listing.text.push_str(line),
+            }
+        }
+        listing
+    }
+}
+
+/// Marks the last line of a text.
+pub(crate) fn mark(text: &mut String, operation: Option<LoopOperation>) {
+    if let Some(LoopOperation { index, op }) = operation
+        && text.ends_with('\n')
+    {
+        text.pop();
+        text.push_str(&format!("{MARK}{index} {}\n", op.index()));
+    }
+}
+
+/// A text of the user's, which has no marks.
+pub(crate) fn unmarked(text: &str) -> String {
+    text.replace(MARK, " ")
+}
+
+fn operation(mark: &str) -> Option<LoopOperation> {
+    let (index, op) = mark.split_once(' ')?;
+    Some(LoopOperation { index: index.parse().ok()?, op: OpId::new(op.parse().ok()?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_taken_out_and_counted() {
+        let of = |index, op| LoopOperation { index, op: OpId::new(op) };
+        let mut text = "head\n".to_owned();
+        for (line, operation) in
+            [("a = 1  # cycle 0\n", Some(of(0, 7))), ("b = 2\n", None), ("c = 3\n", Some(of(1, 0)))]
+        {
+            text.push_str(line);
+            mark(&mut text, operation);
+        }
+        text.push_str("tail");
+        let listing = Listing::new(&text);
+        assert_eq!(listing.text, "head\na = 1  # cycle 0\nb = 2\nc = 3\ntail");
+        assert_eq!(listing.lines, [(2, of(0, 7)), (4, of(1, 0))]);
+    }
+}

@@ -1,0 +1,232 @@
+//! The data of a page.
+
+use super::Trace;
+use super::storage::{GroupRegisters, Memory, memories, registers};
+use crate::{TextOptions, dataflow, explanation, headline, kernel, search, words};
+use serde::{Deserialize, Serialize};
+use twill_check::{MeasuredSteps, Verified};
+use twill_graph::format::{
+    DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile,
+};
+use twill_graph::{DataflowProblem, Explanation, KernelProblem, KernelReport, Problem, Report, Schedule, Status};
+
+/// Everything that a page shows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Page {
+    format: &'static str,
+    version: u32,
+    /// Name of the kernel, loop or graph.
+    pub name: String,
+    /// Name of the machine; none for a graph without warps.
+    pub machine: Option<String>,
+    /// Version of Twill.
+    pub twill: &'static str,
+    /// What was reached, in a sentence.
+    pub headline: String,
+    /// The innermost loops of the kernel, in the order of the text; none of a graph without warps.
+    pub loops: Vec<Loop>,
+    /// What loops have in common that share their warp groups, without the loops.
+    pub kernel: Option<KernelScheduleFile>,
+    /// The schedule of a graph without warps.
+    pub dataflow: Option<DataflowScheduleFile>,
+    /// The generated kernel.
+    pub code: Option<Code>,
+    /// What was measured.
+    pub trace: Option<Trace>,
+    /// The report for a terminal, for where scripts do not run.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// A loop with its schedule, or why it has none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Loop {
+    /// The schedule with its problem.
+    pub schedule: ScheduleFile,
+    /// What bounds the initiation interval, in words.
+    pub bound: String,
+    /// Why the interval is no smaller; none where that was not asked.
+    pub explanation: Option<ExplanationFile>,
+    /// Intervals that are excluded, ascending, in words.
+    pub rejected: Vec<Excluded>,
+    /// What would change the interval, in words.
+    pub what_ifs: Vec<WhatIfAnswer>,
+    /// Registers of each warp group in use.
+    pub registers: Vec<GroupRegisters>,
+    /// Shared memory, and tensor memory where there is any.
+    pub memories: Vec<Memory>,
+}
+
+/// Excluded intervals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Excluded {
+    /// Which: `I = 2567`.
+    pub intervals: String,
+    /// Why, perhaps in several lines.
+    pub why: String,
+}
+
+/// What a change would bring.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhatIfAnswer {
+    /// What is different.
+    pub change: String,
+    /// The interval then, and what bounds it.
+    pub answer: String,
+}
+
+/// A generated kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Code {
+    /// Name of its file.
+    pub file: String,
+    /// What it is written in.
+    pub language: Language,
+    /// The file's text.
+    pub text: String,
+    /// Which lines run which operation.
+    pub lines: Vec<CodeLine>,
+}
+
+/// What kernels are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Language {
+    /// Gluon, which is Python.
+    Python,
+    /// CUDA C++.
+    Cuda,
+}
+
+/// A line of a generated kernel that runs an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodeLine {
+    /// Position of the loop, from 0.
+    #[serde(rename = "loop")]
+    pub index: usize,
+    /// Name in its graph.
+    pub operation: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl Loop {
+    /// A loop with what a search found, and why that is no faster.
+    pub fn new(
+        problem: &Problem,
+        report: &Report<Verified<Schedule>>,
+        normalisation: Option<NormalisationEntry>,
+        explained: Option<&Explanation>,
+    ) -> Loop {
+        let schedule = report.outcome.schedule().map(AsRef::as_ref);
+        let rejected = match explained {
+            Some(explained) => explanation::rejected(problem, explained),
+            None => search::excluded(&report.rejections),
+        };
+        let what_ifs = explained.map(|explained| explanation::what_ifs(problem, explained)).unwrap_or_default();
+        let mut file = ScheduleFile::new(problem, report);
+        file.normalisation = normalisation;
+        Loop {
+            schedule: file,
+            bound: words::bounded(&report.lower_bound),
+            explanation: explained.map(|explained| ExplanationFile::new(problem, explained)),
+            rejected: rejected.into_iter().map(|(intervals, why)| Excluded { intervals, why }).collect(),
+            what_ifs: what_ifs.into_iter().map(|(change, answer)| WhatIfAnswer { change, answer }).collect(),
+            registers: schedule.map(|s| registers(problem, s)).unwrap_or_default(),
+            memories: schedule.map(|s| memories(problem, s)).unwrap_or_default(),
+        }
+    }
+}
+
+impl Page {
+    fn new(name: &str, headline: String, text: String) -> Page {
+        Page {
+            format: "twill-report",
+            version: 1,
+            name: name.to_owned(),
+            machine: None,
+            twill: env!("CARGO_PKG_VERSION"),
+            headline,
+            loops: Vec::new(),
+            kernel: None,
+            dataflow: None,
+            code: None,
+            trace: None,
+            text,
+        }
+    }
+
+    /// A page of loops that were scheduled each by itself: what was found for each, beside its part of the page.
+    pub fn of_loops(name: &str, loops: Vec<(&Problem, &Report<Verified<Schedule>>, Loop)>) -> Page {
+        let sentence = |report: &Report<Verified<Schedule>>| sentence(&headline::known(report));
+        let headline = match loops.as_slice() {
+            [(_, report, _)] => sentence(report),
+            several => {
+                let each = several.iter().map(|(p, r, _)| format!("{}: {}", p.graph().name(), sentence(r)));
+                each.collect::<Vec<_>>().join(" ")
+            }
+        };
+        let text = |(problem, report, _): &(&Problem, &Report<Verified<Schedule>>, Loop)| {
+            crate::text(problem, report, TextOptions::default())
+        };
+        let text = loops.iter().map(text).collect::<Vec<_>>().join("\n");
+        let machine = loops.first().map(|(problem, ..)| problem.resources().name.clone());
+        let loops = loops.into_iter().map(|(.., one)| one).collect();
+        Page { machine, loops, ..Page::new(name, headline, text) }
+    }
+
+    /// A page of loops that share their warp groups, and each loop's part of it.
+    pub fn of_kernel(kernel: &KernelProblem, report: &KernelReport<Verified<Schedule>>, loops: Vec<Loop>) -> Page {
+        let mut file = KernelScheduleFile::new(kernel, report);
+        file.loops.clear();
+        let text = crate::kernel_text(kernel, report, TextOptions::default());
+        let machine = kernel.loops().first().map(|problem| problem.resources().name.clone());
+        let headline = sentence(&kernel::known(report));
+        Page { machine, loops, kernel: Some(file), ..Page::new(kernel.name(), headline, text) }
+    }
+
+    /// A page of a graph without warps.
+    pub fn of_dataflow(problem: &DataflowProblem, found: &Verified<MeasuredSteps>, summary: DataflowSummary) -> Page {
+        let headline = format!("{}.", dataflow::headline(&summary));
+        let text = crate::dataflow_text(&summary, TextOptions::default());
+        let file = DataflowScheduleFile::new(problem, &found.steps, summary);
+        Page { dataflow: Some(file), ..Page::new(problem.graph.name(), headline, text) }
+    }
+
+    /// What is known of the whole kernel; none for a graph without warps.
+    pub fn status(&self) -> Option<Status> {
+        let worst = |status: &Status| match status {
+            Status::Optimal => 0,
+            Status::Infeasible => 1,
+            Status::Feasible => 2,
+            Status::Unknown => 3,
+        };
+        match &self.kernel {
+            Some(kernel) => Some(kernel.status),
+            None => self.loops.iter().map(|one| one.schedule.status).max_by_key(worst),
+        }
+    }
+
+    /// The data as JSON, without spaces.
+    pub fn to_json(&self) -> String {
+        // Plain data always serialises.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Lines of a terminal's report as one sentence or two.
+fn sentence<K>(lines: &[(String, K)]) -> String {
+    let joined = lines.iter().map(|(line, _)| line.as_str());
+    let mut text = String::new();
+    for line in joined {
+        if !text.is_empty() {
+            text.push_str(if text.ends_with('.') { " " } else { ", " });
+        }
+        text.push_str(line);
+    }
+    if !text.ends_with('.') {
+        text.push('.');
+    }
+    text
+}

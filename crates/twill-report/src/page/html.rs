@@ -1,0 +1,92 @@
+//! A page as one file. Everything is in it, and its Content-Security-Policy lets it ask for nothing else: script and style are
+//! allowed by their hashes, so that nothing in the data could run even if it were taken for markup.
+
+use super::Page;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+/// What shows the data.
+const SCRIPT: &str = include_str!("../../page/dist/report.js");
+
+/// What it looks like.
+const STYLE: &str = include_str!("../../page/dist/report.css");
+
+/// The page as an HTML file.
+pub fn html(page: &Page) -> String {
+    let (script, style) = (lines(SCRIPT), lines(STYLE));
+    let policy = format!(
+        "default-src 'none'; script-src '{}'; style-src '{}'; img-src data: blob:; base-uri 'none'; form-action 'none'",
+        hash(&script),
+        hash(&style)
+    );
+    let title = match &page.machine {
+        Some(machine) => format!("{} on {machine} - Twill", page.name),
+        None => format!("{} - Twill", page.name),
+    };
+    let (title, name) = (escaped(&title), escaped(&page.name));
+    let (headline, text) = (escaped(&page.headline), escaped(&page.text));
+    // In a script's text only `<` could begin anything else, and in JSON it stands in strings alone.
+    let data = page.to_json().replace('<', "\\u003c");
+    let version = page.twill;
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="Twill {version}">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<div id="app"></div>
+<noscript>
+<h1>{name}</h1>
+<p>{headline}</p>
+<p>Pictures need JavaScript; this is the report as text.</p>
+<pre>
+{text}</pre>
+</noscript>
+<script type="application/json" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"#
+    )
+}
+
+/// Whether a text is a file that [`html`] made.
+pub fn is_page(text: &str) -> bool {
+    text.starts_with("<!doctype html>")
+        && text.contains("<meta name=\"generator\" content=\"Twill ")
+        && text.contains("<script type=\"application/json\" id=\"data\">")
+}
+
+/// A text as HTML parsers hand it on, for its hash.
+fn lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
+}
+
+/// A text that is no markup, in an element or an attribute.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
