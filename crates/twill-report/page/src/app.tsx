@@ -39,9 +39,9 @@ function LoopPart({ page, data, loop, index }: LoopProperties) {
       </header>
       <LoopFigures data={data} loop={loop} />
       <p class="bound">
-        <span>Bound</span> I ≥ {data.schedule.lower_bound.interval}: {data.bound}
+        <span>Bound</span> {data.bound}
       </p>
-      {loop && <Timeline loop={loop} />}
+      {loop && <Timeline loop={loop} code={page.code ?? null} />}
       {loop && trace && page.trace && <Measured loop={loop} trace={trace} of={page.trace} />}
       {loop && <Steady loop={loop} />}
       {loop && <Registers loop={loop} data={data} />}

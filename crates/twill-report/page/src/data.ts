@@ -108,26 +108,9 @@ export interface ScheduleFile {
   };
 }
 
-export interface Demand {
-  quantity: string;
-  required?: number | null;
-  available: number;
-  proved: boolean;
-  suffices: boolean;
-}
-
-export interface Member {
-  family: string;
-  unit?: string | null;
-  needed: boolean;
-  suffices?: boolean | null;
-  demands: Demand[];
-  breaches: { violation: string; operations: string[] }[];
-}
-
 export interface ExplanationFile {
-  rejections?: { interval: number; conflict: { minimal: boolean; members: Member[] }; smaller_too: boolean }[];
-  what_ifs?: { initiation_interval?: number | null; percent?: number | null; known_by: string }[];
+  rejections?: { interval: number; conflict: { members: { family: string }[] } }[];
+  what_ifs?: { initiation_interval?: number | null; percent?: number | null }[];
 }
 
 export interface RegisterCurve {

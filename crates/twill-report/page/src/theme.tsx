@@ -1,5 +1,5 @@
 // Dark, light, or as the system has it. Kept for the next report, where the browser allows that.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 type Theme = "system" | "light" | "dark";
 
@@ -21,7 +21,7 @@ export const themeChanged = new Set<() => void>();
 /** The button that goes from theme to theme. */
 export function ThemeButton() {
   const [theme, setTheme] = useState<Theme>(stored);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (theme === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
     try {

@@ -11,8 +11,11 @@ import { KeyboardWalk } from "./keyboard";
 import { drawLinks, type LinkSpec } from "./links";
 import type { Bar, ChartSpec, Row, Tip } from "./spec";
 import { fitting, freshId, make } from "./svg";
+import { wheelPower } from "./wheel";
 
+/** Pixels of the axis, with and without names of bands above it. */
 const TOP = 38;
+const TOP_WITHOUT_BANDS = 24;
 const ROW_GAP = 5;
 const PART_GAP = 13;
 /** Pixels that a cycle may take at most. */
@@ -61,7 +64,8 @@ export class Chart {
   private frame = 0;
   private width = 0;
   private gutter = 132;
-  private height = TOP;
+  private height = 0;
+  private readonly top: number;
   private rowTops: number[] = [];
 
   constructor(
@@ -69,6 +73,7 @@ export class Chart {
     private readonly spec: ChartSpec,
     private readonly events: ChartEvents,
   ) {
+    this.top = spec.bands.length > 0 ? TOP : TOP_WITHOUT_BANDS;
     this.svg.classList.add(`chart-${spec.view}`);
     this.svg.dataset.view = spec.view;
     this.svg.setAttribute("aria-label", spec.label);
@@ -78,6 +83,7 @@ export class Chart {
     this.build();
     this.zoom = zoom<SVGSVGElement, unknown>()
       .filter((event: MouseEvent | WheelEvent) => this.takes(event))
+      .wheelDelta(wheelPower)
       .clickDistance(4)
       .on("zoom", (event: { transform: ZoomTransform }) => {
         this.transform = event.transform;
@@ -195,7 +201,7 @@ export class Chart {
   }
 
   private build(): void {
-    let top = TOP;
+    let top = this.top;
     this.spec.rows.forEach((row, index) => {
       if (index > 0) top += row.first ? PART_GAP : ROW_GAP;
       this.rowTops.push(top);
@@ -252,7 +258,7 @@ export class Chart {
       make("rect", { class: "row", x: this.gutter, y: top, width: this.width - this.gutter, height }, this.names);
       const both = row.note !== "" && height >= 30;
       const label = make("text", { x: 2, y: top + (both ? 12 : Math.min(height / 2, 14) + 4) }, this.names);
-      label.textContent = fitting(row.name, this.gutter - 8);
+      label.textContent = fitting((this.gutter < 100 && row.short) || row.name, this.gutter - 8);
       if (!both) return;
       const note = make("text", { class: "note", x: 2, y: top + 25 }, this.names);
       note.textContent = fitting(row.note, this.gutter - 8);
@@ -327,8 +333,8 @@ export class Chart {
     for (const tick of scale.ticks(Math.max(2, Math.floor((right - left) / 90)))) {
       if (!Number.isInteger(tick)) continue;
       const x = scale(tick);
-      make("line", { class: "tick", x1: x, x2: x, y1: TOP - 4, y2: this.height - 4 }, this.back);
-      make("text", { x, y: TOP - 8, "text-anchor": "middle" }, this.axis).textContent = grouped(tick);
+      make("line", { class: "tick", x1: x, x2: x, y1: this.top - 4, y2: this.height - 4 }, this.back);
+      make("text", { x, y: this.top - 8, "text-anchor": "middle" }, this.axis).textContent = grouped(tick);
     }
     for (const mark of this.spec.marks) {
       const x = scale(mark);

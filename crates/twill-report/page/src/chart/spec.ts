@@ -30,6 +30,8 @@ export interface Bar {
 /** Bars side by side in lanes, with a name. */
 export interface Row {
   name: string;
+  /** The name where there is little room. */
+  short?: string;
   note: string;
   lanes: number;
   laneHeight: number;

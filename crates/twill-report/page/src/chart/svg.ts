@@ -36,7 +36,7 @@ export function fitting(text: string, room: number): string {
   const width = textWidth(text);
   if (width <= room) return text;
   const letters = Math.floor(((room - 6) / width) * text.length);
-  return letters >= 2 ? `${text.slice(0, letters)}…` : "";
+  return letters >= 4 ? `${text.slice(0, letters)}…` : "";
 }
 
 let clips = 0;

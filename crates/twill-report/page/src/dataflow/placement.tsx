@@ -3,6 +3,7 @@ import { select } from "d3-selection";
 import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hideTip, showTip } from "../chart/tooltip";
+import { wheelPower } from "../chart/wheel";
 import { useWidth } from "../parts/curve";
 import { themeChanged } from "../theme";
 import { count, grouped } from "../words";
@@ -59,6 +60,7 @@ export function Placement({ model, chosen, choose }: Properties) {
       .scaleExtent([1, Math.max(8, 60 / field.lane)])
       .extent([[0, 0], [field.width, field.height]])
       .translateExtent([[0, 0], [field.width, field.height]])
+      .wheelDelta(wheelPower)
       .clickDistance(4)
       .filter((event: MouseEvent) =>
         event.type === "wheel"

@@ -107,7 +107,7 @@ export function OperationTable({ model, chosen, choose }: Properties) {
           <button type="button" aria-label="Next page" disabled={now >= pages - 1} onClick={() => setPage(now + 1)}>→</button>
         </span>
       </div>
-      <div class="scroll">
+      <div class="scroll tall">
         <table class="operations">
           <thead>
             <tr>

@@ -5,7 +5,7 @@ import type { LoopModel } from "../model/loop";
 import { selection, useStore } from "../state";
 import { grouped } from "../words";
 import { HUES } from "./bars";
-import { tokens } from "./highlight";
+import { highlighted } from "./highlight";
 
 type Marks = Map<number, { loop: number; operation: string }[]>;
 
@@ -44,11 +44,12 @@ function Order({ loops }: { loops: LoopModel[] }) {
 function Text({ code, marks }: { code: Code; marks: Marks }) {
   const at = useStore(selection);
   const pane = useRef<HTMLDivElement>(null);
-  const lines = useMemo(() => code.text.split("\n").map((line) => tokens(line, code.language)), [code]);
+  const lines = useMemo(() => highlighted(code.text, code.language), [code]);
   const chosen = (line: number) =>
     at !== null && (marks.get(line) ?? []).some((mark) => mark.loop === at.loop && mark.operation === at.operation);
   useEffect(() => {
-    const line = pane.current?.querySelector<HTMLElement>(".line.selected");
+    // Before anything is selected, the first line that belongs to an operation.
+    const line = pane.current?.querySelector<HTMLElement>(at === null ? ".line button" : ".line.selected");
     // The pane alone scrolls: the page stays where its reader is.
     if (line && pane.current) pane.current.scrollTop = line.offsetTop - pane.current.clientHeight / 3;
   }, [at]);

@@ -40,7 +40,7 @@ export function Curve({ title, steps, end, limits, unit, axis, tone }: Propertie
   const peak = Math.max(0, ...steps.map(([, value]) => value));
   const top = Math.max(peak, ...limits.map((limit) => limit.value), 1);
   const x = scaleLinear().domain([0, Math.max(1, end)]).range([MARGIN.left, width - MARGIN.right]);
-  const y = scaleLinear().domain([0, top * 1.08]).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+  const y = scaleLinear().domain([0, top * 1.16]).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   const points: [number, number][] = [...steps, [end, steps.at(-1)?.[1] ?? 0]];
   const filled = area<[number, number]>().x((p) => x(p[0])).y0(y(0)).y1((p) => y(p[1])).curve(curveStepAfter);
   const edge = line<[number, number]>().x((p) => x(p[0])).y((p) => y(p[1])).curve(curveStepAfter);
@@ -80,6 +80,7 @@ export function Curve({ title, steps, end, limits, unit, axis, tone }: Propertie
           <path class={`edge ${tone}`} d={edge(points) ?? ""} />
           {limits.map((limit) => (
             <g key={limit.name} class="limit">
+              <text x={width - MARGIN.right} y={y(limit.value) - 3} text-anchor="end">{limit.name}</text>
               <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(limit.value)} y2={y(limit.value)} />
             </g>
           ))}

@@ -1,4 +1,5 @@
 // The selected operation: what it waits for, what waits for it, and its barriers.
+import type { Code } from "../data";
 import { barriersOf, type BarrierStep } from "../model/barriers";
 import type { Dependence, LoopModel, Operation } from "../model/loop";
 import { slack, startOf } from "../model/loop";
@@ -98,8 +99,28 @@ function Barriers({ steps }: { steps: BarrierStep[] }) {
   );
 }
 
+const MOST_LINES = 8;
+
+/** The lines of the code that belong to an operation. */
+function Snippet({ code, loop, operation }: { code: Code; loop: LoopModel; operation: Operation }) {
+  const numbers = (code.lines ?? [])
+    .filter((mark) => mark.loop === loop.index && mark.operation === operation.name)
+    .map((mark) => mark.line);
+  if (numbers.length === 0) return null;
+  const text = code.text.split("\n");
+  return (
+    <div class="snippet">
+      <p class="note">
+        In <a href="#code">{code.file}</a>
+        {numbers.length > MOST_LINES && `, ${numbers.length} lines, of which ${MOST_LINES} are shown`}:
+      </p>
+      <pre>{numbers.slice(0, MOST_LINES).map((number) => `${String(number).padStart(5)}  ${text[number - 1] ?? ""}\n`)}</pre>
+    </div>
+  );
+}
+
 /** What is selected, if it is of this loop. */
-export function Details({ loop }: { loop: LoopModel }) {
+export function Details({ loop, code }: { loop: LoopModel; code: Code | null }) {
   const at = useStore(selection);
   const whole = useStore(wholeChain);
   const operation = at?.loop === loop.index ? loop.byName.get(at.operation) : undefined;
@@ -137,6 +158,7 @@ export function Details({ loop }: { loop: LoopModel }) {
         <Neighbours loop={loop} at={at.iteration} edges={loop.outgoing.get(operation) ?? []} backward={false} />
       </div>
       <Barriers steps={barriersOf(loop, operation, at.iteration)} />
+      {code && <Snippet code={code} loop={loop} operation={operation} />}
     </div>
   );
 }

@@ -1,92 +1,72 @@
 // Why the interval is what it is: its bound, what excluded smaller ones, and what would change it.
-import type { ExplanationFile, Loop, Member } from "../data";
-import { count, grouped, signed, spelled } from "../words";
+import type { ExplanationFile, Loop } from "../data";
+import { grouped, signed, spelled } from "../words";
 
-function Conflict({ member, minimal }: { member: Member; minimal: boolean }) {
-  const name = `${spelled(member.family)}${member.unit ? ` ${member.unit}` : ""}`;
+/** Words that the families of a conflict begin their lines with. */
+function familiesOf(explanation: ExplanationFile | null | undefined): Set<string> {
+  const members = (explanation?.rejections ?? []).flatMap((rejection) => rejection.conflict.members);
+  return new Set(members.flatMap((member) => [member.family, spelled(member.family)]));
+}
+
+/** Why an interval was excluded, at length: a paragraph, then each constraint with how it is broken. */
+function AtLength({ lines, families }: { lines: string[]; families: Set<string> }) {
   return (
-    <li>
-      <strong>{name}</strong>
-      {minimal && member.needed && <span class="note"> needed for the conflict: proved</span>}
-      {member.demands.map((demand, index) => (
-        <div key={index}>
-          {spelled(demand.quantity)}: {demand.required == null ? "no amount is enough" : `${grouped(demand.required)} needed`},{" "}
-          {grouped(demand.available)} at hand
-          {demand.suffices && " (and then the interval is feasible)"}
-        </div>
-      ))}
-      {member.breaches.length > 0 && (
-        <details>
-          <summary>
-            The best without it breaks it {count(member.breaches.length, "time")}
-          </summary>
-          <ul>
-            {member.breaches.map((breach, index) => (
-              <li key={index}>{breach.violation.replaceAll("`", "")}</li>
-            ))}
-          </ul>
-        </details>
-      )}
-    </li>
+    <div class="at-length">
+      {lines.map((line, index) => {
+        const head = line.slice(0, Math.max(0, line.indexOf(":")));
+        const family = [...families].some((name) => head === name || head.startsWith(`${name} `));
+        if (!family) return <p key={index}>{line}</p>;
+        return (
+          <p key={index} class="family">
+            <strong>{head}</strong>
+            {line.slice(head.length)}
+          </p>
+        );
+      })}
+    </div>
   );
 }
 
-function LargestExcluded({ explanation }: { explanation: ExplanationFile }) {
-  const last = explanation.rejections?.at(-1);
-  if (!last) return null;
-  const { interval, conflict } = last;
+function Rejected({ data }: { data: Loop }) {
+  const rejected = data.rejected ?? [];
+  if (rejected.length === 0) return null;
+  const families = familiesOf(data.explanation);
+  const long = rejected.filter((entry) => entry.why.includes("\n"));
+  const short = rejected.filter((entry) => !entry.why.includes("\n"));
   return (
     <>
-      <h4>Why not I = {grouped(interval)}</h4>
-      <p>
-        No schedule keeps {conflict.members.length === 1 ? "this constraint" : `all ${conflict.members.length} of these constraints`}
-        {last.smaller_too && ", here or at any smaller interval"}.
-      </p>
-      <ul class="conflict">
-        {conflict.members.map((member, index) => (
-          <Conflict key={index} member={member} minimal={conflict.minimal} />
-        ))}
-      </ul>
-    </>
-  );
-}
-
-function Rejected({ rejected }: { rejected: { intervals: string; why: string }[] }) {
-  if (rejected.length === 0) return null;
-  return (
-    <div class="scroll">
-      <table class="rejected">
-        <caption>Intervals that were excluded</caption>
-        <thead>
-          <tr>
-            <th>I</th>
-            <th>why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rejected.map((entry, index) => {
-            const [first, ...rest] = entry.why.split("\n");
-            return (
-              <tr key={index}>
-                <td>{entry.intervals}</td>
-                <td>
-                  {rest.length === 0 ? (
-                    first
-                  ) : (
-                    <details>
-                      <summary>{first}</summary>
-                      {rest.map((line, at) => (
-                        <p key={at}>{line}</p>
-                      ))}
-                    </details>
-                  )}
-                </td>
+      {long.map((entry, index) => {
+        const [first, ...rest] = entry.why.split("\n");
+        return (
+          <div key={index} class="rejection">
+            <h4>Why not {entry.intervals}</h4>
+            <p>{first}</p>
+            <AtLength lines={rest} families={families} />
+          </div>
+        );
+      })}
+      {short.length > 0 && (
+        <div class="scroll tall">
+          <table class="rejected">
+            <caption>{long.length > 0 ? "Smaller intervals that were asked about" : "Intervals that were excluded"}</caption>
+            <thead>
+              <tr>
+                <th>intervals</th>
+                <th>why</th>
               </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+            </thead>
+            <tbody>
+              {short.map((entry, index) => (
+                <tr key={index}>
+                  <td>{entry.intervals}</td>
+                  <td class="wrap">{entry.why}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
   );
 }
 
@@ -95,7 +75,7 @@ function WhatIfs({ data }: { data: Loop }) {
   if (answers.length === 0) return null;
   const figures = data.explanation?.what_ifs ?? [];
   // The same changes in the same order, as figures.
-  const paired = figures.length === answers.length;
+  const paired = figures.length === answers.length && answers.every((entry) => entry.answer.includes(": "));
   return (
     <div class="scroll">
       <table class="what-ifs">
@@ -105,7 +85,7 @@ function WhatIfs({ data }: { data: Loop }) {
             <th>change</th>
             {paired && <th class="number">I</th>}
             {paired && <th class="number">by</th>}
-            <th>answer</th>
+            <th>{paired ? "why" : "answer"}</th>
           </tr>
         </thead>
         <tbody>
@@ -114,10 +94,10 @@ function WhatIfs({ data }: { data: Loop }) {
             const by = figure?.percent;
             return (
               <tr key={index}>
-                <td>{entry.change}</td>
+                <td class="wrap">{entry.change}</td>
                 {paired && <td class="number">{figure?.initiation_interval ? grouped(figure.initiation_interval) : "–"}</td>}
                 {paired && <td class={`number ${by && by < 0 ? "good" : ""}`}>{by ? signed(by) : "no change"}</td>}
-                <td>{entry.answer}</td>
+                <td class="wrap">{paired ? entry.answer.slice(entry.answer.indexOf(": ") + 2) : entry.answer}</td>
               </tr>
             );
           })}
@@ -131,12 +111,9 @@ function WhatIfs({ data }: { data: Loop }) {
 export function Explanation({ data, index }: { data: Loop; index: number }) {
   return (
     <section id={`explanation-${index}`} class="part">
-      <h3>Why no faster</h3>
-      <p class="bound">
-        I ≥ {grouped(data.schedule.lower_bound.interval)}: {data.bound}
-      </p>
-      {data.explanation && <LargestExcluded explanation={data.explanation} />}
-      <Rejected rejected={data.rejected ?? []} />
+      <h3>{data.schedule.operations?.length ? "Why no faster" : "Why there is no schedule"}</h3>
+      <p class="bound">{data.bound}</p>
+      <Rejected data={data} />
       <WhatIfs data={data} />
     </section>
   );

@@ -4,6 +4,7 @@ import { zoom, zoomIdentity, type ZoomBehavior } from "d3-zoom";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hideTip, showTip } from "../chart/tooltip";
 import { freshId } from "../chart/svg";
+import { wheelPower } from "../chart/wheel";
 import { chainOf, keyOf } from "../model/chain";
 import type { LoopModel } from "../model/loop";
 import { selection, toggle, useStore } from "../state";
@@ -48,6 +49,7 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
       .scaleExtent([1, 8])
       .translateExtent([[0, 0], [drawing.width, drawing.height]])
       .extent([[0, 0], [drawing.width, drawing.height]])
+      .wheelDelta(wheelPower)
       .clickDistance(4)
       .filter((event: MouseEvent) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button))
       .on("zoom", (event: { transform: { toString(): string } }) => {
@@ -73,6 +75,7 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
           <button type="button" onClick={reset}>Reset</button>
         </span>
       </div>
+      <div class="scroll">
       <svg
         ref={svg}
         class={`graph ${lit ? "has-chain" : ""}`}
@@ -133,6 +136,7 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
           })}
         </g>
       </svg>
+      </div>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// Colours for words of Python and CUDA: comments, strings, numbers, keywords. A line at a time.
+// Colours for words of Python and CUDA: comments, strings, numbers, keywords.
 
 /** A piece of a line. */
 export interface Token {
@@ -30,8 +30,19 @@ function kindOf(text: string, keywords: Set<string>): Token["kind"] {
   return keywords.has(text) ? "keyword" : "";
 }
 
+/** The lines of a text in pieces; a string of Python may go over several lines. */
+export function highlighted(text: string, language: string): Token[][] {
+  let within = false;
+  return text.split("\n").map((line) => {
+    const ends = language === "python" ? line.split('"""').length - 1 : 0;
+    const string = within || ends > 0;
+    if (ends % 2 === 1) within = !within;
+    return string ? [{ text: line, kind: "string" }] : tokens(line, language);
+  });
+}
+
 /** The pieces of a line. */
-export function tokens(line: string, language: string): Token[] {
+function tokens(line: string, language: string): Token[] {
   const name = language === "cuda" ? "cuda" : "python";
   const keywords = KEYWORDS[name] ?? new Set<string>();
   const found: Token[] = [];

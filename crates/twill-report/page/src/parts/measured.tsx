@@ -56,7 +56,7 @@ function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Ro
     });
   }
   for (const [group, list] of bars) {
-    rows.set(group, { name: `${groupName(group)} measured`, note: "", lanes: pack(list), laneHeight: 18, bars: list });
+    rows.set(group, { name: `${groupName(group)} measured`, short: `g${group} meas.`, note: "", lanes: pack(list), laneHeight: 18, bars: list });
   }
   return { rows, iterations, end };
 }
@@ -96,10 +96,10 @@ export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoo
       </p>
       {trace.events.length > 0 && (
         <ChartView spec={spec} lighting={lighting}>
-          <span class="note">Striped bars are measured; lines are multiples of the predicted I.</span>
+          <span class="note">Dashed bars are measured; dashed lines are multiples of the predicted I.</span>
         </ChartView>
       )}
-      <div class="scroll">
+      <div class="scroll tall">
         <table class="measured">
           <caption>Within an iteration, in cycles; measured values are medians</caption>
           <thead>

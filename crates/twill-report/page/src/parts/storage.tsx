@@ -34,7 +34,7 @@ export function Registers({ loop, data }: { loop: LoopModel; data: Loop }) {
                 { name: "granted", value: curve.granted },
                 { name: "limit", value: curve.limit },
               ]}
-              unit={`registers a thread, ${curve.reserve} of them reserve`}
+              unit={`registers a thread${curve.reserve > 0 ? `, ${curve.reserve} of them reserve` : ""}`}
               axis="cycle"
               tone={`group-${curve.group % HUES}`}
             />

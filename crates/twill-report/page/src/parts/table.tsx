@@ -54,7 +54,7 @@ export function Operations({ loop }: { loop: LoopModel }) {
   return (
     <section id={`operations-${loop.index}`} class="part">
       <h3>Operations</h3>
-      <div class="scroll">
+      <div class="scroll tall">
         <table class="operations">
           <caption>Operations of an iteration; iteration k issues k · {grouped(loop.interval)} cycles later</caption>
           <thead>

@@ -12,11 +12,12 @@ const MANY_LANES = 4;
 /** Bars that a timeline begins with at most. */
 const MOST_BARS = 8000;
 
-/** How many iterations are shown at first: enough for a steady state of three intervals. */
+/** How many iterations are shown at first: a steady state of three intervals, or one on a phone. */
 export function firstIterations(loop: LoopModel): number {
   const each = loop.operations.reduce((sum, operation) => sum + 1 + operation.units.length, 0);
   const affordable = Math.floor(MOST_BARS / Math.max(1, each));
-  return Math.max(1, Math.min(loop.stages + 2, Math.max(affordable, 2)));
+  const steady = window.innerWidth < 720 ? 1 : 3;
+  return Math.max(1, Math.min(loop.stages - 1 + steady, Math.max(affordable, 2)));
 }
 
 /** Prologue, steady state and epilogue of `iterations` iterations. */
@@ -35,9 +36,9 @@ export function phases(loop: LoopModel, iterations: number): Band[] {
   return bands;
 }
 
-function rowOf(name: string, note: string, bars: Bar[], first: boolean): Row {
+function rowOf(names: { name: string; short?: string }, note: string, bars: Bar[], first: boolean): Row {
   const lanes = pack(bars);
-  return { name, note, lanes, laneHeight: lanes >= MANY_LANES ? LOW_LANE : LANE, first, bars };
+  return { ...names, note, lanes, laneHeight: lanes >= MANY_LANES ? LOW_LANE : LANE, first, bars };
 }
 
 /** Rows of the warp groups: what they execute, and what they issue that runs by itself. */
@@ -58,8 +59,10 @@ export function groupRows(loop: LoopModel, iterations: number[]): Row[] {
           }),
         ),
       );
-      const name = `${groupName(group.id)} ${asynchronous ? "async" : "work"}`;
-      rows.push(rowOf(name, groupNote(group.role, group.warps), bars, !asynchronous || own.every((o) => o.asynchronous)));
+      const does = asynchronous ? "async" : "work";
+      const names = { name: `${groupName(group.id)} ${does}`, short: `g${group.id} ${does}` };
+      const first = !asynchronous || own.every((operation) => operation.asynchronous);
+      rows.push(rowOf(names, groupNote(group.role, group.warps), bars, first));
     }
   }
   return rows;
@@ -84,7 +87,7 @@ export function unitRows(loop: LoopModel, iterations: number[]): Row[] {
         ),
     );
     const note = unit.capacity > 1 ? `${unit.capacity} instances` : "unit";
-    return rowOf(unit.name, note, bars, index === 0);
+    return rowOf({ name: unit.name }, note, bars, index === 0);
   });
 }
 

@@ -1,6 +1,7 @@
 // The timeline with its tools, and what is selected on it.
 import { useMemo, useState } from "preact/hooks";
 import { ChartView } from "../chart/view";
+import type { Code } from "../data";
 import type { LoopModel } from "../model/loop";
 import { count } from "../words";
 import { HUES } from "./bars";
@@ -11,7 +12,7 @@ import { firstIterations, timelineSpec } from "./timeline-spec";
 const MOST_ITERATIONS = 24;
 
 /** The timeline of a loop. */
-export function Timeline({ loop }: { loop: LoopModel }) {
+export function Timeline({ loop, code }: { loop: LoopModel; code: Code | null }) {
   const [iterations, setIterations] = useState(() => firstIterations(loop));
   const spec = useMemo(() => timelineSpec(loop, iterations), [loop, iterations]);
   const lighting = useLighting(loop, iterations);
@@ -51,7 +52,7 @@ export function Timeline({ loop }: { loop: LoopModel }) {
         Outlined bars are asynchronous: the group only issues them, and they run by themselves.
         {streaming && " Streaming loads are shown at their latest; they run ahead as far as their rings allow."}
       </p>
-      <Details loop={loop} />
+      <Details loop={loop} code={code} />
     </section>
   );
 }
