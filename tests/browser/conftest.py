@@ -34,13 +34,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
 
 @pytest.fixture(scope="session")
 def forward(reports: Reports) -> Path:
-    return reports.kernel("attention_forward", "--explain-limit", "5")
+    return reports.kernel("attention_forward")
 
 
 @pytest.fixture(scope="session")
 def infeasible(reports: Reports) -> Path:
-    kernel = str(EXAMPLES / "attention_forward.ttir")
-    return reports.of("infeasible", kernel, "--machine", "h200", "--max-interval", "2000", "--explain-limit", "5")
+    kernel = str(EXAMPLES / "gemm_tma.ttir")
+    return reports.of("infeasible", kernel, "--machine", "h200", "--max-interval", "500")
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,7 @@ function WhatIfs({ data }: { data: Loop }) {
   if (answers.length === 0) return null;
   const figures = data.explanation?.what_ifs ?? [];
   // The same changes in the same order, as figures.
-  const paired = figures.length === answers.length && answers.every((entry) => entry.answer.includes(": "));
+  const paired = figures.length === answers.length;
   return (
     <div class="scroll">
       <table class="what-ifs">
@@ -92,12 +92,14 @@ function WhatIfs({ data }: { data: Loop }) {
           {answers.map((entry, index) => {
             const figure = paired ? figures[index] : undefined;
             const by = figure?.percent;
+            // The words after the figures say why.
+            const why = figure?.initiation_interval ? entry.answer.slice(entry.answer.indexOf(": ") + 2) : entry.answer;
             return (
               <tr key={index}>
                 <td class="wrap">{entry.change}</td>
                 {paired && <td class="number">{figure?.initiation_interval ? grouped(figure.initiation_interval) : "–"}</td>}
-                {paired && <td class={`number ${by && by < 0 ? "good" : ""}`}>{by ? signed(by) : "no change"}</td>}
-                <td class="wrap">{paired ? entry.answer.slice(entry.answer.indexOf(": ") + 2) : entry.answer}</td>
+                {paired && <td class={`number ${by && by < 0 ? "good" : ""}`}>{by == null ? "–" : by === 0 ? "no change" : signed(by)}</td>}
+                <td class="wrap">{why}</td>
               </tr>
             );
           })}
