@@ -6,6 +6,8 @@ import random
 import subprocess
 from pathlib import Path
 
+from playwright.sync_api import Page, expect
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
@@ -51,26 +53,36 @@ def data_of(report: Path) -> dict:
     return json.loads(text[start : text.index("</script>", start)])
 
 
+def said(page: Page, selector: str) -> str:
+    """The text of an element as it is read; what is out of sight has none until it is scrolled to."""
+    element = page.locator(selector).first
+    element.scroll_into_view_if_needed()
+    expect(element).not_to_have_text("", use_inner_text=True)
+    return element.inner_text()
+
+
 def loop_graph(operations: int, seed: int = 1) -> dict:
-    """A loop of loads, multiplies and arithmetic, each of which reads what came shortly before."""
+    """A loop of parts that load, multiply and compute; a recurrence gives the search room to find a schedule soon."""
     chance = random.Random(seed)
     units = {"load": "tma", "dot": "tensor", "exp": "xu", "add": "fma"}
     entries, dependences = [], []
     for index in range(operations):
-        kind = "load" if index % 25 < 2 else chance.choice(["dot", "add", "add", "exp", "add"])
+        place = index % 10
+        kind = {0: "load", 1: "dot", 5: "exp"}.get(place, "add")
         cycles = {"load": 32, "dot": 128}.get(kind, chance.choice([8, 16, 24]))
-        entry = {"name": f"{kind}.{index}", "kind": kind, "units": [{"unit": units[kind], "cycles": cycles}]}
+        name = f"{kind}.{index}"
+        entry = {"name": name, "kind": kind, "units": [{"unit": units[kind], "cycles": cycles}]}
         entry["result"] = {"shared_memory": 1024} if kind == "load" else {"registers": 128}
         if kind in ("load", "dot"):
             entry["execution"] = "asynchronous"
         if kind == "load":
             entry |= {"issue_width": 1, "variable_latency": True, "streaming": True, "transfer_latency": 400}
         else:
-            for before in sorted({max(0, index - chance.randint(1, 12)) for _ in range(2)}):
-                dependences.append({"from": entries[before]["name"], "to": entry["name"]})
+            before = 1 if place < 3 else chance.randint(1, place - 1)
+            dependences.append({"from": entries[index - before]["name"], "to": name})
+        if place == 9:
+            dependences.append({"from": name, "to": name, "distance": 1, "delay": 18 * operations})
         entries.append(entry)
-    last = entries[-1]["name"]
-    dependences.append({"from": last, "to": last, "distance": 1})
     return {
         "format": "twill-graph", "version": 1, "name": f"loop of {operations}", "machine": "h100",
         "operations": entries, "dependences": dependences,

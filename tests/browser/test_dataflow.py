@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from reports import Reports, data_of
 
@@ -35,6 +35,7 @@ def test_the_figures_are_those_of_the_summary(report, show):
     page, summary = show(report), data_of(report)["dataflow"]["summary"]
     text = page.locator(".dataflow > .figures").inner_text()
     assert str(summary["objective"]["value"]) in text and str(summary["objective"]["lower_bound"]) in text
+    page.locator("#occupancy figcaption").first.scroll_into_view_if_needed()
     captions = page.locator("#occupancy figcaption").all_inner_texts()
     for resource, peak in summary["peaks"].items():
         assert any(caption.startswith(f"{resource} peak {peak} ") for caption in captions), captions
@@ -49,7 +50,7 @@ def test_a_selected_operation_is_where_its_step_is(report, show):
         find(page, name)
         page.locator(f'tr[data-row="{name}"] .pick').click()
         cursor = page.locator(".placement .cursor")
-        assert cursor.get_attribute("data-operation") == name
+        expect(cursor).to_have_attribute("data-operation", name)
         assert cursor.get_attribute("data-start") == str(file["steps"][index])
         field, box = page.locator(".placement canvas").bounding_box(), cursor.bounding_box()
         assert box["x"] - field["x"] == pytest.approx(field["width"] * file["steps"][index] / end, abs=1.5)
@@ -60,22 +61,13 @@ def test_a_click_on_the_canvas_finds_the_operation(report, show):
     name = file["graph"]["operations"][42]["name"]
     find(page, name)
     page.locator(f'tr[data-row="{name}"] .pick').click()
-    box = page.locator(".placement .cursor").bounding_box()
+    cursor, canvas = page.locator(".placement .cursor"), page.locator(".placement canvas")
+    box, field = cursor.bounding_box(), canvas.bounding_box()
     page.get_by_role("button", name="Clear").click()
-    assert page.locator(".placement .cursor").count() == 0
-    page.locator(".placement canvas").scroll_into_view_if_needed()
-    field = page.locator(".placement canvas").bounding_box()
-    page.locator(".placement canvas").hover(position={"x": 1, "y": 1})
-    # The page may have been scrolled in between.
-    top = page.evaluate("scrollY")
-    find(page, name)
-    page.locator(f'tr[data-row="{name}"] .pick').click()
-    fresh, after = page.locator(".placement .cursor").bounding_box(), page.locator(".placement canvas").bounding_box()
-    page.get_by_role("button", name="Clear").click()
-    assert (box, field, top) is not None
-    x, y = fresh["x"] - after["x"] + fresh["width"] / 2, fresh["y"] - after["y"] + fresh["height"] / 2
-    page.locator(".placement canvas").click(position={"x": x, "y": y})
-    assert page.locator(".details").get_attribute("data-selected") == name
+    expect(cursor).to_have_count(0)
+    x, y = box["x"] - field["x"] + box["width"] / 2, box["y"] - field["y"] + box["height"] / 2
+    canvas.click(position={"x": x, "y": y})
+    expect(page.locator(".details")).to_have_attribute("data-selected", name)
 
 
 def test_keys_walk_and_zoom(report, show):
@@ -92,9 +84,9 @@ def test_keys_walk_and_zoom(report, show):
     cursor = page.locator(".placement .cursor")
     first = cursor.get_attribute("data-operation")
     page.keyboard.press("ArrowRight")
-    assert cursor.get_attribute("data-operation") != first
+    expect(cursor).not_to_have_attribute("data-operation", first)
     page.keyboard.press("Escape")
-    assert cursor.count() == 0
+    expect(cursor).to_have_count(0)
 
 
 def test_only_what_is_seen_is_painted(report, show):

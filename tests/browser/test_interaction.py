@@ -1,7 +1,7 @@
 """Hover, click, keys, zoom and pan on a report."""
 
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from reports import data_of
 from test_timeline import bars
@@ -45,6 +45,7 @@ def test_focus_tells_the_same_as_hover(forward, show):
 def test_click_lights_up_neighbours_across_iterations(forward, show):
     page, data = show(forward), data_of(forward)
     bar(page, "acc.multiply.0", 2).click()
+    expect(page.locator(".bar.selected")).not_to_have_count(0)
     lit = page.locator("[data-view=timeline] .bar.lit:not([data-unit])")
     found = set(lit.evaluate_all("bars => bars.map(bar => `${bar.dataset.operation} ${bar.dataset.iteration}`)"))
     expected = {"acc.multiply.0 2"}
@@ -64,10 +65,11 @@ def test_the_whole_chain_reaches_further(forward, show):
     page = show(forward)
     bar(page, "acc.dot.0", 2).click()
     lit = page.locator("[data-view=timeline] .bar.lit:not([data-unit])")
+    expect(lit).not_to_have_count(0)
     few = lit.count()
     page.get_by_label("whole chain").check()
+    expect(page.locator('[data-view=timeline] .bar.lit[data-operation="k"][data-iteration="0"]')).not_to_have_count(0)
     assert lit.count() > 2 * few
-    assert page.locator('[data-view=timeline] .bar.lit[data-operation="k"][data-iteration="0"]').count() > 0
 
 
 def test_barriers_have_slot_and_phase(forward, show):
@@ -83,11 +85,11 @@ def test_barriers_have_slot_and_phase(forward, show):
 def test_an_operation_lights_up_in_every_view(forward, show):
     page = show(forward)
     page.locator('.node[data-node="qk.1"]').click()
-    assert page.locator('[data-view=timeline] .bar.selected[data-operation="qk.1"]').count() > 0
-    assert page.locator('[data-view=steady] .bar.selected[data-name="qk.1"]').count() > 0
-    assert page.locator('tr.selected[data-row="qk.1"]').count() == 1
+    expect(page.locator('[data-view=timeline] .bar.selected[data-operation="qk.1"]')).not_to_have_count(0)
+    expect(page.locator('[data-view=steady] .bar.selected[data-name="qk.1"]')).not_to_have_count(0)
+    expect(page.locator('tr.selected[data-row="qk.1"]')).to_have_count(1)
     page.get_by_role("button", name="Clear").click()
-    assert page.locator(".bar.selected, .node.selected, tr.selected").count() == 0
+    expect(page.locator(".bar.selected, .node.selected, tr.selected")).to_have_count(0)
 
 
 def test_the_keyboard_reaches_everything(forward, show):
@@ -102,9 +104,9 @@ def test_the_keyboard_reaches_everything(forward, show):
     assert page.evaluate("document.activeElement.classList.contains('bar')")
     operation = page.evaluate(focused)
     page.keyboard.press("Enter")
-    assert page.locator(".details").get_attribute("data-selected") == operation
+    expect(page.locator(".details")).to_have_attribute("data-selected", operation)
     page.keyboard.press("Escape")
-    assert page.locator(".details").count() == 0
+    expect(page.locator(".details")).to_have_count(0)
     assert page.evaluate("document.activeElement.dataset.view") == "timeline"
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from conftest import PHONE
 from reports import HOSTILE, Reports, data_of
@@ -26,8 +27,14 @@ CONTRAST = """selector => {
   const behind = element => {
     const fills = [];
     for (let at = element; at; at = at.parentElement) {
-      const rect = at.matches(".bar, .node") ? getComputedStyle(at.querySelector("rect")).fill : null;
-      fills.unshift(rect ?? getComputedStyle(at).backgroundColor);
+      if (at.matches(".bar-name, .node")) {
+        const probe = document.body.appendChild(document.createElement("span"));
+        probe.className = at.getAttribute("class");
+        probe.style.color = "var(--fill)";
+        fills.unshift(getComputedStyle(probe).color);
+        probe.remove();
+      }
+      fills.unshift(getComputedStyle(at).backgroundColor);
     }
     return fills;
   };
@@ -74,10 +81,10 @@ def test_hostile_names_are_text(hostile, show):
     page = show(hostile)
     names = [operation["name"] for operation in data_of(hostile)["loops"][0]["schedule"]["operations"]]
     assert sorted(names) == sorted(HOSTILE)
-    for index, name in enumerate(HOSTILE):
+    for name in HOSTILE:
         button = page.locator(".operations .pick").filter(has_text=name).first
         button.click()
-        assert page.locator(".details").get_attribute("data-selected") == name, index
+        expect(page.locator(".details")).to_have_attribute("data-selected", name)
     page.locator("[data-view=timeline] .bar").first.hover()
     page.wait_for_timeout(100)
     assert page.evaluate("window.hostile") is None
@@ -112,7 +119,7 @@ def test_it_prints(report, show):
 @pytest.mark.parametrize("selector", [
     "p, td, th, dt, dd, h1, h2, h3, h4, a, button, small, caption, figcaption, .status, .swatch, .hint, output, code span",
     "svg .names text, svg .axis text, svg text.axis, svg .band-name",
-    ".bar text, .node text, .dependence text, .limit text",
+    ".bar-name, .node text, .dependence text, .limit text",
 ])  # fmt: skip
 def test_text_stands_out(forward, show, scheme, selector):
     page = show(forward, color_scheme=scheme)

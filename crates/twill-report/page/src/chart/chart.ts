@@ -1,7 +1,8 @@
 // A chart of bars over time: rows of lanes, zoomed and panned along the axis.
 //
-// Bars keep their elements; a redraw moves them. Those outside the window, or narrower than a pixel beside
-// another, are not displayed, so that a redraw costs what is seen.
+// Bars keep their elements. While the window moves, all of them are stretched together, and only names are placed
+// anew; once it rests, each bar gets its place. Those outside the window, or narrower than a pixel beside another,
+// are not displayed then.
 import { scaleLinear, type ScaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
@@ -18,6 +19,8 @@ const TOP = 38;
 const TOP_WITHOUT_BANDS = 24;
 const ROW_GAP = 5;
 const PART_GAP = 13;
+/** Milliseconds after which a window that has not moved rests. */
+const REST = 120;
 /** Pixels that a cycle may take at most. */
 const CLOSEST = 40;
 
@@ -30,6 +33,8 @@ export interface Drawn {
   element: SVGGElement;
   rect: SVGRectElement;
   text: SVGTextElement | null;
+  /** What the text says now. */
+  label: string;
   shown: boolean;
   left: number;
   width: number;
@@ -54,6 +59,7 @@ export class Chart {
   private readonly axis = make("g", { class: "axis" }, this.svg);
   private readonly plot = make("g", {}, this.svg);
   private readonly bars = make("g", {}, this.plot);
+  private readonly labels = make("g", { class: "labels", "aria-hidden": "true" }, this.plot);
   private readonly links = make("g", { class: "links", "aria-hidden": "true" }, this.plot);
   private readonly clip: SVGRectElement;
   private readonly zoom: ZoomBehavior<SVGSVGElement, unknown>;
@@ -61,7 +67,9 @@ export class Chart {
   private readonly resize: ResizeObserver;
   private transform: ZoomTransform = zoomIdentity;
   private linkSpecs: LinkSpec[] = [];
+  private placed: ScaleLinear<number, number> | null = null;
   private frame = 0;
+  private rest = 0;
   private width = 0;
   private gutter = 132;
   private height = 0;
@@ -87,7 +95,7 @@ export class Chart {
       .clickDistance(4)
       .on("zoom", (event: { transform: ZoomTransform }) => {
         this.transform = event.transform;
-        this.schedule();
+        this.move();
       });
     select(this.svg).call(this.zoom).on("dblclick.zoom", null);
     this.keyboard = new KeyboardWalk(this, events);
@@ -102,6 +110,7 @@ export class Chart {
   destroy(): void {
     this.resize.disconnect();
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.rest);
     this.svg.remove();
   }
 
@@ -130,15 +139,17 @@ export class Chart {
   /** Lights up instances, with arrows between them; null: all alike. */
   light(chosen: string | null, lit: Set<string> | null, links: LinkSpec[]): void {
     this.svg.classList.toggle("has-chain", lit !== null);
-    for (const { bar, element } of this.drawn) {
+    for (const { bar, element, text } of this.drawn) {
       const own = chosen !== null && bar.instance === chosen;
+      const bright = lit !== null && bar.instance !== null && lit.has(bar.instance);
       element.classList.toggle("selected", own);
-      element.classList.toggle("lit", lit !== null && bar.instance !== null && lit.has(bar.instance));
+      element.classList.toggle("lit", bright);
+      text?.classList.toggle("lit", bright);
       if (own) element.setAttribute("aria-pressed", "true");
       else element.removeAttribute("aria-pressed");
     }
     this.linkSpecs = links;
-    this.schedule();
+    this.redraw();
   }
 
   /** The bar of an element. */
@@ -220,7 +231,7 @@ export class Chart {
       element.setAttribute("aria-label", bar.aria);
       for (const [name, value] of Object.entries(bar.attributes)) element.setAttribute(`data-${name}`, String(value));
       const rect = make("rect", { y, height, rx: 2 }, element);
-      const drawn = { bar, row: index, top: y, height, element, rect, text: null, shown: true, left: NaN, width: NaN };
+      const drawn = { bar, row: index, top: y, height, element, rect, text: null, label: "", shown: true, left: NaN, width: NaN };
       this.byElement.set(element, drawn);
       this.drawn.push(drawn);
       lanes[bar.lane]?.push(drawn);
@@ -265,15 +276,38 @@ export class Chart {
     });
   }
 
-  private schedule(): void {
+  private move(): void {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
-      this.redraw();
+      this.stretch();
     });
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.redraw(), REST);
+  }
+
+  /** Shows the window as it is now by moving all bars from where they were placed. */
+  private stretch(): void {
+    const from = this.placed;
+    if (!from) return;
+    const scale = this.scale();
+    const [a = 0, b = 1] = this.spec.domain;
+    const factor = (scale(b) - scale(a)) / (from(b) - from(a));
+    // Edges are stretched too: not by much.
+    if (factor > 2 || factor < 0.5) return this.redraw();
+    const shift = scale(a) - factor * from(a);
+    this.bars.setAttribute("transform", `matrix(${factor} 0 0 1 ${shift} 0)`);
+    for (const drawn of this.drawn) {
+      if (drawn.shown) this.placeText(drawn, scale(drawn.bar.start), scale(drawn.bar.end));
+    }
+    this.drawAxis(scale);
+    drawLinks(this.links, this.linkSpecs, this.anchors, scale);
   }
 
   private redraw(always?: Drawn): void {
     const scale = this.scale();
+    clearTimeout(this.rest);
+    this.placed = scale;
+    this.bars.removeAttribute("transform");
     this.drawAxis(scale);
     const focused = always ?? this.barOf(document.activeElement);
     for (const lane of this.lanes) {
@@ -288,6 +322,7 @@ export class Chart {
         if (shown !== drawn.shown) {
           drawn.shown = shown;
           drawn.element.style.display = shown ? "" : "none";
+          if (!shown) this.setText(drawn, "");
         }
       }
     }
@@ -301,20 +336,28 @@ export class Chart {
       drawn.width = width;
       drawn.rect.setAttribute("x", left.toFixed(2));
       drawn.rect.setAttribute("width", width.toFixed(2));
-      this.placeText(drawn, left, left + width);
     }
+    this.placeText(drawn, left, left + width);
     return left + width;
   }
 
   private placeText(drawn: Drawn, left: number, right: number): void {
     const from = Math.max(left, this.gutter);
-    const text = drawn.height < 11 ? "" : fitting(drawn.bar.label, Math.min(right, this.width) - from - 7);
+    const room = Math.min(right, this.width) - from - 7;
+    const text = drawn.height < 11 || room < 10 ? "" : fitting(drawn.bar.label, room);
+    this.setText(drawn, text);
+    if (text !== "") drawn.text?.setAttribute("x", (from + 4).toFixed(1));
+  }
+
+  private setText(drawn: Drawn, text: string): void {
+    if (drawn.label === text) return;
+    drawn.label = text;
     if (!drawn.text) {
-      if (text === "") return;
-      drawn.text = make("text", { y: drawn.top + drawn.height / 2 + 4 }, drawn.element);
+      const bright = drawn.element.classList.contains("lit") ? "lit" : "";
+      const y = drawn.top + drawn.height / 2 + 4;
+      drawn.text = make("text", { class: `bar-name ${drawn.bar.tone} ${bright}`, y }, this.labels);
     }
-    if (drawn.text.textContent !== text) drawn.text.textContent = text;
-    drawn.text.setAttribute("x", (from + 4).toFixed(1));
+    drawn.text.textContent = text;
   }
 
   private drawAxis(scale: ScaleLinear<number, number>): void {

@@ -1,5 +1,5 @@
 // A chart as a component, with its buttons and its tooltip.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { selection, toggle } from "../state";
 import { hideTip, showTip } from "./tooltip";
 import { Chart } from "./chart";
@@ -24,13 +24,13 @@ interface Properties {
 export function ChartView({ spec, lighting, children }: Properties) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!host.current) return;
     const tip: Chart["events"]["tip"] = (text, box) => (text && box ? showTip(text, box) : hideTip());
     chart.current = new Chart(host.current, spec, { tip, pick: toggle, clear: () => selection.set(null) });
     return () => chart.current?.destroy();
   }, [spec]);
-  useEffect(() => chart.current?.light(lighting.chosen, lighting.lit, lighting.links), [spec, lighting]);
+  useLayoutEffect(() => chart.current?.light(lighting.chosen, lighting.lit, lighting.links), [spec, lighting]);
   return (
     <div class="chart-frame">
       <div class="tools">
