@@ -152,7 +152,7 @@ def test_measured_stands_under_predicted(compiled, show):
     assert sorted(found) == sorted(expected)
     for entry in loop["operations"]:
         cells = page.locator(f'tr[data-measured="{entry["operation"]}"] td').all_text_contents()
-        assert cells[2:4] == [str(entry["predicted"]["start"]), str(entry["measured"]["start"])]
+        assert cells[2:4] == [f"{entry[what]['start']:g}" for what in ("predicted", "measured")]
 
 
 def test_code_and_schedule_show_each_other(compiled, show):

@@ -5,6 +5,15 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
+// Who made what is in the script, as their licences ask for.
+const notice = [
+  "/*! Twill's report (MIT OR Apache-2.0). In it:",
+  "preact, (c) 2015-present Jason Miller (MIT);",
+  "dagre and graphlib, (c) 2012-2014 Chris Pettitt (MIT);",
+  "d3, (c) 2010-2026 Mike Bostock (ISC), its d3-ease with (c) 2001 Robert Penner (BSD-3-Clause).",
+  "The licences: crates/twill-report/page/LICENCES */",
+].join(" ");
+
 /** Writes report.js and report.css to `outdir`; the same sources give the same bytes. */
 export async function bundle(outdir) {
   await build({
@@ -19,7 +28,7 @@ export async function bundle(outdir) {
     jsxImportSource: "preact",
     legalComments: "none",
     charset: "utf8",
-    banner: { js: "/* Twill's report. With preact and dagre (MIT) and modules of d3 (ISC); see page/LICENCES. */" },
+    banner: { js: notice },
   });
 }
 
