@@ -96,7 +96,8 @@ export function CodeView({ code, loops }: { code: Code; loops: LoopModel[] }) {
     <section id="code" class="part">
       <h3>Code</h3>
       <p class="note">
-        {code.file}, beside the order in which an iteration issues. Marked lines belong to an operation: select one to see the other.
+        {code.file}, beside the order in which an iteration issues.
+        {marks.size > 0 && " Marked lines belong to an operation: select one to see the other."}
       </p>
       <div class="code-columns">
         <Order loops={loops} />
