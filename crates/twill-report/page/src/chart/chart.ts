@@ -1,0 +1,388 @@
+// A chart of bars over time: rows of lanes, zoomed and panned along the axis.
+//
+// Bars keep their elements. While the window moves, all of them are stretched together, and only names are placed
+// anew; once it rests, each bar gets its place. Those outside the window, or narrower than a pixel beside another,
+// are not displayed then.
+import { scaleLinear, type ScaleLinear } from "d3-scale";
+import { select } from "d3-selection";
+import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
+import type { Selection } from "../state";
+import { grouped } from "../words";
+import { KeyboardWalk } from "./keyboard";
+import { drawLinks, type LinkSpec } from "./links";
+import type { Bar, ChartSpec, Row, Tip } from "./spec";
+import { fitting, freshId, make } from "./svg";
+import { wheelPower } from "./wheel";
+
+/** Pixels of the axis, with and without names of bands above it. */
+const TOP = 38;
+const TOP_WITHOUT_BANDS = 24;
+const ROW_GAP = 5;
+const PART_GAP = 13;
+/** Milliseconds after which a window that has not moved rests. */
+const REST = 120;
+/** Pixels that a cycle may take at most. */
+const CLOSEST = 40;
+
+/** A bar with its elements and where it is now. */
+export interface Drawn {
+  bar: Bar;
+  row: number;
+  top: number;
+  height: number;
+  element: SVGGElement;
+  rect: SVGRectElement;
+  text: SVGTextElement | null;
+  /** What the text says now. */
+  label: string;
+  shown: boolean;
+  left: number;
+  width: number;
+}
+
+/** What a chart tells its surroundings. */
+export interface ChartEvents {
+  tip(tip: Tip | null, box?: DOMRect): void;
+  pick(selection: Selection): void;
+  clear(): void;
+}
+
+/** Draws a chart into an element and keeps it up to date. */
+export class Chart {
+  readonly svg = make("svg", { class: "chart", tabindex: 0, role: "group" });
+  readonly drawn: Drawn[] = [];
+  private readonly lanes: Drawn[][] = [];
+  private readonly byElement = new WeakMap<Element, Drawn>();
+  private readonly anchors = new Map<string, Drawn>();
+  private readonly back = make("g", {}, this.svg);
+  private readonly names = make("g", { class: "names" }, this.svg);
+  private readonly axis = make("g", { class: "axis" }, this.svg);
+  private readonly plot = make("g", {}, this.svg);
+  private readonly bars = make("g", {}, this.plot);
+  private readonly labels = make("g", { class: "labels", "aria-hidden": "true" }, this.plot);
+  private readonly links = make("g", { class: "links", "aria-hidden": "true" }, this.plot);
+  private readonly clip: SVGRectElement;
+  private readonly zoom: ZoomBehavior<SVGSVGElement, unknown>;
+  private readonly keyboard: KeyboardWalk;
+  private readonly resize: ResizeObserver;
+  private transform: ZoomTransform = zoomIdentity;
+  private linkSpecs: LinkSpec[] = [];
+  private placed: ScaleLinear<number, number> | null = null;
+  private frame = 0;
+  private rest = 0;
+  private width = 0;
+  private gutter = 132;
+  private height = 0;
+  private readonly top: number;
+  private rowTops: number[] = [];
+
+  constructor(
+    private readonly host: HTMLElement,
+    private readonly spec: ChartSpec,
+    private readonly events: ChartEvents,
+  ) {
+    this.top = spec.bands.length > 0 ? TOP : TOP_WITHOUT_BANDS;
+    this.svg.classList.add(`chart-${spec.view}`);
+    this.svg.dataset.view = spec.view;
+    this.svg.setAttribute("aria-label", spec.label);
+    const id = freshId("clip");
+    this.clip = make("rect", {}, make("clipPath", { id }, make("defs", {}, this.svg)));
+    this.plot.setAttribute("clip-path", `url(#${id})`);
+    this.build();
+    this.zoom = zoom<SVGSVGElement, unknown>()
+      .filter((event: MouseEvent | WheelEvent) => this.takes(event))
+      .wheelDelta(wheelPower)
+      .clickDistance(4)
+      .on("zoom", (event: { transform: ZoomTransform }) => {
+        this.transform = event.transform;
+        this.move();
+      });
+    select(this.svg).call(this.zoom).on("dblclick.zoom", null);
+    this.keyboard = new KeyboardWalk(this, events);
+    this.listen();
+    host.replaceChildren(this.svg);
+    this.resize = new ResizeObserver(() => this.fit());
+    this.resize.observe(host);
+    this.fit();
+  }
+
+  /** Takes the chart away. */
+  destroy(): void {
+    this.resize.disconnect();
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.rest);
+    this.svg.remove();
+  }
+
+  /** Zooms by a factor around the middle, or around a cycle. */
+  zoomBy(factor: number): void {
+    select(this.svg).call(this.zoom.scaleBy, factor);
+  }
+
+  /** Pans by a part of the window; positive: to later cycles. */
+  panBy(part: number): void {
+    const pixels = part * (this.width - this.gutter);
+    select(this.svg).call(this.zoom.translateBy, -pixels / this.transform.k, 0);
+  }
+
+  /** Shows everything again. */
+  reset(): void {
+    select(this.svg).call(this.zoom.transform, zoomIdentity);
+  }
+
+  /** The axis as it is now. */
+  scale(): ScaleLinear<number, number> {
+    const base = scaleLinear().domain(this.spec.domain).range([this.gutter, this.width - 6]);
+    return this.transform.rescaleX(base);
+  }
+
+  /** Lights up instances, with arrows between them; null: all alike. */
+  light(chosen: string | null, lit: Set<string> | null, links: LinkSpec[]): void {
+    this.svg.classList.toggle("has-chain", lit !== null);
+    for (const { bar, element, text } of this.drawn) {
+      const own = chosen !== null && bar.instance === chosen;
+      const bright = lit !== null && bar.instance !== null && lit.has(bar.instance);
+      element.classList.toggle("selected", own);
+      element.classList.toggle("lit", bright);
+      text?.classList.toggle("lit", bright);
+      if (own) element.setAttribute("aria-pressed", "true");
+      else element.removeAttribute("aria-pressed");
+    }
+    this.linkSpecs = links;
+    this.redraw();
+  }
+
+  /** The bar of an element. */
+  barOf(target: EventTarget | null): Drawn | undefined {
+    const element = target instanceof Element ? target.closest(".bar") : null;
+    return element ? this.byElement.get(element) : undefined;
+  }
+
+  /** Moves the window, so that a bar is in it, and shows it however small it is. */
+  reveal(drawn: Drawn): void {
+    const scale = this.scale();
+    const [left, right] = [scale(drawn.bar.start), scale(drawn.bar.end)];
+    if (left < this.gutter || right > this.width) {
+      const base = scaleLinear().domain(this.spec.domain).range([this.gutter, this.width - 6]);
+      const middle = (drawn.bar.start + drawn.bar.end) / 2;
+      select(this.svg).call(this.zoom.translateTo, base(middle), 0);
+    }
+    this.redraw(drawn);
+  }
+
+  private takes(event: MouseEvent | WheelEvent): boolean {
+    if (event.type !== "wheel") return !event.ctrlKey && !event.button;
+    const wheel = event as WheelEvent;
+    if (wheel.shiftKey || Math.abs(wheel.deltaX) > Math.abs(wheel.deltaY)) return false;
+    // Without focus, the wheel scrolls the page.
+    return wheel.ctrlKey || wheel.metaKey || this.svg.contains(document.activeElement);
+  }
+
+  private listen(): void {
+    const { svg, events } = this;
+    svg.addEventListener("pointerover", (event) => {
+      const drawn = this.barOf(event.target);
+      events.tip(drawn ? drawn.bar.tip() : null, drawn?.element.getBoundingClientRect());
+    });
+    svg.addEventListener("pointerleave", () => events.tip(null));
+    svg.addEventListener("focusin", (event) => {
+      const drawn = this.barOf(event.target);
+      if (drawn) events.tip(drawn.bar.tip(), drawn.element.getBoundingClientRect());
+    });
+    svg.addEventListener("focusout", () => events.tip(null));
+    svg.addEventListener("click", (event) => {
+      const drawn = this.barOf(event.target);
+      if (drawn?.bar.selection) events.pick(drawn.bar.selection);
+      else if (!drawn) events.clear();
+      // The window moves with arrows, and the wheel zooms, from here on.
+      if (!svg.contains(document.activeElement)) svg.focus({ preventScroll: true });
+    });
+    svg.addEventListener("dblclick", () => this.reset());
+    svg.addEventListener(
+      "wheel",
+      (event) => {
+        const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
+        if (!event.shiftKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return;
+        event.preventDefault();
+        select(svg).call(this.zoom.translateBy, -sideways / this.transform.k, 0);
+      },
+      { passive: false },
+    );
+    svg.addEventListener("keydown", (event) => this.keyboard.key(event));
+  }
+
+  private build(): void {
+    let top = this.top;
+    this.spec.rows.forEach((row, index) => {
+      if (index > 0) top += row.first ? PART_GAP : ROW_GAP;
+      this.rowTops.push(top);
+      this.buildRow(row, index, top);
+      top += row.lanes * row.laneHeight;
+    });
+    this.height = top + 6;
+  }
+
+  private buildRow(row: Row, index: number, top: number): void {
+    const lanes: Drawn[][] = Array.from({ length: row.lanes }, () => []);
+    for (const bar of row.bars) {
+      const height = row.laneHeight - 2;
+      const y = top + bar.lane * row.laneHeight + 1;
+      const element = make("g", { class: `bar ${bar.tone} ${bar.style ?? ""}`, tabindex: -1, role: "button" });
+      element.setAttribute("aria-label", bar.aria);
+      for (const [name, value] of Object.entries(bar.attributes)) element.setAttribute(`data-${name}`, String(value));
+      const rect = make("rect", { y, height, rx: 2 }, element);
+      const drawn = { bar, row: index, top: y, height, element, rect, text: null, label: "", shown: true, left: NaN, width: NaN };
+      this.byElement.set(element, drawn);
+      this.drawn.push(drawn);
+      lanes[bar.lane]?.push(drawn);
+      if (bar.anchor && bar.instance !== null) this.anchors.set(bar.instance, drawn);
+      this.bars.append(element);
+    }
+    for (const lane of lanes) lane.sort((a, b) => a.bar.start - b.bar.start);
+    this.lanes.push(...lanes);
+  }
+
+  private fit(): void {
+    const width = Math.max(240, Math.floor(this.host.clientWidth));
+    if (width === this.width) return;
+    this.width = width;
+    this.gutter = width < 560 ? 82 : 132;
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${this.height}`);
+    const [from, to] = this.spec.domain;
+    const room = width - this.gutter;
+    this.zoom
+      .extent([[this.gutter, 0], [width - 6, this.height]])
+      .translateExtent([[this.gutter, -Infinity], [width - 6, Infinity]])
+      .scaleExtent([1, Math.max(2, (CLOSEST * (to - from)) / room)]);
+    for (const [name, value] of Object.entries({ x: this.gutter, y: 0, width: room, height: this.height })) {
+      this.clip.setAttribute(name, String(value));
+    }
+    this.drawNames();
+    this.redraw();
+  }
+
+  private drawNames(): void {
+    this.names.replaceChildren();
+    this.spec.rows.forEach((row, index) => {
+      const top = this.rowTops[index] ?? 0;
+      const height = row.lanes * row.laneHeight;
+      make("rect", { class: "row", x: this.gutter, y: top, width: this.width - this.gutter, height }, this.names);
+      const both = row.note !== "" && height >= 30;
+      const label = make("text", { x: 2, y: top + (both ? 12 : Math.min(height / 2, 14) + 4) }, this.names);
+      label.textContent = fitting((this.gutter < 100 && row.short) || row.name, this.gutter - 8);
+      if (!both) return;
+      const note = make("text", { class: "note", x: 2, y: top + 25 }, this.names);
+      note.textContent = fitting(row.note, this.gutter - 8);
+    });
+  }
+
+  private move(): void {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.stretch();
+    });
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.redraw(), REST);
+  }
+
+  /** Shows the window as it is now by moving all bars from where they were placed. */
+  private stretch(): void {
+    const from = this.placed;
+    if (!from) return;
+    const scale = this.scale();
+    const [a = 0, b = 1] = this.spec.domain;
+    const factor = (scale(b) - scale(a)) / (from(b) - from(a));
+    // Edges are stretched too: not by much.
+    if (factor > 2 || factor < 0.5) return this.redraw();
+    const shift = scale(a) - factor * from(a);
+    this.bars.setAttribute("transform", `matrix(${factor} 0 0 1 ${shift} 0)`);
+    for (const drawn of this.drawn) {
+      if (drawn.shown) this.placeText(drawn, scale(drawn.bar.start), scale(drawn.bar.end));
+    }
+    this.drawAxis(scale);
+    drawLinks(this.links, this.linkSpecs, this.anchors, scale);
+  }
+
+  private redraw(always?: Drawn): void {
+    const scale = this.scale();
+    clearTimeout(this.rest);
+    this.placed = scale;
+    this.bars.removeAttribute("transform");
+    this.drawAxis(scale);
+    const focused = always ?? this.barOf(document.activeElement);
+    for (const lane of this.lanes) {
+      let last = -Infinity;
+      for (const drawn of lane) {
+        const left = scale(drawn.bar.start);
+        const right = scale(drawn.bar.end);
+        const outside = right < this.gutter || left > this.width;
+        const merged = right - left < 1 && right <= last + 0.5;
+        const shown = drawn === focused || !(outside || merged);
+        if (shown) last = Math.max(last, this.place(drawn, left, right));
+        if (shown !== drawn.shown) {
+          drawn.shown = shown;
+          drawn.element.style.display = shown ? "" : "none";
+          if (!shown) this.setText(drawn, "");
+        }
+      }
+    }
+    drawLinks(this.links, this.linkSpecs, this.anchors, scale);
+  }
+
+  private place(drawn: Drawn, left: number, right: number): number {
+    const width = Math.max(1, right - left - (right - left > 3 ? 0.75 : 0));
+    if (left !== drawn.left || width !== drawn.width) {
+      drawn.left = left;
+      drawn.width = width;
+      drawn.rect.setAttribute("x", left.toFixed(2));
+      drawn.rect.setAttribute("width", width.toFixed(2));
+    }
+    this.placeText(drawn, left, left + width);
+    return left + width;
+  }
+
+  private placeText(drawn: Drawn, left: number, right: number): void {
+    const from = Math.max(left, this.gutter);
+    const room = Math.min(right, this.width) - from - 7;
+    const text = drawn.height < 11 || room < 10 ? "" : fitting(drawn.bar.label, room);
+    this.setText(drawn, text);
+    if (text !== "") drawn.text?.setAttribute("x", (from + 4).toFixed(1));
+  }
+
+  private setText(drawn: Drawn, text: string): void {
+    if (drawn.label === text) return;
+    drawn.label = text;
+    if (!drawn.text) {
+      const bright = drawn.element.classList.contains("lit") ? "lit" : "";
+      const y = drawn.top + drawn.height / 2 + 4;
+      drawn.text = make("text", { class: `bar-name ${drawn.bar.tone} ${bright}`, y }, this.labels);
+    }
+    drawn.text.textContent = text;
+  }
+
+  private drawAxis(scale: ScaleLinear<number, number>): void {
+    this.axis.replaceChildren();
+    this.back.replaceChildren();
+    const [left, right] = [this.gutter, this.width];
+    for (const band of this.spec.bands) {
+      const x0 = Math.max(left, scale(band.start));
+      const x1 = Math.min(right, scale(band.end));
+      if (x1 <= x0) continue;
+      const box = { x: x0, y: 2, width: x1 - x0, height: this.height - 4 };
+      make("rect", { class: `band ${band.kind}`, ...box }, this.back);
+      const words = fitting(band.label, x1 - x0 - 8);
+      if (words !== "") make("text", { class: `band-name ${band.kind}`, x: x0 + 4, y: 14 }, this.axis).textContent = words;
+    }
+    for (const tick of scale.ticks(Math.max(2, Math.floor((right - left) / 90)))) {
+      if (!Number.isInteger(tick)) continue;
+      const x = scale(tick);
+      make("line", { class: "tick", x1: x, x2: x, y1: this.top - 4, y2: this.height - 4 }, this.back);
+      make("text", { x, y: this.top - 8, "text-anchor": "middle" }, this.axis).textContent = grouped(tick);
+    }
+    for (const mark of this.spec.marks) {
+      const x = scale(mark);
+      if (x < left || x > right) continue;
+      make("line", { class: "mark", x1: x, x2: x, y1: 4, y2: this.height - 4 }, this.back);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+// What a chart of bars over time shows.
+import type { Selection } from "../state";
+
+/** What the tooltip says. */
+export interface Tip {
+  title: string;
+  rows: [name: string, value: string][];
+}
+
+/** A stretch of time. */
+export interface Bar {
+  start: number;
+  end: number;
+  lane: number;
+  label: string;
+  /** Class of its colour. */
+  tone: string;
+  /** `faint`: outlined only; `open-left`, `open-right`: goes on there. */
+  style?: string;
+  /** Names the instance that lights up with it; bars of one instance share it. */
+  instance: string | null;
+  /** Arrows of the chain begin and end at this bar of its instance. */
+  anchor: boolean;
+  selection: Selection | null;
+  attributes: Record<string, string | number>;
+  aria: string;
+  tip: () => Tip;
+}
+
+/** Bars side by side in lanes, with a name. */
+export interface Row {
+  name: string;
+  /** The name where there is little room. */
+  short?: string;
+  note: string;
+  lanes: number;
+  laneHeight: number;
+  /** A row that begins a new part of the chart. */
+  first?: boolean;
+  bars: Bar[];
+}
+
+/** A marked stretch of the axis. */
+export interface Band {
+  start: number;
+  end: number;
+  label: string;
+  kind: "steady" | "ramp" | "measured";
+}
+
+/** A chart. */
+export interface ChartSpec {
+  /** For `data-view`, and as a class. */
+  view: string;
+  /** What it shows, for those who do not see it. */
+  label: string;
+  rows: Row[];
+  domain: [number, number];
+  bands: Band[];
+  /** Cycles with a line from top to bottom. */
+  marks: number[];
+}

@@ -1,0 +1,44 @@
+// The page's one tooltip.
+import type { Tip } from "./spec";
+
+let element: HTMLDivElement | null = null;
+
+function tooltip(): HTMLDivElement {
+  if (!element) {
+    element = document.createElement("div");
+    element.className = "tooltip";
+    element.setAttribute("role", "tooltip");
+    element.hidden = true;
+    document.body.append(element);
+    window.addEventListener("scroll", hideTip, { passive: true, capture: true });
+  }
+  return element;
+}
+
+/** Shows a tooltip beside a box on the screen. */
+export function showTip(tip: Tip, box: DOMRect): void {
+  const into = tooltip();
+  const title = document.createElement("strong");
+  title.textContent = tip.title;
+  const list = document.createElement("dl");
+  for (const [name, value] of tip.rows) {
+    const term = document.createElement("dt");
+    term.textContent = name;
+    const text = document.createElement("dd");
+    text.textContent = value;
+    list.append(term, text);
+  }
+  into.replaceChildren(title, list);
+  into.hidden = false;
+  const { width, height } = into.getBoundingClientRect();
+  const left = Math.max(8, Math.min(Math.max(box.left, 8), window.innerWidth - width - 8));
+  const below = box.bottom + 8;
+  const top = below + height < window.innerHeight ? below : Math.max(8, box.top - height - 8);
+  into.style.left = `${left}px`;
+  into.style.top = `${top}px`;
+}
+
+/** Hides the tooltip. */
+export function hideTip(): void {
+  if (element) element.hidden = true;
+}

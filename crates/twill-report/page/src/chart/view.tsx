@@ -1,0 +1,47 @@
+// A chart as a component, with its buttons and its tooltip.
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { selection, toggle } from "../state";
+import { hideTip, showTip } from "./tooltip";
+import { Chart } from "./chart";
+import type { LinkSpec } from "./links";
+import type { ChartSpec } from "./spec";
+import type { ComponentChildren } from "preact";
+
+/** What is lit in a chart. */
+export interface Lighting {
+  chosen: string | null;
+  lit: Set<string> | null;
+  links: LinkSpec[];
+}
+
+interface Properties {
+  spec: ChartSpec;
+  lighting: Lighting;
+  children?: ComponentChildren;
+}
+
+/** A chart with zoom buttons; `children` stand beside them. */
+export function ChartView({ spec, lighting, children }: Properties) {
+  const host = useRef<HTMLDivElement>(null);
+  const chart = useRef<Chart | null>(null);
+  useLayoutEffect(() => {
+    if (!host.current) return;
+    const tip: Chart["events"]["tip"] = (text, box) => (text && box ? showTip(text, box) : hideTip());
+    chart.current = new Chart(host.current, spec, { tip, pick: toggle, clear: () => selection.set(null) });
+    return () => chart.current?.destroy();
+  }, [spec]);
+  useLayoutEffect(() => chart.current?.light(lighting.chosen, lighting.lit, lighting.links), [spec, lighting]);
+  return (
+    <div class="chart-frame">
+      <div class="tools">
+        {children}
+        <span class="buttons" role="group" aria-label="Zoom">
+          <button type="button" aria-label="Zoom out" onClick={() => chart.current?.zoomBy(1 / 1.5)}>−</button>
+          <button type="button" aria-label="Zoom in" onClick={() => chart.current?.zoomBy(1.5)}>+</button>
+          <button type="button" onClick={() => chart.current?.reset()}>Reset</button>
+        </span>
+      </div>
+      <div class="chart-host" ref={host} />
+    </div>
+  );
+}

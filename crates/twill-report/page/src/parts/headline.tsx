@@ -1,0 +1,72 @@
+// What was reached: a sentence, then figures.
+import type { KernelFile, Loop, Page } from "../data";
+import type { LoopModel } from "../model/loop";
+import { count, grouped } from "../words";
+
+const STATUS: Record<string, { mark: string; words: string }> = {
+  optimal: { mark: "✓", words: "optimal: proved" },
+  feasible: { mark: "≈", words: "feasible" },
+  infeasible: { mark: "✕", words: "infeasible: proved" },
+  unknown: { mark: "?", words: "unknown" },
+};
+
+/** A status with a mark, so that its colour is not all. */
+export function Status({ status }: { status: string }) {
+  const known = Object.hasOwn(STATUS, status) ? STATUS[status] : undefined;
+  return (
+    <span class={`status ${known ? status : "unknown"}`}>
+      <span aria-hidden="true">{known?.mark ?? "?"}</span> {known?.words ?? status}
+    </span>
+  );
+}
+
+/** A figure with its name. */
+export function Figure({ name, value, note }: { name: string; value: string; note?: string }) {
+  return (
+    <div class="figure">
+      <dt>{name}</dt>
+      <dd>
+        {value}
+        {note && <small>{note}</small>}
+      </dd>
+    </div>
+  );
+}
+
+/** Figures of a loop. */
+export function LoopFigures({ data, loop }: { data: Loop; loop: LoopModel | null }) {
+  const { schedule } = data;
+  const gap = loop && schedule.status === "feasible" ? loop.interval - schedule.lower_bound.interval : 0;
+  return (
+    <dl class="figures">
+      {loop && <Figure name="initiation interval I" value={grouped(loop.interval)} note="cycles" />}
+      {loop && <Figure name="iterations overlapped N" value={grouped(loop.stages)} />}
+      {loop && <Figure name="length L" value={grouped(loop.length)} note="cycles" />}
+      {loop && <Figure name="warp groups" value={grouped(loop.groups.length)} />}
+      <Figure
+        name="bound"
+        value={`I ≥ ${grouped(schedule.lower_bound.interval)}`}
+        note={gap > 0 ? `gap ${((100 * gap) / Math.max(1, schedule.lower_bound.interval)).toFixed(1)} %` : undefined}
+      />
+      {schedule.stopped_by && <Figure name="stopped by" value={schedule.stopped_by} />}
+    </dl>
+  );
+}
+
+/** What all loops of a kernel share. */
+export function KernelFigures({ kernel }: { kernel: KernelFile }) {
+  return (
+    <dl class="figures">
+      {kernel.cycles != null && <Figure name="sum of weight × I" value={grouped(kernel.cycles)} note="cycles" />}
+      {kernel.lower_bound != null && <Figure name="bound of the sum" value={`≥ ${grouped(kernel.lower_bound)}`} />}
+      {kernel.weights && <Figure name="weights of the loops" value={kernel.weights.map(grouped).join(", ")} />}
+      {kernel.ties && <Figure name="ties" value={count(kernel.ties.length, "tie")} />}
+    </dl>
+  );
+}
+
+/** The status of the whole page. */
+export function pageStatus(page: Page): string | null {
+  if (page.kernel) return page.kernel.status;
+  return page.loops[0]?.schedule.status ?? null;
+}

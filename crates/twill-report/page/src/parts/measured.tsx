@@ -1,0 +1,140 @@
+// What was measured on the GPU beside what was predicted.
+import { useMemo } from "preact/hooks";
+import type { Bar, ChartSpec, Row } from "../chart/spec";
+import { ChartView } from "../chart/view";
+import type { TraceFile, TraceLoop } from "../data";
+import { pack } from "../model/fold";
+import type { LoopModel } from "../model/loop";
+import { grouped, signed } from "../words";
+import { groupName, HUES } from "./bars";
+import { useLighting } from "./lighting";
+import { groupRows } from "./timeline-spec";
+
+/** Cycles by which events are moved, so that the first operation that was measured starts as predicted. */
+function shift(loop: LoopModel, trace: TraceLoop, first: number): number {
+  const earliest = trace.events
+    .filter((event) => event.iteration === first && loop.byName.has(event.operation))
+    .reduce<TraceLoop["events"][number] | null>((best, event) => (best && best.start <= event.start ? best : event), null);
+  const predicted = earliest ? loop.byName.get(earliest.operation) : undefined;
+  return earliest && predicted ? predicted.cycle - earliest.start : 0;
+}
+
+function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Row>; iterations: number; end: number } {
+  const first = trace.events.reduce((least, event) => Math.min(least, event.iteration), Infinity);
+  const by = shift(loop, trace, first);
+  const rows = new Map<number, Row>();
+  let [iterations, end] = [1, 0];
+  const bars = new Map<number, Bar[]>();
+  for (const event of trace.events) {
+    const iteration = event.iteration - first;
+    iterations = Math.max(iterations, iteration + 1);
+    const operation = loop.byName.get(event.operation);
+    const [start, stop] = [event.start + by, event.end + by];
+    end = Math.max(end, stop);
+    const list = bars.get(event.group) ?? [];
+    bars.set(event.group, list);
+    list.push({
+      start,
+      end: stop,
+      lane: 0,
+      label: `${iteration}:${event.operation}`,
+      tone: `hue-${iteration % HUES}`,
+      style: "measured",
+      instance: operation ? `${operation.index}@${iteration}` : null,
+      anchor: false,
+      selection: operation ? { loop: loop.index, operation: operation.name, iteration } : null,
+      attributes: { measured: event.operation, iteration, start, end: stop },
+      aria: `measured: ${event.operation}, iteration ${event.iteration}, cycles ${start} to ${stop}, group ${event.group}`,
+      tip: () => ({
+        title: `${event.operation}, measured`,
+        rows: [
+          ["iteration", `${event.iteration} (${iteration} here)`],
+          ["cycles", `${grouped(start)} to ${grouped(stop)} (${grouped(stop - start)})`],
+          ["warp group", `${event.group}`],
+        ],
+      }),
+    });
+  }
+  for (const [group, list] of bars) {
+    rows.set(group, { name: `${groupName(group)} measured`, short: `g${group} meas.`, note: "", lanes: pack(list), laneHeight: 18, bars: list });
+  }
+  return { rows, iterations, end };
+}
+
+function measuredSpec(loop: LoopModel, trace: TraceLoop): { spec: ChartSpec; iterations: number } {
+  const { rows: measured, iterations, end } = measuredRows(loop, trace);
+  const numbers = Array.from({ length: iterations }, (_, k) => k);
+  const rows: Row[] = [];
+  for (const group of loop.groups) {
+    const predicted = groupRows({ ...loop, groups: [group] }, numbers);
+    rows.push(...predicted.map((row) => ({ ...row, note: "predicted" })));
+    const row = measured.get(group.id);
+    if (row) rows.push(row);
+  }
+  const last = Math.max(end, (iterations - 1) * loop.interval + loop.length);
+  const marks = numbers.map((k) => k * loop.interval);
+  const label = `Predicted and measured operations of ${iterations} iterations on one axis.`;
+  return { spec: { view: "measured", label, rows, domain: [0, last], bands: [], marks }, iterations };
+}
+
+/** Measured against predicted, for one loop. */
+export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoop; of: TraceFile }) {
+  const { spec, iterations } = useMemo(() => measuredSpec(loop, trace), [loop, trace]);
+  const lighting = useLighting(loop, iterations);
+  const { predicted, measured } = trace.initiation_interval;
+  const error = predicted > 0 ? (100 * (measured - predicted)) / predicted : 0;
+  return (
+    <section id={`measured-${loop.index}`} class="part">
+      <h3>Measured</h3>
+      <p class="note">
+        {of.gpu}, {of.date}
+        {of.revision ? `, revision ${of.revision}` : ""}. One thread block in its steady state; iterations are numbered from the first
+        that is shown. The measured first operation is put where it was predicted.
+      </p>
+      <p class="bound">
+        Cycles per iteration: predicted {grouped(predicted)}, measured {grouped(measured)} ({signed(error)})
+      </p>
+      {trace.events.length > 0 && (
+        <ChartView spec={spec} lighting={lighting}>
+          <span class="note">Dashed bars are measured; dashed lines are multiples of the predicted I.</span>
+        </ChartView>
+      )}
+      <div class="scroll tall">
+        <table class="measured">
+          <caption>Within an iteration, in cycles; measured values are medians</caption>
+          <thead>
+            <tr>
+              <th>operation</th>
+              <th class="number">group</th>
+              <th class="number">start predicted</th>
+              <th class="number">measured</th>
+              <th class="number">error</th>
+              <th class="number">duration predicted</th>
+              <th class="number">measured</th>
+              <th class="number">error</th>
+            </tr>
+          </thead>
+          <tbody>
+            {trace.operations.map((entry, index) => {
+              const lasts = entry.predicted.end - entry.predicted.start;
+              const lasted = entry.measured.end - entry.measured.start;
+              const late = entry.measured.start - entry.predicted.start;
+              return (
+                <tr key={index} data-measured={entry.operation}>
+                  <td>{entry.operation}</td>
+                  <td class="number">{entry.group}</td>
+                  <td class="number">{grouped(entry.predicted.start)}</td>
+                  <td class="number">{grouped(entry.measured.start)}</td>
+                  <td class="number">{late > 0 ? `+${grouped(late)}` : grouped(late)}</td>
+                  <td class="number">{grouped(lasts)}</td>
+                  <td class="number">{grouped(lasted)}</td>
+                  <td class="number">{lasts > 0 ? signed((100 * (lasted - lasts)) / lasts) : "–"}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

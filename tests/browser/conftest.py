@@ -1,0 +1,71 @@
+"""A browser for all tests, and pages that remember what went wrong and what they asked for."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from reports import EXAMPLES, Reports, hostile_graph
+
+DESKTOP = {"width": 1400, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium: CHROMIUM, or the one on the path."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not path:
+        pytest.fail("no chromium: install the package, or name it in CHROMIUM")
+    with sync_playwright() as playwright:
+        # In containers there are no user namespaces for the sandbox; the pages are our own.
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    return Reports(tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture(scope="session")
+def forward(reports: Reports) -> Path:
+    return reports.kernel("attention_forward")
+
+
+@pytest.fixture(scope="session")
+def infeasible(reports: Reports) -> Path:
+    kernel = str(EXAMPLES / "gemm_tma.ttir")
+    return reports.of("infeasible", kernel, "--machine", "h200", "--max-interval", "500")
+
+
+@pytest.fixture(scope="session")
+def hostile(reports: Reports) -> Path:
+    return reports.graph("hostile", hostile_graph(), "--no-explain")
+
+
+@pytest.fixture
+def show(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens a report; afterwards, no page may have complained or asked for anything but itself."""
+    contexts, faults = [], []
+
+    def opened(report: Path, viewport: dict = DESKTOP, **options: str) -> Page:
+        context = browser.new_context(viewport=viewport, **options)
+        contexts.append(context)
+        page = context.new_page()
+        url = report.as_uri()
+        page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("request", lambda request: faults.append(request.url) if request.url not in (url, "data:,") else None)
+        page.goto(url)
+        page.wait_for_selector("main")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert faults == []

@@ -1,0 +1,136 @@
+"""Reports for the tests and for `measure.py`: made by the `twill` command, once each."""
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+# Proved, proved infeasible, stopped by a budget: each writes a report.
+ANSWERED = {0, 2, 3}
+
+# What a page must not run, and names that objects of JavaScript have already.
+HOSTILE = [
+    "</script><script>window.hostile = 1</script>",
+    "<img src=x onerror='window.hostile = 2'>",
+    "\"><svg onload=window.hostile=3>",
+    "__proto__",
+    "constructor",
+    "javascript:window.hostile=4",
+    "<!-- \u2028 ${window.hostile = 5} `",
+]
+
+
+def twill() -> str:
+    """The command: TWILL, or what cargo built."""
+    named = os.environ.get("TWILL")
+    if named:
+        return named
+    built = [ROOT / "target" / profile / "twill" for profile in ("release", "debug")]
+    found = [path for path in built if path.exists()]
+    if not found:
+        raise FileNotFoundError("no twill: build it (cargo build), or name it in TWILL")
+    return str(max(found, key=lambda path: path.stat().st_mtime))
+
+
+def run(arguments: list[str], cache: Path) -> None:
+    """Runs the command; raises if it ends with an error."""
+    environment = {**os.environ, "TWILL_CACHE": str(cache)}
+    done = subprocess.run([twill(), *arguments], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in ANSWERED:
+        raise RuntimeError(f"twill {' '.join(arguments)}: {done.stderr}")
+
+
+def data_of(report: Path) -> dict:
+    """The data that a report has in it."""
+    text = report.read_text(encoding="utf-8")
+    start = text.index('id="data">') + len('id="data">')
+    return json.loads(text[start : text.index("</script>", start)])
+
+
+def said(page: Page, selector: str) -> str:
+    """The text of an element as it is read; what is out of sight has none until it is scrolled to."""
+    element = page.locator(selector).first
+    element.scroll_into_view_if_needed()
+    expect(element).not_to_have_text("", use_inner_text=True)
+    return element.inner_text()
+
+
+def loop_graph(operations: int, seed: int = 1) -> dict:
+    """A loop of parts that load, multiply and compute; a recurrence gives the search room to find a schedule soon."""
+    chance = random.Random(seed)
+    units = {"load": "tma", "dot": "tensor", "exp": "xu", "add": "fma"}
+    entries, dependences = [], []
+    for index in range(operations):
+        place = index % 10
+        kind = {0: "load", 1: "dot", 5: "exp"}.get(place, "add")
+        cycles = {"load": 32, "dot": 128}.get(kind, chance.choice([8, 16, 24]))
+        name = f"{kind}.{index}"
+        entry = {"name": name, "kind": kind, "units": [{"unit": units[kind], "cycles": cycles}]}
+        entry["result"] = {"shared_memory": 1024} if kind == "load" else {"registers": 128}
+        if kind in ("load", "dot"):
+            entry["execution"] = "asynchronous"
+        if kind == "load":
+            entry |= {"issue_width": 1, "variable_latency": True, "streaming": True, "transfer_latency": 400}
+        else:
+            before = 1 if place < 3 else chance.randint(1, place - 1)
+            dependences.append({"from": entries[index - before]["name"], "to": name})
+        if place == 9:
+            dependences.append({"from": name, "to": name, "distance": 1, "delay": 18 * operations})
+        entries.append(entry)
+    return {
+        "format": "twill-graph", "version": 1, "name": f"loop of {operations}", "machine": "h100",
+        "operations": entries, "dependences": dependences,
+    }  # fmt: skip
+
+
+def hostile_graph() -> dict:
+    """A small loop with names that attack a page."""
+    operations = [
+        {"name": name, "kind": name, "units": [{"unit": "alu", "cycles": 16}], "result": {"registers": 64},
+         "source": {"file": name, "line": index + 1}}
+        for index, name in enumerate(HOSTILE)
+    ]  # fmt: skip
+    dependences = [{"from": a, "to": b} for a, b in zip(HOSTILE, HOSTILE[1:], strict=False)]
+    return {
+        "format": "twill-graph", "version": 1, "name": HOSTILE[0], "machine": "h100",
+        "operations": operations, "dependences": dependences,
+    }  # fmt: skip
+
+
+class Reports:
+    """Makes reports in a folder, each at most once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of(self, name: str, *arguments: str) -> Path:
+        """The report of `twill report ARGUMENTS`, under a name."""
+        path = self.folder / f"{name}.html"
+        if not path.exists():
+            run(["report", *arguments, "-o", str(path)], self.folder / "cache")
+        return path
+
+    def kernel(self, name: str, *options: str) -> Path:
+        """The report of a kernel of `examples/` on an H200, without explanation."""
+        return self.of(name, str(EXAMPLES / f"{name}.ttir"), "--machine", "h200", "--no-explain", *options)
+
+    def graph(self, name: str, graph: dict, *options: str) -> Path:
+        """The report of a loop graph."""
+        source = self.folder / f"{name}.json"
+        source.write_text(json.dumps(graph))
+        return self.of(name, str(source), *options)
+
+    def dataflow(self, nodes: int) -> Path:
+        """The report of a schedule of a random dataflow graph."""
+        source = self.folder / f"dataflow-{nodes}.json"
+        if not source.exists():
+            spec = f"nodes={nodes},density={2.5 / nodes:.6f},back-edges=0,seed=7"
+            arguments = ["gaus", "--random", spec, "--time-limit", "10", "--format", "json", "-o", str(source), "--quiet"]
+            run(arguments, self.folder / "cache")
+        return self.of(f"dataflow-{nodes}", str(source))

@@ -1,0 +1,175 @@
+"""The other parts of a report say what the data say."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from reports import Reports, data_of, run, said
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_headline_says_what_was_reached(forward, show):
+    page, data = show(forward), data_of(forward)
+    assert page.locator("h1").inner_text() == data["name"]
+    assert page.locator(".headline .status").inner_text() == "✓ optimal: proved"
+    assert data["headline"] in page.locator(".headline").inner_text()
+    figures = page.locator("#loop-0 > .figures").inner_text()
+    for value in ("2048", "3", "I ≥ 2048"):
+        assert value in figures
+    assert data["loops"][0]["bound"] in page.locator("#loop-0").text_content()
+
+
+def test_an_infeasible_loop_says_why(infeasible, show):
+    page, data = show(infeasible), data_of(infeasible)
+    assert page.locator(".headline .status").inner_text() == "✕ infeasible: proved"
+    assert page.locator("[data-view=timeline]").count() == 0
+    text = said(page, "#explanation-0")
+    assert text.startswith("Why there is no schedule")
+    for entry in data["loops"][0]["rejected"]:
+        assert entry["intervals"] in text
+        for line in entry["why"].split("\n"):
+            assert line in text
+    for entry in data["loops"][0]["what_ifs"]:
+        assert entry["change"] in text
+
+
+def test_an_explanation_is_there_whole(reports: Reports, show):
+    report = reports.of("conflict", "toy-attention-blocking", "--compute-groups", "1")
+    page, data = show(report), data_of(report)
+    text = said(page, "#explanation-0")
+    loop = data["loops"][0]
+    assert len(loop["rejected"]) == 1 and len(loop["what_ifs"]) > 4
+    for entry in loop["rejected"]:
+        for line in entry["why"].split("\n"):
+            assert line in text
+    rows = page.locator(".what-ifs tbody tr")
+    rows.first.scroll_into_view_if_needed()
+    assert rows.count() == len(loop["what_ifs"])
+    for index, figures in enumerate(loop["explanation"]["what_ifs"]):
+        assert loop["what_ifs"][index]["change"] in rows.nth(index).inner_text()
+        cells = rows.nth(index).locator("td").all_inner_texts()
+        assert cells[1] == str(figures["initiation_interval"])
+        assert cells[2] == ("no change" if figures["percent"] == 0 else f"−{abs(figures['percent']):.1f} %")
+
+
+def test_registers_and_memories_have_their_peaks_and_limits(forward, show):
+    page, loop = show(forward), data_of(forward)["loops"][0]
+    captions = page.locator("#registers-0 figcaption")
+    captions.first.scroll_into_view_if_needed()
+    assert captions.count() == len(loop["registers"])
+    for index, curve in enumerate(loop["registers"]):
+        peak = curve["reserve"] + max(words for _, words in curve["live"])
+        text = captions.nth(index).inner_text()
+        assert f"group {curve['group']}" in text and f"peak {peak} " in text
+        assert f"granted {curve['granted']}, limit {curve['limit']}" in text
+    memory = loop["memories"][0]
+    peak = max(amount for _, amount in memory["live"])
+    text = said(page, "#memories-0 figcaption").replace("\u202f", "")
+    assert f"peak {peak} bytes" in text and f"capacity {memory['capacity']}" in text
+    for buffer in memory["buffers"]:
+        life = page.locator(f'[data-view=lives] .bar[data-buffer="{buffer["operation"]}"][data-iteration="0"]')
+        assert life.get_attribute("data-start") == str(buffer["start"])
+        assert life.get_attribute("data-end") == str(buffer["end"])
+
+
+def test_channels_and_objectives_are_listed(forward, show):
+    page, schedule = show(forward), data_of(forward)["loops"][0]["schedule"]
+    for channel in schedule["channels"]:
+        row = page.locator(f'[data-channel="{channel["buffer"]}"][data-from="{channel["from"]}"][data-to="{channel["to"]}"]')
+        assert row.locator("td").nth(4).text_content() == str(channel["depth"])
+    text = said(page, ".objectives").replace("\u202f", "")
+    for objective in schedule["objectives"]:
+        assert objective["level"].replace("_", " ") in text and str(objective["value"]) in text
+    assert page.locator(".seconds tr").count() == len(schedule["seconds"])
+
+
+def test_the_graph_has_every_operation_and_dependence(forward, show):
+    page, graph = show(forward), data_of(forward)["loops"][0]["schedule"]["problem"]["graph"]
+    page.wait_for_selector(".node")
+    assert page.locator(".node").count() == len(graph["operations"])
+    lines = page.locator(".dependence").evaluate_all("lines => lines.map(l => [l.dataset.from, l.dataset.to, +l.dataset.distance])")
+    assert sorted(lines) == sorted([d["from"], d["to"], d.get("distance", 0)] for d in graph["dependences"])
+    back = [d for d in graph["dependences"] if d.get("distance", 0) > 0]
+    assert page.locator(".dependence.back text").count() == len(back) > 0
+
+
+def test_loops_of_a_kernel_stand_below_each_other(reports: Reports, show):
+    report = reports.kernel("attention_forward_causal")
+    page, data = show(report), data_of(report)
+    assert len(data["loops"]) == 2 and data["kernel"]
+    assert page.locator("article h2").count() == 2
+    # A selection is of one loop.
+    page.locator('#loop-1 tr[data-row="k"] .pick').click()
+    expect(page.locator("#loop-1 .bar.selected")).not_to_have_count(0)
+    assert page.locator("#loop-0 .bar.selected").count() == 0
+
+
+@pytest.fixture(scope="module")
+def folder(reports: Reports) -> Path:
+    """What `twill compile` writes, and a measurement beside it: everything 10 % later and longer than predicted."""
+    folder = reports.folder / "compiled"
+    kernel = str(ROOT / "examples" / "gemm_tma.ttir")
+    run(["compile", kernel, "--machine", "h200", "-o", str(folder), "--no-assemble"], reports.folder / "cache")
+    schedule = json.loads((folder / "schedule.json").read_text())
+    cycles = {entry["name"]: entry["cycles"] for entry in schedule["problem"]["graph"]["operations"]}
+    interval = schedule["initiation_interval"]
+    operations, events = [], []
+    for placed in schedule["operations"]:
+        start, end = placed["cycle"], placed["cycle"] + cycles[placed["name"]]
+        own = {"operation": placed["name"], "group": placed["group"]}
+        late = [11 * start // 10, 11 * end // 10]
+        predicted, measured = {"start": start, "end": end}, {"start": late[0], "end": late[1]}
+        operations.append({**own, "predicted": predicted, "measured": measured})
+        for iteration in range(4, 7):
+            shift = 5000 + (iteration - 4) * 11 * interval // 10
+            events.append({**own, "iteration": iteration, "start": shift + late[0], "end": shift + late[1]})
+    loop = {"loop": 0, "operations": operations, "events": events}
+    loop["initiation_interval"] = {"predicted": interval, "measured": 11 * interval // 10}
+    trace = {"format": "twill-trace", "version": 1, "name": "gemm", "machine": "h200", "gpu": "NVIDIA H200",
+             "date": "2026-01-02", "loops": [loop]}  # fmt: skip
+    (folder / "trace.json").write_text(json.dumps(trace))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compiled(reports: Reports, folder: Path) -> Path:
+    return reports.of("compiled", str(folder))
+
+
+def test_measured_stands_under_predicted(compiled, show):
+    page, data = show(compiled), data_of(compiled)
+    loop = data["trace"]["loops"][0]
+    assert "(+10.0 %)" in said(page, "#measured-0 .bound")
+    bars = page.locator("[data-view=measured] .bar[data-measured]")
+    found = bars.evaluate_all("bars => bars.map(b => [b.dataset.measured, +b.dataset.iteration, +b.dataset.start])")
+    first = min((event for event in loop["events"] if event["iteration"] == 4), key=lambda event: event["start"])
+    placed = {operation["name"]: operation["cycle"] for operation in data["loops"][0]["schedule"]["operations"]}
+    shift = placed[first["operation"]] - first["start"]
+    expected = [[e["operation"], e["iteration"] - 4, e["start"] + shift] for e in loop["events"]]
+    assert sorted(found) == sorted(expected)
+    for entry in loop["operations"]:
+        cells = page.locator(f'tr[data-measured="{entry["operation"]}"] td').all_text_contents()
+        assert cells[2:4] == [f"{entry[what]['start']:g}" for what in ("predicted", "measured")]
+
+
+def test_code_and_schedule_show_each_other(compiled, show):
+    page, data = show(compiled), data_of(compiled)
+    code = data["code"]
+    lines = page.locator(".code .line")
+    assert lines.count() == len(code["text"].split("\n"))
+    mark = code["lines"][0]
+    page.locator(".order .pick").filter(has_text=mark["operation"]).first.click()
+    line = page.locator(f'.line[data-line="{mark["line"]}"]')
+    expect(line).to_have_class("line selected")
+    pane, box = page.locator(".code").bounding_box(), line.bounding_box()
+    assert pane["y"] <= box["y"] <= pane["y"] + pane["height"]
+    assert code["text"].split("\n")[mark["line"] - 1].strip() in said(page, ".snippet")
+    other = next(m for m in code["lines"] if m["operation"] != mark["operation"] and m["line"] != mark["line"])
+    page.locator(f'.line[data-line="{other["line"]}"] button').click()
+    expect(line).not_to_have_class("line selected")
+    assert page.locator(".details").get_attribute("data-selected") in {
+        m["operation"] for m in code["lines"] if m["line"] == other["line"]
+    }
