@@ -9,6 +9,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Driver(#[from] twill_driver::Error),
     #[error(transparent)]
+    Trace(#[from] twill_driver::TraceError),
+    #[error(transparent)]
     Cache(#[from] twill_driver::CacheError),
     #[error("cannot read {}: {error}", path.display())]
     Read { path: PathBuf, error: io::Error },
