@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &TraceArguments) -> Result<Exit, Error> {
     let kernel = TracedKernel::from_json(&files::read(&kernel_file)?, &kernel_file.display().to_string())?;
     let loops = schedules(&arguments.folder.join("schedule.json"))?;
     let buffer_file = arguments.buffer.clone().unwrap_or_else(|| arguments.folder.join("trace.bin"));
-    let buffer = fs::read(&buffer_file).map_err(|error| Error::Read { path: buffer_file.clone(), error })?;
+    let buffer = fs::read(&buffer_file).map_err(|error| Error::Buffer { path: buffer_file.clone(), error })?;
     let trace = twill_driver::trace(&kernel, &loops, &buffer, told(&buffer_file))?;
     let json = trace.to_json() + "\n";
     if arguments.output.is_some() {

@@ -71,7 +71,14 @@ fn launch(begin: u64, trips: usize) -> Vec<u64> {
         // The end of every third multiply is seen late.
         let landed = if row % 3 == 0 { 190 } else { 160 };
         let row = &mut stamps[row * MARKS..][..MARKS];
-        row.copy_from_slice(&[issue.wrapping_sub(10), issue, after(landed), after(205), after(285), issue.wrapping_sub(900)]);
+        row.copy_from_slice(&[
+            issue.wrapping_sub(10),
+            issue,
+            after(landed),
+            after(205),
+            after(285),
+            issue.wrapping_sub(900),
+        ]);
     }
     stamps
 }
@@ -96,12 +103,8 @@ fn medians_are_of_the_steady_state_and_aligned_with_the_first_operation() {
 #[test]
 fn events_are_of_steady_iterations_counted_from_the_first_of_them() {
     let traced = trace(&kernel(), &[schedule()], &bytes(&launch(1_000_000, 100)), run()).unwrap();
-    let dots: Vec<(u32, f64, f64)> = traced.loops[0]
-        .events
-        .iter()
-        .filter(|e| e.operation == "dot")
-        .map(|e| (e.iteration, e.start, e.end))
-        .collect();
+    let dots: Vec<(u32, f64, f64)> =
+        traced.loops[0].events.iter().filter(|e| e.operation == "dot").map(|e| (e.iteration, e.start, e.end)).collect();
     assert_eq!(dots, [(2, 50.0, 210.0), (3, 260.0, 450.0), (4, 470.0, 630.0), (5, 680.0, 840.0)]);
 }
 
@@ -137,7 +140,9 @@ fn what_says_nothing_is_an_error_that_says_why() {
     let kernel = kernel();
     let told = |buffer: &[u8]| trace(&kernel, &[schedule()], buffer, run()).unwrap_err().to_string();
     let each = 8 * MARKS * ITERATIONS;
-    assert!(told(&[]).starts_with(&format!("trace.bin: it has 0 bytes, and each launch of this kernel records {each}")));
+    assert!(
+        told(&[]).starts_with(&format!("trace.bin: it has 0 bytes, and each launch of this kernel records {each}"))
+    );
     assert!(told(&vec![1; each + 8]).contains(&format!("it has {} bytes", each + 8)));
     let nothing = told(&vec![0; each]);
     assert!(nothing.contains("the kernel did not run") && nothing.contains("fewer than 5 iterations"), "{nothing}");

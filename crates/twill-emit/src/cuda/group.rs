@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
         }
         let start = self.out.len();
         if let Some(traced) = &self.kernel.trace {
-            self.line(2, &trace::begin(traced, self.group), "");
+            self.line(2, &trace::begin(traced, self.group, is_one_thread(self.kernel, self.group)), "");
         }
         self.nodes(2, &self.group.body)?;
         let body = self.out.split_off(start);
@@ -451,7 +451,7 @@ pub(super) fn is_one_thread(kernel: &KernelProgram, group: &Group) -> bool {
     let by_one = |action: &Action| match action {
         Action::Let { value, .. } => value.shape.is_empty(),
         Action::Rename { to, .. } => group.variables[to.index()].shape.is_empty(),
-        Action::Load { .. } | Action::Wait { .. } | Action::Advance(_) | Action::Keep { .. } => true,
+        Action::Load { .. } | Action::Wait { .. } | Action::Advance(_) | Action::Keep { .. } | Action::Mark(_) => true,
         _ => false,
     };
     fn all(nodes: &[Node], by_one: &impl Fn(&Action) -> bool) -> bool {

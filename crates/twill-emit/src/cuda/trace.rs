@@ -17,12 +17,10 @@ pub(super) fn definitions(trace: &Trace) -> String {
 }
 
 /// What a group has where its work on a tile begins.
-pub(super) fn begin(trace: &Trace, group: &Group) -> String {
+pub(super) fn begin(trace: &Trace, group: &Group, is_one_thread: bool) -> String {
     let buffer = names::name(&trace.parameter);
-    format!(
-        "const recorder_ record_ = {{u64({buffer}), blockIdx.x == {CTA} && tile_ == {CTA} && thread_of<{}>() == 0}};",
-        group.warps
-    )
+    let first = if is_one_thread { String::new() } else { format!(" && thread_of<{}>() == 0", group.warps) };
+    format!("const recorder_ record_ = {{u64({buffer}), blockIdx.x == {CTA} && tile_ == {CTA}{first}}};")
 }
 
 /// The code of marks next to each other.
