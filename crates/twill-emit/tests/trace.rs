@@ -38,26 +38,28 @@ fn steady(source: &str, group: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_multiply_is_marked_behind_its_turn_and_behind_its_wait() {
-    let traced = checked("gemm_tma").traced(16, Detail::Operations);
-    let marks = &traced.trace.as_ref().unwrap().marks;
-    let place = |operation: &str, group: usize, moment: Moment| {
-        let is = |m: &&_| -> bool {
-            let m: &twill_emit::kernel::marks::Mark = m;
-            m.operation == operation && m.group.index() == group && m.moment == moment
+fn each_multiply_is_marked_where_it_starts_and_behind_its_wait() {
+    let traced = checked("attention_forward").traced(16, Detail::Operations);
+    let group = traced.groups.iter().find(|g| g.name == "compute_1").unwrap().id;
+    let code = steady(&source(&traced), "compute_1");
+    let at = |operation: &str, moment: Moment| {
+        let mut marks = traced.trace.as_ref().unwrap().marks.iter();
+        let number =
+            marks.position(|m| (m.operation.as_str(), m.group, m.moment) == (operation, group, moment)).unwrap();
+        let has = |line: &String| {
+            let numbers = line.strip_prefix("record_.at<").and_then(|rest| rest.split('>').next()).unwrap_or_default();
+            numbers.split(", ").any(|n| n == number.to_string())
         };
-        marks.iter().position(|m| is(&m)).unwrap()
+        code.iter().position(has).unwrap_or_else(|| panic!("no {number} in {code:#?}"))
     };
-    let source = source(&traced);
-    let group = traced.groups.iter().find(|g| g.name == "compute_1").unwrap().id.index();
-    let [a, b] = ["a.0", "b"].map(|load| format!("record_.at<{}>(i);", place(load, group, Moment::Landed)));
-    let issue = format!("record_.at<{}>(i);", place("acc.0", group, Moment::Issue));
-    let landed = format!("record_.at<{}>(i);", place("acc.0", group, Moment::Landed));
-    let code = steady(&source, "compute_1");
-    let at = |line: &str| code.iter().position(|l| l == line).unwrap_or_else(|| panic!("no {line} in {code:#?}"));
-    assert!(at(&a).max(at(&b)) < at("meet"), "{code:#?}");
-    assert_eq!([at("meet") + 1, at(&issue) + 1], [at(&issue), at("multiply")], "{code:#?}");
-    assert_eq!(at("wait_multiplies") + 2, at(&landed), "{code:#?}");
+    let line = |at: usize| code[at].as_str();
+    let (issue, landed) = (at("qk.0", Moment::Issue), at("qk.0", Moment::Landed));
+    assert_eq!(line(issue + 1), "multiply", "{code:#?}");
+    assert_eq!((line(landed - 1), line(landed + 1)), ("landed", "release"), "{code:#?}");
+    assert!(at("k", Moment::Landed) <= issue && issue < landed, "{code:#?}");
+    // One operation ends where the next begins.
+    assert_eq!(at("new_max.reduce_max.0", Moment::End), at("new_max.multiply.0", Moment::Issue), "{code:#?}");
+    assert_eq!(line(at("new_max.reduce_max.0", Moment::End) - 1), "new_max_reduce_max_0 = rows", "{code:#?}");
 }
 
 #[test]
