@@ -109,6 +109,41 @@ class Cuda(unittest.TestCase):
             self.assertRegex(loop["order"], r"^SYNCS BAR HGMMA\*8 SYNCS HGMMA\*8 BAR DEPBAR ")
         self.assertEqual(groups["loads"]["registers"], 24)
 
+    def test_traced_kernels_multiply_as_others_do(self):
+        for name, marks in ("attention_forward", "operations"), ("attention_forward", "runs"), ("gemm_tma_n256", "operations"):
+            with self.subTest(name, marks=marks):
+                folder = self.folder / f"{name}.{marks}"
+                example = str(ROOT / "examples" / f"{name}.ttir")
+                options = ["--machine", "h200", "--emit", "cuda", "--python", sys.executable]
+                run = subprocess.run(
+                    [command(), "compile", example, "-o", str(folder), *options, "--trace", "--trace-marks", marks],
+                    capture_output=True,
+                    text=True,
+                    timeout=180,
+                )
+                self.assertEqual(run.returncode, 0, run.stderr)
+                kernel = json.loads((folder / "kernel.json").read_text())
+                self.assertEqual(kernel["arguments"][-4], kernel["trace"]["parameter"])
+                self.assertEqual([finding["kind"] for finding in kernel["assembly"]["findings"]], [])
+                report = subprocess.run(
+                    [sys.executable, "-B", "assemble.py", "--json"], cwd=folder, capture_output=True, text=True
+                )
+                groups = json.loads(report.stdout)["groups"]
+                if not groups:
+                    self.skipTest("needs nvdisasm")
+                # The multiplies of a loop still run side by side.
+                loops = [loop for group in groups for loop in group["loops"] if loop["mma"]]
+                untraced = json.loads(
+                    subprocess.run(
+                        [sys.executable, "-B", "assemble.py", "--json"],
+                        cwd=self.folder / name,
+                        capture_output=True,
+                        text=True,
+                    ).stdout
+                )["groups"]
+                before = [loop for group in untraced for loop in group["loops"] if loop["mma"]]
+                self.assertEqual([loop["mma"] for loop in loops], [loop["mma"] for loop in before])
+
     def test_a_cubin_is_written(self):
         file = self.folder / "gemm.cubin"
         run = subprocess.run(

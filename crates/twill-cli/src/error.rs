@@ -9,6 +9,10 @@ pub(crate) enum Error {
     #[error(transparent)]
     Driver(#[from] twill_driver::Error),
     #[error(transparent)]
+    Trace(#[from] twill_driver::TraceError),
+    #[error("cannot read {}: {error}; bench/gpu_trace.py writes it where it runs the kernel, or name it with --buffer", path.display())]
+    Buffer { path: PathBuf, error: io::Error },
+    #[error(transparent)]
     Cache(#[from] twill_driver::CacheError),
     #[error("cannot read {}: {error}", path.display())]
     Read { path: PathBuf, error: io::Error },

@@ -31,6 +31,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Error> {
         SchemaFormat::KernelSchedule => format::kernel_schedule_schema(),
         SchemaFormat::Explanation => format::explanation_schema(),
         SchemaFormat::Pipeline => format::pipeline_schema(),
+        SchemaFormat::Trace => format::trace_schema(),
         SchemaFormat::Fit => twill_driver::fit_schema(),
     };
     files::write(None, &format!("{schema:#}\n"))?;

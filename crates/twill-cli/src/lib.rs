@@ -29,6 +29,7 @@ mod siblings;
 mod smtlib;
 mod sweep;
 mod top;
+mod trace;
 mod view;
 
 use arguments::{Arguments, Command};
@@ -65,6 +66,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Schedule(a) => schedule::run(a),
         Command::Compile(a) => compile::run(a),
         Command::Fit(a) => fit::run(a),
+        Command::Trace(a) => trace::run(a),
         Command::Modulo(a) => modulo::run(a),
         Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),

@@ -92,6 +92,12 @@ pub enum Error {
         /// Why.
         error: Box<twill_emit::Error>,
     },
+    /// Time stamps in a language that has none.
+    #[error("{input}: only kernels in CUDA C++ record their time (--trace): add --emit cuda")]
+    NotTraced {
+        /// The input.
+        input: String,
+    },
     /// The machine.
     #[error(transparent)]
     Machine(Box<twill_machine::MachineError>),

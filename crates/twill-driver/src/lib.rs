@@ -19,6 +19,7 @@ mod session;
 pub mod siblings;
 mod solve;
 mod top;
+mod trace;
 
 pub use cache::{Cache, CacheError, CacheInfo};
 pub use error::Error;
@@ -31,4 +32,5 @@ pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, Si
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};
 pub use top::{Top, TopOptions, TopSchedule, top};
+pub use trace::{TraceError, TracedKernel, TracedRun, trace};
 pub use twill_exact::Progress;

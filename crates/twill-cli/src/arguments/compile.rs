@@ -24,6 +24,14 @@ pub(crate) struct CompileArguments {
     /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
     #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
     pub(crate) emit: LanguageArgument,
+    /// Let the kernel record when its operations begin and end, for so many iterations of its first tile, in a buffer that it
+    /// takes besides [16 where no number is given]; twill trace reads that. With --emit cuda.
+    #[arg(long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]
+    pub(crate) trace: Option<u32>,
+    /// Of --trace: each operation between marks of its own, which keeps them apart from each other, or all that threads do
+    /// between two waits.
+    #[arg(long, value_enum, value_name = "MARKS", requires = "trace", default_value_t = TraceMarks::Operations)]
+    pub(crate) trace_marks: TraceMarks,
     /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
     #[arg(long)]
     pub(crate) no_assemble: bool,
@@ -78,6 +86,15 @@ pub(crate) enum LanguageArgument {
     Gluon,
     /// CUDA C++.
     Cuda,
+}
+
+/// How closely the time is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceMarks {
+    /// Each operation.
+    Operations,
+    /// All that threads do between two waits.
+    Runs,
 }
 
 /// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.

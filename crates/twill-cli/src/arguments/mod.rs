@@ -4,6 +4,7 @@ mod compile;
 mod model;
 mod report;
 mod source;
+mod trace;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use compile::*;
@@ -12,6 +13,7 @@ pub(crate) use report::*;
 pub(crate) use source::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
+pub(crate) use trace::*;
 use twill_driver::TopOptions;
 
 /// Optimal software pipelines and warp specialisation for Triton kernels, proved.
@@ -30,6 +32,8 @@ pub(crate) enum Command {
     Compile(CompileArguments),
     /// Say whether kernels fit a machine and what they need there, before anything is searched or compiled.
     Fit(FitArguments),
+    /// Compare what a traced kernel recorded on a GPU with its schedule.
+    Trace(TraceArguments),
     /// Find the least initiation interval of a large loop without warps, with its proof.
     Modulo(ModuloArguments),
     /// Schedule a large graph of operations, without warps, by gradient, with a lower bound.
@@ -385,6 +389,8 @@ pub(crate) enum SchemaFormat {
     Explanation,
     /// Pipelines without warps (--swp-only).
     Pipeline,
+    /// What a kernel did on a GPU, beside its schedule (twill trace).
+    Trace,
     /// Whether a kernel fits (twill fit).
     Fit,
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// All that is written; a folder with anything else in it is somebody's.
-const OURS: [&str; 12] = [
+const OURS: [&str; 15] = [
     "kernel.py",
     "kernel.cu",
     "kernel.h",
@@ -22,6 +22,9 @@ const OURS: [&str; 12] = [
     "assemble.py",
     "machine_code.py",
     "test_kernel.py",
+    "trace.bin",
+    "trace.bin.json",
+    "trace.json",
 ];
 
 /// What Python leaves behind when a kernel is run.

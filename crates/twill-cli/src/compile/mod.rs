@@ -5,12 +5,16 @@ mod report;
 mod top;
 
 use crate::Exit;
-use crate::arguments::{CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, Switch, WhichSchedule};
+use crate::arguments::{
+    CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, Switch, TraceMarks, WhichSchedule,
+};
 use crate::error::Error;
 use crate::progress::Ticker;
 use crate::schedule;
 use folder::Target;
-use twill_driver::compile::{Assembler, CompileOptions, Compiled, GeneratedKernel, Language, Order, Which, compile};
+use twill_driver::compile::{
+    Assembler, CompileOptions, Compiled, GeneratedKernel, Language, Order, TraceDetail, TraceOptions, Which, compile,
+};
 use twill_driver::{Request, Session};
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
@@ -63,7 +67,12 @@ impl CompileArguments {
             LanguageArgument::Gluon => Language::Gluon,
             LanguageArgument::Cuda => Language::Cuda,
         };
-        CompileOptions { command, language, ..self.generator.options(self.attempts) }
+        let detail = match self.trace_marks {
+            TraceMarks::Operations => TraceDetail::Operations,
+            TraceMarks::Runs => TraceDetail::Runs,
+        };
+        let trace = self.trace.map(|iterations| TraceOptions { iterations, detail });
+        CompileOptions { command, language, trace, ..self.generator.options(self.attempts) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
 use super::rules::{self, Registers};
-use super::{CompileOptions, LATER_WORK, Language, TOGETHER_WORK, Which, together};
+use super::{CompileOptions, LATER_WORK, Language, TOGETHER_WORK, TraceOptions, Which, together};
 use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
 use crate::{problems, schedule_file, siblings, solve, top};
 use std::time::Instant;
@@ -36,6 +36,7 @@ pub(super) struct Candidate {
     /// What its language needs beside it.
     beside: Files,
     language: Language,
+    header: Header,
     /// What the assembler made of it, if it was asked.
     pub(super) assembly: Option<Assembly>,
     /// Whether it was searched for again, for multiplies that start together.
@@ -246,6 +247,7 @@ impl Candidate {
             source: listing.text,
             beside,
             language: asked.language,
+            header,
             signature,
             json: found.json,
             test: gluon::test(&program),
@@ -253,6 +255,17 @@ impl Candidate {
             together: found.together,
             program,
         })))
+    }
+
+    /// The same kernel, recording the time of the first iterations of a tile.
+    pub(super) fn traced(mut self, trace: TraceOptions, input: &str) -> Result<Candidate, Error> {
+        let emitted = |error| Error::Emit { input: input.to_owned(), error: Box::new(error) };
+        self.program = self.program.traced(trace.iterations, trace.detail.into());
+        self.signature = signature(self.language, &self.program, &self.header).map_err(emitted)?;
+        (self.source, self.beside) = written(self.language, &self.program, &self.header).map_err(emitted)?;
+        self.test = gluon::test(&self.program);
+        self.assembly = None;
+        Ok(self)
     }
 
     /// All files of its folder.

@@ -53,8 +53,37 @@ pub struct CompileOptions {
     pub attempts: u32,
     /// The language that it is written in.
     pub language: Language,
+    /// The kernel records its time (`docs/trace.md`); in CUDA C++ alone.
+    pub trace: Option<TraceOptions>,
     /// What generates the kernel again, for its head.
     pub command: String,
+}
+
+/// What a kernel records of its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TraceOptions {
+    /// Of so many iterations of its first tile.
+    pub iterations: u32,
+    /// How closely.
+    pub detail: TraceDetail,
+}
+
+/// How closely the time of a kernel is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum TraceDetail {
+    /// Each operation.
+    Operations,
+    /// Operations that threads do one after the other, with no wait in between, as one.
+    Runs,
+}
+
+impl From<TraceDetail> for twill_emit::kernel::marks::Detail {
+    fn from(detail: TraceDetail) -> Self {
+        match detail {
+            TraceDetail::Operations => Self::Operations,
+            TraceDetail::Runs => Self::Runs,
+        }
+    }
 }
 
 /// What kernels are written in.
@@ -80,6 +109,7 @@ impl Default for CompileOptions {
             schedule: Which::Optimal,
             attempts: 4,
             language: Language::Gluon,
+            trace: None,
             command: String::new(),
         }
     }
@@ -132,6 +162,9 @@ pub fn compile(
     let Content::Kernel(text) = &request.input.content else {
         return Err(Error::NoSource { input: request.input.name.clone() });
     };
+    if options.trace.is_some() && options.language != Language::Cuda {
+        return Err(Error::NotTraced { input: request.input.name.clone() });
+    }
     let cache = session.cache.clone();
     let depends = (text, &request.input.name, lowering(request), limits(request), options);
     let key = Key::new(Kind::Kernel, &(depends, assembler.map(Assembler::depends), session.depends()));
@@ -147,7 +180,10 @@ pub fn compile(
         Some(assembler) => assembled(request, options, first, &source, assembler, session)?,
         None => Some(first),
     };
-    let Some(best) = best else { return Ok(Compiled::Stopped) };
+    let Some(mut best) = best else { return Ok(Compiled::Stopped) };
+    if let Some(trace) = options.trace {
+        best = traced(best, trace, assembler, &request.input.name)?;
+    }
     let kernel = GeneratedKernel::of(&best, source.machine.name());
     // Without a look at the machine code that was asked for, it is not the kernel that was asked for; and what was stopped
     // might have become better.
@@ -155,6 +191,23 @@ pub fn compile(
         cache.write(&key, &kernel.to_json());
     }
     Ok(Compiled::Kernel(Box::new(kernel)))
+}
+
+/// The kernel that was chosen, recording the time; what the assembler makes of it changes nothing but its report.
+fn traced(
+    best: Candidate,
+    trace: TraceOptions,
+    assembler: Option<&Assembler>,
+    input: &str,
+) -> Result<Candidate, Error> {
+    let assembler = assembler.filter(|_| best.assembly.is_some());
+    let mut best = best.traced(trace, input)?;
+    if let Some(assembler) = assembler
+        && let Assembled::Report(assembly) = assembler.run(&best.files(), input)?
+    {
+        best.assembly = Some(assembly);
+    }
+    Ok(best)
 }
 
 /// The request as [`compile`] poses it at first: operations come to their groups by the generator's rule, if nothing was said.

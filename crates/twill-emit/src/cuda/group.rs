@@ -5,7 +5,7 @@ use super::fragment::Fragment;
 use super::names::{self, missing};
 use super::operation::bare;
 use super::rows::layouts_in_rows;
-use super::tensor_memory;
+use super::{tensor_memory, trace};
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::Expression;
@@ -93,6 +93,9 @@ impl<'a> Printer<'a> {
             self.line(2, "const int tile_ = blockIdx.x;", "");
         }
         let start = self.out.len();
+        if let Some(traced) = &self.kernel.trace {
+            self.line(2, &trace::begin(traced, self.group, is_one_thread(self.kernel, self.group)), "");
+        }
         self.nodes(2, &self.group.body)?;
         let body = self.out.split_off(start);
         self.programs(2, &body);
@@ -306,6 +309,10 @@ impl<'a> Printer<'a> {
             Action::Keep { to, from } => self.keep(*to, *from),
             Action::Sync(id) => format!("meet<{}, {}>();", FIRST_TURN + id, 2 * threads),
             Action::Signal(id) => format!("come<{}, {}>();", FIRST_TURN + id, 2 * threads),
+            Action::Mark(stamps) => match &self.kernel.trace {
+                Some(traced) => trace::marks(traced, self.group, print, stamps),
+                None => String::new(),
+            },
         })
     }
 
@@ -446,7 +453,7 @@ pub(super) fn is_one_thread(kernel: &KernelProgram, group: &Group) -> bool {
     let by_one = |action: &Action| match action {
         Action::Let { value, .. } => value.shape.is_empty(),
         Action::Rename { to, .. } => group.variables[to.index()].shape.is_empty(),
-        Action::Load { .. } | Action::Wait { .. } | Action::Advance(_) | Action::Keep { .. } => true,
+        Action::Load { .. } | Action::Wait { .. } | Action::Advance(_) | Action::Keep { .. } | Action::Mark(_) => true,
         _ => false,
     };
     fn all(nodes: &[Node], by_one: &impl Fn(&Action) -> bool) -> bool {

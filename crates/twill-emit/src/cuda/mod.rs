@@ -11,6 +11,7 @@
 //! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
 //! | `names` | what C++ calls things |
+//! | `trace` | the time stamps of a traced kernel |
 //! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
 //! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
@@ -25,6 +26,7 @@ mod operation;
 mod rows;
 mod source;
 mod tensor_memory;
+mod trace;
 
 use crate::error::Error;
 use crate::gluon::Header;

@@ -2,7 +2,7 @@
 
 use super::group::{Printer, is_one_thread};
 use super::names::{self, missing};
-use super::{host, instruction, tensor_memory};
+use super::{host, instruction, tensor_memory, trace};
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::program::{Arrival, Buffer, Group, KernelProgram, TileOrder};
@@ -180,6 +180,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
         let _ = writeln!(out, "constexpr u32 {} = {};", barriers.name.to_uppercase(), first_barrier(kernel, k));
     }
     out.push_str(&tile_order(kernel));
+    if let Some(traced) = &kernel.trace {
+        out.push_str(&trace::definitions(traced));
+    }
     for (k, group) in kernel.groups.iter().enumerate() {
         let _ = write!(out, "\n{}", Printer::new(kernel, group, k).group()?);
     }

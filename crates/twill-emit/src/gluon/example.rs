@@ -74,9 +74,11 @@ const KNOWN: [(Example, &str, &[&str], &str); 6] = [
 const COMPILES: &str = include_str!("runtime/tests/compiles.py");
 const RUNS: &str = include_str!("runtime/tests/runs.py");
 const TAIL: &str = include_str!("runtime/tests/tail.py");
+/// What a traced kernel takes besides.
+const TRACED: &str = include_str!("runtime/tests/traced.py");
 
 fn example(kernel: &KernelProgram) -> Option<(Example, &'static str)> {
-    let named = |names: &[&str]| kernel.parameters.iter().map(|p| p.name.as_str()).eq(names.iter().copied());
+    let named = |names: &[&str]| kernel.source_parameters().iter().map(|p| p.name.as_str()).eq(names.iter().copied());
     let known = KNOWN.into_iter().find(|(_, name, parameters, _)| kernel.name == *name && named(parameters));
     known.map(|(example, _, _, test)| (example, test))
 }
@@ -124,5 +126,6 @@ fn named_constants(example: Example, kernel: &KernelProgram) -> Option<Vec<(&'st
 /// A test to write beside the kernel: that it compiles, and for a known one that it computes what it should.
 pub(super) fn test(kernel: &KernelProgram) -> String {
     let known = example(kernel).filter(|_| !constants(kernel).is_empty());
-    known.map_or_else(|| [COMPILES, TAIL].concat(), |(_, test)| [RUNS, test, TAIL].concat())
+    let traced = if kernel.trace.is_some() { TRACED } else { "" };
+    known.map_or_else(|| [COMPILES, TAIL].concat(), |(_, test)| [RUNS, traced, test, TAIL].concat())
 }

@@ -208,6 +208,8 @@ impl<'a> Printer<'a> {
     fn action(&mut self, depth: usize, action: &Action, note: &Note) {
         let comment = Self::comment(note);
         let code = match action {
+            // Only CUDA is traced.
+            Action::Mark(_) => return,
             Action::Let { to, value } => {
                 if self.names.inlined.contains_key(to) {
                     return;

@@ -10,6 +10,7 @@
 //! | `assembly` | what the assembler made of it |
 //! | `example` | constants and tests of the kernels of `examples/` |
 //! | `signature` | `kernel.json`: how the kernel is called |
+//! | `trace` | of `kernel.json`, what a traced kernel records |
 //! | `prelude.py` | functions that every kernel uses |
 //! | `runtime/` | launcher and assembler check, which are written beside every kernel |
 
@@ -22,6 +23,7 @@ mod operation;
 mod signature;
 mod source;
 mod tensor_memory;
+mod trace;
 
 use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;

@@ -2,6 +2,7 @@
 
 use super::example::{Constant, constants};
 use super::source::arguments;
+use super::trace::TraceEntry;
 use super::{Assembly, Header};
 use crate::kernel::Checked;
 use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter};
@@ -32,6 +33,8 @@ pub struct Signature {
     groups: Vec<String>,
     schedule: Schedule,
     registers: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     assembly: Option<Assembly>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -136,6 +139,7 @@ impl Signature {
                 loops: kernel.loops.len(),
             },
             registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
+            trace: TraceEntry::of(kernel),
             assembly: None,
             lines: Vec::new(),
         }

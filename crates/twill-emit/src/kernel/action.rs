@@ -1,6 +1,7 @@
 //! What a warp group does, one thing after another.
 
 use super::expression::{Expression, ExpressionKind};
+use super::marks::Stamp;
 use super::program::{DescriptorId, Operand, Slot, TensorMultiply, VariableId};
 use twill_check::protocol::{BarrierId, CursorId};
 use twill_graph::LoopOperation;
@@ -182,6 +183,8 @@ pub enum Action {
     Sync(u32),
     /// Comes to a named barrier and goes on.
     Signal(u32),
+    /// Moments of operations, which a traced kernel records the time of.
+    Mark(Vec<Stamp>),
 }
 
 impl Action {

@@ -1,5 +1,6 @@
 //! The seal without which no code is printed.
 
+use super::marks::Detail;
 use super::program::KernelProgram;
 use crate::error::Error;
 use std::ops::Deref;
@@ -17,6 +18,15 @@ impl Checked {
     /// What was looked at.
     pub fn proof(&self) -> Proof {
         self.proof
+    }
+
+    /// The same program, made to record the time of the first iterations of a tile: its marks are no synchronisation, so that
+    /// what is proved of its barriers holds.
+    #[must_use]
+    pub fn traced(&self, iterations: u32, detail: Detail) -> Checked {
+        let mut program = self.program.clone();
+        program.record(iterations, detail);
+        Checked { program, proof: self.proof }
     }
 
     /// Breaks the seal.

@@ -4,6 +4,7 @@ use super::action::Action;
 use super::expression::Expression;
 use super::group::shifted;
 use super::loops::Adder;
+use super::marks::Moment;
 use super::program::{Slot, VariableId};
 use super::region::Region;
 use crate::error::Error;
@@ -14,13 +15,29 @@ use twill_triton::mlir::OperationId;
 use twill_triton::tile::{Kind, TileOperation, Transfer};
 
 impl Adder<'_, '_> {
-    /// Code of an operation.
+    /// Code of an operation, with its marks.
     pub(super) fn issue(
         &mut self,
         op: OpId,
         iteration: Iteration,
         signals: &[(Barrier, Iteration)],
     ) -> Result<(), Error> {
+        self.take_slots(op, iteration);
+        let facts = &self.reader.lowering.loops[self.index];
+        let is_synchronous = facts.problem.graph().operation(op).is_synchronous();
+        // A multiply may have to wait for its turn first, and marks its issue itself.
+        if !self.is_multiply(op) {
+            self.mark(op, Moment::Issue, iteration);
+        }
+        self.code(op, iteration, signals)?;
+        if is_synchronous {
+            self.mark(op, Moment::End, iteration);
+        }
+        Ok(())
+    }
+
+    /// The slots that an operation is the first to write.
+    fn take_slots(&mut self, op: OpId, iteration: Iteration) {
         let index = self.index;
         let note = std::mem::take(&mut self.reader.group.note);
         let taken: Vec<LoopBufferId> = {
@@ -35,6 +52,10 @@ impl Adder<'_, '_> {
             self.take_slot(buffer, iteration);
         }
         self.reader.group.note = note;
+    }
+
+    fn code(&mut self, op: OpId, iteration: Iteration, signals: &[(Barrier, Iteration)]) -> Result<(), Error> {
+        let index = self.index;
         let facts = &self.reader.lowering.loops[index];
         let Some(tile) = facts.tile_operation(op).cloned() else { return self.movement(op, iteration) };
         let region = facts.region(self.reader.lowering.module, &tile);

@@ -370,8 +370,13 @@ impl Adder<'_, '_> {
     /// The multiply that a step issues.
     fn multiplies(&self, step: &Step) -> Option<OpId> {
         let Step::Issue { op, .. } = step else { return None };
-        let tile = self.reader.lowering.loops[self.index].tile_operation(*op)?;
-        matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }).then_some(*op)
+        Some(*op).filter(|op| self.is_multiply(*op))
+    }
+
+    /// Whether an operation is a matrix multiply.
+    pub(super) fn is_multiply(&self, op: OpId) -> bool {
+        let tile = self.reader.lowering.loops[self.index].tile_operation(op);
+        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }))
     }
 
     /// The note on an operation.
@@ -419,6 +424,9 @@ impl Adder<'_, '_> {
                 self.take_slot(buffer, iteration);
             }
         }
+        if let Barrier::Full { value, .. } = barrier {
+            self.mark_landed(value, iteration);
+        }
         if self.copied_by_threads(buffer) {
             self.reader.group.act(Action::Fence);
         }
@@ -441,9 +449,10 @@ impl Adder<'_, '_> {
     fn wait_for(&mut self, op: OpId, iteration: Iteration) {
         let same = |at: Iteration| iterations_before(at, iteration) == Some(0);
         if let Some(position) = self.reader.group.stores.iter().position(|(o, it)| *o == op && same(*it)) {
-            self.reader.group.stores.drain(..=position);
+            let done: Vec<_> = self.reader.group.stores.drain(..=position).collect();
             let left = u32::try_from(self.reader.group.stores.len()).unwrap_or(0);
             self.reader.group.act(Action::WaitStores(left));
+            done.into_iter().for_each(|(op, iteration)| self.mark_landed(op, iteration));
             return;
         }
         if let Some(position) = self.reader.group.flights.iter().position(|f| f.op == op && same(f.iteration)) {
@@ -470,6 +479,7 @@ impl Adder<'_, '_> {
             }
         }
         self.reader.group.act(Action::WaitMultiplies { outstanding, landed, flying });
+        done.into_iter().for_each(|flight| self.mark_landed(flight.op, flight.iteration));
     }
 
     fn land(&mut self) {

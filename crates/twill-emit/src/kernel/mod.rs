@@ -11,6 +11,7 @@
 //! | `outside` | what is done before and after the loops |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
+//! | `marks`, `runs` | where a traced kernel records the time
 //! | `operation` | the operations on elements, and how both languages write them |
 //! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
 //! | `protocol` | what the protocol checker sees |
@@ -30,6 +31,7 @@ mod issue;
 pub(crate) mod layout;
 mod loops;
 mod lowering;
+pub mod marks;
 mod memory;
 mod multiply;
 mod names;
@@ -42,6 +44,7 @@ mod reader;
 pub mod region;
 mod results;
 mod rings;
+mod runs;
 mod stores;
 mod sums;
 mod tensor;
@@ -242,6 +245,7 @@ fn lower_with(
         named_barriers: lowering.named_barriers,
         groups,
         tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
+        trace: None,
     };
     let (columns, available) = (program.tensor_columns(), options.tensor_columns.unwrap_or(0));
     if columns > available {

@@ -4,6 +4,7 @@ use super::action::Action;
 use super::expression::{Expression, ExpressionKind};
 use super::group::{Flight, shifted};
 use super::loops::Adder;
+use super::marks::Moment;
 use super::program::{Form, Operand, Slot, VariableId};
 use super::reader::slice_of;
 use super::region::Region;
@@ -73,6 +74,7 @@ impl Adder<'_, '_> {
         }
         let mut flight =
             Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
+        self.mark(op, Moment::Issue, iteration);
         for (left, right) in pairs {
             // The wait names what the multiply reads from registers, also where it stays there for the next iteration: ptxas puts
             // other values in the place of what it does not see used behind the multiply (13.0: wrong results without SWP).

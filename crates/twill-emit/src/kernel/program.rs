@@ -2,6 +2,7 @@
 //! last, as plain data that the printers and the protocol checker read alike.
 
 use super::action::Node;
+use super::marks::Trace;
 use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
 use twill_graph::{GroupId, Source};
 use twill_triton::mlir::Type;
@@ -51,6 +52,8 @@ pub struct KernelProgram {
     pub groups: Vec<Group>,
     /// How programs of the grid are dealt out to CTAs.
     pub tiling: Tiling,
+    /// What is recorded of its time.
+    pub trace: Option<Trace>,
 }
 
 /// How programs of the grid are dealt out to CTAs.

@@ -106,7 +106,7 @@ fn events(buffers: &[Buffer], action: &Action) -> Vec<Event> {
     let mut events = Vec::new();
     match action {
         Action::Let { value, .. } => reads(value, &mut events),
-        Action::Rename { .. } | Action::Fly(_) | Action::Meet => {}
+        Action::Rename { .. } | Action::Fly(_) | Action::Meet | Action::Mark(_) => {}
         Action::Multiply { left, right, .. } => {
             let shared = [left, right].into_iter().filter_map(|o| match o {
                 Operand::Shared(slot) => Some(access(slot)),

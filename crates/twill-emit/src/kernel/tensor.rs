@@ -7,6 +7,7 @@ use super::group::shifted;
 use super::input::value_of;
 use super::loops::Adder;
 use super::lowering::Lowering;
+use super::marks::Moment;
 use super::names;
 use super::program::{Addend, Arrival, Operand, Slot, TensorMultiply};
 use super::reader::tag_iteration;
@@ -139,6 +140,7 @@ impl Adder<'_, '_> {
         let mut addend = self.addend(op, id, iteration)?;
         let mut ends = self.unit_signals(signals)?;
         let last = pairs.len().saturating_sub(1);
+        self.mark(op, Moment::Issue, iteration);
         for (k, (left, right)) in pairs.into_iter().enumerate() {
             let (Operand::Shared(left), Operand::Shared(right)) = (left, right) else {
                 return Err(self.reader.lowering.unsupported(

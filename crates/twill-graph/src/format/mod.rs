@@ -25,6 +25,7 @@ mod kernel;
 mod modulo;
 mod pipeline;
 mod schedule;
+mod trace;
 
 pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
 pub use dataflow::{
@@ -41,6 +42,7 @@ pub use pipeline::PipelineFile;
 pub use schedule::{
     ChannelEntry, GroupEntry, NormalisationEntry, PlacedOperation, ProblemEntry, RingEntry, ScheduleFile,
 };
+pub use trace::{Compared, Span, TraceEvent, TraceFile, TracedLoop, TracedOperation};
 
 use crate::{DataflowError, GraphError, KernelError, ModuloError, ProblemError};
 use thiserror::Error;
@@ -211,4 +213,9 @@ pub fn kernel_schedule_schema() -> serde_json::Value {
 /// The JSON Schema of the pipeline format.
 pub fn pipeline_schema() -> serde_json::Value {
     schemars::schema_for!(PipelineFile).to_value()
+}
+
+/// The JSON Schema of the trace format.
+pub fn trace_schema() -> serde_json::Value {
+    schemars::schema_for!(TraceFile).to_value()
 }

@@ -1,0 +1,177 @@
+"""Runs traced kernels on the GPU and writes what they recorded, for `twill trace`.
+
+    twill compile examples/gemm_tma.ttir --machine h200 --emit cuda -o kernels/gemm
+    twill compile examples/gemm_tma.ttir --machine h200 --emit cuda --trace -o kernels/gemm.traced
+    python bench/gpu_trace.py kernels/gemm kernels/gemm.traced     # writes kernels/gemm.traced/trace.bin and trace.bin.json
+    twill trace kernels/gemm.traced
+
+Needs a Hopper GPU and torch. Results are compared with float64, as test_kernel.py does, in every launch that is recorded. Of a
+traced kernel and one of the same example and tiles that is not traced, both times are said: what the recording costs. The exit
+code is 1 if a result is wrong or nothing was recorded.
+"""
+
+import argparse
+import datetime
+import json
+import statistics
+import struct
+import sys
+from pathlib import Path
+
+import gpu_kernels
+from gpu_kernels import Generated
+from gpu_rows import ROWS, Row
+
+WARM_UP = 3
+"""Launches before those that are recorded."""
+SEED = 7
+
+
+def trace_of(kernel: Generated) -> dict | None:
+    """What the kernel records, as its kernel.json says; None if it is not traced."""
+    return json.loads((kernel.folder / "kernel.json").read_text()).get("trace")
+
+
+def row_of(kernel: Generated, name: str | None) -> Row:
+    """The row of the benchmark whose sizes the kernel is run with: the first that it serves, or the one named."""
+    served = [row for row in ROWS if kernel.serves(row) and (name is None or row.name == name)]
+    if not served:
+        known = ", ".join(row.name for row in ROWS if row.example == kernel.example)
+        raise SystemExit(f"{kernel.folder}: it serves no row{f' {name}' if name else ''}; of its example there are: {known}")
+    return served[0]
+
+
+def intervals(numbers: list[int], trace: dict, stages: int) -> dict[int, float]:
+    """By loop, cycles from one iteration to the next: the median over marks, iterations and launches, without the first."""
+    marks, rows = len(trace["marks"]), trace["iterations"]
+    found = {}
+    for first in range(0, len(numbers), marks * rows):
+        for mark in trace["marks"]:
+            if mark["what"] != "issue":
+                continue
+            column = [numbers[first + row * marks + mark["id"]] for row in range(rows)]
+            steady = [b - a for a, b in zip(column[stages:], column[stages + 1 :]) if a and b]
+            found.setdefault(mark["loop"], []).extend(steady)
+    return {loop: statistics.median(each) for loop, each in found.items() if each}
+
+
+class Launches:
+    """Launches of a kernel on a problem."""
+
+    def __init__(self, kernel: Generated, given: object):
+        import torch
+
+        self.kernel, self.given, self.trace = kernel, given, trace_of(kernel)
+        self.out = given.allocate()
+        self.buffer, extra = None, {}
+        if self.trace:
+            self.buffer = torch.zeros(self.trace["bytes"] // 8, dtype=torch.int64, device=given.device)
+            extra = {self.trace["parameter"]: self.buffer}
+        grid = given.grid(gpu_kernels.exact(kernel).constants)
+        self.run = gpu_kernels.load(kernel).prepare(*given.arguments(self.out), grid=grid, **extra)
+
+    def once(self, reference: dict) -> dict[str, float]:
+        """One launch from poisoned outputs, and the errors of its results."""
+        import torch
+        from gpu_problems import relative_error
+
+        self.given.reset(self.out)
+        if self.buffer is not None:
+            self.buffer.zero_()
+        torch.cuda.synchronize()
+        self.run()
+        torch.cuda.synchronize()
+        results = self.given.results(self.out)
+        errors = {name: relative_error(results[name], reference[name]) for name in reference if name in results}
+        return errors | {f"{name} overrun": float("inf") for name in self.given.overrun(self.out)}
+
+
+def right(errors: dict[str, float]) -> bool:
+    from gpu_problems import LIMITS
+
+    return all(error <= LIMITS.get(name, 0.0) for name, error in errors.items())
+
+
+def record(launches: Launches, reference: dict, count: int, where: Path, said: dict) -> bool:
+    """Records launches into a file, with what is known of them beside it."""
+    trace, numbers, fine = launches.trace, [], True
+    for number in range(WARM_UP + count):
+        errors = launches.once(reference)
+        fine &= right(errors)
+        if number >= WARM_UP:
+            numbers += launches.buffer.cpu().tolist()
+    stages = json.loads((launches.kernel.folder / "kernel.json").read_text())["schedule"]["stages"]
+    found = intervals(numbers, trace, stages)
+    where.write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
+    said = said | {"launches": count, "errors": errors, "intervals": found}
+    Path(f"{where}.json").write_text(json.dumps(said, indent=1) + "\n")
+    print(f"{launches.kernel.name}: {'right' if fine else 'WRONG'}: {errors}")
+    for loop, cycles in found.items():
+        print(f"{launches.kernel.name}: loop {loop}: {cycles:g} cycles an iteration ({trace['detail']}, {count} launches)")
+    if not found:
+        print(f"{launches.kernel.name}: NOTHING was recorded: the loop has too few iterations, or the kernel did not run")
+    print(f"{launches.kernel.name}: written to {where}")
+    return fine and bool(found)
+
+
+def times(all_launches: list[Launches]) -> dict[str, float]:
+    """Milliseconds of a launch of each, side by side, sustained; in a short run after a rest."""
+    from gpu_timing import GpuClock, measure
+
+    found = measure({one.kernel.name: one.run for one in all_launches}, GpuClock(), rounds=4)
+    summaries = {name: one.summary() for name, one in found.items()}
+    for name, one in summaries.items():
+        print(f"{name}: {one['ms']:.4f} ms a launch sustained, {one['burst_ms']:.4f} ms in a burst")
+    return {name: one["ms"] for name, one in summaries.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", metavar="DIR", type=Path, nargs="+", help="as for gpu.py; traced kernels and others")
+    parser.add_argument("--output", metavar="OUT", type=Path, help="write to OUT/NAME/ instead of the kernels' folders")
+    parser.add_argument("--row", metavar="NAME", help="sizes of this row of the benchmark [default: the first that fits]")
+    parser.add_argument("--launches", metavar="N", type=int, default=5, help="launches to record [default: 5]")
+    parser.add_argument("--no-times", action="store_true", help="do not time the kernels")
+    options = parser.parse_args()
+    try:
+        kernels = gpu_kernels.find(options.kernels)
+    except gpu_kernels.Unreadable as error:
+        parser.error(str(error))
+    traced = [kernel for kernel in kernels if trace_of(kernel)]
+    if not traced:
+        parser.error("none of these kernels is traced: compile one with --emit cuda --trace")
+
+    import torch
+    from gpu_problems import problem
+
+    gpu, date = torch.cuda.get_device_name(), datetime.date.today().isoformat()
+    fine = True
+    by_problem: dict[tuple, list[Generated]] = {}
+    for kernel in kernels:
+        tiles = tuple(sorted(kernel.constants.items()))
+        by_problem.setdefault((kernel.example, tiles, row_of(kernel, options.row).name), []).append(kernel)
+    for (example, _, name), together in by_problem.items():
+        if not any(trace_of(kernel) for kernel in together):
+            continue
+        row = next(row for row in ROWS if row.name == name)
+        given = problem(example, row.shape, SEED, "cuda")
+        reference = given.reference()
+        all_launches = [Launches(kernel, given) for kernel in together]
+        for one in all_launches:
+            if one.trace is None:
+                errors = one.once(reference)
+                fine &= right(errors)
+                print(f"{one.kernel.name}: {'right' if right(errors) else 'WRONG'}: {errors}")
+        milliseconds = {} if options.no_times else times(all_launches)
+        for one in all_launches:
+            if one.trace is None:
+                continue
+            folder = one.kernel.folder if options.output is None else options.output / one.kernel.name
+            folder.mkdir(parents=True, exist_ok=True)
+            said = {"gpu": gpu, "date": date, "row": name, "shape": row.shape, "milliseconds": milliseconds}
+            fine &= record(one, reference, options.launches, folder / "trace.bin", said)
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

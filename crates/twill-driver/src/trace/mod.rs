@@ -1,0 +1,218 @@
+//! What a traced kernel recorded, beside what its schedule says.
+
+mod kernel;
+mod medians;
+mod stamps;
+#[cfg(test)]
+mod tests;
+
+pub use kernel::TracedKernel;
+
+use medians::median;
+use stamps::Stamps;
+use thiserror::Error;
+use twill_graph::format::{Compared, Span, TraceEvent, TraceFile, TracedLoop, TracedOperation};
+use twill_graph::{OpId, Problem, Schedule};
+
+/// Iterations that are listed one by one.
+const LISTED: usize = 4;
+
+/// Why a recording says nothing.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// It records nothing.
+    #[error("{file}: the kernel records nothing; compile it with --emit cuda --trace")]
+    NotTraced {
+        /// Its `kernel.json`.
+        file: String,
+    },
+    /// Its description is none.
+    #[error("{file}: {why}; write the folder again with twill compile")]
+    Kernel {
+        /// Its `kernel.json`.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A buffer of another size.
+    #[error(
+        "{file}: it has {found} bytes, and each launch of this kernel records {each}; run the kernel of this folder again (bench/gpu_trace.py)"
+    )]
+    Size {
+        /// The buffer's file.
+        file: String,
+        /// Bytes in it.
+        found: usize,
+        /// Bytes of a launch.
+        each: usize,
+    },
+    /// Nothing of use in the buffer.
+    #[error(
+        "{file}: nothing was recorded of an iteration in the steady state: the kernel did not run, or its loops have fewer than {least} iterations; run it with longer loops"
+    )]
+    Nothing {
+        /// The buffer's file.
+        file: String,
+        /// Iterations of the shortest loop that would do.
+        least: usize,
+    },
+}
+
+/// What is known of a run besides its buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedRun {
+    /// The buffer's file, for errors.
+    pub file: String,
+    /// The GPU.
+    pub gpu: String,
+    /// When: `YYYY-MM-DD`.
+    pub date: String,
+}
+
+/// What a kernel recorded in one or more launches, beside the schedules of its loops. A loop of which nothing steady was recorded
+/// is left out.
+///
+/// # Errors
+/// When the buffer is not of this kernel, or says nothing of any loop.
+pub fn trace(
+    kernel: &TracedKernel,
+    loops: &[(Problem, Schedule)],
+    buffer: &[u8],
+    run: TracedRun,
+) -> Result<TraceFile, TraceError> {
+    let stamps = Stamps::new(kernel, buffer, &run.file)?;
+    let mut traced = Vec::new();
+    for (index, (problem, schedule)) in loops.iter().enumerate() {
+        let one = Measured::new(kernel, index, problem, schedule)?;
+        traced.extend(one.and_then(|one| one.traced(&stamps)));
+    }
+    if traced.is_empty() {
+        let least = loops.iter().map(|(_, s)| 2 * s.stages() as usize + 1).min().unwrap_or(1);
+        return Err(TraceError::Nothing { file: run.file, least });
+    }
+    let machine = loops.first().map(|(p, _)| p.resources().name.clone()).unwrap_or_default();
+    Ok(TraceFile::new(kernel.name.clone(), machine, run.gpu, run.date, traced))
+}
+
+/// A loop whose marks are known.
+struct Measured<'a> {
+    index: usize,
+    problem: &'a Problem,
+    schedule: &'a Schedule,
+    /// Marks of the operations that have one for their issue, in the order of the schedule.
+    operations: Vec<OperationMarks>,
+    /// Which of these the others are aligned with.
+    first: usize,
+}
+
+/// The marks of an operation, by their places in a row of the buffer.
+struct OperationMarks {
+    op: OpId,
+    issue: usize,
+    /// Its end, or what groups see of its landing.
+    ends: Vec<usize>,
+}
+
+impl<'a> Measured<'a> {
+    fn new(
+        kernel: &TracedKernel,
+        index: usize,
+        problem: &'a Problem,
+        schedule: &'a Schedule,
+    ) -> Result<Option<Measured<'a>>, TraceError> {
+        let graph = problem.graph();
+        kernel.check_names(index, graph)?;
+        let mut order: Vec<OpId> = graph.op_ids().collect();
+        order.sort_by_key(|op| schedule.placement(*op).cycle);
+        let marks = |op: OpId| {
+            let (issue, ends) = kernel.marks_of(index, &graph.operation(op).name);
+            Some(OperationMarks { op, issue: issue?, ends })
+        };
+        let operations: Vec<OperationMarks> = order.into_iter().filter_map(marks).collect();
+        if operations.is_empty() {
+            return Ok(None);
+        }
+        // Loads run ahead of their iteration, as far as their rings go.
+        let first = operations.iter().position(|o| !graph.operation(o.op).streaming).unwrap_or(0);
+        Ok(Some(Measured { index, problem, schedule, operations, first }))
+    }
+
+    fn traced(&self, stamps: &Stamps<'_>) -> Option<TracedLoop> {
+        let stages = self.schedule.stages() as usize;
+        let aligned = self.operations.get(self.first)?;
+        let steady: Vec<_> = stamps.launches().map(|launch| launch.steady(aligned.issue, stages)).collect();
+        let mut intervals = Vec::new();
+        for (launch, rows) in stamps.launches().zip(&steady) {
+            let steps = rows.clone().zip(rows.clone().skip(1));
+            for (row, next) in steps {
+                let each = self.operations.iter();
+                intervals.extend(each.filter_map(|o| launch.between((row, o.issue), (next, o.issue))));
+            }
+        }
+        let measured = median(intervals)?;
+        let start = self.cycle(aligned.op);
+        let operations = self.operations.iter().filter_map(|o| {
+            let (mut starts, mut ends) = (Vec::new(), Vec::new());
+            for (launch, rows) in stamps.launches().zip(&steady) {
+                for row in rows.clone() {
+                    let Some((from, to)) = launch.span(row, aligned.issue, (row, o)) else { continue };
+                    starts.push(from);
+                    ends.push(to);
+                }
+            }
+            let graph = self.problem.graph();
+            Some(TracedOperation {
+                operation: graph.operation(o.op).name.clone(),
+                group: self.schedule.placement(o.op).group.index(),
+                predicted: Span { start: self.cycle(o.op), end: self.cycle(o.op) + self.duration(o.op) },
+                measured: Span { start: start + median(starts)?, end: start + median(ends)? },
+            })
+        });
+        let predicted = as_float(self.schedule.interval.0);
+        Some(TracedLoop {
+            index: self.index,
+            initiation_interval: Compared { predicted, measured },
+            operations: operations.collect(),
+            events: self.events(stamps, &steady),
+        })
+    }
+
+    /// Steady iterations of the last launch that has some.
+    fn events(&self, stamps: &Stamps<'_>, steady: &[std::ops::Range<usize>]) -> Vec<TraceEvent> {
+        let last = stamps.launches().zip(steady).filter(|(_, rows)| !rows.is_empty()).last();
+        let (Some((launch, rows)), Some(aligned)) = (last, self.operations.get(self.first)) else { return Vec::new() };
+        let start = self.cycle(aligned.op);
+        let mut events = Vec::new();
+        for row in rows.clone().take(LISTED) {
+            for o in &self.operations {
+                let Some((from, to)) = launch.span(rows.start, aligned.issue, (row, o)) else { continue };
+                events.push(TraceEvent {
+                    operation: self.problem.graph().operation(o.op).name.clone(),
+                    group: self.schedule.placement(o.op).group.index(),
+                    iteration: u32::try_from(row).unwrap_or(u32::MAX),
+                    start: start + as_float(from),
+                    end: start + as_float(to),
+                });
+            }
+        }
+        events.sort_by(|a, b| a.start.total_cmp(&b.start));
+        events
+    }
+
+    fn cycle(&self, op: OpId) -> f64 {
+        as_float(self.schedule.placement(op).cycle.0)
+    }
+
+    /// From issue until it is over, by the schedule; of a load until it has arrived.
+    fn duration(&self, op: OpId) -> f64 {
+        let operation = self.problem.graph().operation(op);
+        let completion = operation.completion();
+        as_float(if operation.streaming { completion.max(operation.transfer_latency) } else { completion }.0)
+    }
+}
+
+/// Cycles, of which a loop has fewer than a float counts exactly.
+#[allow(clippy::cast_precision_loss, reason = "no loop runs for 2^53 cycles")]
+fn as_float(cycles: i64) -> f64 {
+    cycles as f64
+}

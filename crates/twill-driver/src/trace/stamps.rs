@@ -1,0 +1,68 @@
+//! The time stamps of a buffer.
+
+use super::{OperationMarks, TraceError, TracedKernel};
+use std::ops::Range;
+
+/// Bytes of a time stamp.
+const BYTES: usize = 8;
+
+/// What was recorded in one launch or several.
+pub(super) struct Stamps<'a> {
+    kernel: &'a TracedKernel,
+    all: Vec<u64>,
+}
+
+impl<'a> Stamps<'a> {
+    /// Of a buffer: 64-bit numbers, the least byte first, one launch behind the other.
+    pub(super) fn new(kernel: &'a TracedKernel, buffer: &[u8], file: &str) -> Result<Stamps<'a>, TraceError> {
+        let each = BYTES * kernel.iterations * kernel.marks.len();
+        if each == 0 || buffer.is_empty() || !buffer.len().is_multiple_of(each) {
+            return Err(TraceError::Size { file: file.to_owned(), found: buffer.len(), each });
+        }
+        let (numbers, _) = buffer.as_chunks::<BYTES>();
+        Ok(Stamps { kernel, all: numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect() })
+    }
+
+    /// The launches.
+    pub(super) fn launches(&self) -> impl Iterator<Item = Launch<'_>> {
+        let marks = self.kernel.marks.len();
+        self.all.chunks(self.kernel.iterations * marks).map(move |stamps| Launch { stamps, marks })
+    }
+}
+
+/// What was recorded in one launch.
+#[derive(Clone, Copy)]
+pub(super) struct Launch<'a> {
+    stamps: &'a [u64],
+    marks: usize,
+}
+
+impl Launch<'_> {
+    /// The time at a mark of an iteration; none if the kernel did not come there.
+    fn at(&self, (row, mark): (usize, usize)) -> Option<u64> {
+        self.stamps.get(row * self.marks + mark).copied().filter(|stamp| *stamp != 0)
+    }
+
+    /// Cycles from one mark to another.
+    pub(super) fn between(&self, from: (usize, usize), to: (usize, usize)) -> Option<i64> {
+        // The clock's difference is right also where it begins anew.
+        Some(self.at(to)?.wrapping_sub(self.at(from)?).cast_signed())
+    }
+
+    /// Iterations in the steady state: without those of the prologue, and without those of the epilogue if the loop ends among
+    /// what is recorded. `issue` is the mark that says which iterations there are.
+    pub(super) fn steady(&self, issue: usize, stages: usize) -> Range<usize> {
+        let rows = self.stamps.len() / self.marks.max(1);
+        let recorded = (0..rows).take_while(|row| self.at((*row, issue)).is_some()).count();
+        let last = if recorded < rows { recorded.saturating_sub(stages.saturating_sub(1)) } else { recorded };
+        stages.min(last)..last
+    }
+
+    /// Start and end of an operation in an iteration, in cycles since another mark of iteration `since`: it ends when the first group
+    /// sees that, and at once where none does.
+    pub(super) fn span(&self, since: usize, aligned: usize, (row, o): (usize, &OperationMarks)) -> Option<(i64, i64)> {
+        let from = self.between((since, aligned), (row, o.issue))?;
+        let ends = o.ends.iter().filter_map(|end| self.between((since, aligned), (row, *end)));
+        Some((from, ends.min().unwrap_or(from)))
+    }
+}

@@ -1,0 +1,41 @@
+//! Records of the time in a traced kernel: one thread of each group of the first CTA stores the clock at every mark of the first
+//! iterations of its first tile.
+
+use super::expression::Expressions;
+use super::names;
+use crate::kernel::marks::{Mark, Stamp, Trace};
+use crate::kernel::program::Group;
+use std::fmt::Write as _;
+
+/// The CTA that records.
+const CTA: u32 = 0;
+
+/// What a traced kernel has before its groups.
+pub(super) fn definitions(trace: &Trace) -> String {
+    let (marks, iterations) = (trace.marks.len(), trace.iterations);
+    format!("\n{}using recorder_ = recorder_of_<{marks}, {iterations}>;\n", include_str!("trace.cuh"))
+}
+
+/// What a group has where its work on a tile begins.
+pub(super) fn begin(trace: &Trace, group: &Group, is_one_thread: bool) -> String {
+    let buffer = names::name(&trace.parameter);
+    let first = if is_one_thread { String::new() } else { format!(" && thread_of<{}>() == 0", group.warps) };
+    format!("const recorder_ record_ = {{u64({buffer}), blockIdx.x == {CTA} && tile_ == {CTA}{first}}};")
+}
+
+/// The code of marks next to each other.
+pub(super) fn marks(trace: &Trace, group: &Group, print: &Expressions<'_>, stamps: &[Stamp]) -> String {
+    let mut code = String::new();
+    let mut left = stamps;
+    while let Some(first) = left.first() {
+        // One reading of the clock for what is of one iteration.
+        let count = left.iter().take_while(|s| s.at == first.at).count();
+        let number = |s: &Stamp| trace.marks.iter().position(|m| *m == Mark::of(s, group.id)).unwrap_or(0).to_string();
+        let (now, later) = left.split_at(count);
+        let numbers: Vec<String> = now.iter().map(number).collect();
+        let iteration = print.iteration(first.at.index, first.at.iteration);
+        let _ = writeln!(code, "record_.at<{}>({});", numbers.join(", "), super::operation::bare(&iteration));
+        left = later;
+    }
+    code
+}

@@ -1,0 +1,62 @@
+//! What a traced kernel records, as `kernel.json` says it.
+
+use crate::kernel::marks::{Detail, Moment};
+use crate::kernel::program::KernelProgram;
+use serde::Serialize;
+
+/// The buffer of a traced kernel.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct TraceEntry {
+    parameter: String,
+    iterations: u32,
+    bytes: u64,
+    detail: &'static str,
+    groups: Vec<GroupEntry>,
+    marks: Vec<MarkEntry>,
+}
+
+/// A group, by its number in the schedule.
+#[derive(Clone, Debug, Serialize)]
+struct GroupEntry {
+    id: usize,
+    name: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MarkEntry {
+    id: usize,
+    #[serde(rename = "loop")]
+    index: usize,
+    operation: String,
+    group: usize,
+    what: &'static str,
+}
+
+impl TraceEntry {
+    /// That of a kernel that is traced.
+    pub(super) fn of(kernel: &KernelProgram) -> Option<TraceEntry> {
+        let trace = kernel.trace.as_ref()?;
+        let marks = trace.marks.iter().enumerate().map(|(id, mark)| MarkEntry {
+            id,
+            index: mark.index,
+            operation: mark.operation.clone(),
+            group: mark.group.index(),
+            what: match mark.moment {
+                Moment::Issue => "issue",
+                Moment::End => "end",
+                Moment::Landed => "landed",
+            },
+        });
+        Some(TraceEntry {
+            parameter: trace.parameter.clone(),
+            iterations: trace.iterations,
+            bytes: trace.bytes(),
+            detail: match trace.detail {
+                Detail::Operations => "operations",
+                Detail::Runs => "runs",
+            },
+            groups: kernel.groups.iter().map(|g| GroupEntry { id: g.id.index(), name: g.name.clone() }).collect(),
+            marks: marks.collect(),
+        })
+    }
+}
