@@ -43,7 +43,7 @@ def row_of(kernel: Generated, name: str | None) -> Row:
 
 
 def intervals(numbers: list[int], trace: dict, stages: int) -> dict[int, float]:
-    """By loop, cycles from one iteration to the next: the median over marks, launches and all but the first iterations."""
+    """By loop, cycles from one iteration to the next: the median over marks and launches, without the first stages."""
     marks, rows = len(trace["marks"]), trace["iterations"]
     found = {}
     for first in range(0, len(numbers), marks * rows):
