@@ -2,12 +2,12 @@
 
     twill compile examples/gemm_tma.ttir --machine h200 --emit cuda -o kernels/gemm
     twill compile examples/gemm_tma.ttir --machine h200 --emit cuda --trace -o kernels/gemm.traced
-    python bench/gpu_trace.py kernels/gemm kernels/gemm.traced     # writes kernels/gemm.traced/trace.bin and trace.bin.json
+    python bench/gpu_trace.py kernels/gemm kernels/gemm.traced     # writes trace.bin and trace.bin.json into the latter
     twill trace kernels/gemm.traced
 
-Needs a Hopper GPU and torch. Results are compared with float64, as test_kernel.py does, in every launch that is recorded. Of a
-traced kernel and one of the same example and tiles that is not traced, both times are said: what the recording costs. The exit
-code is 1 if a result is wrong or nothing was recorded.
+Needs a Hopper GPU and torch. Results are compared with float64, as test_kernel.py does, in every launch that is
+recorded. Of a traced kernel and one of the same example and tiles that is not traced, both times are said: what the
+recording costs. The exit code is 1 if a result is wrong or nothing was recorded.
 """
 
 import argparse
@@ -37,12 +37,13 @@ def row_of(kernel: Generated, name: str | None) -> Row:
     served = [row for row in ROWS if kernel.serves(row) and (name is None or row.name == name)]
     if not served:
         known = ", ".join(row.name for row in ROWS if row.example == kernel.example)
-        raise SystemExit(f"{kernel.folder}: it serves no row{f' {name}' if name else ''}; of its example there are: {known}")
+        wanted = f" {name}" if name else ""
+        raise SystemExit(f"{kernel.folder}: it serves no row{wanted}; of its example there are: {known}")
     return served[0]
 
 
 def intervals(numbers: list[int], trace: dict, stages: int) -> dict[int, float]:
-    """By loop, cycles from one iteration to the next: the median over marks, iterations and launches, without the first."""
+    """By loop, cycles from one iteration to the next: the median over marks and launches, without the first stages."""
     marks, rows = len(trace["marks"]), trace["iterations"]
     found = {}
     for first in range(0, len(numbers), marks * rows):
@@ -107,9 +108,11 @@ def record(launches: Launches, reference: dict, count: int, where: Path, said: d
     Path(f"{where}.json").write_text(json.dumps(said, indent=1) + "\n")
     print(f"{launches.kernel.name}: {'right' if fine else 'WRONG'}: {errors}")
     for loop, cycles in found.items():
-        print(f"{launches.kernel.name}: loop {loop}: {cycles:g} cycles an iteration ({trace['detail']}, {count} launches)")
+        told = f"{cycles:g} cycles an iteration ({trace['detail']}, {count} launches)"
+        print(f"{launches.kernel.name}: loop {loop}: {told}")
     if not found:
-        print(f"{launches.kernel.name}: NOTHING was recorded: the loop has too few iterations, or the kernel did not run")
+        why = "the loop has too few iterations, or the kernel did not run"
+        print(f"{launches.kernel.name}: NOTHING was recorded: {why}")
     print(f"{launches.kernel.name}: written to {where}")
     return fine and bool(found)
 
@@ -129,7 +132,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", metavar="DIR", type=Path, nargs="+", help="as for gpu.py; traced kernels and others")
     parser.add_argument("--output", metavar="OUT", type=Path, help="write to OUT/NAME/ instead of the kernels' folders")
-    parser.add_argument("--row", metavar="NAME", help="sizes of this row of the benchmark [default: the first that fits]")
+    parser.add_argument("--row", metavar="NAME", help="sizes of this row of gpu.py [default: the first that fits]")
     parser.add_argument("--launches", metavar="N", type=int, default=5, help="launches to record [default: 5]")
     parser.add_argument("--no-times", action="store_true", help="do not time the kernels")
     options = parser.parse_args()

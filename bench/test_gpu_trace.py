@@ -67,7 +67,8 @@ class Traced(unittest.TestCase):
     def record(self, launches, count=1):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            fine = gpu_trace.record(launches, {}, count, self.folder / "trace.bin", {"gpu": "H200", "date": "2026-01-31"})
+            beside = {"gpu": "H200", "date": "2026-01-31"}
+            fine = gpu_trace.record(launches, {}, count, self.folder / "trace.bin", beside)
         return fine, said.getvalue()
 
     def test_intervals_are_medians_without_the_first_iterations(self):

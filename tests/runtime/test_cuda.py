@@ -110,7 +110,11 @@ class Cuda(unittest.TestCase):
         self.assertEqual(groups["loads"]["registers"], 24)
 
     def test_traced_kernels_multiply_as_others_do(self):
-        for name, marks in ("attention_forward", "operations"), ("attention_forward", "runs"), ("gemm_tma_n256", "operations"):
+        for name, marks in (
+            ("attention_forward", "operations"),
+            ("attention_forward", "runs"),
+            ("gemm_tma_n256", "operations"),
+        ):
             with self.subTest(name, marks=marks):
                 folder = self.folder / f"{name}.{marks}"
                 example = str(ROOT / "examples" / f"{name}.ttir")
