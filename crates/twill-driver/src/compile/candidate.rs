@@ -33,6 +33,8 @@ pub(super) struct Candidate {
     pub(super) granted: u32,
     /// The kernel in its language.
     pub(super) source: String,
+    /// By loop, the names of its operations.
+    operations: Vec<Vec<String>>,
     /// What its language needs beside it.
     beside: Files,
     language: Language,
@@ -239,12 +241,14 @@ impl Candidate {
         let header = header(request, asked, source, &found);
         let signature = signature(asked.language, &program, &header).map_err(emitted)?;
         let (listing, beside) = written(asked.language, &program, &header).map_err(emitted)?;
-        let signature = signature.with_lines(lines(&listing, posed));
+        let operations: Vec<Vec<String>> = posed.loops.iter().map(names).collect();
+        let signature = signature.with_lines(lines(&listing, &operations));
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
             checking,
             granted: registers.granted,
             source: listing.text,
+            operations,
             beside,
             language: asked.language,
             header,
@@ -261,8 +265,10 @@ impl Candidate {
     pub(super) fn traced(mut self, trace: TraceOptions, input: &str) -> Result<Candidate, Error> {
         let emitted = |error| Error::Emit { input: input.to_owned(), error: Box::new(error) };
         self.program = self.program.traced(trace.iterations, trace.detail.into());
-        self.signature = signature(self.language, &self.program, &self.header).map_err(emitted)?;
-        (self.source, self.beside) = written(self.language, &self.program, &self.header).map_err(emitted)?;
+        let (listing, beside) = written(self.language, &self.program, &self.header).map_err(emitted)?;
+        let signature = signature(self.language, &self.program, &self.header).map_err(emitted)?;
+        self.signature = signature.with_lines(lines(&listing, &self.operations));
+        (self.source, self.beside) = (listing.text, beside);
         self.test = gluon::test(&self.program);
         self.assembly = None;
         Ok(self)
@@ -336,12 +342,16 @@ fn written(language: Language, program: &Checked, header: &Header) -> Result<(Li
     })
 }
 
-/// The lines of a kernel that run operations, by their names.
-fn lines(listing: &Listing, posed: &Loops<Posed>) -> Vec<CodeLine> {
+/// The names of a loop's operations.
+fn names(posed: &Posed) -> Vec<String> {
+    posed.problem.graph().operations().iter().map(|o| o.name.clone()).collect()
+}
+
+/// The lines of a kernel that run operations, by the names of each loop's.
+fn lines(listing: &Listing, operations: &[Vec<String>]) -> Vec<CodeLine> {
     let named = |(line, operation): &(usize, LoopOperation)| {
-        let graph = posed.loops.get(operation.index)?.problem.graph();
-        let name = graph.operation(operation.op).name.clone();
-        Some(CodeLine { index: operation.index, operation: name, line: *line })
+        let name = operations.get(operation.index)?.get(operation.op.index())?;
+        Some(CodeLine { index: operation.index, operation: name.clone(), line: *line })
     };
     listing.lines.iter().filter_map(named).collect()
 }

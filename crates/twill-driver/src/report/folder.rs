@@ -2,8 +2,8 @@
 
 use crate::Error;
 use serde::Deserialize;
-use twill_graph::format::FormatError;
-use twill_report::page::{Code, CodeLine, Language, Page, Trace};
+use twill_graph::format::{FormatError, TraceFile};
+use twill_report::page::{Code, CodeLine, Language, Page};
 
 /// What a page wants of kernel.json.
 #[derive(Deserialize)]
@@ -41,9 +41,8 @@ pub fn code(page: &Page, path: &str, json: &str, file: &str, text: &str) -> Resu
 ///
 /// # Errors
 /// When it does not read, or speaks of operations that there are not.
-pub fn trace(page: &Page, path: &str, json: &str) -> Result<Trace, Error> {
-    let trace: Trace = parse(path, json)?;
-    check(path, ("twill-trace", &trace.format), trace.version)?;
+pub fn trace(page: &Page, path: &str, json: &str) -> Result<TraceFile, Error> {
+    let trace = TraceFile::from_json(json, path)?;
     for one in &trace.loops {
         let names = one.operations.iter().map(|o| &o.operation).chain(one.events.iter().map(|e| &e.operation));
         if let Some(operation) = names.into_iter().find(|name| !has(page, one.index, name)) {

@@ -1,12 +1,11 @@
 //! The data of a page.
 
-use super::Trace;
 use super::storage::{GroupRegisters, Memory, memories, registers};
 use crate::{TextOptions, dataflow, explanation, headline, kernel, search, words};
 use serde::{Deserialize, Serialize};
 use twill_check::{MeasuredSteps, Verified};
 use twill_graph::format::{
-    DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile,
+    DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile, TraceFile,
 };
 use twill_graph::{DataflowProblem, Explanation, KernelProblem, KernelReport, Problem, Report, Schedule, Status};
 
@@ -32,7 +31,7 @@ pub struct Page {
     /// The generated kernel.
     pub code: Option<Code>,
     /// What was measured.
-    pub trace: Option<Trace>,
+    pub trace: Option<TraceFile>,
     /// The report for a terminal, for where scripts do not run.
     #[serde(skip)]
     pub text: String,

@@ -3,7 +3,6 @@
 //! | file | what |
 //! |---|---|
 //! | `data` | the data of the page, from replayed schedules |
-//! | `trace` | what was measured on a GPU |
 //! | `storage` | registers and memories over the cycles of the steady state |
 //! | `html` | the file |
 //! | `../../page/` | what shows the data: script and style |
@@ -13,9 +12,7 @@ mod html;
 mod storage;
 #[cfg(test)]
 mod tests;
-mod trace;
 
 pub use data::{Code, CodeLine, Excluded, Language, Loop, Page, WhatIfAnswer};
 pub use html::{html, is_page};
 pub use storage::{Buffer, GroupRegisters, Memory, MemoryKind, Unit};
-pub use trace::{Interval, Trace, TraceEvent, TraceLoop, TraceOperation, TraceTime};
