@@ -18,7 +18,7 @@ ANSWERED = {0, 2, 3}
 HOSTILE = [
     "</script><script>window.hostile = 1</script>",
     "<img src=x onerror='window.hostile = 2'>",
-    "\"><svg onload=window.hostile=3>",
+    '"><svg onload=window.hostile=3>',
     "__proto__",
     "constructor",
     "javascript:window.hostile=4",
@@ -131,6 +131,6 @@ class Reports:
         source = self.folder / f"dataflow-{nodes}.json"
         if not source.exists():
             spec = f"nodes={nodes},density={2.5 / nodes:.6f},back-edges=0,seed=7"
-            arguments = ["gaus", "--random", spec, "--time-limit", "10", "--format", "json", "-o", str(source), "--quiet"]
-            run(arguments, self.folder / "cache")
+            limits = ["--time-limit", "10", "--quiet"]
+            run(["gaus", "--random", spec, *limits, "--format", "json", "-o", str(source)], self.folder / "cache")
         return self.of(f"dataflow-{nodes}", str(source))

@@ -44,7 +44,8 @@ def test_the_figures_are_those_of_the_summary(report, show):
 
 def test_a_selected_operation_is_where_its_step_is(report, show):
     page, file = show(report), data_of(report)["dataflow"]
-    end = max(start + operation.get("latency", 1) for start, operation in zip(file["steps"], file["graph"]["operations"], strict=True))
+    placed = zip(file["steps"], file["graph"]["operations"], strict=True)
+    end = max(start + operation.get("latency", 1) for start, operation in placed)
     for index in (0, 7, 150, 299):
         name = file["graph"]["operations"][index]["name"]
         find(page, name)

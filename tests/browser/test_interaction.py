@@ -27,7 +27,7 @@ def test_hover_tells_what_an_operation_is(forward, show):
     tooltip = page.get_by_role("tooltip")
     bar(page, "acc.dot.0", 1).hover()
     text = tooltip.inner_text()
-    for words in ("acc.dot.0", "dot, asynchronous", "attention_forward.py:55", "warp group", "stage 1", "tensor for 512"):
+    for words in ("acc.dot.0", "dot, asynchronous", "attention_forward.py:55", "stage 1", "tensor for 512"):
         assert words in text
     placed = next(o for o in data_of(forward)["loops"][0]["schedule"]["operations"] if o["name"] == "acc.dot.0")
     start = placed["cycle"] + 2048
