@@ -61,6 +61,12 @@ def said(page: Page, selector: str) -> str:
     return element.inner_text()
 
 
+def settle(page: Page) -> None:
+    """Waits until a chart that was moved rests, and what follows from that is drawn."""
+    page.evaluate("""() => new Promise(done =>
+      setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 200))""")
+
+
 def loop_graph(operations: int, seed: int = 1) -> dict:
     """A loop of parts that load, multiply and compute; a recurrence gives the search room to find a schedule soon."""
     chance = random.Random(seed)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from reports import Reports, data_of
+from reports import Reports, data_of, settle
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +76,10 @@ def test_keys_walk_and_zoom(report, show):
     placement = page.locator(".placement")
     placement.focus()
     page.keyboard.press("+")
-    page.wait_for_timeout(60)
+    settle(page)
     assert float(placement.get_attribute("data-zoom")) == pytest.approx(1.5)
     page.keyboard.press("0")
-    page.wait_for_timeout(60)
+    settle(page)
     assert float(placement.get_attribute("data-zoom")) == 1
     page.keyboard.press("Enter")
     cursor = page.locator(".placement .cursor")
@@ -93,10 +93,10 @@ def test_keys_walk_and_zoom(report, show):
 def test_only_what_is_seen_is_painted(report, show):
     page, file = show(report), data_of(report)["dataflow"]
     placement = page.locator(".placement")
-    page.wait_for_timeout(60)
+    settle(page)
     assert int(placement.get_attribute("data-painted")) == len(file["steps"])
     placement.focus()
     for _ in range(4):
         page.keyboard.press("+")
-    page.wait_for_timeout(60)
+    settle(page)
     assert 0 < int(placement.get_attribute("data-painted")) < len(file["steps"]) / 2
