@@ -58,7 +58,7 @@ def show(browser: Browser) -> Iterator[Callable[..., Page]]:
         contexts.append(context)
         page = context.new_page()
         url = report.as_uri()
-        page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("request", lambda request: faults.append(request.url) if request.url not in (url, "data:,") else None)
         page.goto(url)

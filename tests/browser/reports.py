@@ -18,7 +18,7 @@ ANSWERED = {0, 2, 3}
 HOSTILE = [
     "</script><script>window.hostile = 1</script>",
     "<img src=x onerror='window.hostile = 2'>",
-    "\"><svg onload=window.hostile=3>",
+    '"><svg onload=window.hostile=3>',
     "__proto__",
     "constructor",
     "javascript:window.hostile=4",
@@ -59,6 +59,12 @@ def said(page: Page, selector: str) -> str:
     element.scroll_into_view_if_needed()
     expect(element).not_to_have_text("", use_inner_text=True)
     return element.inner_text()
+
+
+def settle(page: Page) -> None:
+    """Waits until a chart that was moved rests, and what follows from that is drawn."""
+    page.evaluate("""() => new Promise(done =>
+      setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 200))""")
 
 
 def loop_graph(operations: int, seed: int = 1) -> dict:
@@ -131,6 +137,6 @@ class Reports:
         source = self.folder / f"dataflow-{nodes}.json"
         if not source.exists():
             spec = f"nodes={nodes},density={2.5 / nodes:.6f},back-edges=0,seed=7"
-            arguments = ["gaus", "--random", spec, "--time-limit", "10", "--format", "json", "-o", str(source), "--quiet"]
-            run(arguments, self.folder / "cache")
+            limits = ["--time-limit", "10", "--quiet"]
+            run(["gaus", "--random", spec, *limits, "--format", "json", "-o", str(source)], self.folder / "cache")
         return self.of(f"dataflow-{nodes}", str(source))

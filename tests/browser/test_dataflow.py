@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from reports import Reports, data_of
+from reports import Reports, data_of, settle
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,8 @@ def test_the_figures_are_those_of_the_summary(report, show):
 
 def test_a_selected_operation_is_where_its_step_is(report, show):
     page, file = show(report), data_of(report)["dataflow"]
-    end = max(start + operation.get("latency", 1) for start, operation in zip(file["steps"], file["graph"]["operations"], strict=True))
+    placed = zip(file["steps"], file["graph"]["operations"], strict=True)
+    end = max(start + operation.get("latency", 1) for start, operation in placed)
     for index in (0, 7, 150, 299):
         name = file["graph"]["operations"][index]["name"]
         find(page, name)
@@ -75,10 +76,10 @@ def test_keys_walk_and_zoom(report, show):
     placement = page.locator(".placement")
     placement.focus()
     page.keyboard.press("+")
-    page.wait_for_timeout(60)
+    settle(page)
     assert float(placement.get_attribute("data-zoom")) == pytest.approx(1.5)
     page.keyboard.press("0")
-    page.wait_for_timeout(60)
+    settle(page)
     assert float(placement.get_attribute("data-zoom")) == 1
     page.keyboard.press("Enter")
     cursor = page.locator(".placement .cursor")
@@ -92,10 +93,10 @@ def test_keys_walk_and_zoom(report, show):
 def test_only_what_is_seen_is_painted(report, show):
     page, file = show(report), data_of(report)["dataflow"]
     placement = page.locator(".placement")
-    page.wait_for_timeout(60)
+    settle(page)
     assert int(placement.get_attribute("data-painted")) == len(file["steps"])
     placement.focus()
     for _ in range(4):
         page.keyboard.press("+")
-    page.wait_for_timeout(60)
+    settle(page)
     assert 0 < int(placement.get_attribute("data-painted")) < len(file["steps"]) / 2

@@ -78,7 +78,8 @@ def test_registers_and_memories_have_their_peaks_and_limits(forward, show):
 def test_channels_and_objectives_are_listed(forward, show):
     page, schedule = show(forward), data_of(forward)["loops"][0]["schedule"]
     for channel in schedule["channels"]:
-        row = page.locator(f'[data-channel="{channel["buffer"]}"][data-from="{channel["from"]}"][data-to="{channel["to"]}"]')
+        groups = f'[data-from="{channel["from"]}"][data-to="{channel["to"]}"]'
+        row = page.locator(f'[data-channel="{channel["buffer"]}"]{groups}')
         assert row.locator("td").nth(4).text_content() == str(channel["depth"])
     text = said(page, ".objectives").replace("\u202f", "")
     for objective in schedule["objectives"]:
@@ -90,7 +91,8 @@ def test_the_graph_has_every_operation_and_dependence(forward, show):
     page, graph = show(forward), data_of(forward)["loops"][0]["schedule"]["problem"]["graph"]
     page.wait_for_selector(".node")
     assert page.locator(".node").count() == len(graph["operations"])
-    lines = page.locator(".dependence").evaluate_all("lines => lines.map(l => [l.dataset.from, l.dataset.to, +l.dataset.distance])")
+    ends = "lines => lines.map(l => [l.dataset.from, l.dataset.to, +l.dataset.distance])"
+    lines = page.locator(".dependence").evaluate_all(ends)
     assert sorted(lines) == sorted([d["from"], d["to"], d.get("distance", 0)] for d in graph["dependences"])
     back = [d for d in graph["dependences"] if d.get("distance", 0) > 0]
     assert page.locator(".dependence.back text").count() == len(back) > 0

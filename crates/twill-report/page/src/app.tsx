@@ -70,7 +70,12 @@ function Contents({ page, loops }: { page: Page; loops: (LoopModel | null)[] }) 
   });
   if (page.code) links.push(["code", "Code"]);
   if (page.dataflow) {
-    links.push(["occupancy", "Resources"], ["placement", "Schedule"], ["dataflow-graph", "Graph"], ["dataflow-table", "Operations"]);
+    links.push(
+      ["occupancy", "Resources"],
+      ["placement", "Schedule"],
+      ["dataflow-graph", "Graph"],
+      ["dataflow-table", "Operations"],
+    );
   }
   return (
     <nav aria-label="Parts of the report">
@@ -91,7 +96,9 @@ export function App({ page }: { page: Page }) {
   const { kernel } = page;
   return (
     <>
-      <a class="skip" href="#main">Skip to the report</a>
+      <a class="skip" href="#main">
+        Skip to the report
+      </a>
       <header class="top">
         <div class="brand">
           <strong>{page.name}</strong>

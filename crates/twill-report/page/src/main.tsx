@@ -8,6 +8,9 @@ const root = document.getElementById("app") ?? document.body.appendChild(documen
 try {
   render(<App page={readPage()} />, root);
 } catch (error) {
-  render(<p role="alert">This report cannot be shown: {error instanceof Error ? error.message : String(error)}.</p>, root);
+  render(
+    <p role="alert">This report cannot be shown: {error instanceof Error ? error.message : String(error)}.</p>,
+    root,
+  );
   throw error;
 }

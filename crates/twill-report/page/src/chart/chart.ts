@@ -7,7 +7,7 @@ import { scaleLinear, type ScaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import type { Selection } from "../state";
-import { grouped } from "../words";
+import { drawAxis, drawNames, type Sizes } from "./frame";
 import { KeyboardWalk } from "./keyboard";
 import { drawLinks, type LinkSpec } from "./links";
 import type { Bar, ChartSpec, Row, Tip } from "./spec";
@@ -132,7 +132,9 @@ export class Chart {
 
   /** The axis as it is now. */
   scale(): ScaleLinear<number, number> {
-    const base = scaleLinear().domain(this.spec.domain).range([this.gutter, this.width - 6]);
+    const base = scaleLinear()
+      .domain(this.spec.domain)
+      .range([this.gutter, this.width - 6]);
     return this.transform.rescaleX(base);
   }
 
@@ -163,7 +165,9 @@ export class Chart {
     const scale = this.scale();
     const [left, right] = [scale(drawn.bar.start), scale(drawn.bar.end)];
     if (left < this.gutter || right > this.width) {
-      const base = scaleLinear().domain(this.spec.domain).range([this.gutter, this.width - 6]);
+      const base = scaleLinear()
+        .domain(this.spec.domain)
+        .range([this.gutter, this.width - 6]);
       const middle = (drawn.bar.start + drawn.bar.end) / 2;
       select(this.svg).call(this.zoom.translateTo, base(middle), 0);
     }
@@ -231,7 +235,19 @@ export class Chart {
       element.setAttribute("aria-label", bar.aria);
       for (const [name, value] of Object.entries(bar.attributes)) element.setAttribute(`data-${name}`, String(value));
       const rect = make("rect", { y, height, rx: 2 }, element);
-      const drawn = { bar, row: index, top: y, height, element, rect, text: null, label: "", shown: true, left: NaN, width: NaN };
+      const drawn = {
+        bar,
+        row: index,
+        top: y,
+        height,
+        element,
+        rect,
+        text: null,
+        label: "",
+        shown: true,
+        left: NaN,
+        width: NaN,
+      };
       this.byElement.set(element, drawn);
       this.drawn.push(drawn);
       lanes[bar.lane]?.push(drawn);
@@ -251,29 +267,20 @@ export class Chart {
     const [from, to] = this.spec.domain;
     const room = width - this.gutter;
     this.zoom
-      .extent([[this.gutter, 0], [width - 6, this.height]])
-      .translateExtent([[this.gutter, -Infinity], [width - 6, Infinity]])
+      .extent([
+        [this.gutter, 0],
+        [width - 6, this.height],
+      ])
+      .translateExtent([
+        [this.gutter, -Infinity],
+        [width - 6, Infinity],
+      ])
       .scaleExtent([1, Math.max(2, (CLOSEST * (to - from)) / room)]);
     for (const [name, value] of Object.entries({ x: this.gutter, y: 0, width: room, height: this.height })) {
       this.clip.setAttribute(name, String(value));
     }
-    this.drawNames();
+    drawNames(this.names, this.spec.rows, this.rowTops, this.sizes());
     this.redraw();
-  }
-
-  private drawNames(): void {
-    this.names.replaceChildren();
-    this.spec.rows.forEach((row, index) => {
-      const top = this.rowTops[index] ?? 0;
-      const height = row.lanes * row.laneHeight;
-      make("rect", { class: "row", x: this.gutter, y: top, width: this.width - this.gutter, height }, this.names);
-      const both = row.note !== "" && height >= 30;
-      const label = make("text", { x: 2, y: top + (both ? 12 : Math.min(height / 2, 14) + 4) }, this.names);
-      label.textContent = fitting((this.gutter < 100 && row.short) || row.name, this.gutter - 8);
-      if (!both) return;
-      const note = make("text", { class: "note", x: 2, y: top + 25 }, this.names);
-      note.textContent = fitting(row.note, this.gutter - 8);
-    });
   }
 
   private move(): void {
@@ -299,7 +306,7 @@ export class Chart {
     for (const drawn of this.drawn) {
       if (drawn.shown) this.placeText(drawn, scale(drawn.bar.start), scale(drawn.bar.end));
     }
-    this.drawAxis(scale);
+    drawAxis(this.axis, this.back, this.spec, scale, this.sizes());
     drawLinks(this.links, this.linkSpecs, this.anchors, scale);
   }
 
@@ -308,7 +315,7 @@ export class Chart {
     clearTimeout(this.rest);
     this.placed = scale;
     this.bars.removeAttribute("transform");
-    this.drawAxis(scale);
+    drawAxis(this.axis, this.back, this.spec, scale, this.sizes());
     const focused = always ?? this.barOf(document.activeElement);
     for (const lane of this.lanes) {
       let last = -Infinity;
@@ -327,6 +334,10 @@ export class Chart {
       }
     }
     drawLinks(this.links, this.linkSpecs, this.anchors, scale);
+  }
+
+  private sizes(): Sizes {
+    return { top: this.top, gutter: this.gutter, width: this.width, height: this.height };
   }
 
   private place(drawn: Drawn, left: number, right: number): number {
@@ -358,31 +369,5 @@ export class Chart {
       drawn.text = make("text", { class: `bar-name ${drawn.bar.tone} ${bright}`, y }, this.labels);
     }
     drawn.text.textContent = text;
-  }
-
-  private drawAxis(scale: ScaleLinear<number, number>): void {
-    this.axis.replaceChildren();
-    this.back.replaceChildren();
-    const [left, right] = [this.gutter, this.width];
-    for (const band of this.spec.bands) {
-      const x0 = Math.max(left, scale(band.start));
-      const x1 = Math.min(right, scale(band.end));
-      if (x1 <= x0) continue;
-      const box = { x: x0, y: 2, width: x1 - x0, height: this.height - 4 };
-      make("rect", { class: `band ${band.kind}`, ...box }, this.back);
-      const words = fitting(band.label, x1 - x0 - 8);
-      if (words !== "") make("text", { class: `band-name ${band.kind}`, x: x0 + 4, y: 14 }, this.axis).textContent = words;
-    }
-    for (const tick of scale.ticks(Math.max(2, Math.floor((right - left) / 90)))) {
-      if (!Number.isInteger(tick)) continue;
-      const x = scale(tick);
-      make("line", { class: "tick", x1: x, x2: x, y1: this.top - 4, y2: this.height - 4 }, this.back);
-      make("text", { x, y: this.top - 8, "text-anchor": "middle" }, this.axis).textContent = grouped(tick);
-    }
-    for (const mark of this.spec.marks) {
-      const x = scale(mark);
-      if (x < left || x > right) continue;
-      make("line", { class: "mark", x1: x, x2: x, y1: 4, y2: this.height - 4 }, this.back);
-    }
   }
 }

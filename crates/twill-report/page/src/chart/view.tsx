@@ -36,9 +36,15 @@ export function ChartView({ spec, lighting, children }: Properties) {
       <div class="tools">
         {children}
         <span class="buttons" role="group" aria-label="Zoom">
-          <button type="button" aria-label="Zoom out" onClick={() => chart.current?.zoomBy(1 / 1.5)}>−</button>
-          <button type="button" aria-label="Zoom in" onClick={() => chart.current?.zoomBy(1.5)}>+</button>
-          <button type="button" onClick={() => chart.current?.reset()}>Reset</button>
+          <button type="button" aria-label="Zoom out" onClick={() => chart.current?.zoomBy(1 / 1.5)}>
+            −
+          </button>
+          <button type="button" aria-label="Zoom in" onClick={() => chart.current?.zoomBy(1.5)}>
+            +
+          </button>
+          <button type="button" onClick={() => chart.current?.reset()}>
+            Reset
+          </button>
         </span>
       </div>
       <div class="chart-host" ref={host} />

@@ -48,9 +48,9 @@ export function GraphFigures({ model }: { model: DataflowModel }) {
       <p>
         {count(model.operations.length, "operation")} and {count(model.edges.length, "dependence")},{" "}
         {grouped(found.between)} of them between iterations. The longest path has {count(found.layers, "operation")};{" "}
-        {grouped(found.inputs)} wait for nothing, and nothing waits for {grouped(found.outputs)}. An operation waits for at most{" "}
-        {grouped(found.mostIn)}, and at most {grouped(found.mostOut)} wait for one. Graphs of dataflow schedules are not drawn: select an
-        operation to see its neighbours.
+        {grouped(found.inputs)} wait for nothing, and nothing waits for {grouped(found.outputs)}. An operation waits for
+        at most {grouped(found.mostIn)}, and at most {grouped(found.mostOut)} wait for one. Graphs of dataflow schedules
+        are not drawn: select an operation to see its neighbours.
       </p>
     </section>
   );

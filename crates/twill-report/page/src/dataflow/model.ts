@@ -96,7 +96,11 @@ export function dataflowModel(file: DataflowFile): DataflowModel {
 }
 
 /** A step function from what begins and ends; folded modulo the interval if there is one. */
-function stepsOf(changes: [from: number, to: number, amount: number][], interval: number | null, end: number): [number, number][] {
+function stepsOf(
+  changes: [from: number, to: number, amount: number][],
+  interval: number | null,
+  end: number,
+): [number, number][] {
   const horizon = interval ?? end;
   const change = new Array<number>(horizon + 1).fill(0);
   const add = (from: number, to: number, amount: number) => {

@@ -78,7 +78,12 @@ export function boxOf(field: Field, view: View, block: number, placed: Placed): 
   return [x, y, view.k * (placed.end - placed.start) * field.step, view.k * field.lane];
 }
 
-function label(pen: CanvasRenderingContext2D, placed: Placed, box: [number, number, number, number], colours: Colours): void {
+function label(
+  pen: CanvasRenderingContext2D,
+  placed: Placed,
+  box: [number, number, number, number],
+  colours: Colours,
+): void {
   const [x, y, width, height] = box;
   const from = Math.max(x, 0);
   const text = fitting(placed.name, Math.min(x + width, pen.canvas.clientWidth) - from - 8);
@@ -163,7 +168,9 @@ export function paintEdges(
   colours: Colours,
   at: number,
 ): void {
-  const blockOf = new Map(model.blocks.flatMap((block, index) => block.operations.map((o) => [o.index, index] as const)));
+  const blockOf = new Map(
+    model.blocks.flatMap((block, index) => block.operations.map((o) => [o.index, index] as const)),
+  );
   const middle = (index: number, end: boolean): [number, number] | null => {
     const placed = model.operations[index];
     const block = blockOf.get(index);

@@ -38,7 +38,10 @@ export function Placement({ model, chosen, choose }: Properties) {
   );
   const lit = useMemo(() => {
     if (chosen === null) return null;
-    const near = [...(model.incoming[chosen] ?? []).map((e) => e.from), ...(model.outgoing[chosen] ?? []).map((e) => e.to)];
+    const near = [
+      ...(model.incoming[chosen] ?? []).map((e) => e.from),
+      ...(model.outgoing[chosen] ?? []).map((e) => e.to),
+    ];
     return new Set([chosen, ...near]);
   }, [model, chosen]);
 
@@ -58,8 +61,14 @@ export function Placement({ model, chosen, choose }: Properties) {
     let next: ZoomTransform = zoomIdentity;
     behaviour.current = zoom<HTMLCanvasElement, unknown>()
       .scaleExtent([1, Math.max(8, 60 / field.lane)])
-      .extent([[0, 0], [field.width, field.height]])
-      .translateExtent([[0, 0], [field.width, field.height]])
+      .extent([
+        [0, 0],
+        [field.width, field.height],
+      ])
+      .translateExtent([
+        [0, 0],
+        [field.width, field.height],
+      ])
       .wheelDelta(wheelPower)
       .clickDistance(4)
       .filter((event: MouseEvent) =>
@@ -125,7 +134,9 @@ export function Placement({ model, chosen, choose }: Properties) {
     const at = model.operations[chosen ?? -1];
     if (!at) return choose(model.blocks[0]?.operations[0]?.index ?? null);
     const block = model.blocks[blockOf.get(at.index) ?? 0];
-    const row = (block?.operations ?? []).filter((o) => (lanes === 0 ? o.lane === at.lane : o.lane === at.lane + lanes));
+    const row = (block?.operations ?? []).filter((o) =>
+      lanes === 0 ? o.lane === at.lane : o.lane === at.lane + lanes,
+    );
     const distance = (o: Placed) => Math.abs(o.start - at.start);
     const sorted = row.sort((a, b) => a.start - b.start);
     const next = lanes === 0 ? sorted[sorted.indexOf(at) + step] : sorted.sort((a, b) => distance(a) - distance(b))[0];
@@ -157,9 +168,15 @@ export function Placement({ model, chosen, choose }: Properties) {
       <div class="tools">
         <span class="hint">Ctrl + wheel or pinch zooms, drag pans; keys: + − 0 arrows, Enter, Esc</span>
         <span class="buttons" role="group" aria-label="Zoom">
-          <button type="button" aria-label="Zoom out" onClick={() => scale(1 / 1.5)}>−</button>
-          <button type="button" aria-label="Zoom in" onClick={() => scale(1.5)}>+</button>
-          <button type="button" onClick={reset}>Reset</button>
+          <button type="button" aria-label="Zoom out" onClick={() => scale(1 / 1.5)}>
+            −
+          </button>
+          <button type="button" aria-label="Zoom in" onClick={() => scale(1.5)}>
+            +
+          </button>
+          <button type="button" onClick={reset}>
+            Reset
+          </button>
         </span>
       </div>
       <div
@@ -188,7 +205,12 @@ export function Placement({ model, chosen, choose }: Properties) {
             data-operation={at.name}
             data-start={at.start}
             data-end={at.end}
-            style={{ left: `${box[0]}px`, top: `${box[1]}px`, width: `${Math.max(3, box[2])}px`, height: `${Math.max(3, box[3])}px` }}
+            style={{
+              left: `${box[0]}px`,
+              top: `${box[1]}px`,
+              width: `${Math.max(3, box[2])}px`,
+              height: `${Math.max(3, box[3])}px`,
+            }}
           />
         )}
       </div>

@@ -32,7 +32,9 @@ function Edges({ model, edges, backward, choose }: Properties & { edges: Edge[];
             return (
               <tr key={index}>
                 <td>
-                  <button type="button" class="pick" onClick={() => choose(other.index)}>{other.name}</button>
+                  <button type="button" class="pick" onClick={() => choose(other.index)}>
+                    {other.name}
+                  </button>
                 </td>
                 <td class="number">{grouped(other.start)}</td>
                 <td class="number">{grouped(edge.delay)}</td>
@@ -52,13 +54,19 @@ export function Chosen(properties: Properties) {
   const { model, chosen, choose } = properties;
   const at = chosen === null ? undefined : model.operations[chosen];
   if (!at) {
-    return <p class="note" role="status">Select an operation to see what it waits for and what waits for it.</p>;
+    return (
+      <p class="note" role="status">
+        Select an operation to see what it waits for and what waits for it.
+      </p>
+    );
   }
   return (
     <div class="details" role="status" data-selected={at.name}>
       <header>
         <h4>{at.name}</h4>
-        <button type="button" onClick={() => choose(null)}>Clear</button>
+        <button type="button" onClick={() => choose(null)}>
+          Clear
+        </button>
       </header>
       <p>
         Steps {grouped(at.start)} to {grouped(at.end)}, latency {grouped(at.latency)}, storage {grouped(at.storage)}
@@ -100,11 +108,17 @@ export function OperationTable({ model, chosen, choose }: Properties) {
           />
         </label>
         <span class="buttons" role="group" aria-label="Pages of the table">
-          <button type="button" aria-label="Previous page" disabled={now === 0} onClick={() => setPage(now - 1)}>←</button>
+          <button type="button" aria-label="Previous page" disabled={now === 0} onClick={() => setPage(now - 1)}>
+            ←
+          </button>
           <output>
-            {found.length === 0 ? "none" : `${grouped(now * PAGE + 1)}–${grouped(now * PAGE + rows.length)} of ${grouped(found.length)}`}
+            {found.length === 0
+              ? "none"
+              : `${grouped(now * PAGE + 1)}–${grouped(now * PAGE + rows.length)} of ${grouped(found.length)}`}
           </output>
-          <button type="button" aria-label="Next page" disabled={now >= pages - 1} onClick={() => setPage(now + 1)}>→</button>
+          <button type="button" aria-label="Next page" disabled={now >= pages - 1} onClick={() => setPage(now + 1)}>
+            →
+          </button>
         </span>
       </div>
       <div class="scroll tall">
@@ -130,7 +144,9 @@ export function OperationTable({ model, chosen, choose }: Properties) {
                 data-end={operation.end}
               >
                 <td>
-                  <button type="button" class="pick" onClick={() => choose(operation.index)}>{operation.name}</button>
+                  <button type="button" class="pick" onClick={() => choose(operation.index)}>
+                    {operation.name}
+                  </button>
                 </td>
                 <td class="number">{grouped(operation.start)}</td>
                 <td class="number">{grouped(operation.end)}</td>

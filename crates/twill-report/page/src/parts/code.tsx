@@ -26,7 +26,9 @@ function Order({ loops }: { loops: LoopModel[] }) {
                   <tr key={operation.name} class={chosen ? "selected" : ""}>
                     <td class="number">{grouped(operation.cycle)}</td>
                     <td>
-                      <button type="button" class="pick" aria-pressed={chosen} onClick={pick}>{operation.name}</button>
+                      <button type="button" class="pick" aria-pressed={chosen} onClick={pick}>
+                        {operation.name}
+                      </button>
                     </td>
                     <td>
                       <span class={`swatch group-${operation.group % HUES}`}>g{operation.group}</span>
@@ -56,28 +58,36 @@ function Text({ code, marks }: { code: Code; marks: Marks }) {
   return (
     <div class="code" ref={pane} tabindex={0} role="region" aria-label={`Code of ${code.file}`}>
       <ol>
-      {lines.map((pieces, index) => {
-        const here = marks.get(index + 1) ?? [];
-        const words = pieces.map((piece, k) => (piece.kind === "" ? piece.text : <span key={k} class={piece.kind}>{piece.text}</span>));
-        const first = here[0];
-        const next = () => {
-          // Each click goes on to the next operation of the line.
-          const now = here.findIndex((mark) => mark.loop === at?.loop && mark.operation === at.operation);
-          const mark = here[(now + 1) % here.length];
-          if (mark) selection.set({ ...mark, iteration: 0 });
-        };
-        return (
-          <li key={index} class={`line ${chosen(index + 1) ? "selected" : ""}`} data-line={index + 1}>
-            {first ? (
-              <button type="button" title={here.map((mark) => mark.operation).join(", ")} onClick={next}>
-                {words}
-              </button>
+        {lines.map((pieces, index) => {
+          const here = marks.get(index + 1) ?? [];
+          const words = pieces.map((piece, k) =>
+            piece.kind === "" ? (
+              piece.text
             ) : (
-              <code>{words}</code>
-            )}
-          </li>
-        );
-      })}
+              <span key={k} class={piece.kind}>
+                {piece.text}
+              </span>
+            ),
+          );
+          const first = here[0];
+          const next = () => {
+            // Each click goes on to the next operation of the line.
+            const now = here.findIndex((mark) => mark.loop === at?.loop && mark.operation === at.operation);
+            const mark = here[(now + 1) % here.length];
+            if (mark) selection.set({ ...mark, iteration: 0 });
+          };
+          return (
+            <li key={index} class={`line ${chosen(index + 1) ? "selected" : ""}`} data-line={index + 1}>
+              {first ? (
+                <button type="button" title={here.map((mark) => mark.operation).join(", ")} onClick={next}>
+                  {words}
+                </button>
+              ) : (
+                <code>{words}</code>
+              )}
+            </li>
+          );
+        })}
       </ol>
     </div>
   );

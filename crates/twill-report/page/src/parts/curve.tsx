@@ -39,11 +39,22 @@ export function Curve({ title, steps, end, limits, unit, axis, tone }: Propertie
   const [at, setAt] = useState<number | null>(null);
   const peak = Math.max(0, ...steps.map(([, value]) => value));
   const top = Math.max(peak, ...limits.map((limit) => limit.value), 1);
-  const x = scaleLinear().domain([0, Math.max(1, end)]).range([MARGIN.left, width - MARGIN.right]);
-  const y = scaleLinear().domain([0, top * 1.16]).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+  const x = scaleLinear()
+    .domain([0, Math.max(1, end)])
+    .range([MARGIN.left, width - MARGIN.right]);
+  const y = scaleLinear()
+    .domain([0, top * 1.16])
+    .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   const points: [number, number][] = [...steps, [end, steps.at(-1)?.[1] ?? 0]];
-  const filled = area<[number, number]>().x((p) => x(p[0])).y0(y(0)).y1((p) => y(p[1])).curve(curveStepAfter);
-  const edge = line<[number, number]>().x((p) => x(p[0])).y((p) => y(p[1])).curve(curveStepAfter);
+  const filled = area<[number, number]>()
+    .x((p) => x(p[0]))
+    .y0(y(0))
+    .y1((p) => y(p[1]))
+    .curve(curveStepAfter);
+  const edge = line<[number, number]>()
+    .x((p) => x(p[0]))
+    .y((p) => y(p[1]))
+    .curve(curveStepAfter);
   const here = at === null ? null : (steps.findLast(([start]) => start <= at)?.[1] ?? 0);
   const follow = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
@@ -70,17 +81,23 @@ export function Curve({ title, steps, end, limits, unit, axis, tone }: Propertie
           {y.ticks(4).map((tick) => (
             <g key={tick} class="axis">
               <line class="tick" x1={MARGIN.left} x2={width - MARGIN.right} y1={y(tick)} y2={y(tick)} />
-              <text x={MARGIN.left - 6} y={y(tick) + 4} text-anchor="end">{grouped(tick)}</text>
+              <text x={MARGIN.left - 6} y={y(tick) + 4} text-anchor="end">
+                {grouped(tick)}
+              </text>
             </g>
           ))}
           {x.ticks(Math.max(2, Math.floor(width / 110))).map((tick) => (
-            <text key={tick} class="axis" x={x(tick)} y={HEIGHT - 5} text-anchor="middle">{grouped(tick)}</text>
+            <text key={tick} class="axis" x={x(tick)} y={HEIGHT - 5} text-anchor="middle">
+              {grouped(tick)}
+            </text>
           ))}
           <path class={`fill ${tone}`} d={filled(points) ?? ""} />
           <path class={`edge ${tone}`} d={edge(points) ?? ""} />
           {limits.map((limit) => (
             <g key={limit.name} class="limit">
-              <text x={width - MARGIN.right} y={y(limit.value) - 3} text-anchor="end">{limit.name}</text>
+              <text x={width - MARGIN.right} y={y(limit.value) - 3} text-anchor="end">
+                {limit.name}
+              </text>
               <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(limit.value)} y2={y(limit.value)} />
             </g>
           ))}

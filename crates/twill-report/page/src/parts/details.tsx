@@ -114,7 +114,11 @@ function Snippet({ code, loop, operation }: { code: Code; loop: LoopModel; opera
         In <a href="#code">{code.file}</a>
         {numbers.length > MOST_LINES && `, ${numbers.length} lines, of which ${MOST_LINES} are shown`}:
       </p>
-      <pre>{numbers.slice(0, MOST_LINES).map((number) => `${String(number).padStart(5)}  ${(text[number - 1] ?? "").trim()}\n`)}</pre>
+      <pre>
+        {numbers
+          .slice(0, MOST_LINES)
+          .map((number) => `${String(number).padStart(5)}  ${(text[number - 1] ?? "").trim()}\n`)}
+      </pre>
     </div>
   );
 }

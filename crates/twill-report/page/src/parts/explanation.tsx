@@ -48,7 +48,9 @@ function Rejected({ data }: { data: Loop }) {
       {short.length > 0 && (
         <div class="scroll tall">
           <table class="rejected">
-            <caption>{long.length > 0 ? "Smaller intervals that were asked about" : "Intervals that were excluded"}</caption>
+            <caption>
+              {long.length > 0 ? "Smaller intervals that were asked about" : "Intervals that were excluded"}
+            </caption>
             <thead>
               <tr>
                 <th>intervals</th>
@@ -97,8 +99,14 @@ function WhatIfs({ data }: { data: Loop }) {
             return (
               <tr key={index}>
                 <td class="wrap">{entry.change}</td>
-                {paired && <td class="number">{figure?.initiation_interval ? grouped(figure.initiation_interval) : "–"}</td>}
-                {paired && <td class={`number ${by && by < 0 ? "good" : ""}`}>{by == null ? "–" : by === 0 ? "no change" : signed(by)}</td>}
+                {paired && (
+                  <td class="number">{figure?.initiation_interval ? grouped(figure.initiation_interval) : "–"}</td>
+                )}
+                {paired && (
+                  <td class={`number ${by && by < 0 ? "good" : ""}`}>
+                    {by == null ? "–" : by === 0 ? "no change" : signed(by)}
+                  </td>
+                )}
                 <td class="wrap">{why}</td>
               </tr>
             );

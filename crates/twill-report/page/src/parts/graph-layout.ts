@@ -94,7 +94,11 @@ export function draw(loop: LoopModel): Drawing {
     const edge = graph.edge(String(from.operation.index), String(to.operation.index), String(index)) as {
       points: { x: number; y: number }[];
     };
-    const ends = [{ x: from.x, y: from.y + HEIGHT / 2 }, ...edge.points.slice(1, -1), { x: to.x, y: to.y - HEIGHT / 2 }];
+    const ends = [
+      { x: from.x, y: from.y + HEIGHT / 2 },
+      ...edge.points.slice(1, -1),
+      { x: to.x, y: to.y - HEIGHT / 2 },
+    ];
     return { dependence, path: forward(ends), label: { x: 0, y: 0 } };
   });
   return { width: width + 12, height: height + 12, boxes, lines };

@@ -47,8 +47,14 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
     const element = svg.current;
     behaviour.current = zoom<SVGSVGElement, unknown>()
       .scaleExtent([1, 8])
-      .translateExtent([[0, 0], [drawing.width, drawing.height]])
-      .extent([[0, 0], [drawing.width, drawing.height]])
+      .translateExtent([
+        [0, 0],
+        [drawing.width, drawing.height],
+      ])
+      .extent([
+        [0, 0],
+        [drawing.width, drawing.height],
+      ])
       .wheelDelta(wheelPower)
       .clickDistance(4)
       .filter((event: MouseEvent) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button))
@@ -65,77 +71,110 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
       <div class="tools">
         <span class="legend">
           {loop.groups.map((group) => (
-            <span key={group.id} class={`swatch group-${group.id % HUES}`}>{groupName(group.id)}</span>
+            <span key={group.id} class={`swatch group-${group.id % HUES}`}>
+              {groupName(group.id)}
+            </span>
           ))}
           <span class="line-key back">back edge, with its distance in iterations</span>
         </span>
         <span class="buttons" role="group" aria-label="Zoom of the graph">
-          <button type="button" aria-label="Zoom out" onClick={() => scale(1 / 1.5)}>−</button>
-          <button type="button" aria-label="Zoom in" onClick={() => scale(1.5)}>+</button>
-          <button type="button" onClick={reset}>Reset</button>
+          <button type="button" aria-label="Zoom out" onClick={() => scale(1 / 1.5)}>
+            −
+          </button>
+          <button type="button" aria-label="Zoom in" onClick={() => scale(1.5)}>
+            +
+          </button>
+          <button type="button" onClick={reset}>
+            Reset
+          </button>
         </span>
       </div>
       <div class="scroll">
-      <svg
-        ref={svg}
-        class={`graph ${lit ? "has-chain" : ""}`}
-        style={style}
-        viewBox={`0 0 ${drawing.width} ${drawing.height}`}
-        role="group"
-        aria-label={`Dependence graph of ${count(loop.operations.length, "operation")}`}
-      >
-        <defs>
-          <marker id={arrow} viewBox="0 0 8 8" refX={7} refY={4} markerWidth={7} markerHeight={7} orient="auto-start-reverse">
-            <path d="M0,0.5L8,4L0,7.5z" />
-          </marker>
-        </defs>
-        <g ref={inner}>
-          {drawing.lines.map((line, index) => {
-            const { from, to, distance } = line.dependence;
-            const near = lit !== null && (String(from.index) === chosen || String(to.index) === chosen);
-            return (
-              <g key={index} class={`dependence ${distance > 0 ? "back" : ""} ${near ? "lit" : ""}`}
-                data-from={from.name} data-to={to.name} data-distance={distance}>
-                <path d={line.path} marker-end={`url(#${arrow})`} />
-                {distance > 0 && <text x={line.label.x} y={line.label.y}>{distance}</text>}
-              </g>
-            );
-          })}
-          {drawing.boxes.map((box) => {
-            const { operation } = box;
-            const key = String(operation.index);
-            const pick = () => toggle({ loop: loop.index, operation: operation.name, iteration: 0 });
-            const tip = (event: Event) =>
-              showTip(operationTip(loop, operation, 0), (event.currentTarget as Element).getBoundingClientRect());
-            return (
-              <g
-                key={key}
-                class={`node group-${operation.group % HUES} ${lit?.has(key) ? "lit" : ""} ${chosen === key ? "selected" : ""}`}
-                data-node={operation.name}
-                role="button"
-                tabindex={0}
-                aria-label={operationInWords(loop, operation, 0)}
-                onClick={pick}
-                onKeyDown={(event) => {
-                  if (event.key !== "Enter" && event.key !== " ") return;
-                  event.preventDefault();
-                  pick();
-                }}
-                onPointerEnter={tip}
-                onPointerLeave={hideTip}
-                onFocus={tip}
-                onBlur={hideTip}
-              >
-                <rect x={box.x - box.width / 2} y={box.y - box.height / 2} width={box.width} height={box.height} rx={4} />
-                <text x={box.x} y={box.y - 2}>{operation.name}</text>
-                <text class="note" x={box.x} y={box.y + 11}>
-                  {`g${operation.group} · ${grouped(operation.cycle)}`}
-                </text>
-              </g>
-            );
-          })}
-        </g>
-      </svg>
+        <svg
+          ref={svg}
+          class={`graph ${lit ? "has-chain" : ""}`}
+          style={style}
+          viewBox={`0 0 ${drawing.width} ${drawing.height}`}
+          role="group"
+          aria-label={`Dependence graph of ${count(loop.operations.length, "operation")}`}
+        >
+          <defs>
+            <marker
+              id={arrow}
+              viewBox="0 0 8 8"
+              refX={7}
+              refY={4}
+              markerWidth={7}
+              markerHeight={7}
+              orient="auto-start-reverse"
+            >
+              <path d="M0,0.5L8,4L0,7.5z" />
+            </marker>
+          </defs>
+          <g ref={inner}>
+            {drawing.lines.map((line, index) => {
+              const { from, to, distance } = line.dependence;
+              const near = lit !== null && (String(from.index) === chosen || String(to.index) === chosen);
+              return (
+                <g
+                  key={index}
+                  class={`dependence ${distance > 0 ? "back" : ""} ${near ? "lit" : ""}`}
+                  data-from={from.name}
+                  data-to={to.name}
+                  data-distance={distance}
+                >
+                  <path d={line.path} marker-end={`url(#${arrow})`} />
+                  {distance > 0 && (
+                    <text x={line.label.x} y={line.label.y}>
+                      {distance}
+                    </text>
+                  )}
+                </g>
+              );
+            })}
+            {drawing.boxes.map((box) => {
+              const { operation } = box;
+              const key = String(operation.index);
+              const pick = () => toggle({ loop: loop.index, operation: operation.name, iteration: 0 });
+              const tip = (event: Event) =>
+                showTip(operationTip(loop, operation, 0), (event.currentTarget as Element).getBoundingClientRect());
+              return (
+                <g
+                  key={key}
+                  class={`node group-${operation.group % HUES} ${lit?.has(key) ? "lit" : ""} ${chosen === key ? "selected" : ""}`}
+                  data-node={operation.name}
+                  role="button"
+                  tabindex={0}
+                  aria-label={operationInWords(loop, operation, 0)}
+                  onClick={pick}
+                  onKeyDown={(event) => {
+                    if (event.key !== "Enter" && event.key !== " ") return;
+                    event.preventDefault();
+                    pick();
+                  }}
+                  onPointerEnter={tip}
+                  onPointerLeave={hideTip}
+                  onFocus={tip}
+                  onBlur={hideTip}
+                >
+                  <rect
+                    x={box.x - box.width / 2}
+                    y={box.y - box.height / 2}
+                    width={box.width}
+                    height={box.height}
+                    rx={4}
+                  />
+                  <text x={box.x} y={box.y - 2}>
+                    {operation.name}
+                  </text>
+                  <text class="note" x={box.x} y={box.y + 11}>
+                    {`g${operation.group} · ${grouped(operation.cycle)}`}
+                  </text>
+                </g>
+              );
+            })}
+          </g>
+        </svg>
       </div>
     </div>
   );
@@ -153,7 +192,9 @@ export function DependenceGraph({ loop }: { loop: LoopModel }) {
       <h3>Dependence graph</h3>
       <p class="note">
         {figures}
-        {large ? ` Graphs of more than ${MOST_OPERATIONS} operations are not drawn.` : " A box says its warp group and its issue cycle."}
+        {large
+          ? ` Graphs of more than ${MOST_OPERATIONS} operations are not drawn.`
+          : " A box says its warp group and its issue cycle."}
       </p>
       {!large && <LaidOut loop={loop} />}
     </section>

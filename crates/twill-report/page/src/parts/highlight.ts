@@ -8,13 +8,17 @@ export interface Token {
 
 const KEYWORDS: Record<string, Set<string>> = {
   python: new Set(
-    ("and as assert break class continue def del elif else except False finally for from global if import in is " +
-      "lambda None nonlocal not or pass raise return True try while with yield").split(" "),
+    (
+      "and as assert break class continue def del elif else except False finally for from global if import in is " +
+      "lambda None nonlocal not or pass raise return True try while with yield"
+    ).split(" "),
   ),
   cuda: new Set(
-    ("asm auto bool break case char const constexpr continue default do else enum extern false float for goto half if " +
+    (
+      "asm auto bool break case char const constexpr continue default do else enum extern false float for goto half if " +
       "inline int long namespace nullptr return short sizeof static struct switch template true typedef typename " +
-      "uint32_t uint64_t unsigned using void volatile while __device__ __global__ __shared__ __launch_bounds__").split(" "),
+      "uint32_t uint64_t unsigned using void volatile while __device__ __global__ __shared__ __launch_bounds__"
+    ).split(" "),
   ),
 };
 

@@ -14,7 +14,10 @@ import { groupRows } from "./timeline-spec";
 function shift(loop: LoopModel, trace: TraceLoop, first: number): number {
   const earliest = trace.events
     .filter((event) => event.iteration === first && loop.byName.has(event.operation))
-    .reduce<TraceLoop["events"][number] | null>((best, event) => (best && best.start <= event.start ? best : event), null);
+    .reduce<TraceLoop["events"][number] | null>(
+      (best, event) => (best && best.start <= event.start ? best : event),
+      null,
+    );
   const predicted = earliest ? loop.byName.get(earliest.operation) : undefined;
   return earliest && predicted ? predicted.cycle - earliest.start : 0;
 }
@@ -56,7 +59,14 @@ function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Ro
     });
   }
   for (const [group, list] of bars) {
-    rows.set(group, { name: `${groupName(group)} measured`, short: `g${group} meas.`, note: "", lanes: pack(list), laneHeight: 18, bars: list });
+    rows.set(group, {
+      name: `${groupName(group)} measured`,
+      short: `g${group} meas.`,
+      note: "",
+      lanes: pack(list),
+      laneHeight: 18,
+      bars: list,
+    });
   }
   return { rows, iterations, end };
 }
@@ -88,8 +98,8 @@ export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoo
       <h3>Measured</h3>
       <p class="note">
         {of.gpu}, {of.date}
-        {of.revision ? `, revision ${of.revision}` : ""}. One thread block in its steady state; iterations are numbered from the first
-        that is shown. The measured first operation is put where it was predicted.
+        {of.revision ? `, revision ${of.revision}` : ""}. One thread block in its steady state; iterations are numbered
+        from the first that is shown. The measured first operation is put where it was predicted.
       </p>
       <p class="bound">
         Cycles per iteration: predicted {grouped(predicted)}, measured {grouped(measured)} ({signed(error)})

@@ -73,14 +73,14 @@ export function Solved({ schedule, index }: { schedule: ScheduleFile; index: num
       <h3>How it was solved</h3>
       {modulo && (
         <p class="note">
-          Without warps the least interval is {grouped(modulo.initiation_interval)}, with L {modulo.length_proved ? "=" : "≤"}{" "}
-          {grouped(modulo.length)}.
+          Without warps the least interval is {grouped(modulo.initiation_interval)}, with L{" "}
+          {modulo.length_proved ? "=" : "≤"} {grouped(modulo.length)}.
         </p>
       )}
       {normalisation && (
         <p class="note">
-          Costs were normalised to at most {normalisation.limit}: all cycles are normalised ones, and ratios of costs changed by a
-          factor of at most {normalisation.distortion.toFixed(3)}.
+          Costs were normalised to at most {normalisation.limit}: all cycles are normalised ones, and ratios of costs
+          changed by a factor of at most {normalisation.distortion.toFixed(3)}.
         </p>
       )}
       <div class="columns">

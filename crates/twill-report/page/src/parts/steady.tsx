@@ -44,7 +44,12 @@ function steadySpec(loop: LoopModel): ChartSpec {
     if (work.length === 0) return [];
     const busy = work.reduce((sum, operation) => sum + operation.span, 0);
     const bars = work.flatMap((operation) => folded(loop, operation, 0, operation.span));
-    return [{ ...row(`${groupName(group.id)} ${percent(busy, loop.interval)}`, "", bars, index === 0), short: `g${group.id} ${percent(busy, loop.interval)}` }];
+    return [
+      {
+        ...row(`${groupName(group.id)} ${percent(busy, loop.interval)}`, "", bars, index === 0),
+        short: `g${group.id} ${percent(busy, loop.interval)}`,
+      },
+    ];
   });
   const mostBusy = Math.max(0, ...loop.units.map((unit) => unit.busy / unit.capacity));
   return {

@@ -20,7 +20,9 @@ export function Registers({ loop, data }: { loop: LoopModel; data: Loop }) {
   return (
     <section id={`registers-${loop.index}`} class="part">
       <h3>Live registers</h3>
-      <p class="note">Words of tiles that a thread keeps, and the reserve for everything else, over the steady state.</p>
+      <p class="note">
+        Words of tiles that a thread keeps, and the reserve for everything else, over the steady state.
+      </p>
       <div class="grid">
         {curves.map((curve) => {
           const group = loop.groups.find((entry) => entry.id === curve.group);
@@ -82,7 +84,14 @@ function livesSpec(loop: LoopModel, memory: MemoryUse): ChartSpec {
     }).filter((bar) => bar.start < last);
     const lanes = Math.max(buffer.slots, 1);
     const packed = lanes > MOST_LIVES ? pack(bars) : lanes;
-    return { name: buffer.operation, note: buffer.ring ? "ring" : "value", lanes: packed, laneHeight: 16, first: index === 0, bars };
+    return {
+      name: buffer.operation,
+      note: buffer.ring ? "ring" : "value",
+      lanes: packed,
+      laneHeight: 16,
+      first: index === 0,
+      bars,
+    };
   });
   const marks: number[] = [];
   for (let mark = 0; mark <= last && marks.length < 32; mark += loop.interval) marks.push(mark);

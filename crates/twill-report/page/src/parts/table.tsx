@@ -44,8 +44,11 @@ export function Operations({ loop }: { loop: LoopModel }) {
     return order.falling ? sorted.reverse() : sorted;
   }, [loop, all, order]);
   const head = (name: string, number: boolean) => (
-    <th key={name} class={number ? "number" : ""}
-      aria-sort={order.name === name ? (order.falling ? "descending" : "ascending") : "none"}>
+    <th
+      key={name}
+      class={number ? "number" : ""}
+      aria-sort={order.name === name ? (order.falling ? "descending" : "ascending") : "none"}
+    >
       <button type="button" onClick={() => setOrder({ name, falling: order.name === name && !order.falling })}>
         {name}
       </button>
@@ -70,7 +73,9 @@ export function Operations({ loop }: { loop: LoopModel }) {
               return (
                 <tr key={operation.name} class={chosen ? "selected" : ""} data-row={operation.name}>
                   <td>
-                    <button type="button" class="pick" aria-pressed={chosen} onClick={pick}>{operation.name}</button>
+                    <button type="button" class="pick" aria-pressed={chosen} onClick={pick}>
+                      {operation.name}
+                    </button>
                   </td>
                   {all.map((column) => {
                     const value = column.of(operation);

@@ -29,7 +29,12 @@ export function phases(loop: LoopModel, iterations: number): Band[] {
   const bands: Band[] = [];
   if (from > 0) bands.push({ start: 0, end: Math.min(from, end), label: "prologue", kind: "ramp" });
   if (to > from) {
-    bands.push({ start: from, end: Math.min(to, end), label: `steady state, I = ${grouped(interval)}`, kind: "steady" });
+    bands.push({
+      start: from,
+      end: Math.min(to, end),
+      label: `steady state, I = ${grouped(interval)}`,
+      kind: "steady",
+    });
   }
   const after = Math.max(from, to);
   if (end > after) bands.push({ start: after, end, label: "epilogue", kind: "ramp" });

@@ -42,7 +42,9 @@ export function Timeline({ loop, code }: { loop: LoopModel; code: Code | null })
         </span>
         <span class="legend">
           {Array.from({ length: Math.min(iterations, HUES) }, (_, k) => (
-            <span key={k} class={`swatch hue-${k}`}>{k}</span>
+            <span key={k} class={`swatch hue-${k}`}>
+              {k}
+            </span>
           ))}
           <span>iteration (k:name)</span>
         </span>
