@@ -43,16 +43,18 @@ def row_of(kernel: Generated, name: str | None) -> Row:
 
 
 def intervals(numbers: list[int], trace: dict, stages: int) -> dict[int, float]:
-    """By loop, cycles from one iteration to the next: the median over marks and launches, without the first stages."""
+    """By loop, cycles from one iteration to the next: the median over marks and launches, without prologue and epilogue.
+    Rows are those of the last iterations, in no order."""
     marks, rows = len(trace["marks"]), trace["iterations"]
     found = {}
     for first in range(0, len(numbers), marks * rows):
         for mark in trace["marks"]:
             if mark["what"] != "issue":
                 continue
-            column = [numbers[first + row * marks + mark["id"]] for row in range(rows)]
-            steady = [b - a for a, b in zip(column[stages:], column[stages + 1 :]) if a and b]
-            found.setdefault(mark["loop"], []).extend(steady)
+            column = sorted(filter(None, (numbers[first + row * marks + mark["id"]] for row in range(rows))))
+            steady = column[stages : len(column) - stages + 1]
+            steps = [b - a for a, b in zip(steady, steady[1:])]
+            found.setdefault(mark["loop"], []).extend(steps)
     return {loop: statistics.median(each) for loop, each in found.items() if each}
 
 

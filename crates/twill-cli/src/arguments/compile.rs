@@ -24,7 +24,7 @@ pub(crate) struct CompileArguments {
     /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
     #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
     pub(crate) emit: LanguageArgument,
-    /// Let the kernel record when its operations begin and end, for so many iterations of its first tile, in a buffer that it
+    /// Let the kernel record when its operations begin and end, for the last so many iterations of its first tile, in a buffer it
     /// takes besides [16 where no number is given]; twill trace reads that. With --emit cuda.
     #[arg(long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]
     pub(crate) trace: Option<u32>,

@@ -261,7 +261,7 @@ impl Candidate {
         })))
     }
 
-    /// The same kernel, recording the time of the first iterations of a tile.
+    /// The same kernel, recording the time of the last iterations of a tile.
     pub(super) fn traced(mut self, trace: TraceOptions, input: &str) -> Result<Candidate, Error> {
         let emitted = |error| Error::Emit { input: input.to_owned(), error: Box::new(error) };
         self.program = self.program.traced(trace.iterations, trace.detail.into());

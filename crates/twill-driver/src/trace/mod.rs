@@ -143,10 +143,9 @@ impl<'a> Measured<'a> {
         let steady: Vec<_> = stamps.launches().map(|launch| launch.steady(aligned.issue, stages)).collect();
         let mut intervals = Vec::new();
         for (launch, rows) in stamps.launches().zip(&steady) {
-            let steps = rows.clone().zip(rows.clone().skip(1));
-            for (row, next) in steps {
+            for step in rows.windows(2) {
                 let each = self.operations.iter();
-                intervals.extend(each.filter_map(|o| launch.between((row, o.issue), (next, o.issue))));
+                intervals.extend(each.filter_map(|o| launch.between((step[0], o.issue), (step[1], o.issue))));
             }
         }
         let measured = median(intervals)?;
@@ -154,7 +153,7 @@ impl<'a> Measured<'a> {
         let operations = self.operations.iter().filter_map(|o| {
             let (mut starts, mut ends) = (Vec::new(), Vec::new());
             for (launch, rows) in stamps.launches().zip(&steady) {
-                for row in rows.clone() {
+                for &row in rows {
                     let Some((from, to)) = launch.span(row, aligned.issue, (row, o)) else { continue };
                     starts.push(from);
                     ends.push(to);
@@ -178,18 +177,19 @@ impl<'a> Measured<'a> {
     }
 
     /// Steady iterations of the last launch that has some.
-    fn events(&self, stamps: &Stamps<'_>, steady: &[std::ops::Range<usize>]) -> Vec<TraceEvent> {
+    fn events(&self, stamps: &Stamps<'_>, steady: &[Vec<usize>]) -> Vec<TraceEvent> {
         let last = stamps.launches().zip(steady).filter(|(_, rows)| !rows.is_empty()).last();
         let (Some((launch, rows)), Some(aligned)) = (last, self.operations.get(self.first)) else { return Vec::new() };
         let start = self.cycle(aligned.op);
         let mut events = Vec::new();
-        for row in rows.clone().take(LISTED) {
+        let Some(&since) = rows.first() else { return Vec::new() };
+        for (iteration, &row) in (0_u32..).zip(rows.iter().take(LISTED)) {
             for o in &self.operations {
-                let Some((from, to)) = launch.span(rows.start, aligned.issue, (row, o)) else { continue };
+                let Some((from, to)) = launch.span(since, aligned.issue, (row, o)) else { continue };
                 events.push(TraceEvent {
                     operation: self.problem.graph().operation(o.op).name.clone(),
                     group: self.schedule.placement(o.op).group.index(),
-                    iteration: u32::try_from(row).unwrap_or(u32::MAX),
+                    iteration,
                     start: start + as_float(from),
                     end: start + as_float(to),
                 });

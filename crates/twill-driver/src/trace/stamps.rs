@@ -1,7 +1,6 @@
 //! The time stamps of a buffer.
 
 use super::{OperationMarks, TraceError, TracedKernel};
-use std::ops::Range;
 
 /// Bytes of a time stamp.
 const BYTES: usize = 8;
@@ -49,13 +48,17 @@ impl Launch<'_> {
         Some(self.at(to)?.wrapping_sub(self.at(from)?).cast_signed())
     }
 
-    /// Iterations in the steady state: without those of the prologue, and without those of the epilogue if the loop ends among
-    /// what is recorded. `issue` is the mark that says which iterations there are.
-    pub(super) fn steady(&self, issue: usize, stages: usize) -> Range<usize> {
+    /// The rows of iterations in the steady state, one behind the other. Rows are of the last iterations of a loop, so those of
+    /// the epilogue are among them, and those of the prologue where the loop has no more. `issue` is a mark that every iteration
+    /// comes to.
+    pub(super) fn steady(&self, issue: usize, stages: usize) -> Vec<usize> {
         let rows = self.stamps.len() / self.marks.max(1);
-        let recorded = (0..rows).take_while(|row| self.at((*row, issue)).is_some()).count();
-        let last = if recorded < rows { recorded.saturating_sub(stages.saturating_sub(1)) } else { recorded };
-        stages.min(last)..last
+        let Some(some) = (0..rows).find(|row| self.at((*row, issue)).is_some()) else { return Vec::new() };
+        let since = |row| self.between((some, issue), (row, issue));
+        let mut recorded: Vec<(i64, usize)> = (0..rows).filter_map(|row| Some((since(row)?, row))).collect();
+        recorded.sort_unstable();
+        let last = recorded.len().saturating_sub(stages.saturating_sub(1));
+        recorded.get(stages..last).unwrap_or_default().iter().map(|(_, row)| *row).collect()
     }
 
     /// Start and end of an operation in an iteration, in cycles since another mark of iteration `since`: it ends when the first group

@@ -1,4 +1,4 @@
-//! Records of the time in a traced kernel: one thread of each group of the first CTA stores the clock at every mark of the first
+//! Records of the time in a traced kernel: one thread of each group of the first CTA stores the clock at every mark of the last
 //! iterations of its first tile.
 
 use super::expression::Expressions;

@@ -62,7 +62,7 @@ pub struct Trace {
     /// The parameter, a pointer behind those of the source: to a row of 64-bit numbers for each iteration, which has one for
     /// each mark.
     pub parameter: String,
-    /// Rows: iterations of the first tile that are recorded.
+    /// Rows: the last iterations of the first tile, iteration `i` in row `i` modulo their number.
     pub iterations: u32,
     /// How closely.
     pub detail: Detail,

@@ -88,7 +88,7 @@ pub struct TraceEvent {
     pub operation: String,
     /// Its warp group.
     pub group: usize,
-    /// Its iteration, from 0.
+    /// Its iteration, from 0 at the first that is listed.
     pub iteration: u32,
     /// The first cycle.
     pub start: f64,
