@@ -136,3 +136,11 @@ fn the_signature_says_what_is_recorded_where() {
     );
     assert_eq!(traced.source_parameters().len() + 1, traced.parameters.len());
 }
+
+#[test]
+fn iterations_alone_are_a_mark_for_each_group() {
+    let traced = checked("attention_forward").traced(16, Detail::Iterations);
+    let marks: Vec<(usize, String)> =
+        traced.trace.iter().flat_map(|t| &t.marks).map(|m| (m.group.index(), m.operation.clone())).collect();
+    assert_eq!(marks, [(1, "qk.0".into()), (2, "qk.1".into()), (0, "k".into())]);
+}

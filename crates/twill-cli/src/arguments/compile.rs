@@ -29,7 +29,7 @@ pub(crate) struct CompileArguments {
     #[arg(long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]
     pub(crate) trace: Option<u32>,
     /// Of --trace: each operation between marks of its own, which keeps them apart from each other, or all that threads do
-    /// between two waits.
+    /// between two waits, or iterations alone.
     #[arg(long, value_enum, value_name = "MARKS", requires = "trace", default_value_t = TraceMarks::Operations)]
     pub(crate) trace_marks: TraceMarks,
     /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
@@ -95,6 +95,8 @@ pub(crate) enum TraceMarks {
     Operations,
     /// All that threads do between two waits.
     Runs,
+    /// When each group begins an iteration: nearest to the kernel that is not traced.
+    Iterations,
 }
 
 /// Which schedule code is generated for. The poorer ones give each sub-tile a warp group of its own.

@@ -70,6 +70,7 @@ impl CompileArguments {
         let detail = match self.trace_marks {
             TraceMarks::Operations => TraceDetail::Operations,
             TraceMarks::Runs => TraceDetail::Runs,
+            TraceMarks::Iterations => TraceDetail::Iterations,
         };
         let trace = self.trace.map(|iterations| TraceOptions { iterations, detail });
         CompileOptions { command, language, trace, ..self.generator.options(self.attempts) }

@@ -75,6 +75,8 @@ pub enum TraceDetail {
     Operations,
     /// Operations that threads do one after the other, with no wait in between, as one.
     Runs,
+    /// When each group begins an iteration.
+    Iterations,
 }
 
 impl From<TraceDetail> for twill_emit::kernel::marks::Detail {
@@ -82,6 +84,7 @@ impl From<TraceDetail> for twill_emit::kernel::marks::Detail {
         match detail {
             TraceDetail::Operations => Self::Operations,
             TraceDetail::Runs => Self::Runs,
+            TraceDetail::Iterations => Self::Iterations,
         }
     }
 }

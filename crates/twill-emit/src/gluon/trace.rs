@@ -54,6 +54,7 @@ impl TraceEntry {
             detail: match trace.detail {
                 Detail::Operations => "operations",
                 Detail::Runs => "runs",
+                Detail::Iterations => "iterations",
             },
             groups: kernel.groups.iter().map(|g| GroupEntry { id: g.id.index(), name: g.name.clone() }).collect(),
             marks: marks.collect(),

@@ -7,7 +7,7 @@ use super::expression::IterationNumber;
 use super::loops::Adder;
 use super::program::{KernelProgram, Parameter};
 use crate::program::Iteration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{GroupId, OpId};
 use twill_triton::mlir::Type;
 
@@ -54,6 +54,8 @@ pub enum Detail {
     Operations,
     /// Operations that threads do one after the other, with no wait in between, are between the same two marks.
     Runs,
+    /// Each group's first operation of an iteration, when it begins: how long iterations take, and little else.
+    Iterations,
 }
 
 /// What a traced kernel records.
@@ -86,10 +88,14 @@ impl KernelProgram {
         }
         let kind = Type::Pointer { pointee: Box::new(Type::Integer(64)), address_space: 1 };
         self.parameters.push(Parameter { name: parameter.clone(), kind, divisible_by_16: false });
-        self.trace = Some(Trace { parameter, iterations, detail, marks: self.marks() });
-        if detail == Detail::Runs {
-            self.groups.iter_mut().for_each(|group| super::runs::join(&mut group.body));
+        for group in &mut self.groups {
+            match detail {
+                Detail::Operations => {}
+                Detail::Runs => super::runs::join(&mut group.body),
+                Detail::Iterations => keep_first(&mut group.body, &mut BTreeMap::new()),
+            }
         }
+        self.trace = Some(Trace { parameter, iterations, detail, marks: self.marks() });
     }
 
     /// The parameters of the source.
@@ -114,6 +120,25 @@ impl KernelProgram {
         }
         marks
     }
+}
+
+/// Keeps of each loop the issue of the operation that comes first.
+fn keep_first(nodes: &mut Vec<Node>, first: &mut BTreeMap<usize, String>) {
+    for node in nodes.iter_mut() {
+        match node {
+            Node::Do(Action::Mark(stamps), _) => stamps.retain(|stamp| {
+                let is_issue = stamp.moment == Moment::Issue;
+                is_issue && *first.entry(stamp.at.index).or_insert_with(|| stamp.operation.clone()) == stamp.operation
+            }),
+            Node::Do(..) => {}
+            Node::Loop { body, .. } => keep_first(body, first),
+            Node::When { then, exactly, .. } => {
+                keep_first(then, first);
+                exactly.iter_mut().for_each(|(_, nodes)| keep_first(nodes, first));
+            }
+        }
+    }
+    nodes.retain(|node| !matches!(node, Node::Do(Action::Mark(stamps), _) if stamps.is_empty()));
 }
 
 impl Mark {
