@@ -131,7 +131,7 @@ def folder(reports: Reports) -> Path:
     loop = {"loop": 0, "operations": operations, "events": events}
     loop["initiation_interval"] = {"predicted": interval, "measured": 11 * interval // 10}
     trace = {"format": "twill-trace", "version": 1, "name": "gemm", "machine": "h200", "gpu": "NVIDIA H200",
-             "date": "2026-01-02", "loops": [loop]}  # fmt: skip
+             "date": "2026-01-02", "marks": "iterations", "loops": [loop]}  # fmt: skip
     (folder / "trace.json").write_text(json.dumps(trace))
     return folder
 

@@ -70,12 +70,22 @@ fn told(buffer: &Path) -> TracedRun {
     TracedRun { file: buffer.display().to_string(), gpu, date: beside.date }
 }
 
+/// The marks that cost nothing.
+const ITERATIONS: &str = "iterations";
+
 fn text(trace: &TraceFile, loops: usize) -> String {
     let mut out = format!("{} for {}, measured on {}", trace.name, trace.machine, trace.gpu);
     if !trace.date.is_empty() {
         let _ = write!(out, " on {}", trace.date);
     }
     out.push('\n');
+    if trace.marks != ITERATIONS {
+        let _ = writeln!(
+            out,
+            "marks at {} take time themselves; cycles of an iteration are by --trace-marks iterations",
+            trace.marks
+        );
+    }
     for one in &trace.loops {
         if loops > 1 {
             let _ = writeln!(out, "\nloop {}", one.index);

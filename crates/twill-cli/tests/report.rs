@@ -248,7 +248,7 @@ fn what_was_measured_is_shown_and_must_be_of_this_schedule() {
     let time = |start: i64, end: i64| serde_json::json!({ "start": start, "end": end });
     let trace = |name: &str| {
         serde_json::json!({
-            "format": "twill-trace", "version": 1, "name": "gemm_tma", "machine": "h200", "gpu": "NVIDIA H200", "date": "2026-11-22",
+            "format": "twill-trace", "version": 1, "name": "gemm_tma", "machine": "h200", "gpu": "NVIDIA H200", "date": "2026-11-22", "marks": "runs",
             "loops": [{ "loop": 0, "initiation_interval": { "predicted": 512.0, "measured": 540.5 },
                 "operations": [{ "operation": name, "group": 1, "predicted": time(0, 256), "measured": time(0, 270) }],
                 "events": [{ "operation": name, "group": 1, "iteration": 3, "start": 1536.0, "end": 1806.0 }] }]

@@ -11,6 +11,8 @@ pub struct TracedKernel {
     pub name: String,
     /// Iterations that it records, each a row of the buffer.
     pub(super) iterations: usize,
+    /// What its marks are at.
+    pub(super) detail: String,
     /// Marks, each a place in a row.
     pub(super) marks: Vec<Mark>,
     file: String,
@@ -28,6 +30,7 @@ struct KernelFile {
 #[derive(Deserialize)]
 struct Trace {
     iterations: usize,
+    detail: String,
     marks: Vec<Mark>,
 }
 
@@ -59,13 +62,13 @@ impl TracedKernel {
         if (read.format.as_str(), read.version) != ("twill-kernel", 1) {
             return Err(wrong("it is no twill-kernel of version 1".into()));
         }
-        let Some(Trace { iterations, marks }) = read.trace else {
+        let Some(Trace { iterations, detail, marks }) = read.trace else {
             return Err(TraceError::NotTraced { file: file.to_owned() });
         };
         if marks.is_empty() || marks.iter().enumerate().any(|(k, mark)| mark.id != k) {
             return Err(wrong("its marks are not numbered from 0".into()));
         }
-        Ok(TracedKernel { name: read.name, iterations, marks, file: file.to_owned() })
+        Ok(TracedKernel { name: read.name, iterations, detail, marks, file: file.to_owned() })
     }
 
     /// That marks of a loop are of its operations.

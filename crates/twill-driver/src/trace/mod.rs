@@ -91,7 +91,7 @@ pub fn trace(
         return Err(TraceError::Nothing { file: run.file, least });
     }
     let machine = loops.first().map(|(p, _)| p.resources().name.clone()).unwrap_or_default();
-    Ok(TraceFile::new(kernel.name.clone(), machine, run.gpu, run.date, traced))
+    Ok(TraceFile::new(kernel.name.clone(), machine, [run.gpu, run.date], kernel.detail.clone(), traced))
 }
 
 /// A loop whose marks are known.

@@ -51,7 +51,7 @@ fn kernel() -> TracedKernel {
     ];
     let text = format!(
         r#"{{ "format": "twill-kernel", "version": 1, "name": "loop",
-             "trace": {{ "iterations": {ITERATIONS}, "marks": [{}] }} }}"#,
+             "trace": {{ "iterations": {ITERATIONS}, "detail": "runs", "marks": [{}] }} }}"#,
         marks.join(", ")
     );
     TracedKernel::from_json(&text, "kernel.json").unwrap()

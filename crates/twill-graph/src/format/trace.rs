@@ -25,6 +25,8 @@ pub struct TraceFile {
     /// The revision of the code that was measured, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// What was recorded: `operations`, `runs` of them or `iterations`. All but the last keep operations apart, which takes time.
+    pub marks: String,
     /// The kernel's loops, in the order of the text.
     pub loops: Vec<TracedLoop>,
 }
@@ -97,9 +99,10 @@ pub struct TraceEvent {
 }
 
 impl TraceFile {
-    /// A file of these loops.
-    pub fn new(name: String, machine: String, gpu: String, date: String, loops: Vec<TracedLoop>) -> TraceFile {
-        TraceFile { format: FORMAT.into(), version: VERSION, name, machine, gpu, date, revision: None, loops }
+    /// A file of these loops; `run` is the GPU and the date.
+    pub fn new(name: String, machine: String, run: [String; 2], marks: String, loops: Vec<TracedLoop>) -> TraceFile {
+        let [gpu, date] = run;
+        TraceFile { format: FORMAT.into(), version: VERSION, name, machine, gpu, date, revision: None, marks, loops }
     }
 
     /// Whether a text says that it is of this format.

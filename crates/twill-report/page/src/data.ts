@@ -219,6 +219,7 @@ export interface TraceFile {
   gpu: string;
   date: string;
   revision?: string | null;
+  marks: string;
   loops: TraceLoop[];
 }
 

@@ -92,6 +92,8 @@ export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoo
   const { spec, iterations } = useMemo(() => measuredSpec(loop, trace), [loop, trace]);
   const lighting = useLighting(loop, iterations);
   const { predicted, measured } = trace.initiation_interval;
+  // All marks but those of iterations keep operations apart.
+  const slowed = of.marks === "iterations" ? "" : `, slowed by marks at ${of.marks}`;
   const error = predicted > 0 ? (100 * (measured - predicted)) / predicted : 0;
   return (
     <section id={`measured-${loop.index}`} class="part">
@@ -102,7 +104,7 @@ export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoo
         from the first that is shown. The measured first operation is put where it was predicted.
       </p>
       <p class="bound">
-        Cycles per iteration: predicted {grouped(predicted)}, measured {grouped(measured)} ({signed(error)})
+        Cycles per iteration: predicted {grouped(predicted)}, measured {grouped(measured)} ({signed(error)}){slowed}
       </p>
       {trace.events.length > 0 && (
         <ChartView spec={spec} lighting={lighting}>
