@@ -105,7 +105,7 @@ fn events_are_of_steady_iterations_counted_from_the_first_of_them() {
     let traced = trace(&kernel(), &[schedule()], &bytes(&launch(1_000_000, 100)), run()).unwrap();
     let dots: Vec<(u32, f64, f64)> =
         traced.loops[0].events.iter().filter(|e| e.operation == "dot").map(|e| (e.iteration, e.start, e.end)).collect();
-    assert_eq!(dots, [(0, 50.0, 210.0), (1, 260.0, 450.0), (2, 470.0, 630.0), (3, 680.0, 840.0)]);
+    assert_eq!(dots, [(0, 50.0, 210.0), (1, 260.0, 420.0), (2, 470.0, 660.0), (3, 680.0, 840.0)]);
 }
 
 #[test]
