@@ -26,7 +26,7 @@ pub fn page_of_file(
 ) -> Result<Page, Error> {
     let mut describe = Describe { path, explain, observer, begun: Instant::now() };
     match replayed(path, text)? {
-        Replayed::Dataflow(problem, found, summary) => Ok(Page::of_dataflow(&problem, &found, summary)),
+        Replayed::Dataflow(problem, found, summary) => Ok(Page::of_dataflow(&problem, &found, *summary)),
         Replayed::Together(kernel, report, files) => {
             let each = kernel.loops().iter().zip(&report.loops).zip(&files);
             let loops = each.map(|((problem, own), file)| describe.described(problem, own, file));
@@ -51,7 +51,7 @@ pub fn page_of_file(
 /// When the text is none of these, or the checker does not accept it.
 pub fn schedules_of_file(path: &str, text: &str) -> Result<Schedules, Error> {
     Ok(match replayed(path, text)? {
-        Replayed::Dataflow(problem, found, _) => Schedules::Dataflow { problem: Box::new(problem), found },
+        Replayed::Dataflow(problem, found, _) => Schedules::Dataflow { problem, found },
         Replayed::Together(kernel, report, _) => {
             let together = Some(report.outcome.status());
             Schedules::Loops { loops: kernel.loops().iter().cloned().zip(report.loops).collect(), together }
@@ -66,8 +66,8 @@ pub fn schedules_of_file(path: &str, text: &str) -> Result<Schedules, Error> {
 /// What a file holds, with the parts of it that are of one loop each.
 enum Replayed {
     Each(Vec<(Problem, Report<Verified<Schedule>>, ScheduleFile)>),
-    Together(KernelProblem, KernelReport<Verified<Schedule>>, Vec<ScheduleFile>),
-    Dataflow(DataflowProblem, Verified<MeasuredSteps>, DataflowSummary),
+    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>, Vec<ScheduleFile>),
+    Dataflow(Box<DataflowProblem>, Verified<MeasuredSteps>, Box<DataflowSummary>),
 }
 
 fn replayed(path: &str, text: &str) -> Result<Replayed, Error> {
@@ -134,7 +134,7 @@ fn kernel(path: &str, text: &str) -> Result<Replayed, Error> {
         objectives: report.objectives,
         phases: report.phases,
     };
-    Ok(Replayed::Together(kernel, report, file.loops))
+    Ok(Replayed::Together(kernel, Box::new(report), file.loops))
 }
 
 struct Describe<'a> {
@@ -175,5 +175,5 @@ fn dataflow(path: &str, text: &str) -> Result<Replayed, Error> {
         let path = path.to_owned();
         return Err(Error::OtherObjective { path, found: found.objective });
     }
-    Ok(Replayed::Dataflow(problem, found, file.summary))
+    Ok(Replayed::Dataflow(Box::new(problem), found, Box::new(file.summary)))
 }

@@ -51,7 +51,7 @@ pub fn schedules(request: &Request, session: &mut Session<'_>) -> Result<Schedul
 /// What was found for the loops of a kernel.
 enum Answer {
     Each(Vec<Report<Verified<Schedule>>>),
-    Together(KernelProblem, KernelReport<Verified<Schedule>>),
+    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>),
 }
 
 fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<Posed>, Answer), Error> {
@@ -62,7 +62,7 @@ fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<Posed>,
     let seconds = reading.elapsed().as_secs_f64();
     if let Some(kernel) = together {
         let report = siblings::solve(input, &kernel, session, seconds)?;
-        return Ok((posed, Answer::Together(kernel, report)));
+        return Ok((posed, Answer::Together(kernel, Box::new(report))));
     }
     let each = posed.loops.iter().map(|one| solve(input, one, session, seconds / posed.loops.len() as f64));
     let reports = each.collect::<Result<Vec<_>, Error>>()?;
