@@ -42,6 +42,8 @@ pub(crate) enum Error {
     NoProgram { input: String },
     #[error("{input}: only a schedule with warps is drawn; here --format is {others}")]
     NoPicture { input: String, others: &'static str },
+    #[error("{input}: only a schedule with warps is drawn; of a graph without, --format is html, json or perfetto")]
+    OnlyTrace { input: String },
     #[error("a Perfetto trace is binary, and this is a terminal; name a file, as in -o trace.pftrace")]
     BinaryToTerminal,
     #[error("{input}: {error}")]

@@ -1,4 +1,4 @@
-//! `--format perfetto`, `svg`, `graph-svg` and `dot`: pictures of what was found.
+//! `--format perfetto`, `svg`, `graph-svg` and `dot` of `twill schedule` and `twill report`: pictures of what was found.
 
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub(crate) fn check(arguments: &ScheduleArguments) -> Result<(), Error> {
 }
 
 /// The picture that was asked for, of all loops; `None`, and on standard error why, where there is no schedule to draw.
-pub(crate) fn render(arguments: &ScheduleArguments, format: Format, loops: &[Found<'_>]) -> Option<Vec<u8>> {
+pub(crate) fn render(iterations: Option<u32>, format: Format, loops: &[Found<'_>]) -> Option<Vec<u8>> {
     let schedule = |report: &Report<Verified<Schedule>>| report.outcome.schedule().map(|s| (**s).clone());
     let placed: Vec<(&Problem, Option<Schedule>)> = loops.iter().map(|(p, r)| (*p, schedule(r))).collect();
     let graphs: Vec<(&Problem, Option<&Schedule>)> = placed.iter().map(|(p, s)| (*p, s.as_ref())).collect();
@@ -48,7 +48,6 @@ pub(crate) fn render(arguments: &ScheduleArguments, format: Format, loops: &[Fou
         eprintln!("no schedule, so nothing is drawn");
         return None;
     };
-    let iterations = arguments.iterations;
     if format == Format::Perfetto {
         let most = scheduled.iter().map(|(_, schedule)| twill_report::trace_iterations(schedule)).max();
         return Some(twill_report::perfetto(&scheduled, iterations.or(most).unwrap_or(1)));

@@ -1,14 +1,16 @@
-//! `twill report`: schedules on a page.
+//! `twill report`: schedules on a page, or as a picture.
 
 use crate::Exit;
-use crate::arguments::{ReportArguments, ReportFormat, SubjectArguments};
+use crate::arguments::{Format, ReportArguments, ReportFormat, SubjectArguments};
 use crate::error::Error;
+use crate::gaus::TRACED_ITERATIONS;
 use crate::progress::Ticker;
-use crate::{files, front, schedule};
+use crate::{files, front, pictures, schedule};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use twill_driver::{Session, report};
+use twill_driver::report::Schedules;
+use twill_driver::{Request, Session, report};
 use twill_exact::{Budget, ExplainOptions, SearchOptions};
 use twill_report::page::{Page, html};
 
@@ -25,29 +27,80 @@ const TRACE: &str = "trace.json";
 const CODE: [&str; 2] = ["kernel.py", "kernel.cu"];
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, Error> {
+    let output = arguments.output.as_deref();
+    if let Some(format) = arguments.format.picture() {
+        return picture(&arguments.subject, format, output);
+    }
     let (page, exit) = draw(&arguments.subject)?;
-    let text = match arguments.format {
-        ReportFormat::Html => html(&page),
-        ReportFormat::Json => page.to_json() + "\n",
-    };
-    files::write(arguments.output.as_deref(), &text)?;
+    let text = if arguments.format == ReportFormat::Json { page.to_json() + "\n" } else { html(&page) };
+    files::write(output, &text)?;
     Ok(exit)
 }
 
 /// The page, and what the exit code says of its schedule.
 pub(crate) fn draw(subject: &SubjectArguments) -> Result<(Page, Exit), Error> {
-    let path = Path::new(&subject.search.source.input);
-    if path.is_dir() {
-        let page = folder(subject, path)?;
-        return Ok((page, Exit::Done));
-    }
-    if path.is_file() {
-        let text = files::read(path)?;
-        if is_schedule(&text) {
-            return Ok((replayed(subject, path, &text)?, Exit::Done));
+    let page = match written(subject)? {
+        Some((path, text)) => {
+            let explain = explain(subject, &schedule::options(&subject.search));
+            let mut ticker = Ticker::new(subject.search.quiet);
+            report::page_of_file(&path.display().to_string(), &text, explain.as_ref(), &mut ticker)?
         }
+        None => {
+            let page = searched(subject, |request, session| {
+                let explain = explain(subject, &session.search);
+                report::page(request, explain.as_ref(), session)
+            })?;
+            let exit = page.status().map_or(Exit::Done, schedule::exit);
+            return Ok((page, exit));
+        }
+    };
+    let path = Path::new(&subject.search.source.input);
+    let page = if path.is_dir() { with_code(page, path)? } else { page };
+    Ok((page, Exit::Done))
+}
+
+/// A picture of the same, which needs no explanation, and what the exit code says.
+fn picture(subject: &SubjectArguments, format: Format, output: Option<&Path>) -> Result<Exit, Error> {
+    if subject.explain_limit.is_some() {
+        return Err(Error::Arguments("--explain-limit is for --format html and --format json".to_owned()));
     }
-    searched(subject)
+    pictures::check_output(format == Format::Perfetto, output)?;
+    let written = written(subject)?;
+    let schedules = match &written {
+        Some((path, text)) => report::schedules_of_file(&path.display().to_string(), text)?,
+        None => searched(subject, report::schedules)?,
+    };
+    match schedules {
+        Schedules::Loops { loops, together } => {
+            let each = loops.iter().map(|(_, report)| schedule::exit(report.outcome.status())).max();
+            let exit = together.map(schedule::exit).or(each).unwrap_or(Exit::Done);
+            let all: Vec<pictures::Found<'_>> = loops.iter().map(|(problem, report)| (problem, report)).collect();
+            let Some(bytes) = pictures::render(None, format, &all) else { return Ok(exit) };
+            files::write(output, &bytes)?;
+            Ok(if written.is_some() { Exit::Done } else { exit })
+        }
+        Schedules::Dataflow { problem, found } if format == Format::Perfetto => {
+            let trace = twill_report::dataflow_perfetto(&problem.graph, &found.steps, TRACED_ITERATIONS);
+            files::write(output, &trace)?;
+            Ok(Exit::Done)
+        }
+        Schedules::Dataflow { .. } => Err(Error::OnlyTrace { input: subject.search.source.input.clone() }),
+    }
+}
+
+/// A schedule that was written before, in a file or in the folder of a kernel; `None` where one is to be searched for.
+fn written(subject: &SubjectArguments) -> Result<Option<(PathBuf, String)>, Error> {
+    let path = Path::new(&subject.search.source.input);
+    let file = if path.is_dir() { path.join(SCHEDULE) } else { path.to_owned() };
+    if !file.is_file() {
+        return if path.is_dir() { Err(Error::NoSchedule { path: path.to_owned() }) } else { Ok(None) };
+    }
+    let text = files::read(&file)?;
+    if !path.is_dir() && !is_schedule(&text) {
+        return Ok(None);
+    }
+    refuse(subject)?;
+    Ok(Some((file, text)))
 }
 
 /// Whether a text is a schedule of any of the formats, or an array of them.
@@ -60,18 +113,18 @@ fn is_schedule(text: &str) -> bool {
     }
 }
 
-fn searched(subject: &SubjectArguments) -> Result<(Page, Exit), Error> {
+/// What is made of a search.
+fn searched<T>(
+    subject: &SubjectArguments,
+    make: impl FnOnce(&Request, &mut Session<'_>) -> Result<T, twill_driver::Error>,
+) -> Result<T, Error> {
     let search = &subject.search;
     front::refuse_in_reports(search)?;
     let request = search.request_with(&subject.siblings)?;
     front::refuse_large(&request)?;
-    let options = schedule::options(search);
-    let explain = explain(subject, &options);
     let mut ticker = Ticker::new(search.quiet);
-    let mut session = Session { cache: search.cache(), ..Session::new(options, &mut ticker) };
-    let page = report::page(&request, explain.as_ref(), &mut session)?;
-    let exit = page.status().map_or(Exit::Done, schedule::exit);
-    Ok((page, exit))
+    let mut session = Session { cache: search.cache(), ..Session::new(schedule::options(search), &mut ticker) };
+    Ok(make(&request, &mut session)?)
 }
 
 /// How hard to explain, if at all.
@@ -81,15 +134,6 @@ fn explain(subject: &SubjectArguments, search: &SearchOptions) -> Option<Explain
     let budget = Budget { work: None, time: Some(Duration::from_secs_f64(seconds)), ..search.budget.clone() };
     let largest_interval = search.largest_interval;
     (!subject.no_explain).then(|| ExplainOptions { budget, largest_interval, ..ExplainOptions::default() })
-}
-
-/// A page of a schedule that was written before.
-fn replayed(subject: &SubjectArguments, path: &Path, text: &str) -> Result<Page, Error> {
-    refuse(subject)?;
-    let options = schedule::options(&subject.search);
-    let explain = explain(subject, &options);
-    let mut ticker = Ticker::new(subject.search.quiet);
-    Ok(report::page_of_file(&path.display().to_string(), text, explain.as_ref(), &mut ticker)?)
 }
 
 /// Options of a search mean nothing to a schedule that is there.
@@ -120,13 +164,8 @@ fn refuse(subject: &SubjectArguments) -> Result<(), Error> {
     }
 }
 
-/// A page of a generated kernel, with its code and what was measured.
-fn folder(subject: &SubjectArguments, folder: &Path) -> Result<Page, Error> {
-    let path = folder.join(SCHEDULE);
-    if !path.is_file() {
-        return Err(Error::NoSchedule { path: folder.to_owned() });
-    }
-    let mut page = replayed(subject, &path, &files::read(&path)?)?;
+/// The page of a generated kernel, with its code and what was measured.
+fn with_code(mut page: Page, folder: &Path) -> Result<Page, Error> {
     let (kernel, trace) = (folder.join(KERNEL), folder.join(TRACE));
     if let Some(name) = CODE.into_iter().find(|name| folder.join(name).is_file()).filter(|_| kernel.is_file()) {
         let (json, text) = (files::read(&kernel)?, files::read(&folder.join(name))?);

@@ -128,7 +128,7 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
         Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, &p.problem, r)).collect::<Vec<_>>().join("\n"),
         picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
             let loops: Vec<_> = each.map(|(p, r)| (&p.problem, r)).collect();
-            return pictures::render(arguments, picture, &loops);
+            return pictures::render(arguments.iterations, picture, &loops);
         }
     };
     Some(text.into_bytes())

@@ -50,7 +50,7 @@ fn render(
         }
         picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
             let loops: Vec<_> = kernel.loops().iter().zip(&report.loops).collect();
-            return pictures::render(arguments, picture, &loops);
+            return pictures::render(arguments.iterations, picture, &loops);
         }
     };
     Some(text.into_bytes())

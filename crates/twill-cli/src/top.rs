@@ -57,7 +57,7 @@ fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> Option<Vec
         }
         picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
             let all: Vec<_> = reports().map(|r| (&posed.problem, r)).collect();
-            return pictures::render(arguments, picture, &all);
+            return pictures::render(arguments.iterations, picture, &all);
         }
     };
     Some(text.into_bytes())

@@ -273,6 +273,18 @@ fn folders_of_others_are_left_alone() {
 }
 
 #[test]
+fn what_was_measured_and_drawn_of_a_kernel_goes_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    compiled(&place, "gemm_tma", &[]);
+    for file in ["trace.bin", "trace.bin.json", "trace.json", "report.html"] {
+        fs::write(place.path().join("kernel").join(file), "of gemm_tma").unwrap();
+    }
+    compiled(&place, "swiglu", &[]);
+    assert_eq!(contents(&place.path().join("kernel")).into_keys().collect::<Vec<_>>(), FILES);
+    assert_eq!(kernel_json(&place)["name"], "swiglu");
+}
+
+#[test]
 fn naive_schedules_are_schedules_and_worse() {
     let interval = |name: &str, which: &str| {
         let place = tempfile::tempdir().unwrap();

@@ -358,3 +358,73 @@ fn what_is_no_schedule_is_refused() {
     assert!(error.contains(&kernel) && error.contains("there is no such line; compile the kernel again"), "{error}");
     assert!(root().join(FORWARD).is_file());
 }
+
+/// What a command draws.
+fn drawn(command: &str, format: &str, arguments: &[&str]) -> Vec<u8> {
+    let output = twill(&[&[command, "-q", "--format", format], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{command} {format} {arguments:?}: {}", stderr(&output));
+    assert!(output.stdout.len() > 500, "{command} {format} {arguments:?}");
+    output.stdout
+}
+
+const PICTURES: [&str; 4] = ["perfetto", "svg", "graph-svg", "dot"];
+
+#[test]
+fn pictures_are_those_of_twill_schedule() {
+    let place = tempfile::tempdir().unwrap();
+    for arguments in [
+        &[FORWARD][..],
+        &["examples/attention_forward_causal.ttir"],
+        &["examples/attention_forward_causal.ttir", "--no-siblings"],
+    ] {
+        let file = write(&place, "schedule.json", &schedule(arguments).to_string());
+        for format in PICTURES {
+            let expected = drawn("schedule", format, arguments);
+            assert!(drawn("report", format, &[&file]) == expected, "{format} of the file of {arguments:?}");
+            assert!(drawn("report", format, arguments) == expected, "{format} of {arguments:?}");
+        }
+    }
+    let folder = place.path().join("kernel");
+    let folder = folder.to_str().unwrap();
+    let kernel = ["examples/gemm_tma.ttir", "--machine", "h200"];
+    let compiled = twill(&[&["compile", "-q", "--no-assemble", "-o", folder], &kernel[..]].concat());
+    assert_eq!(compiled.status.code(), Some(0), "{}", stderr(&compiled));
+    // A kernel that is compiled may have another schedule than the first that is found: the folder's own is drawn.
+    let own = Path::new(folder).join("schedule.json");
+    for format in PICTURES {
+        let expected = drawn("report", format, &[own.to_str().unwrap()]);
+        assert!(drawn("report", format, &[folder]) == expected, "{format} of a folder");
+    }
+    fs::write(&own, schedule(&kernel).to_string()).unwrap();
+    for format in PICTURES {
+        assert!(drawn("report", format, &[folder]) == drawn("schedule", format, &kernel), "{format} of a folder");
+    }
+}
+
+#[test]
+fn pictures_of_what_has_no_schedule_or_no_warps() {
+    let place = tempfile::tempdir().unwrap();
+    let arguments = [FORWARD, "--max-interval", "2000"];
+    let file = write(&place, "none.json", &schedule(&arguments).to_string());
+    let picture = place.path().join("picture.svg");
+    for input in [&arguments[..], &[&file]] {
+        let all = [&["report", "-q", "--format", "svg", "-o", picture.to_str().unwrap()], input].concat();
+        let output = twill(&all);
+        assert_eq!((output.status.code(), picture.exists()), (Some(2), false), "{}", stderr(&output));
+        assert!(stderr(&output).contains("no schedule, so nothing is drawn"), "{}", stderr(&output));
+    }
+    assert!(!drawn("report", "dot", &[&file]).is_empty());
+    let error = complaint(&[FORWARD, "--format", "svg", "--explain-limit", "3"]);
+    assert!(error.contains("--explain-limit is for --format html"), "{error}");
+
+    // Without a limit on time, the schedule of a file and of another run are the same.
+    let random = ["--random", "nodes=30,density=0.1,seed=1"];
+    let graph = String::from_utf8(drawn("gaus", "json", &random)).unwrap();
+    let file = write(&place, "gaus.json", &graph);
+    assert!(drawn("report", "perfetto", &[&file]) == drawn("gaus", "perfetto", &random));
+    for format in ["svg", "graph-svg", "dot"] {
+        let error = complaint(&[&file, "--format", format]);
+        assert!(error.contains("gaus.json: only a schedule with warps is drawn; of a graph without"), "{error}");
+        assert!(error.contains("--format is html, json or perfetto"), "{error}");
+    }
+}

@@ -1,10 +1,10 @@
 //! What pages are drawn of.
 
-use super::{SearchArguments, SiblingArguments, seconds};
+use super::{Format, SearchArguments, SiblingArguments, seconds};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Draw a schedule on a page.
+/// Draw a schedule on a page, or as a picture.
 #[derive(Debug, Args)]
 #[command(
     after_help = "KERNEL may also be a schedule that twill schedule or twill gaus wrote with --format json, which is replayed, or a folder that twill compile wrote: its code is shown beside its schedule, and what was measured if trace.json is there. Nothing is searched then.\n\nExit codes: as twill schedule, for a schedule that was searched for; otherwise 0 the report was written, 1 error."
@@ -41,6 +41,27 @@ pub(crate) enum ReportFormat {
     Html,
     /// The data of the page.
     Json,
+    /// A trace of the first iterations for Perfetto; binary, for a file that ends in .pftrace.
+    Perfetto,
+    /// A picture of the first iterations, by warp group and functional unit.
+    Svg,
+    /// A picture of the dependence graph, coloured by warp group.
+    GraphSvg,
+    /// The dependence graph for Graphviz.
+    Dot,
+}
+
+impl ReportFormat {
+    /// What `twill schedule` calls the same picture; none of a page.
+    pub(crate) fn picture(self) -> Option<Format> {
+        match self {
+            ReportFormat::Html | ReportFormat::Json => None,
+            ReportFormat::Perfetto => Some(Format::Perfetto),
+            ReportFormat::Svg => Some(Format::Svg),
+            ReportFormat::GraphSvg => Some(Format::GraphSvg),
+            ReportFormat::Dot => Some(Format::Dot),
+        }
+    }
 }
 
 /// Serve a page.

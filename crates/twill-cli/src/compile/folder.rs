@@ -8,8 +8,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// All that is written; a folder with anything else in it is somebody's.
-const OURS: [&str; 15] = [
+/// All that is written, here and by tracing and reports; a folder with anything else in it is somebody's. What was measured and
+/// drawn of a kernel goes with it: the folder is replaced as a whole.
+const OURS: [&str; 16] = [
     "kernel.py",
     "kernel.cu",
     "kernel.h",
@@ -25,6 +26,7 @@ const OURS: [&str; 15] = [
     "trace.bin",
     "trace.bin.json",
     "trace.json",
+    "report.html",
 ];
 
 /// What Python leaves behind when a kernel is run.

@@ -76,7 +76,7 @@ fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
 }
 
 /// Iterations of a loop in a trace.
-const TRACED_ITERATIONS: u32 = 3;
+pub(crate) const TRACED_ITERATIONS: u32 = 3;
 
 /// What was found, replayed.
 pub(crate) struct Found {

@@ -1,13 +1,16 @@
-//! Pages of schedules in files, all of which are replayed first.
+//! Schedules in files, all of which are replayed before a page or a picture is made of them.
 
+use super::Schedules;
 use crate::explain::left;
 use crate::replay::replay;
 use crate::{Error, Observer};
 use std::time::Instant;
-use twill_check::Verified;
+use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
-use twill_graph::format::{DataflowScheduleFile, FormatError, KernelScheduleFile, PipelineFile, ScheduleFile};
-use twill_graph::{KernelReport, Problem, Report, Schedule};
+use twill_graph::format::{
+    DataflowScheduleFile, DataflowSummary, FormatError, KernelScheduleFile, PipelineFile, ScheduleFile,
+};
+use twill_graph::{DataflowProblem, KernelProblem, KernelReport, Problem, Report, Schedule};
 use twill_report::page::{Loop, Page};
 
 /// What a file of Twill's says it is: a schedule, several of them, those of sibling loops, or one of a dataflow graph. It is
@@ -21,29 +24,72 @@ pub fn page_of_file(
     explain: Option<&ExplainOptions>,
     observer: &mut dyn Observer,
 ) -> Result<Page, Error> {
+    let mut describe = Describe { path, explain, observer, begun: Instant::now() };
+    match replayed(path, text)? {
+        Replayed::Dataflow(problem, found, summary) => Ok(Page::of_dataflow(&problem, &found, *summary)),
+        Replayed::Together(kernel, report, files) => {
+            let each = kernel.loops().iter().zip(&report.loops).zip(&files);
+            let loops = each.map(|((problem, own), file)| describe.described(problem, own, file));
+            let loops = loops.collect::<Result<Vec<_>, Error>>()?;
+            Ok(Page::of_kernel(&kernel, &report, loops))
+        }
+        Replayed::Each(each) => {
+            let loops = each.iter().map(|(problem, report, file)| {
+                let own = describe.described(problem, report, file)?;
+                Ok((problem, report, own))
+            });
+            let loops = loops.collect::<Result<Vec<_>, Error>>()?;
+            let name = each.first().map_or(path, |(problem, _, _)| problem.graph().name());
+            Ok(Page::of_loops(name, loops))
+        }
+    }
+}
+
+/// What pictures are drawn of, from a file that [`page_of_file`] takes. It is replayed.
+///
+/// # Errors
+/// When the text is none of these, or the checker does not accept it.
+pub fn schedules_of_file(path: &str, text: &str) -> Result<Schedules, Error> {
+    Ok(match replayed(path, text)? {
+        Replayed::Dataflow(problem, found, _) => Schedules::Dataflow { problem, found },
+        Replayed::Together(kernel, report, _) => {
+            let together = Some(report.outcome.status());
+            Schedules::Loops { loops: kernel.loops().iter().cloned().zip(report.loops).collect(), together }
+        }
+        Replayed::Each(each) => {
+            let loops = each.into_iter().map(|(problem, report, _)| (problem, report)).collect();
+            Schedules::Loops { loops, together: None }
+        }
+    })
+}
+
+/// What a file holds, with the parts of it that are of one loop each.
+enum Replayed {
+    Each(Vec<(Problem, Report<Verified<Schedule>>, ScheduleFile)>),
+    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>, Vec<ScheduleFile>),
+    Dataflow(Box<DataflowProblem>, Verified<MeasuredSteps>, Box<DataflowSummary>),
+}
+
+fn replayed(path: &str, text: &str) -> Result<Replayed, Error> {
     if DataflowScheduleFile::is_named_in(text) {
         return dataflow(path, text);
     }
     if PipelineFile::is_named_in(text) {
         return Err(Error::NoPage { path: path.to_owned() });
     }
-    let mut describe = Describe { path, explain, observer, begun: Instant::now() };
     if KernelScheduleFile::is_one(text) {
-        return describe.kernel(text);
+        return kernel(path, text);
     }
     let files = match text.trim_start().starts_with('[') {
         true => several(path, text)?,
         false => vec![ScheduleFile::from_json(text, path)?],
     };
-    let posed = files.iter().map(ScheduleFile::problem).collect::<Result<Vec<_>, FormatError>>()?;
-    let mut loops = Vec::new();
-    for (file, problem) in files.iter().zip(&posed) {
-        let report = describe.replayed(problem, file)?;
-        let own = describe.described(problem, &report, file)?;
-        loops.push((problem, report, own));
-    }
-    let name = posed.first().map_or(path, |problem| problem.graph().name());
-    Ok(Page::of_loops(name, loops.iter().map(|(problem, report, own)| (*problem, report, own.clone())).collect()))
+    let each = files.into_iter().map(|file| {
+        let problem = file.problem()?;
+        let report = verified(path, &problem, &file)?;
+        Ok((problem, report, file))
+    });
+    Ok(Replayed::Each(each.collect::<Result<_, Error>>()?))
 }
 
 /// Files of an array.
@@ -63,6 +109,34 @@ fn several(path: &str, text: &str) -> Result<Vec<ScheduleFile>, Error> {
         .collect::<Result<_, _>>()?)
 }
 
+fn verified(path: &str, problem: &Problem, file: &ScheduleFile) -> Result<Report<Verified<Schedule>>, Error> {
+    let verify = |schedule| twill_check::verify(problem, schedule);
+    let replayed = file.report(problem)?.try_map(verify);
+    replayed.map_err(|error| Error::Rejected { path: path.to_owned(), error: Box::new(error) })
+}
+
+fn kernel(path: &str, text: &str) -> Result<Replayed, Error> {
+    let file = KernelScheduleFile::from_json(text, path)?;
+    let kernel = file.problem()?;
+    let report: KernelReport = file.report(&kernel)?;
+    if let Some(common) = report.outcome.schedule() {
+        let schedules = report.loops.iter().filter_map(|own| own.outcome.schedule().cloned()).collect();
+        twill_check::verify_kernel(&kernel, &common.groups, schedules)
+            .map_err(|error| Error::RejectedKernel { path: path.to_owned(), error: Box::new(error) })?;
+    }
+    let each = kernel.loops().iter().zip(&file.loops);
+    let loops = each.map(|(problem, own)| verified(path, problem, own)).collect::<Result<Vec<_>, Error>>()?;
+    let report = KernelReport {
+        outcome: report.outcome,
+        lower_bound: report.lower_bound,
+        loops,
+        rejections: report.rejections,
+        objectives: report.objectives,
+        phases: report.phases,
+    };
+    Ok(Replayed::Together(kernel, Box::new(report), file.loops))
+}
+
 struct Describe<'a> {
     path: &'a str,
     explain: Option<&'a ExplainOptions>,
@@ -71,12 +145,6 @@ struct Describe<'a> {
 }
 
 impl Describe<'_> {
-    fn replayed(&self, problem: &Problem, file: &ScheduleFile) -> Result<Report<Verified<Schedule>>, Error> {
-        let verify = |schedule| twill_check::verify(problem, schedule);
-        let replayed = file.report(problem)?.try_map(verify);
-        replayed.map_err(|error| Error::Rejected { path: self.path.to_owned(), error: Box::new(error) })
-    }
-
     fn described(
         &mut self,
         problem: &Problem,
@@ -95,35 +163,9 @@ impl Describe<'_> {
         };
         Ok(Loop::new(problem, report, file.normalisation, explanation.as_ref()))
     }
-
-    fn kernel(&mut self, text: &str) -> Result<Page, Error> {
-        let file = KernelScheduleFile::from_json(text, self.path)?;
-        let kernel = file.problem()?;
-        let report: KernelReport = file.report(&kernel)?;
-        if let Some(common) = report.outcome.schedule() {
-            let schedules = report.loops.iter().filter_map(|own| own.outcome.schedule().cloned()).collect();
-            twill_check::verify_kernel(&kernel, &common.groups, schedules)
-                .map_err(|error| Error::RejectedKernel { path: self.path.to_owned(), error: Box::new(error) })?;
-        }
-        let each = kernel.loops().iter().zip(&file.loops);
-        let reports = each.map(|(problem, own)| self.replayed(problem, own)).collect::<Result<Vec<_>, Error>>()?;
-        let mut loops = Vec::new();
-        for ((problem, own), report) in kernel.loops().iter().zip(&file.loops).zip(&reports) {
-            loops.push(self.described(problem, report, own)?);
-        }
-        let report = KernelReport {
-            outcome: report.outcome,
-            lower_bound: report.lower_bound,
-            loops: reports,
-            rejections: report.rejections,
-            objectives: report.objectives,
-            phases: report.phases,
-        };
-        Ok(Page::of_kernel(&kernel, &report, loops))
-    }
 }
 
-fn dataflow(path: &str, text: &str) -> Result<Page, Error> {
+fn dataflow(path: &str, text: &str) -> Result<Replayed, Error> {
     let file = DataflowScheduleFile::from_json(text, path)?;
     let problem = file.problem()?;
     let found = twill_check::verify_dataflow(&problem, file.start_steps())
@@ -133,5 +175,5 @@ fn dataflow(path: &str, text: &str) -> Result<Page, Error> {
         let path = path.to_owned();
         return Err(Error::OtherObjective { path, found: found.objective });
     }
-    Ok(Page::of_dataflow(&problem, &found, file.summary))
+    Ok(Replayed::Dataflow(Box::new(problem), found, Box::new(file.summary)))
 }

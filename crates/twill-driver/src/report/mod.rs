@@ -1,25 +1,60 @@
-//! The page on a kernel's schedules: searched for here, or found before and replayed (docs/report.md).
+//! What is shown of a kernel's schedules, searched for here, or found before and replayed: a page (docs/report.md), and what
+//! pictures are drawn of.
 
 mod file;
 mod folder;
 
-pub use file::page_of_file;
+pub use file::{page_of_file, schedules_of_file};
 pub use folder::{code, trace};
 
 use crate::explain::{explained, left};
-use crate::{Error, Posed, Request, Session, problems, siblings, solve};
+use crate::{Error, Loops, Posed, Request, Session, problems, siblings, solve};
 use std::time::Instant;
-use twill_check::Verified;
+use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
-use twill_graph::{Report, Schedule};
+use twill_graph::{DataflowProblem, KernelProblem, KernelReport, Problem, Report, Schedule, Status};
 use twill_report::page::{Loop, Page};
 
-/// Schedules the loops of a request and describes what was found; explains each, as long as the budget of `explain` lasts for
-/// all of them. A loop that shares its warp groups with others is explained by itself.
+/// What pictures are drawn of, all of it replayed.
+#[derive(Clone, Debug)]
+pub enum Schedules {
+    /// Loops of a kernel.
+    Loops {
+        /// Each with what was found for it.
+        loops: Vec<(Problem, Report<Verified<Schedule>>)>,
+        /// What is known of all of them, where they share their warp groups.
+        together: Option<Status>,
+    },
+    /// A graph without warps.
+    Dataflow {
+        /// The graph, its interval and its limits.
+        problem: Box<DataflowProblem>,
+        /// Its schedule.
+        found: Verified<MeasuredSteps>,
+    },
+}
+
+/// Schedules the loops of a request.
 ///
 /// # Errors
-/// When the request cannot be posed, or the checker does not accept a schedule or what an explanation rests on.
-pub fn page(request: &Request, explain: Option<&ExplainOptions>, session: &mut Session<'_>) -> Result<Page, Error> {
+/// When the request cannot be posed, or the checker does not accept a schedule.
+pub fn schedules(request: &Request, session: &mut Session<'_>) -> Result<Schedules, Error> {
+    let (posed, answer) = search(request, session)?;
+    let (reports, together) = match answer {
+        Answer::Each(reports) => (reports, None),
+        Answer::Together(_, report) => (report.loops, Some(report.outcome.status())),
+    };
+    let loops = posed.loops.into_iter().map(|one| one.problem).zip(reports).collect();
+    Ok(Schedules::Loops { loops, together })
+}
+
+/// What was found for the loops of a kernel.
+enum Answer {
+    Each(Vec<Report<Verified<Schedule>>>),
+    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>),
+}
+
+fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<Posed>, Answer), Error> {
     let reading = Instant::now();
     let input = &request.input.name;
     let posed = problems(request)?;
@@ -27,16 +62,32 @@ pub fn page(request: &Request, explain: Option<&ExplainOptions>, session: &mut S
     let seconds = reading.elapsed().as_secs_f64();
     if let Some(kernel) = together {
         let report = siblings::solve(input, &kernel, session, seconds)?;
-        let loops = described(request, &posed.loops, &report.loops, explain, session)?;
-        return Ok(Page::of_kernel(&kernel, &report, loops));
+        return Ok((posed, Answer::Together(kernel, Box::new(report))));
     }
     let each = posed.loops.iter().map(|one| solve(input, one, session, seconds / posed.loops.len() as f64));
     let reports = each.collect::<Result<Vec<_>, Error>>()?;
+    Ok((posed, Answer::Each(reports)))
+}
+
+/// Schedules the loops of a request and describes what was found; explains each, as long as the budget of `explain` lasts for
+/// all of them. A loop that shares its warp groups with others is explained by itself.
+///
+/// # Errors
+/// When the request cannot be posed, or the checker does not accept a schedule or what an explanation rests on.
+pub fn page(request: &Request, explain: Option<&ExplainOptions>, session: &mut Session<'_>) -> Result<Page, Error> {
+    let (posed, answer) = search(request, session)?;
+    let reports = match answer {
+        Answer::Each(reports) => reports,
+        Answer::Together(kernel, report) => {
+            let loops = described(request, &posed.loops, &report.loops, explain, session)?;
+            return Ok(Page::of_kernel(&kernel, &report, loops));
+        }
+    };
     let loops = described(request, &posed.loops, &reports, explain, session)?;
     let name = match (&posed.siblings, posed.loops.first()) {
         (Some(siblings), _) => siblings.kernel.as_str(),
         (None, Some(one)) => one.problem.graph().name(),
-        (None, None) => input.as_str(),
+        (None, None) => request.input.name.as_str(),
     };
     let each = posed.loops.iter().zip(&reports).zip(loops).map(|((one, report), own)| (&one.problem, report, own));
     Ok(Page::of_loops(name, each.collect()))
