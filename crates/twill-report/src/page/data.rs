@@ -5,7 +5,8 @@ use crate::{TextOptions, dataflow, explanation, headline, kernel, search, words}
 use serde::{Deserialize, Serialize};
 use twill_check::{MeasuredSteps, Verified};
 use twill_graph::format::{
-    DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile, TraceFile,
+    DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile,
+    TraceFile,
 };
 use twill_graph::{DataflowProblem, Explanation, KernelProblem, KernelReport, Problem, Report, Schedule, Status};
 
