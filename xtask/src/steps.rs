@@ -75,3 +75,30 @@ fn captured(command: &mut Command, log: PathBuf) -> Result<(), String> {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::env;
+
+    fn shell(line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]);
+        command
+    }
+
+    #[test]
+    fn a_failure_shows_what_was_printed_and_ends_the_queue() {
+        let logs = env::temp_dir().join(format!("xtask-{}", std::process::id()));
+        assert_eq!(side_by_side(vec![shell("echo fine"), shell("true"), shell("true")], &logs), Ok(()));
+        let late = logs.join("late");
+        // The second lane goes on only when the first has failed.
+        let wait = format!("while [ ! -e '{0}/failed' ]; do sleep 0.01; done; sleep 0.3", logs.display());
+        let fail = format!("echo out; echo err >&2; touch '{0}/failed'; exit 3", logs.display());
+        let touch = format!("touch '{}'", late.display());
+        let why = side_by_side(vec![shell(&wait), shell(&fail), shell(&touch)], &logs).unwrap_err();
+        assert!(why.contains("out\nerr\n") && why.contains("exit status: 3"), "{why}");
+        assert!(!late.exists());
+        std::fs::remove_dir_all(logs).unwrap();
+    }
+}
