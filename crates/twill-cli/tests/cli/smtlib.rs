@@ -1,11 +1,7 @@
 //! `twill schedule --emit smtlib2`: which question is written, what is claimed of it, and what is refused. Whether the
 //! claims hold is for another solver (tests/cross_check/exported.py).
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{stderr, stdout, twill};
+use crate::common::{stderr, stdout, twill};
 use std::fs;
 
 /// The first line and the claim of what is written.

@@ -1,10 +1,6 @@
 //! `twill modulo`: known answers of small loops, exit codes, complaints.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::{Value, json};
 use std::fs;
 

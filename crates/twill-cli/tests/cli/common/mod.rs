@@ -1,5 +1,7 @@
 //! Running the command as a user does.
 
+pub mod answers;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

@@ -1,10 +1,6 @@
 //! `twill compile --trace` and `twill trace`: from a kernel to a buffer that a GPU might have written, and back.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,6 @@
 //! `twill explain` as a user runs it, on the cases with known answers.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
 
 fn explain(arguments: &[&str]) -> (i32, Value) {

@@ -1,13 +1,7 @@
 //! The known answers of docs/model.md, from input to checked schedule, through the command.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-#[path = "common/answers.rs"]
-mod answers;
-mod common;
-
-use answers::{compute_groups, optimal, schedule, shape};
-use common::{root, stderr, stdout, twill};
+use crate::common::answers::{compute_groups, optimal, schedule, shape};
+use crate::common::{root, stderr, stdout, twill};
 use std::collections::BTreeSet;
 use twill_graph::format::{PlacedOperation, ScheduleFile};
 use twill_graph::{Bytes, Cycles, GroupRole, LowerBoundKind, RejectionReason, Status};

@@ -1,10 +1,6 @@
 //! Certificates through the command: written, checked, and rejected when anything about them is wrong.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-mod common;
-
-use common::{stderr, stdout, twill};
+use crate::common::{stderr, stdout, twill};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

@@ -1,10 +1,6 @@
 //! Bad input of every kind: what is said about it, and that nothing else comes out.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

@@ -1,10 +1,6 @@
 //! `twill report` as a user runs it: pages of what is searched for, of files and of folders; and what it refuses.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

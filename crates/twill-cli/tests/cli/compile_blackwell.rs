@@ -1,10 +1,6 @@
 //! Code for Blackwell, as `twill compile` writes it: nothing is written unless its barriers are proved to be enough.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{stderr, stdout, twill};
+use crate::common::{stderr, stdout, twill};
 use serde_json::Value;
 use std::fs;
 

@@ -1,10 +1,6 @@
 //! `twill schedule --format perfetto | svg | graph-svg | dot`, and `twill gaus --format perfetto` (docs/pictures.md).
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use std::fs;
 
 const ATTENTION: &str = "examples/attention_forward.ttir";

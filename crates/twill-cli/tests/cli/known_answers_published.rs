@@ -1,13 +1,7 @@
 //! Rows of docs/twill-results.md that stand in no other test.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-#[path = "common/answers.rs"]
-mod answers;
-mod common;
-
-use answers::{compute_groups, optimal, schedule, shape};
-use common::root;
+use crate::common::answers::{compute_groups, optimal, schedule, shape};
+use crate::common::root;
 use twill_graph::Status;
 
 /// The published reading of attention backward on Blackwell.

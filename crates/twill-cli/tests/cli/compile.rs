@@ -1,10 +1,6 @@
 //! `twill compile`: what is written, what is refused, and what is made of the assembler's report.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,10 +1,6 @@
 //! `twill gaus`: answers that are replayed and bounded, exit codes, complaints; and which engine `twill schedule` takes.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
-mod common;
-
-use common::{stderr, stdout, twill};
+use crate::common::{stderr, stdout, twill};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,6 @@
 //! Code of loads through pointers, as `twill compile` writes it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::{Value, json};
 use std::fs;
 

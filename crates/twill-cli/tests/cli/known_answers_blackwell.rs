@@ -1,12 +1,6 @@
 //! The known answers for Blackwell, from input to checked schedule, through the command.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-#[path = "common/answers.rs"]
-mod answers;
-mod common;
-
-use answers::{compute_groups, optimal, schedule, shape};
+use crate::common::answers::{compute_groups, optimal, schedule, shape};
 use std::collections::BTreeSet;
 use twill_graph::format::ScheduleFile;
 use twill_graph::{Cycles, GroupRole, LowerBoundKind, RejectionReason, Status};

@@ -1,10 +1,6 @@
 //! CUDA C++ for Blackwell: everything that is generated in Gluon is written in it as well, and what the text has.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use std::fs;
 use std::path::Path;
 

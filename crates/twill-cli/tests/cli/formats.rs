@@ -1,10 +1,6 @@
 //! What docs/formats.md says, as far as it can be run.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
 use std::fs;
 use twill_graph::format::ScheduleFile;

@@ -1,10 +1,6 @@
 //! Several different schedules, and their kernels.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-mod common;
-
-use common::{stderr, stdout, twill};
+use crate::common::{stderr, stdout, twill};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

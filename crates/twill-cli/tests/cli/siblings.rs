@@ -1,14 +1,9 @@
 //! Sibling loops: common groups and registers, against brute force over assignments and issue cycles
 //! on tiny kernels, and on causal attention as Triton printed it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
-mod common;
-mod sibling_kernels;
-
-use common::{root, stderr, stdout, twill};
+use crate::common::{root, stderr, stdout, twill};
+use crate::sibling_kernels::{Kernel, Loop, brute_force, random};
 use serde_json::{Value, json};
-use sibling_kernels::{Kernel, Loop, brute_force, random};
 use twill_exact::{SearchOptions, schedule_kernel};
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{

@@ -1,0 +1,28 @@
+//! Tests of the command, a module for each file. They are one program, because each program links all of Twill.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod ablations;
+mod bad_input;
+mod certificates;
+mod common;
+mod compile;
+mod compile_blackwell;
+mod compile_blackwell_cuda;
+mod compile_pointers;
+mod explain;
+mod fit;
+mod formats;
+mod gaus;
+mod known_answers;
+mod known_answers_blackwell;
+mod known_answers_published;
+mod modulo;
+mod pictures;
+mod report;
+mod sibling_kernels;
+mod siblings;
+mod smtlib;
+mod top;
+mod trace;
+mod view;
