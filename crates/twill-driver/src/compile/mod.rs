@@ -279,6 +279,11 @@ fn assembled(
         let goes_back = best.together;
         if goes_back {
             session.observer.note(&format!("{what}; attempt {number}: the schedule that was found first"));
+        } else if limits.compute_groups.is_none() && compute_groups(&best) > 2 {
+            // Each of fewer groups has more of the register file than it has more values.
+            let fewer = compute_groups(&best) - 1;
+            limits.compute_groups = Some(fewer);
+            session.observer.note(&format!("{what}; attempt {number}: {fewer} compute groups"));
         } else if tried.persistent.is_none() && best.program.tiling.persistent {
             tried.persistent = Some(false);
             session.observer.note(&format!("{what}; attempt {number}: one tile a CTA"));
@@ -343,9 +348,16 @@ fn assembled(
             limits.registers_per_thread = registers;
             tried.persistent = tried.persistent.or(Some(true));
             limits.warp_assignment = limits.warp_assignment.or(Some(usual));
+            limits.compute_groups = limits.compute_groups.or(Some(compute_groups(&best)));
         }
     }
     Ok(Some(best))
+}
+
+/// Warp groups of a kernel that compute.
+fn compute_groups(candidate: &Candidate) -> u32 {
+    let groups = candidate.program.groups.iter().filter(|group| group.warps >= 4);
+    u32::try_from(groups.count()).unwrap_or(u32::MAX)
 }
 
 /// Fewer registers than this schedule grants a thread, or than it might; none where a thread must have more.

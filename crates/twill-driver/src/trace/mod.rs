@@ -48,7 +48,7 @@ pub enum TraceError {
     },
     /// Nothing of use in the buffer.
     #[error(
-        "{file}: nothing was recorded of an iteration in the steady state: the kernel did not run, or its loops have fewer than {least} iterations; run it with longer loops"
+        "{file}: nothing was recorded of an iteration in the steady state: the kernel did not run, or its loops have fewer than {least} iterations, or too few are recorded; run it with longer loops, or compile it with --trace {least} or more"
     )]
     Nothing {
         /// The buffer's file.

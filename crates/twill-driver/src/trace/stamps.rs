@@ -14,7 +14,7 @@ pub(super) struct Stamps<'a> {
 impl<'a> Stamps<'a> {
     /// Of a buffer: 64-bit numbers, the least byte first, one launch behind the other.
     pub(super) fn new(kernel: &'a TracedKernel, buffer: &[u8], file: &str) -> Result<Stamps<'a>, TraceError> {
-        let each = BYTES * kernel.iterations * kernel.marks.len();
+        let each = BYTES.saturating_mul(kernel.iterations).saturating_mul(kernel.marks.len());
         if each == 0 || buffer.is_empty() || !buffer.len().is_multiple_of(each) {
             return Err(TraceError::Size { file: file.to_owned(), found: buffer.len(), each });
         }

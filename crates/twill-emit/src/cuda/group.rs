@@ -310,7 +310,7 @@ impl<'a> Printer<'a> {
             Action::Sync(id) => format!("meet<{}, {}>();", FIRST_TURN + id, 2 * threads),
             Action::Signal(id) => format!("come<{}, {}>();", FIRST_TURN + id, 2 * threads),
             Action::Mark(stamps) => match &self.kernel.trace {
-                Some(traced) => trace::marks(traced, self.group, print, stamps),
+                Some(traced) => trace::marks(traced, self.group, print, stamps)?,
                 None => String::new(),
             },
         })

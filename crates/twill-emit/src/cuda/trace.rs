@@ -3,6 +3,7 @@
 
 use super::expression::Expressions;
 use super::names;
+use crate::error::Error;
 use crate::kernel::marks::{Mark, Stamp, Trace};
 use crate::kernel::program::Group;
 use std::fmt::Write as _;
@@ -24,18 +25,21 @@ pub(super) fn begin(trace: &Trace, group: &Group, is_one_thread: bool) -> String
 }
 
 /// The code of marks next to each other.
-pub(super) fn marks(trace: &Trace, group: &Group, print: &Expressions<'_>, stamps: &[Stamp]) -> String {
+pub(super) fn marks(trace: &Trace, group: &Group, print: &Expressions<'_>, stamps: &[Stamp]) -> Result<String, Error> {
     let mut code = String::new();
     let mut left = stamps;
     while let Some(first) = left.first() {
         // One reading of the clock for what is of one iteration.
         let count = left.iter().take_while(|s| s.at == first.at).count();
-        let number = |s: &Stamp| trace.marks.iter().position(|m| *m == Mark::of(s, group.id)).unwrap_or(0).to_string();
+        let number = |s: &Stamp| {
+            let known = trace.marks.iter().position(|m| *m == Mark::of(s, group.id));
+            known.map(|k| k.to_string()).ok_or_else(|| names::missing(format!("a mark at `{}`", s.operation)))
+        };
         let (now, later) = left.split_at(count);
-        let numbers: Vec<String> = now.iter().map(number).collect();
+        let numbers: Vec<String> = now.iter().map(number).collect::<Result<_, Error>>()?;
         let iteration = print.iteration(first.at.index, first.at.iteration);
         let _ = writeln!(code, "record_.at<{}>({});", numbers.join(", "), super::operation::bare(&iteration));
         left = later;
     }
-    code
+    Ok(code)
 }

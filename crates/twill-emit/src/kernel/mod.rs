@@ -11,7 +11,7 @@
 //! | `outside` | what is done before and after the loops |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
-//! | `marks`, `runs` | where a traced kernel records the time
+//! | `marks`, `runs` | where a traced kernel records the time |
 //! | `operation` | the operations on elements, and how both languages write them |
 //! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
 //! | `protocol` | what the protocol checker sees |

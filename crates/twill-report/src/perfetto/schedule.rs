@@ -18,6 +18,8 @@ struct GroupTracks {
     waits: Track,
     /// Asynchronous operations that it started, as many tracks as run at once.
     flight: Vec<Track>,
+    /// More of its work, where the model lets a group execute several operations at once.
+    beside: Vec<Track>,
     /// Live registers a thread.
     registers: Track,
 }
@@ -115,7 +117,13 @@ impl<'a> Loops<'a> {
             let key = (event.op.index(), event.iteration);
             let Some(tracks) = self.groups.get(&run.group(event.op).index()) else { continue };
             let (work, issues, waits) = (tracks.work, tracks.issues, tracks.waits);
-            let lane = lanes.get(&key).and_then(|lane| tracks.flight.get(*lane)).copied();
+            let lane = lanes.get(&key).copied().unwrap_or(0);
+            let is_synchronous = run.problem.graph().operation(event.op).is_synchronous();
+            let track = match (is_synchronous, lane.checked_sub(1)) {
+                (true, None) => Some(work),
+                (true, Some(other)) => tracks.beside.get(other).copied(),
+                (false, _) => tracks.flight.get(lane).copied(),
+            };
             for dependence in before.get(&key).into_iter().flatten().filter(|d| run.waits(d)) {
                 let from = event.iteration - dependence.distance;
                 let wait = self.trace.instant(waits, at + event.start, wait(run, dependence, from));
@@ -123,11 +131,11 @@ impl<'a> Loops<'a> {
                     self.trace.flow(*from, wait);
                 }
             }
-            if lane.is_some() {
+            if !is_synchronous {
                 self.trace.instant(issues, at + event.start, operation(run, &event, "issue"));
             }
             let time = (at + event.start, at + event.end);
-            let handle = self.trace.slice(lane.unwrap_or(work), time, operation(run, &event, "operation"));
+            let handle = self.trace.slice(track.unwrap_or(work), time, operation(run, &event, "operation"));
             for dependence in before.get(&key).into_iter().flatten().filter(|d| d.carries_value) {
                 let from = event.iteration - dependence.distance;
                 if let Some(from) = events.get(&(dependence.from.index(), from)) {
@@ -186,9 +194,11 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
     let work = trace.track(parent, format!("{name}: {}, {warps}", group.role), Some(description));
     let issues = trace.track(work, "issues", Some("asynchronous operations that it starts".to_owned()));
     let waits = trace.track(work, "waits", Some("barriers that an operation needs, as it starts".to_owned()));
-    let flight = runs.iter().map(|run| in_flight(run, group.id).len()).max().unwrap_or(0);
+    let most = |synchronous| runs.iter().map(|run| at_once(run, group.id, synchronous).len()).max().unwrap_or(0);
+    let beside = || Some("operations that it executes beside others".to_owned());
+    let beside = (1..most(true)).map(|_| trace.track(work, "beside", beside())).collect();
     let running = || Some("asynchronous operations until their result is there".to_owned());
-    let flight = (0..flight).map(|_| trace.track(work, "in flight", running())).collect();
+    let flight = (0..most(false)).map(|_| trace.track(work, "in flight", running())).collect();
     let reserve = runs.first().map_or(0, |run| run.problem.resources().registers.reserve_per_thread);
     let description = format!(
         "tiles only; {} registers a thread are given to the group, of which a compute group keeps {reserve} for \
@@ -196,20 +206,21 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
         group.registers_per_thread
     );
     let registers = trace.counter(memories, &format!("{name}: registers"), "registers", Some(description));
-    GroupTracks { work, issues, waits, flight, registers }
+    GroupTracks { work, issues, waits, flight, beside, registers }
 }
 
-/// Asynchronous operations of a group, on as many lanes as run at once.
-fn in_flight(run: &Run<'_>, group: GroupId) -> Vec<Vec<Event>> {
-    let flies =
-        |event: &Event| run.group(event.op) == group && !run.problem.graph().operation(event.op).is_synchronous();
-    first_fit(run.events().filter(flies).collect(), |event| (event.start, event.end))
+/// Synchronous or asynchronous operations of a group, on as many lanes as run at once.
+fn at_once(run: &Run<'_>, group: GroupId, synchronous: bool) -> Vec<Vec<Event>> {
+    let graph = run.problem.graph();
+    let is_one = |e: &Event| run.group(e.op) == group && graph.operation(e.op).is_synchronous() == synchronous;
+    first_fit(run.events().filter(is_one).collect(), |event| (event.start, event.end))
 }
 
-/// The lane of each asynchronous operation, by operation and iteration.
+/// The lane of each operation among those of its group that are synchronous like it, or asynchronous, by operation and iteration.
 fn lanes(run: &Run<'_>) -> BTreeMap<(usize, u32), usize> {
-    let groups = run.schedule.groups.iter().flat_map(|group| in_flight(run, group.id).into_iter().enumerate());
-    groups.flat_map(|(lane, events)| events.into_iter().map(move |e| ((e.op.index(), e.iteration), lane))).collect()
+    let each = run.schedule.groups.iter().flat_map(|group| [true, false].map(|synchronous| (group.id, synchronous)));
+    let lanes = each.flat_map(|(group, synchronous)| at_once(run, group, synchronous).into_iter().enumerate());
+    lanes.flat_map(|(lane, events)| events.into_iter().map(move |e| ((e.op.index(), e.iteration), lane))).collect()
 }
 
 /// Units that any loop holds, in the machine's order, with how many of each are held at once.

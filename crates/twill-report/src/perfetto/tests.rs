@@ -7,7 +7,7 @@ use prost::Message;
 use serde_json::json;
 use std::collections::BTreeMap;
 use twill_graph::{
-    Cycles, Dataflow, DataflowOperation, DataflowResource, GroupId, Placement, Problem, ResourceUse, Schedule,
+    Cycles, Dataflow, DataflowOperation, DataflowResource, GroupId, OpId, Placement, Problem, ResourceUse, Schedule,
     StartSteps, UnitId,
 };
 
@@ -140,6 +140,22 @@ fn units_are_held_as_reserved_and_slices_of_a_track_do_not_meet() {
     for slice in slices {
         let track = slice.event.track_uuid.unwrap();
         assert!(free.insert(track, slice.end).unwrap_or(0) <= slice.start);
+    }
+}
+
+#[test]
+fn work_that_a_group_does_at_once_stands_on_tracks_of_its_own() {
+    let (problem, mut schedule) = hopper_forward();
+    let graph = problem.graph();
+    let of_group = |op: &OpId| graph.operation(*op).is_synchronous() && schedule.placement(*op).group.index() == 1;
+    let (first, second) = (graph.op_ids().find(of_group).unwrap(), graph.op_ids().filter(of_group).nth(1).unwrap());
+    schedule.placements[second.index()].cycle = schedule.placement(first).cycle + Cycles(1);
+    let trace = shown(&problem, &schedule, 1);
+    for op in [first, second] {
+        let operation = graph.operation(op);
+        let slices = trace.of("operation");
+        let slice = slices.iter().find(|slice| slice.event.name.as_ref() == Some(&operation.name)).unwrap();
+        assert_eq!(i64::try_from(slice.end - slice.start).unwrap(), operation.span().0, "{}", operation.name);
     }
 }
 

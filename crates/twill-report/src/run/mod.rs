@@ -58,7 +58,8 @@ impl<'a> Run<'a> {
     pub fn steady(&self) -> Option<(i64, i64)> {
         let at = |iteration: u32| self.schedule.interval.0 * i64::from(iteration);
         let stages = self.schedule.stages();
-        (self.iterations >= stages).then(|| (at(stages - 1), at(self.iterations)))
+        let end = at(self.iterations).min(self.end());
+        (self.iterations >= stages).then(|| (at(stages - 1).min(end), end))
     }
 
     /// All operations of all iterations: by iteration, then so that what another one of the same iteration waits for
