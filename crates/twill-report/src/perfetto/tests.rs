@@ -149,7 +149,9 @@ fn work_that_a_group_does_at_once_stands_on_tracks_of_its_own() {
     let graph = problem.graph();
     let of_group = |op: &OpId| graph.operation(*op).is_synchronous() && schedule.placement(*op).group.index() == 1;
     let (first, second) = (graph.op_ids().find(of_group).unwrap(), graph.op_ids().filter(of_group).nth(1).unwrap());
-    schedule.placements[second.index()].cycle = schedule.placement(first).cycle + Cycles(1);
+    // The second begins in the first's last cycle.
+    schedule.placements[second.index()].cycle =
+        schedule.placement(first).cycle + graph.operation(first).span() - Cycles(1);
     let trace = shown(&problem, &schedule, 1);
     for op in [first, second] {
         let operation = graph.operation(op);
