@@ -97,10 +97,11 @@ def right(errors: dict[str, float]) -> bool:
 
 def record(launches: Launches, reference: dict, count: int, where: Path, said: dict) -> bool:
     """Records launches into a file, with what is known of them beside it."""
-    trace, numbers, fine = launches.trace, [], True
+    trace, numbers, fine, errors = launches.trace, [], True, {}
     for number in range(WARM_UP + count):
-        errors = launches.once(reference)
-        fine &= right(errors)
+        found = launches.once(reference)
+        fine &= right(found)
+        errors = {name: max(error, errors.get(name, 0.0)) for name, error in found.items()}
         if number >= WARM_UP:
             numbers += launches.buffer.cpu().tolist()
     stages = json.loads((launches.kernel.folder / "kernel.json").read_text())["schedule"]["stages"]

@@ -221,8 +221,11 @@ class Schedule:
         explain_limit: seconds after which explaining stops, and what is known then is shown; None leaves it out.
         """
         page = _twill.report(self.to_json(), explain_limit, progress)
-        with open(path, "w", encoding="utf-8") as file:
+        # Whole or not at all.
+        part = f"{os.fspath(path)}.part"
+        with open(part, "w", encoding="utf-8") as file:
             file.write(page)
+        os.replace(part, path)
 
     @cached_property
     def kernel_source(self) -> str:

@@ -1,7 +1,7 @@
 //! `twill report`: schedules on a page, or as a picture.
 
 use crate::Exit;
-use crate::arguments::{Format, ReportArguments, ReportFormat, SubjectArguments};
+use crate::arguments::{Format, Model, ReportArguments, ReportFormat, SubjectArguments};
 use crate::error::Error;
 use crate::gaus::TRACED_ITERATIONS;
 use crate::progress::Ticker;
@@ -139,7 +139,7 @@ fn explain(subject: &SubjectArguments, search: &SearchOptions) -> Option<Explain
 /// Options of a search mean nothing to a schedule that is there.
 fn refuse(subject: &SubjectArguments) -> Result<(), Error> {
     let (search, lowering) = (&subject.search, &subject.search.source.lowering);
-    let limits = &search.limits;
+    let (limits, model) = (&search.limits, &search.limits.model);
     let given = [
         ("machine", lowering.machine.is_some()),
         ("kernel", lowering.kernel.is_some()),
@@ -151,7 +151,14 @@ fn refuse(subject: &SubjectArguments) -> Result<(), Error> {
         ("registers-per-thread", limits.registers_per_thread.is_some()),
         ("unroll", limits.unroll > 1),
         ("normalise", limits.normalise > 0),
-        ("warp-assignment", limits.model.warp_assignment.is_some()),
+        ("model", model.model != Model::Twill),
+        ("exclusive-issue", model.exclusive_issue.is_some()),
+        ("consumer-registers", model.consumer_registers.is_some()),
+        ("cross-group-registers", model.cross_group_registers.is_some()),
+        ("concurrency-window", model.concurrency_window.is_some()),
+        ("liveness", model.liveness.is_some()),
+        ("stage-window", model.stage_window.is_some()),
+        ("warp-assignment", model.warp_assignment.is_some()),
         ("max-interval", search.max_interval.is_some()),
         ("time-limit", search.time_limit.is_some()),
         ("work-limit", search.work_limit.is_some()),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Draw a schedule on a page, or as a picture.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "KERNEL may also be a schedule that twill schedule or twill gaus wrote with --format json, which is replayed, or a folder that twill compile wrote: its code is shown beside its schedule, and what was measured if trace.json is there. Nothing is searched then.\n\nExit codes: as twill schedule, for a schedule that was searched for; otherwise 0 the report was written, 1 error."
+    after_help = "KERNEL may also be a schedule that twill schedule or twill gaus wrote with --format json, which is replayed, or a folder that twill compile wrote: its code is shown beside its schedule, and what was measured if trace.json is there. Nothing is searched then.\n\nExit codes: as twill schedule, for a schedule that was searched for; otherwise 0 it was written, 1 error; a timeline or trace of a file without a schedule is not written, and the code says why there is none."
 )]
 pub(crate) struct ReportArguments {
     #[command(flatten)]

@@ -40,17 +40,27 @@ pub fn code(page: &Page, path: &str, json: &str, file: &str, text: &str) -> Resu
 /// What was measured of the kernel of a page: `path` and `json` are its trace.json.
 ///
 /// # Errors
-/// When it does not read, or speaks of operations that there are not.
+/// When it does not read, or is of another schedule.
+#[allow(clippy::cast_precision_loss, reason = "no interval has 2^53 cycles")]
 pub fn trace(page: &Page, path: &str, json: &str) -> Result<TraceFile, Error> {
     let trace = TraceFile::from_json(json, path)?;
+    let wrong = |why: String| Err(FormatError::Schedule { file: path.to_owned(), why }.into());
     for one in &trace.loops {
+        let own = page.loops.get(one.index).and_then(|own| own.schedule.initiation_interval);
+        let predicted = one.initiation_interval.predicted;
+        if own.is_none_or(|own| (own.0 as f64 - predicted).abs() > 0.5) {
+            return wrong(format!(
+                "loop {} of schedule.json has no interval of {predicted} cycles; measure the kernel again",
+                one.index
+            ));
+        }
         let names = one.operations.iter().map(|o| &o.operation).chain(one.events.iter().map(|e| &e.operation));
         if let Some(operation) = names.into_iter().find(|name| !has(page, one.index, name)) {
             let why = format!(
                 "`{operation}` of loop {} is no operation of schedule.json; measure the kernel again",
                 one.index
             );
-            return Err(FormatError::Schedule { file: path.to_owned(), why }.into());
+            return wrong(why);
         }
     }
     Ok(trace)
