@@ -4,6 +4,7 @@ import json
 import os
 import random
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -51,6 +52,17 @@ def data_of(report: Path) -> dict:
     text = report.read_text(encoding="utf-8")
     start = text.index('id="data">') + len('id="data">')
     return json.loads(text[start : text.index("</script>", start)])
+
+
+def changed(report: Path, path: Path, change: Callable[[dict], None]) -> Path:
+    """A copy of a report with other data in it."""
+    text = report.read_text(encoding="utf-8")
+    start = text.index('id="data">') + len('id="data">')
+    data = data_of(report)
+    change(data)
+    written = json.dumps(data).replace("<", "\\u003c")
+    path.write_text(text[:start] + written + text[text.index("</script>", start) :], encoding="utf-8")
+    return path
 
 
 def said(page: Page, selector: str) -> str:

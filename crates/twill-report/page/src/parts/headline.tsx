@@ -65,8 +65,17 @@ export function KernelFigures({ kernel }: { kernel: KernelFile }) {
   );
 }
 
-/** The status of the whole page. */
+/** From the best to the worst. */
+const BEST_FIRST = ["optimal", "feasible", "unknown", "infeasible"];
+
+function badness(status: string): number {
+  return BEST_FIRST.indexOf(BEST_FIRST.includes(status) ? status : "unknown");
+}
+
+/** The status of the whole page: the kernel's, or the worst of its loops. */
 export function pageStatus(page: Page): string | null {
   if (page.kernel) return page.kernel.status;
-  return page.loops[0]?.schedule.status ?? null;
+  return page.loops.reduce<string | null>((worst, { schedule: { status } }) => {
+    return worst === null || badness(status) > badness(worst) ? status : worst;
+  }, null);
 }

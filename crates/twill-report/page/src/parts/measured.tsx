@@ -10,35 +10,22 @@ import { groupName, HUES } from "./bars";
 import { useLighting } from "./lighting";
 import { groupRows } from "./timeline-spec";
 
-/** Cycles by which events are moved, so that the first operation that was measured starts as predicted. */
-function shift(loop: LoopModel, trace: TraceLoop, first: number): number {
-  const earliest = trace.events
-    .filter((event) => event.iteration === first && loop.byName.has(event.operation))
-    .reduce<TraceLoop["events"][number] | null>(
-      (best, event) => (best && best.start <= event.start ? best : event),
-      null,
-    );
-  const predicted = earliest ? loop.byName.get(earliest.operation) : undefined;
-  return earliest && predicted ? predicted.cycle - earliest.start : 0;
-}
-
-function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Row>; iterations: number; end: number } {
-  const first = trace.events.reduce((least, event) => Math.min(least, event.iteration), Infinity);
-  const by = shift(loop, trace, first);
+/** Rows of what was measured, by group, and from where to where it was. */
+function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Row>; begin: number; end: number } {
   const rows = new Map<number, Row>();
-  let [iterations, end] = [1, 0];
+  let [begin, last] = [0, 0];
   const bars = new Map<number, Bar[]>();
   for (const event of trace.events) {
-    const iteration = event.iteration - first;
-    iterations = Math.max(iterations, iteration + 1);
+    // Cycles are those of iteration 0 already; loads that run ahead may begin before it.
+    const { iteration, start, end } = event;
     const operation = loop.byName.get(event.operation);
-    const [start, stop] = [event.start + by, event.end + by];
-    end = Math.max(end, stop);
+    begin = Math.min(begin, start);
+    last = Math.max(last, end);
     const list = bars.get(event.group) ?? [];
     bars.set(event.group, list);
     list.push({
       start,
-      end: stop,
+      end,
       lane: 0,
       label: `${iteration}:${event.operation}`,
       tone: `hue-${iteration % HUES}`,
@@ -46,13 +33,13 @@ function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Ro
       instance: operation ? `${operation.index}@${iteration}` : null,
       anchor: false,
       selection: operation ? { loop: loop.index, operation: operation.name, iteration } : null,
-      attributes: { measured: event.operation, iteration, start, end: stop },
-      aria: `measured: ${event.operation}, iteration ${event.iteration}, cycles ${start} to ${stop}, group ${event.group}`,
+      attributes: { measured: event.operation, iteration, start, end },
+      aria: `measured: ${event.operation}, iteration ${iteration}, cycles ${start} to ${end}, group ${event.group}`,
       tip: () => ({
         title: `${event.operation}, measured`,
         rows: [
-          ["iteration", `${event.iteration} (${iteration} here)`],
-          ["cycles", `${grouped(start)} to ${grouped(stop)} (${grouped(stop - start)})`],
+          ["iteration", `${iteration}`],
+          ["cycles", `${grouped(start)} to ${grouped(end)} (${grouped(end - start)})`],
           ["warp group", `${event.group}`],
         ],
       }),
@@ -68,12 +55,14 @@ function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Ro
       bars: list,
     });
   }
-  return { rows, iterations, end };
+  return { rows, begin, end: last };
 }
 
 function measuredSpec(loop: LoopModel, trace: TraceLoop): { spec: ChartSpec; iterations: number } {
-  const { rows: measured, iterations, end } = measuredRows(loop, trace);
-  const numbers = Array.from({ length: iterations }, (_, k) => k);
+  const { rows: measured, begin, end } = measuredRows(loop, trace);
+  // Those that were listed and no others: their numbers may be large.
+  const numbers = [...new Set(trace.events.map((event) => event.iteration))].sort((a, b) => a - b);
+  const gap = numbers.findIndex((iteration, k) => iteration !== k);
   const rows: Row[] = [];
   for (const group of loop.groups) {
     const predicted = groupRows({ ...loop, groups: [group] }, numbers);
@@ -81,10 +70,14 @@ function measuredSpec(loop: LoopModel, trace: TraceLoop): { spec: ChartSpec; ite
     const row = measured.get(group.id);
     if (row) rows.push(row);
   }
-  const last = Math.max(end, (iterations - 1) * loop.interval + loop.length);
+  const last = Math.max(end, (numbers.at(-1) ?? 0) * loop.interval + loop.length);
   const marks = numbers.map((k) => k * loop.interval);
-  const label = `Predicted and measured operations of ${iterations} iterations on one axis.`;
-  return { spec: { view: "measured", label, rows, domain: [0, last], bands: [], marks }, iterations };
+  const label = `Predicted and measured operations of ${numbers.length} iterations on one axis.`;
+  return {
+    spec: { view: "measured", label, rows, domain: [begin, last], bands: [], marks },
+    // Chains are followed through iterations without a gap.
+    iterations: gap < 0 ? numbers.length : gap,
+  };
 }
 
 /** Measured against predicted, for one loop. */
@@ -101,7 +94,7 @@ export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoo
       <p class="note">
         {of.gpu}, {of.date}
         {of.revision ? `, revision ${of.revision}` : ""}. One thread block in its steady state; iterations are numbered
-        from the first that is shown. The measured first operation is put where it was predicted.
+        from the first that is shown. The first operation that is no load running ahead starts where it was predicted.
       </p>
       <p class="bound">
         Cycles per iteration: predicted {grouped(predicted)}, measured {grouped(measured)} ({signed(error)}){slowed}

@@ -8,18 +8,21 @@ import { selection, useStore } from "../state";
 import { grouped, percent, staged } from "../words";
 import { groupName, HUES, operationInWords, operationTip } from "./bars";
 
+/** The pieces of a stretch that begins `from` cycles after an operation; each is named by the stage that it is in. */
 function folded(loop: LoopModel, operation: Operation, from: number, cycles: number): Bar[] {
-  return fold(operation.cycle + from, cycles, loop.interval).map((piece) => ({
+  const begin = operation.cycle + from;
+  const stage = Math.floor(begin / loop.interval);
+  return fold(begin, cycles, loop.interval).map((piece, wraps) => ({
     start: piece.start,
     end: piece.end,
     lane: 0,
-    label: staged(operation.name, operation.stage),
+    label: staged(operation.name, stage + wraps),
     tone: `group-${operation.group % HUES}`,
     style: `${piece.fromLeft ? "open-left" : ""} ${piece.toRight ? "open-right" : ""}`,
     instance: operation.name,
     anchor: false,
     selection: { loop: loop.index, operation: operation.name, iteration: 0 },
-    attributes: { name: operation.name, slot: piece.start, until: piece.end },
+    attributes: { name: operation.name, stage: stage + wraps, slot: piece.start, until: piece.end },
     aria: operationInWords(loop, operation, 0),
     tip: () => operationTip(loop, operation, 0),
   }));
@@ -70,13 +73,13 @@ export function Steady({ loop }: { loop: LoopModel }) {
     const chosen = at?.loop === loop.index ? at.operation : null;
     return { chosen, lit: chosen === null ? null : new Set([chosen]), links: [] };
   }, [at, loop]);
-  const latest = Math.max(0, ...loop.operations.map((operation) => operation.stage));
+  const primed = spec.rows.some((row) => row.bars.some((bar) => Number(bar.attributes["stage"]) > 0));
   return (
     <section id={`steady-${loop.index}`} class="part">
       <h3>Steady state</h3>
       <p class="note">
         Every interval of {grouped(loop.interval)} cycles does this, on units and warp groups.
-        {latest > 0 && " x′ is of the iteration before that of x."} Percentages say how much of the interval is held.
+        {primed && " x′ is of the iteration before that of x."} Percentages say how much of the interval is held.
       </p>
       <ChartView spec={spec} lighting={lighting}>
         <span class="legend">
