@@ -189,6 +189,24 @@ def test_the_number_of_an_iteration_may_be_large(reports: Reports, compiled, sho
     expect(page.locator("[data-view=measured] .bar.selected")).not_to_have_count(0)
 
 
+def test_the_worst_status_is_the_page_s_and_wrapped_pieces_have_primes(reports: Reports, compiled, show):
+    def change(data: dict) -> None:
+        first = data["loops"][0]
+        first["schedule"]["status"] = "optimal"
+        data["kernel"] = None
+        data["loops"].append({**first, "schedule": {**first["schedule"], "status": "unknown"}})
+        schedule = first["schedule"]
+        operation = schedule["operations"][-1]
+        operation["cycle"], operation["stage"] = 2 * schedule["initiation_interval"] - 1, 1
+
+    page, data = show(changed(compiled, reports.folder / "worst.html", change)), data_of(compiled)
+    assert page.locator(".headline .status").inner_text() == "? unknown"
+    name = data["loops"][0]["schedule"]["operations"][-1]["name"]
+    pieces = page.locator(f'#loop-0 [data-view=steady] .bar[data-name="{name}"]')
+    found = set(pieces.evaluate_all("bars => bars.map(b => b.dataset.stage + ' ' + (b.dataset.slot === '0'))"))
+    assert {"1 false", "2 true"} <= found
+
+
 def test_code_and_schedule_show_each_other(compiled, show):
     page, data = show(compiled), data_of(compiled)
     code = data["code"]
