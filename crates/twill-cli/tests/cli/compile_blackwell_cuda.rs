@@ -135,7 +135,7 @@ fn hopper_needs_no_tensor_memory() {
         !has_header
             && !source.contains("tcgen05")
             && !source.contains("tensor_place")
-            && source.contains("        load("),
+            && source.contains("      load("),
         "{source}"
     );
 }
