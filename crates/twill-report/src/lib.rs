@@ -14,6 +14,7 @@ mod headline;
 mod ink;
 mod kernel;
 mod liveness;
+mod markup;
 mod modulo;
 mod operations;
 pub mod page;

@@ -1,25 +1,25 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
+use super::found::{Found, find, with_multiplies_together};
 use super::rules::{self, Registers};
-use super::{CompileOptions, LATER_WORK, Language, TOGETHER_WORK, TraceOptions, Which, together};
+use super::written::{lines, names, signature, written};
+use super::{CompileOptions, LATER_WORK, Language, TraceOptions, Which};
 use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
-use crate::{problems, schedule_file, siblings, solve, top};
+use crate::{problems, schedule_file, top};
 use std::time::Instant;
 use twill_check::Verified;
-use twill_emit::cuda;
-use twill_emit::gluon::{self, Assembly, CodeLine, Header, Listing, Signature};
+use twill_emit::gluon::{self, Assembly, Header, Signature};
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::format::KernelScheduleFile;
-use twill_graph::{Bytes, Cycles, LoopOperation, Outcome, Problem, Report, Schedule, Status, WarpAssignment};
+use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_triton::{Kernel, Lowered};
 
 /// Searches with less shared memory where the best schedule takes too much.
 const SMALLER: u32 = 3;
 
 /// Files by their names.
-type Files = Vec<(&'static str, String)>;
+pub(super) type Files = Vec<(&'static str, String)>;
 
 /// A kernel that could be written.
 pub(super) struct Candidate {
@@ -55,44 +55,11 @@ pub(super) enum Attempt {
     Nothing(Status),
 }
 
-impl Found {
-    /// Cycles that groups compute between multiplies, of all loops; `None` without a schedule for each.
-    fn between(&self, posed: &Loops<Posed>) -> Option<i64> {
-        let each = self.loops.iter().zip(&posed.loops);
-        each.map(|(report, one)| Some(together::between(&one.problem, report.outcome.schedule()?))).sum()
-    }
-
-    fn intervals(&self) -> Vec<Option<Cycles>> {
-        self.loops.iter().map(|report| report.outcome.schedule().map(|schedule| schedule.interval)).collect()
-    }
-
-    /// What is proved of other schedules of the same intervals holds for these.
-    fn take_proofs(&mut self, others: &Found) {
-        for (own, other) in self.loops.iter_mut().zip(&others.loops) {
-            if let (Outcome::Feasible { schedule }, Status::Optimal) = (&own.outcome, other.outcome.status()) {
-                own.outcome = Outcome::Optimal { schedule: schedule.clone() };
-            }
-        }
-    }
-}
-
 /// An attempt with another schedule than the best.
 pub(super) struct Other {
     pub(super) attempt: Result<Attempt, Error>,
     /// In what the schedule differs from the best, in words.
     pub(super) differences: Vec<String>,
-}
-
-/// What was found for the loops of a kernel, and its file.
-struct Found {
-    loops: Vec<Report<Verified<Schedule>>>,
-    /// Of a kernel without a schedule for each loop.
-    status: Status,
-    json: String,
-    /// The naive schedule that it is, if it was not searched for.
-    naive: Option<Naive>,
-    /// Whether it was searched for again, for multiplies that start together.
-    together: bool,
 }
 
 impl Candidate {
@@ -304,58 +271,6 @@ impl Candidate {
     }
 }
 
-impl Language {
-    /// The file that the kernel is in.
-    fn file(self) -> &'static str {
-        match self {
-            Language::Gluon => "kernel.py",
-            Language::Cuda => "kernel.cu",
-        }
-    }
-}
-
-/// How the kernel is called.
-fn signature(language: Language, program: &Checked, header: &Header) -> Result<Signature, twill_emit::Error> {
-    let signature = Signature::new(program, header);
-    Ok(match language {
-        Language::Gluon => signature,
-        Language::Cuda => signature.in_cuda(&cuda::launch(program)?),
-    })
-}
-
-/// The kernel in a language, and the files that this needs beside it.
-fn written(language: Language, program: &Checked, header: &Header) -> Result<(Listing, Files), twill_emit::Error> {
-    Ok(match language {
-        Language::Gluon => {
-            let beside = vec![("plan.py", gluon::PLAN.to_owned()), ("assemble.py", gluon::ASSEMBLER.to_owned())];
-            (gluon::listing(program, header), beside)
-        }
-        Language::Cuda => {
-            let mut beside = vec![
-                ("kernel.h", cuda::header(program)?),
-                ("plan.py", cuda::PLAN.to_owned()),
-                ("assemble.py", cuda::ASSEMBLER.to_owned()),
-            ];
-            beside.extend(cuda::headers(program).into_iter().map(|(name, text)| (name, text.to_owned())));
-            (cuda::listing(program, header)?, beside)
-        }
-    })
-}
-
-/// The names of a loop's operations.
-fn names(posed: &Posed) -> Vec<String> {
-    posed.problem.graph().operations().iter().map(|o| o.name.clone()).collect()
-}
-
-/// The lines of a kernel that run operations, by the names of each loop's.
-fn lines(listing: &Listing, operations: &[Vec<String>]) -> Vec<CodeLine> {
-    let named = |(line, operation): &(usize, LoopOperation)| {
-        let name = operations.get(operation.index)?.get(operation.op.index())?;
-        Some(CodeLine { index: operation.index, operation: name.clone(), line: *line })
-    };
-    listing.lines.iter().filter_map(named).collect()
-}
-
 /// Which schedule an attempt takes.
 #[derive(PartialEq, Eq)]
 enum Plan {
@@ -432,91 +347,6 @@ fn naive(options: &CompileOptions) -> Option<Naive> {
         Which::SwpOnly => Some(Naive::PipeliningOnly),
         Which::NoSwp => Some(Naive::NoPipelining),
     }
-}
-
-/// Schedules all loops of the kernel.
-fn find(
-    request: &Request,
-    naive: Option<Naive>,
-    posed: &Loops<Posed>,
-    session: &mut Session<'_>,
-    started: Instant,
-) -> Result<Found, Error> {
-    let input = &request.input.name;
-    let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
-    if let Some(kernel) = siblings::pose(request, posed)? {
-        let mut report = match naive {
-            Some(how) => siblings::naive(input, &kernel, how, session)?,
-            None => siblings::solve(input, &kernel, session, reading)?,
-        };
-        // The same input gives the same folder, however long it took.
-        report.phases.clear();
-        report.loops.iter_mut().for_each(|own| own.phases.clear());
-        let json = KernelScheduleFile::new(&kernel, &report).to_json() + "\n";
-        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive, together: false });
-    }
-    let mut loops = Vec::new();
-    for one in &posed.loops {
-        let mut report = match naive {
-            Some(how) => crate::solve::naive(input, one, how, session)?,
-            None => solve(input, one, session, reading)?,
-        };
-        report.phases.clear();
-        loops.push(report);
-    }
-    let each = posed.loops.iter().zip(&loops);
-    let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
-    let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
-    Ok(Found {
-        status: if infeasible { Status::Infeasible } else { Status::Unknown },
-        loops,
-        json,
-        naive,
-        together: false,
-    })
-}
-
-/// What was found, or, as far as the session's time goes, schedules of the same intervals whose groups start their multiplies
-/// together.
-fn with_multiplies_together(
-    request: &Request,
-    assignments: &[WarpAssignment],
-    mut best: (Loops<Posed>, Found),
-    session: &mut Session<'_>,
-    started: Instant,
-) -> Result<(Loops<Posed>, Found), Error> {
-    let Some(mut least) = best.1.between(&best.0) else { return Ok(best) };
-    if least == 0 {
-        return Ok(best);
-    }
-    let intervals = best.1.intervals();
-    let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
-    let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
-    let budget = Budget { work: Some(work), ..session.search.budget.clone() };
-    let limit = budget.time;
-    let mut session = session.with(SearchOptions { budget, largest_interval, ..session.search.clone() });
-    for &assignment in assignments {
-        let mut request = request.clone();
-        request.limits.warp_assignment = Some(assignment);
-        let asked = problems(&request)?;
-        for by in together::LATER {
-            let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
-            if least == 0 || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
-                return Ok(best);
-            }
-            session.search.budget.time = left;
-            let Some(later) = together::later(&asked, by) else { break };
-            let mut other = find(&request, None, &later, &mut session, Instant::now())?;
-            let between = other.between(&later);
-            if let Some(between) = between.filter(|between| *between < least && other.intervals() == intervals) {
-                least = between;
-                other.together = true;
-                other.take_proofs(&best.1);
-                best = (later, other);
-            }
-        }
-    }
-    Ok(best)
 }
 
 fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found) -> Header {

@@ -2,10 +2,12 @@
 
 mod assembler;
 pub(crate) mod candidate;
+mod found;
 mod generated;
 mod others;
 pub(crate) mod rules;
 mod together;
+mod written;
 
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop};

@@ -5,59 +5,63 @@ use super::cumulative::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
-use twill_graph::{GroupId, Liveness, OpId, Resources, Storage};
+use twill_graph::{Dependence, GroupId, Liveness, OpId, Resources, Storage};
 
 /// Items for the live values of one kind of storage.
 pub(super) fn values(e: &Encoding, amount: impl Fn(Storage) -> Option<u64>) -> Vec<Item> {
     let graph = e.problem.graph();
-    let interval = e.question.interval;
     let mut items = Vec::new();
     for v in graph.op_ids() {
-        let Some(weight) = amount(graph.operation(v).storage).filter(|w| *w > 0) else { continue };
-        let start = Place { anchor: Anchor::Issue(v), offset: 0 };
-        let uses: Vec<(i64, Place)> = graph
-            .uses(v)
-            .map(|d| {
-                let distance = i64::from(d.distance);
-                (distance, Place { anchor: Anchor::Issue(d.to), offset: distance * interval + d.hold.0 })
-            })
-            .collect();
-        if uses.is_empty() {
-            continue;
-        }
-        let item = |start, ends, repeats| Item {
-            name: Name::Value(v),
-            owner: v,
-            weight,
-            start,
-            ends,
-            when: When::Always,
-            repeats,
-        };
-        if e.problem.options().liveness == Liveness::Folded {
-            items.push(item(start, uses.iter().map(|&(_, end)| (end, When::Always)).collect(), true));
-            continue;
-        }
-        // The paper's straight line of N copies: uses beyond it do not count, but the last copy of
-        // a carried value lives to the end.
-        let stages = i64::from(e.question.stages.most().unwrap_or(1));
-        for copy in 0..stages {
-            let shifted = |p: Place| Place { offset: p.offset + copy * interval, ..p };
-            let inside = uses.iter().filter(|(distance, _)| copy + distance < stages);
-            let mut ends: Vec<(Place, When)> = inside.map(|&(_, end)| (shifted(end), When::Always)).collect();
-            if copy == stages - 1 && uses.iter().any(|(distance, _)| *distance > 0) {
-                ends.push((Place { anchor: Anchor::Length, offset: copy * interval }, When::Always));
-            }
-            if !ends.is_empty() {
-                items.push(item(shifted(start), ends, false));
-            }
-        }
+        let Some(weight) = amount(graph.operation(v).storage) else { continue };
+        let read = |d: &Dependence| Read { by: d.to, distance: d.distance, until: d.hold.0, when: When::Always };
+        items.extend(kept(e, Name::Value(v), v, weight, &graph.uses(v).map(read).collect::<Vec<_>>()));
     }
     items
 }
 
+/// Someone who needs a value.
+pub(super) struct Read {
+    pub(super) by: OpId,
+    /// Iterations later.
+    pub(super) distance: u32,
+    /// Cycles after its issue until it needs the value no more.
+    pub(super) until: i64,
+    pub(super) when: When,
+}
+
+/// What `v` takes from its issue to the last of the reads, as the liveness option counts it; nothing without reads.
+pub(super) fn kept(e: &Encoding, name: Name, v: OpId, weight: u64, reads: &[Read]) -> Vec<Item> {
+    if reads.is_empty() || weight == 0 {
+        return Vec::new();
+    }
+    let interval = e.question.interval;
+    let start = Place { anchor: Anchor::Issue(v), offset: 0 };
+    let end = |read: &Read| {
+        let offset = i64::from(read.distance) * interval + read.until;
+        (Place { anchor: Anchor::Issue(read.by), offset }, read.when)
+    };
+    let item = |start, ends, repeats| Item { name, owner: v, weight, start, ends, when: When::Always, repeats };
+    if e.problem.options().liveness == Liveness::Folded {
+        return vec![item(start, reads.iter().map(end).collect(), true)];
+    }
+    // The paper's straight line of N copies: uses beyond it do not count, but the last copy of a carried value lives to the
+    // end.
+    let stages = i64::from(e.question.stages.most().unwrap_or(1));
+    let of_copy = |copy: i64| {
+        let shifted = |place: Place| Place { offset: place.offset + copy * interval, ..place };
+        let inside = reads.iter().filter(|read| copy + i64::from(read.distance) < stages);
+        let mut ends: Vec<(Place, When)> = inside.map(end).map(|(place, when)| (shifted(place), when)).collect();
+        if copy == stages - 1 {
+            let over = Place { anchor: Anchor::Length, offset: copy * interval };
+            ends.extend(reads.iter().filter(|read| read.distance > 0).map(|read| (over, read.when)));
+        }
+        (!ends.is_empty()).then(|| item(shifted(start), ends, false))
+    };
+    (0..stages).filter_map(of_copy).collect()
+}
+
 /// An item as the liveness option counts it: recurring, or as its copies in the straight line.
-pub(super) fn copies(e: &Encoding, item: Item) -> Vec<Item> {
+fn copies(e: &Encoding, item: Item) -> Vec<Item> {
     if e.problem.options().liveness == Liveness::Folded {
         return vec![item];
     }

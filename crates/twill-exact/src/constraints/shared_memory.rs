@@ -1,8 +1,8 @@
 //! Reserved bytes, rings of streaming loads, live values and hand-off buffers fit shared memory in
 //! every slot.
 
-use super::cumulative::{Item, Place, Pool, When};
-use super::registers::{copies, values};
+use super::cumulative::{Pool, When};
+use super::registers::{Read, kept, values};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use crate::proof_log::Log;
 use batsat::Lit;
@@ -39,22 +39,14 @@ pub(super) fn prepare(e: &mut Encoding) {
     items.retain(|item| !graph.operation(item.owner).streaming);
     let handoffs: Vec<Dependence> = e.handoffs().into_iter().map(|d| d.1).collect();
     for u in graph.op_ids() {
-        let op = graph.operation(u);
-        let ends: Vec<(Place, When)> = handoffs
-            .iter()
-            .filter(|d| d.from == u)
-            .map(|d| {
-                let offset = i64::from(d.distance) * e.question.interval + graph.operation(d.to).completion().0;
-                (Place { anchor: Anchor::Issue(d.to), offset }, When::Apart(u, d.to))
-            })
-            .collect();
-        if !ends.is_empty() {
-            let start = Place { anchor: Anchor::Issue(u), offset: 0 };
-            let weight = 4 * op.register_words().0;
-            let name = Name::Buffer(u);
-            let item = Item { name, owner: u, weight, start, ends, when: When::Always, repeats: true };
-            items.extend(copies(e, item));
-        }
+        let read = |d: &Dependence| Read {
+            by: d.to,
+            distance: d.distance,
+            until: graph.operation(d.to).completion().0,
+            when: When::Apart(u, d.to),
+        };
+        let reads: Vec<Read> = handoffs.iter().filter(|d| d.from == u).map(read).collect();
+        items.extend(kept(e, Name::Buffer(u), u, 4 * graph.operation(u).register_words().0, &reads));
     }
     e.storage.shared = Pool::new(Room::Shared, items, e.problem.resources().shared_memory.0);
     e.storage.rings = graph

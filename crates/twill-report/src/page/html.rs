@@ -2,6 +2,7 @@
 //! allowed by their hashes, so that nothing in the data could run even if it were taken for markup.
 
 use super::Page;
+use crate::markup::escape;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
@@ -24,8 +25,8 @@ pub fn html(page: &Page) -> String {
         Some(machine) => format!("{} on {machine} - Twill", page.name),
         None => format!("{} - Twill", page.name),
     };
-    let (title, name) = (escaped(&title), escaped(&page.name));
-    let (headline, text) = (escaped(&page.headline), escaped(&page.text));
+    let (title, name) = (escape(&title), escape(&page.name));
+    let (headline, text) = (escape(&page.headline), escape(&page.text));
     // In a script's text only `<` could begin anything else, and in JSON it stands in strings alone.
     let data = page.to_json().replace('<', "\\u003c");
     let version = page.twill;
@@ -73,20 +74,4 @@ fn lines(text: &str) -> String {
 
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
-}
-
-/// A text that is no markup, in an element or an attribute.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }

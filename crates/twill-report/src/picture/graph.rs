@@ -3,7 +3,8 @@
 use super::GraphOptions;
 use super::layers::{Edge, layout};
 use super::routes::{BETWEEN, BOX, BULGE, Route, routes, top};
-use super::svg::{Drawing, HUES, escape, fitting, number, rectangle, text, width};
+use super::svg::{Drawing, HUES, fitting, number, rectangle, text, width};
+use crate::markup::escape;
 use crate::words;
 use std::fmt::Write;
 use twill_graph::{Dependence, OpId, Problem, Schedule};

@@ -1,6 +1,7 @@
 //! Text of an SVG document.
 
 use crate::ink::{columns, cut};
+use crate::markup::escape;
 use std::fmt::Write;
 
 /// What does not depend on light and dark.
@@ -105,24 +106,6 @@ pub(crate) fn document(drawings: Vec<Drawing>) -> String {
         at += drawing.height;
     }
     out + "</svg>\n"
-}
-
-/// Text in a document or in one of its attributes. Characters that XML does not know become U+FFFD.
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// A number of pixels, to a hundredth.

@@ -1,8 +1,9 @@
 //! The first iterations by warp group and by functional unit.
 
 use super::TimelineOptions;
-use super::svg::{Drawing, HUES, escape, fitting, number, rectangle, text, width};
+use super::svg::{Drawing, HUES, fitting, number, rectangle, text, width};
 use super::timeline_iterations;
+use crate::markup::escape;
 use crate::run::{Event, Run, first_fit};
 use crate::words;
 use std::fmt::Write;

@@ -1,0 +1,127 @@
+//! Schedules of a kernel's loops that code could be generated for.
+
+use super::{TOGETHER_WORK, together};
+use crate::{Error, Loops, Posed, Request, Session, problems, schedule_file, siblings, solve};
+use std::time::Instant;
+use twill_check::Verified;
+use twill_exact::{Budget, Naive, SearchOptions};
+use twill_graph::format::KernelScheduleFile;
+use twill_graph::{Cycles, Outcome, Report, Schedule, Status, WarpAssignment};
+
+/// What was found for the loops of a kernel, and its file.
+pub(super) struct Found {
+    pub(super) loops: Vec<Report<Verified<Schedule>>>,
+    /// Of a kernel without a schedule for each loop.
+    pub(super) status: Status,
+    pub(super) json: String,
+    /// The naive schedule that it is, if it was not searched for.
+    pub(super) naive: Option<Naive>,
+    /// Whether it was searched for again, for multiplies that start together.
+    pub(super) together: bool,
+}
+
+impl Found {
+    /// Cycles that groups compute between multiplies, of all loops; `None` without a schedule for each.
+    fn between(&self, posed: &Loops<Posed>) -> Option<i64> {
+        let each = self.loops.iter().zip(&posed.loops);
+        each.map(|(report, one)| Some(together::between(&one.problem, report.outcome.schedule()?))).sum()
+    }
+
+    fn intervals(&self) -> Vec<Option<Cycles>> {
+        self.loops.iter().map(|report| report.outcome.schedule().map(|schedule| schedule.interval)).collect()
+    }
+
+    /// What is proved of other schedules of the same intervals holds for these.
+    fn take_proofs(&mut self, others: &Found) {
+        for (own, other) in self.loops.iter_mut().zip(&others.loops) {
+            if let (Outcome::Feasible { schedule }, Status::Optimal) = (&own.outcome, other.outcome.status()) {
+                own.outcome = Outcome::Optimal { schedule: schedule.clone() };
+            }
+        }
+    }
+}
+
+/// Schedules all loops of the kernel.
+pub(super) fn find(
+    request: &Request,
+    naive: Option<Naive>,
+    posed: &Loops<Posed>,
+    session: &mut Session<'_>,
+    started: Instant,
+) -> Result<Found, Error> {
+    let input = &request.input.name;
+    let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
+    if let Some(kernel) = siblings::pose(request, posed)? {
+        let mut report = match naive {
+            Some(how) => siblings::naive(input, &kernel, how, session)?,
+            None => siblings::solve(input, &kernel, session, reading)?,
+        };
+        // The same input gives the same folder, however long it took.
+        report.phases.clear();
+        report.loops.iter_mut().for_each(|own| own.phases.clear());
+        let json = KernelScheduleFile::new(&kernel, &report).to_json() + "\n";
+        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive, together: false });
+    }
+    let mut loops = Vec::new();
+    for one in &posed.loops {
+        let mut report = match naive {
+            Some(how) => crate::solve::naive(input, one, how, session)?,
+            None => solve(input, one, session, reading)?,
+        };
+        report.phases.clear();
+        loops.push(report);
+    }
+    let each = posed.loops.iter().zip(&loops);
+    let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
+    let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
+    Ok(Found {
+        status: if infeasible { Status::Infeasible } else { Status::Unknown },
+        loops,
+        json,
+        naive,
+        together: false,
+    })
+}
+
+/// What was found, or, as far as the session's time goes, schedules of the same intervals whose groups start their multiplies
+/// together.
+pub(super) fn with_multiplies_together(
+    request: &Request,
+    assignments: &[WarpAssignment],
+    mut best: (Loops<Posed>, Found),
+    session: &mut Session<'_>,
+    started: Instant,
+) -> Result<(Loops<Posed>, Found), Error> {
+    let Some(mut least) = best.1.between(&best.0) else { return Ok(best) };
+    if least == 0 {
+        return Ok(best);
+    }
+    let intervals = best.1.intervals();
+    let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
+    let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
+    let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+    let limit = budget.time;
+    let mut session = session.with(SearchOptions { budget, largest_interval, ..session.search.clone() });
+    for &assignment in assignments {
+        let mut request = request.clone();
+        request.limits.warp_assignment = Some(assignment);
+        let asked = problems(&request)?;
+        for by in together::LATER {
+            let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+            if least == 0 || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
+                return Ok(best);
+            }
+            session.search.budget.time = left;
+            let Some(later) = together::later(&asked, by) else { break };
+            let mut other = find(&request, None, &later, &mut session, Instant::now())?;
+            let between = other.between(&later);
+            if let Some(between) = between.filter(|between| *between < least && other.intervals() == intervals) {
+                least = between;
+                other.together = true;
+                other.take_proofs(&best.1);
+                best = (later, other);
+            }
+        }
+    }
+    Ok(best)
+}
