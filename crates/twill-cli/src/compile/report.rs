@@ -9,7 +9,8 @@ pub(super) fn text(kernel: &GeneratedKernel, folder: &Path) -> String {
     let mut out = format!("{} for {}\n", kernel.name, kernel.machine);
     for one in &kernel.loops {
         let stages = counted(one.stages, "stage");
-        let _ = writeln!(out, "{}: I = {} cycles, {stages} ({})", one.name, one.interval, one.status);
+        let simulated = one.simulated.map_or_else(String::new, |cycles| format!("; {cycles} simulated"));
+        let _ = writeln!(out, "{}: I = {} cycles, {stages} ({}){simulated}", one.name, one.interval, one.status);
     }
     let _ =
         writeln!(out, "barriers: proved for {} combinations of trip counts in {:.2} s", kernel.cases, kernel.checking);

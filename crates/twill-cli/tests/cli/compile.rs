@@ -65,9 +65,13 @@ fn a_folder_has_kernel_launcher_test_and_schedule() {
     let place = tempfile::tempdir().unwrap();
     let said = compiled(&place, "gemm_tma", &[]);
     assert!(
-        said.starts_with("gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal: proved)\nbarriers: proved"),
+        said.starts_with("gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal: proved); "),
         "{said}"
     );
+    assert!(said.contains(" simulated\nbarriers: proved"), "{said}");
+    // An H200 takes 584 cycles (bench/results/2026-11-22-trace.md).
+    let simulated = kernel_json(&place)["simulated"][0].as_f64().unwrap();
+    assert!((simulated - 584.0).abs() < 0.05 * 584.0, "{simulated}");
     assert!(said.ends_with("written to kernel\n"), "{said}");
     assert_entries(&place, &["kernel"]);
     let files = contents(&place.path().join("kernel"));
@@ -443,6 +447,9 @@ fn multiplies_of_a_turn_start_together() {
     let place = TempDir::new().unwrap();
     let said = compiled(&place, "attention_forward_d64_m64", &["--programs-per-cta", "3", "--emit", "cuda"]);
     assert!(said.contains("I = 1584 cycles"), "{said}");
+    // An H200 takes 2390 cycles.
+    let simulated = kernel_json(&place)["simulated"][0].as_f64().unwrap();
+    assert!((simulated - 2390.0).abs() < 0.05 * 2390.0, "{simulated}");
     let source = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
     let turns: Vec<&str> = source.split("// steady state").skip(1).map(|l| l.split("come<").next().unwrap()).collect();
     assert_eq!(turns.len(), 4, "three groups and the loader");

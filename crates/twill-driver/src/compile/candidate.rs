@@ -13,6 +13,8 @@ use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
+use twill_machine::Machine;
+use twill_simulate::{Timing, simulate};
 use twill_triton::{Kernel, Lowered};
 
 /// Searches with less shared memory where the best schedule takes too much.
@@ -25,6 +27,8 @@ pub(super) type Files = Vec<(&'static str, String)>;
 pub(super) struct Candidate {
     /// The warp programs, their barriers proved.
     pub(super) program: Checked,
+    /// Cycles of an iteration by simulation, by loop; empty where programs like these are not simulated.
+    pub(super) simulated: Vec<u32>,
     /// By loop, what is known about its schedule.
     pub(super) statuses: Vec<String>,
     /// Seconds that the proof of its barriers took.
@@ -205,11 +209,12 @@ impl Candidate {
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
+        let simulated = simulated(&program, &source.machine);
         let header = header(request, asked, source, &found);
         let signature = signature(asked.language, &program, &header).map_err(emitted)?;
         let (listing, beside) = written(asked.language, &program, &header).map_err(emitted)?;
         let operations: Vec<Vec<String>> = posed.loops.iter().map(names).collect();
-        let signature = signature.with_lines(lines(&listing, &operations));
+        let signature = signature.with_lines(lines(&listing, &operations)).with_simulated(simulated.clone());
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
             checking,
@@ -225,6 +230,7 @@ impl Candidate {
             assembly: None,
             together: found.together,
             program,
+            simulated,
         })))
     }
 
@@ -269,6 +275,16 @@ impl Candidate {
         let serial = assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused"));
         (serial, spills / 256, interval, spills)
     }
+}
+
+/// Iterations of each loop that are simulated: enough for a steady state.
+const SIMULATED: u32 = 32;
+
+/// Cycles of an iteration by simulation, by loop.
+fn simulated(program: &KernelProgram, machine: &Machine) -> Vec<u32> {
+    let Some(timing) = Timing::of(machine) else { return Vec::new() };
+    let found = simulate(program, &timing, &vec![SIMULATED; program.loops.len()]);
+    found.map(|s| s.loops.iter().map(|l| l.interval.round() as u32).collect()).unwrap_or_default()
 }
 
 /// Which schedule an attempt takes.

@@ -37,6 +37,8 @@ pub struct GeneratedLoop {
     pub interval: i64,
     /// Overlapped iterations.
     pub stages: u32,
+    /// Cycles of an iteration as a simulation of the warp programs has them; none where they are not simulated.
+    pub simulated: Option<u32>,
     /// What is known of its schedule, in words.
     pub status: String,
 }
@@ -44,16 +46,17 @@ pub struct GeneratedLoop {
 impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.program;
-        let one = |(l, status): (&twill_emit::kernel::program::Loop, &String)| GeneratedLoop {
+        let one = |(k, (l, status)): (usize, (&twill_emit::kernel::program::Loop, &String))| GeneratedLoop {
             name: l.name.clone(),
             interval: l.interval,
             stages: l.stages,
+            simulated: best.simulated.get(k).copied(),
             status: status.clone(),
         };
         GeneratedKernel {
             name: program.name.clone(),
             machine: machine.to_owned(),
-            loops: program.loops.iter().zip(&best.statuses).map(one).collect(),
+            loops: program.loops.iter().zip(&best.statuses).enumerate().map(one).collect(),
             cases: program.proof().cases,
             checking: best.checking,
             machine_code: best.assembly.as_ref().map(machine_code),

@@ -32,6 +32,8 @@ pub struct Signature {
     shared_memory: Option<u64>,
     groups: Vec<String>,
     schedule: Schedule,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    simulated: Vec<u32>,
     registers: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<TraceEntry>,
@@ -138,11 +140,19 @@ impl Signature {
                 status: header.statuses.join("; "),
                 loops: kernel.loops.len(),
             },
+            simulated: Vec::new(),
             registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
             trace: TraceEntry::of(kernel),
             assembly: None,
             lines: Vec::new(),
         }
+    }
+
+    /// Cycles of an iteration as a simulation of the warp programs has them, by loop.
+    #[must_use]
+    pub fn with_simulated(mut self, simulated: Vec<u32>) -> Signature {
+        self.simulated = simulated;
+        self
     }
 
     /// With the lines that run operations.

@@ -1,0 +1,527 @@
+//! Runs the groups' steps side by side.
+//!
+//! Time goes from event to event. Between two events every group that computes, and the tensor core, go on at a rate that
+//! depends on who else uses the special-function unit, the issue slots and shared memory.
+
+use crate::Timing;
+use crate::steps::{Step, steps};
+use crate::work::Work;
+use std::collections::VecDeque;
+use thiserror::Error;
+use twill_emit::kernel::program::KernelProgram;
+
+/// How long a CTA takes for one tile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// By loop of the kernel.
+    pub loops: Vec<LoopTime>,
+    /// Cycles from the first instruction of a group to the last.
+    pub cycles: f64,
+    /// What each warp group spent them on.
+    pub groups: Vec<GroupTime>,
+}
+
+/// What a warp group spent its cycles on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GroupTime {
+    /// Its threads computed.
+    pub computing: f64,
+    /// It stood at a multiply that it started.
+    pub starting: f64,
+    /// It waited for multiplies.
+    pub multiplies: f64,
+    /// It waited for a phase of an `mbarrier`.
+    pub phases: f64,
+    /// It waited at a named barrier.
+    pub named: f64,
+    /// It waited until its stores had read shared memory.
+    pub stores: f64,
+}
+
+/// A loop in its steady state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoopTime {
+    /// Cycles from an iteration to the next, in the second half of the iterations; 0 for fewer than four.
+    pub interval: f64,
+    /// Of these, for which the tensor core was busy.
+    pub tensor: f64,
+}
+
+/// Why there is no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Stuck {
+    /// Programs that use tensor memory are not simulated.
+    #[error("programs whose multiplies work in tensor memory are not simulated")]
+    TensorMemory,
+    /// Groups wait for each other. The protocol checker refuses such programs.
+    #[error("the warp groups wait for each other")]
+    Deadlock,
+}
+
+/// Runs one tile of a kernel with these trip counts, by loop.
+///
+/// # Errors
+/// See [`Stuck`].
+pub fn simulate(program: &KernelProgram, timing: &Timing, trips: &[u32]) -> Result<Simulation, Stuck> {
+    let lists: Option<Vec<Vec<Step>>> = program.groups.iter().map(|g| steps(program, g, timing, trips)).collect();
+    let arrivals = program.barriers.iter().flat_map(|b| vec![b.arrivals.len(); b.slots as usize]).collect();
+    let participants = program.named_barriers.iter().map(|(_, count)| *count as usize).collect();
+    let mut engine = Engine::new(timing, lists.ok_or(Stuck::TensorMemory)?, arrivals, participants);
+    engine.run()?;
+    Ok(Simulation {
+        loops: (0..program.loops.len()).map(|k| engine.interval(k)).collect(),
+        cycles: engine.now,
+        groups: engine.groups.iter().map(|g| g.time).collect(),
+    })
+}
+
+/// What a group is at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Ready,
+    /// Cycles left, as if alone.
+    Computing(f64),
+    Until(f64),
+    /// At the multiply of this number.
+    Issuing(usize),
+    Phase {
+        barrier: usize,
+        target: u32,
+    },
+    Multiplies(u32),
+    Stores(u32),
+    Named,
+    Done,
+}
+
+#[derive(Debug)]
+struct Group {
+    steps: Vec<Step>,
+    at: usize,
+    state: State,
+    work: Work,
+    alone: f64,
+    /// Its multiplies, oldest first.
+    multiplies: Vec<usize>,
+    /// When its copies from shared memory have read it.
+    stores: VecDeque<f64>,
+    /// Loop, time, and for how long the tensor core had been busy, of every iteration.
+    marks: Vec<(usize, f64, f64)>,
+    time: GroupTime,
+}
+
+#[derive(Debug)]
+struct Multiply {
+    cycles: f64,
+    instructions: f64,
+    shared_bytes: f64,
+    arrived: f64,
+    began: Option<f64>,
+    ended: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    arrivals: usize,
+    pending: usize,
+    /// When each phase was complete.
+    complete: Vec<f64>,
+}
+
+/// A named barrier.
+#[derive(Debug)]
+struct Named {
+    /// Groups that must come.
+    count: usize,
+    came: usize,
+    waiting: Vec<usize>,
+}
+
+struct Engine<'a> {
+    timing: &'a Timing,
+    now: f64,
+    groups: Vec<Group>,
+    multiplies: Vec<Multiply>,
+    queue: VecDeque<usize>,
+    /// The multiply that the tensor core works on, and cycles left.
+    running: Option<(usize, f64)>,
+    busy: f64,
+    barriers: Vec<Barrier>,
+    /// When copies are there, and at which barrier.
+    copies: Vec<(f64, usize)>,
+    copies_until: f64,
+    named: Vec<Named>,
+}
+
+/// Two times that are the same but for rounding.
+const SAME: f64 = 1e-6;
+
+impl<'a> Engine<'a> {
+    /// Groups by their steps; arrivals that complete a phase, by `mbarrier`; groups that must come, by named barrier.
+    fn new(timing: &'a Timing, lists: Vec<Vec<Step>>, arrivals: Vec<usize>, participants: Vec<usize>) -> Engine<'a> {
+        let group = |steps| Group {
+            steps,
+            at: 0,
+            state: State::Ready,
+            work: Work::default(),
+            alone: 0.0,
+            multiplies: Vec::new(),
+            stores: VecDeque::new(),
+            marks: Vec::new(),
+            time: GroupTime::default(),
+        };
+        let barrier = |arrivals| Barrier { arrivals, ..Barrier::default() };
+        Engine {
+            timing,
+            now: 0.0,
+            groups: lists.into_iter().map(group).collect(),
+            multiplies: Vec::new(),
+            queue: VecDeque::new(),
+            running: None,
+            busy: 0.0,
+            barriers: arrivals.into_iter().map(barrier).collect(),
+            copies: Vec::new(),
+            copies_until: 0.0,
+            named: participants.into_iter().map(|count| Named { count, came: 0, waiting: Vec::new() }).collect(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Stuck> {
+        loop {
+            self.settle();
+            if self.groups.iter().all(|g| g.state == State::Done) {
+                return Ok(());
+            }
+            let (threads, tensor) = self.rates();
+            let next = self.next(&threads, tensor).ok_or(Stuck::Deadlock)?;
+            let passed = next - self.now;
+            for (group, rate) in self.groups.iter_mut().zip(&threads) {
+                let time = &mut group.time;
+                match &mut group.state {
+                    State::Computing(left) => {
+                        *left -= passed * rate;
+                        time.computing += passed;
+                    }
+                    State::Issuing(_) => time.starting += passed,
+                    State::Multiplies(_) => time.multiplies += passed,
+                    State::Phase { .. } => time.phases += passed,
+                    State::Named => time.named += passed,
+                    State::Stores(_) => time.stores += passed,
+                    State::Ready | State::Until(_) | State::Done => {}
+                }
+            }
+            if let Some((_, left)) = &mut self.running {
+                *left -= passed * tensor;
+                self.busy += passed;
+            }
+            self.now = next;
+        }
+    }
+
+    /// Everything that happens at this moment.
+    fn settle(&mut self) {
+        loop {
+            let mut changed = false;
+            let now = self.now + SAME;
+            if let Some((multiply, left)) = self.running
+                && left <= SAME
+            {
+                self.multiplies[multiply].ended = Some(self.now);
+                self.running = None;
+                changed = true;
+            }
+            if self.running.is_none()
+                && let Some(&first) = self.queue.front()
+                && self.multiplies[first].arrived + self.timing.multiply_start <= now
+            {
+                self.queue.pop_front();
+                self.multiplies[first].began = Some(self.now);
+                self.running = Some((first, self.multiplies[first].cycles));
+                changed = true;
+            }
+            while let Some(k) = self.copies.iter().position(|(time, _)| *time <= now) {
+                let (_, barrier) = self.copies.swap_remove(k);
+                self.arrive(barrier);
+                changed = true;
+            }
+            for group in 0..self.groups.len() {
+                changed |= self.act(group);
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn arrive(&mut self, barrier: usize) {
+        let barrier = &mut self.barriers[barrier];
+        barrier.pending += 1;
+        if barrier.pending >= barrier.arrivals {
+            barrier.pending = 0;
+            barrier.complete.push(self.now);
+        }
+    }
+
+    /// Whether a group gets further.
+    fn act(&mut self, index: usize) -> bool {
+        let now = self.now;
+        let group = &mut self.groups[index];
+        match group.state {
+            State::Done | State::Named => false,
+            State::Computing(left) if left > SAME => false,
+            State::Until(time) if time > now + SAME => false,
+            State::Issuing(multiply) => match self.released(multiply) {
+                Some(time) => self.go_at(index, time),
+                None => false,
+            },
+            State::Phase { barrier, target } => match self.phase(barrier, target) {
+                Some(time) => self.go_at(index, (time + self.timing.hand_over).max(now)),
+                None => false,
+            },
+            State::Multiplies(left) => match self.seen(index, left) {
+                Some(time) => self.go_at(index, time),
+                None => false,
+            },
+            State::Stores(left) => match self.stored(index, left) {
+                Some(time) => self.go_at(index, time),
+                None => false,
+            },
+            State::Ready | State::Computing(_) | State::Until(_) => self.step(index),
+        }
+    }
+
+    fn go_at(&mut self, index: usize, time: f64) -> bool {
+        self.groups[index].state = if time > self.now + SAME { State::Until(time) } else { State::Ready };
+        true
+    }
+
+    /// When a group goes on behind a multiply that it starts.
+    fn released(&self, multiply: usize) -> Option<f64> {
+        let multiply = &self.multiplies[multiply];
+        let least = multiply.arrived + multiply.instructions * self.timing.instruction_issue;
+        multiply.began.map(|began| (began + self.timing.multiply_issue).max(least))
+    }
+
+    /// When a phase was complete.
+    fn phase(&self, barrier: usize, target: u32) -> Option<f64> {
+        match target {
+            0 => Some(f64::MIN / 2.0),
+            target => self.barriers[barrier].complete.get(target as usize - 1).copied(),
+        }
+    }
+
+    /// When a group sees that at most so many of its multiplies run.
+    fn seen(&self, index: usize, left: u32) -> Option<f64> {
+        let own = &self.groups[index].multiplies;
+        match own.len().checked_sub(left as usize + 1) {
+            None => Some(self.now),
+            Some(last) => self.multiplies[own[last]].ended.map(|ended| ended + self.timing.multiply_seen),
+        }
+    }
+
+    fn stored(&mut self, index: usize, left: u32) -> Option<f64> {
+        let stores = &self.groups[index].stores;
+        let last = stores.len().checked_sub(left as usize + 1);
+        Some(last.map_or(self.now, |last| stores[last]))
+    }
+
+    /// The next step of a group that is ready.
+    fn step(&mut self, index: usize) -> bool {
+        let (now, timing) = (self.now, self.timing);
+        let at = self.groups[index].at;
+        let Some(step) = self.groups[index].steps.get(at).cloned() else {
+            self.groups[index].state = State::Done;
+            return true;
+        };
+        self.groups[index].at += 1;
+        let state = match step {
+            Step::Compute(work) => {
+                let group = &mut self.groups[index];
+                (group.work, group.alone) = (work, work.cycles(timing));
+                State::Computing(group.alone)
+            }
+            Step::Multiply { cycles, instructions, shared_bytes } => {
+                let multiply = self.multiplies.len();
+                let (began, ended) = (None, None);
+                self.multiplies.push(Multiply { cycles, instructions, shared_bytes, arrived: now, began, ended });
+                self.queue.push_back(multiply);
+                self.groups[index].multiplies.push(multiply);
+                State::Issuing(multiply)
+            }
+            Step::WaitMultiplies(left) => State::Multiplies(left),
+            Step::Load { bytes, barrier } => {
+                self.copies_until = self.copies_until.max(now + timing.transfer) + bytes / timing.transfer_bytes;
+                self.copies.push((self.copies_until, barrier));
+                State::Until(now + timing.arrive)
+            }
+            Step::Arrive { barrier } => {
+                self.arrive(barrier);
+                State::Until(now + timing.arrive)
+            }
+            Step::Wait { barrier, target } => match self.phase(barrier, target) {
+                Some(time) => State::Until((time + timing.hand_over).max(now + timing.wait)),
+                None => State::Phase { barrier, target },
+            },
+            Step::Sync(id) => self.sync(index, id, true),
+            Step::Signal(id) => self.sync(index, id, false),
+            Step::Store { bytes } => {
+                let stores = &mut self.groups[index].stores;
+                let free = stores.back().copied().unwrap_or(now).max(now + timing.transfer / 2.0);
+                stores.push_back(free + bytes / timing.transfer_bytes);
+                State::Until(now + timing.arrive)
+            }
+            Step::WaitStores(left) => State::Stores(left),
+            Step::Delay(cycles) => State::Until(now + cycles),
+            Step::Iteration { index: of } => {
+                let mark = (of, now, self.busy);
+                self.groups[index].marks.push(mark);
+                State::Ready
+            }
+        };
+        self.groups[index].state = state;
+        true
+    }
+
+    /// What a group that comes to a named barrier is at then.
+    fn sync(&mut self, index: usize, id: usize, waits: bool) -> State {
+        let (now, latency) = (self.now, self.timing.named_barrier);
+        let named = &mut self.named[id];
+        named.came += 1;
+        if named.came < named.count {
+            if waits {
+                named.waiting.push(index);
+                return State::Named;
+            }
+            return State::Until(now + self.timing.arrive);
+        }
+        named.came = 0;
+        for group in std::mem::take(&mut named.waiting) {
+            self.groups[group].state = State::Until(now + latency);
+        }
+        State::Until(now + if waits { latency } else { self.timing.arrive })
+    }
+
+    /// How fast groups compute and the tensor core multiplies, against alone.
+    fn rates(&self) -> (Vec<f64>, f64) {
+        let timing = self.timing;
+        let computing = |g: &Group| matches!(g.state, State::Computing(_));
+        let of = |g: &Group, amount: f64| if computing(g) && g.alone > 0.0 { amount / g.alone } else { 0.0 };
+        let special: f64 = self.groups.iter().map(|g| of(g, g.work.special_unit)).sum();
+        let issue: f64 = self.groups.iter().map(|g| of(g, g.work.issue * timing.issue)).sum();
+        let multiply = self.running.map(|(m, _)| &self.multiplies[m]);
+        let read = multiply.map_or(0.0, |m| m.shared_bytes / m.cycles);
+        let shared: f64 =
+            (read + self.groups.iter().map(|g| of(g, g.work.shared_bytes)).sum::<f64>()) / timing.shared_bytes;
+        let stands = |g: &Group| match g.state {
+            State::Issuing(m) => self.multiplies[m].began.is_none() && self.running.is_some(),
+            _ => false,
+        };
+        let rate = |(index, g): (usize, &Group)| {
+            if !computing(g) {
+                return 0.0;
+            }
+            let uses = [(g.work.special_unit, special), (g.work.issue, issue), (g.work.shared_bytes, shared)];
+            let load = uses.into_iter().filter(|(own, _)| *own > 0.0).map(|(_, load)| load).fold(1.0, f64::max);
+            let is_blocked = self.groups.iter().enumerate().any(|(k, g)| k != index && stands(g));
+            1.0 / (load * if is_blocked { timing.blocked_issue } else { 1.0 })
+        };
+        let threads: Vec<f64> = self.groups.iter().enumerate().map(rate).collect();
+        let beside = if threads.iter().any(|r| *r > 0.0) { timing.beside_threads } else { 1.0 };
+        (threads, 1.0 / shared.max(1.0) / beside)
+    }
+
+    /// When something happens next.
+    fn next(&self, threads: &[f64], tensor: f64) -> Option<f64> {
+        let groups = self.groups.iter().zip(threads).filter_map(|(g, rate)| match g.state {
+            State::Computing(left) => Some(self.now + left.max(0.0) / rate),
+            State::Until(time) => Some(time),
+            _ => None,
+        });
+        let running = self.running.map(|(_, left)| self.now + left.max(0.0) / tensor);
+        let start = match (self.running, self.queue.front()) {
+            (None, Some(&first)) => Some(self.multiplies[first].arrived + self.timing.multiply_start),
+            _ => None,
+        };
+        let copies = self.copies.iter().map(|(time, _)| *time);
+        groups.chain(running).chain(start).chain(copies).min_by(f64::total_cmp).map(|time| time.max(self.now))
+    }
+
+    fn interval(&self, index: usize) -> LoopTime {
+        let marks =
+            |g: &Group| -> Vec<(f64, f64)> { g.marks.iter().filter(|m| m.0 == index).map(|m| (m.1, m.2)).collect() };
+        let longest = self.groups.iter().map(marks).max_by_key(Vec::len).unwrap_or_default();
+        let half = longest.len() / 2;
+        match (longest.get(half), longest.last()) {
+            (Some((from, before)), Some((to, after))) if half >= 2 => {
+                let count = (longest.len() - 1 - half) as f64;
+                LoopTime { interval: (to - from) / count, tensor: (after - before) / count }
+            }
+            _ => LoopTime::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MULTIPLY: Step = Step::Multiply { cycles: 512.0, instructions: 8.0, shared_bytes: 0.0 };
+
+    /// Runs groups that share no `mbarrier`.
+    fn run(lists: Vec<Vec<Step>>, participants: Vec<usize>) -> (f64, Vec<GroupTime>, Vec<(f64, f64)>) {
+        let timing = Timing { beside_threads: 1.0, ..Timing::hopper() };
+        let mut engine = Engine::new(&timing, lists, Vec::new(), participants);
+        assert_eq!(engine.run(), Ok(()));
+        let times = engine.multiplies.iter().map(|m| (m.began.unwrap_or(-1.0), m.ended.unwrap_or(-1.0)));
+        (engine.now, engine.groups.iter().map(|g| g.time).collect(), times.collect())
+    }
+
+    #[test]
+    fn the_tensor_core_takes_multiplies_in_their_order() {
+        // As measured: a group that comes while another's first multiply runs is served after its second.
+        let two = vec![MULTIPLY, MULTIPLY, Step::WaitMultiplies(0)];
+        let late = [vec![Step::Delay(316.0)], two.clone()].concat();
+        let (end, times, served) = run(vec![two, late], Vec::new());
+        let began: Vec<f64> = served.iter().map(|s| s.0).collect();
+        // Numbers are dealt out in the order of issue: the second group's first multiply is the third.
+        assert_eq!(began, [55.0, 567.0, 1079.0, 1591.0]);
+        assert_eq!(end, 1591.0 + 512.0 + 56.0);
+        // It stands at its first multiply until the tensor core takes it.
+        assert!(times[1].starting > 1079.0 - 316.0, "{times:?}");
+    }
+
+    #[test]
+    fn who_computes_beside_a_group_that_stands_at_a_multiply_is_slower() {
+        let work = Work { other: 1000.0, ..Work::default() };
+        let alone = run(vec![vec![Step::Compute(work)]], Vec::new()).0;
+        assert_eq!(alone, 1000.0);
+        let beside = vec![MULTIPLY, MULTIPLY, MULTIPLY, MULTIPLY];
+        let (_, times, _) = run(vec![vec![Step::Compute(work)], beside], Vec::new());
+        assert!(times[0].computing > 1400.0, "{times:?}");
+    }
+
+    #[test]
+    fn groups_share_the_special_function_unit() {
+        let work = Work { special: 576.0, special_unit: 525.0, ..Work::default() };
+        let two = run(vec![vec![Step::Compute(work)]; 2], Vec::new()).0;
+        assert!((two - 1050.0).abs() < 1.0, "{two}");
+        let max = Work { other: 576.0, ..Work::default() };
+        assert_eq!(run(vec![vec![Step::Compute(work)], vec![Step::Compute(max)]], Vec::new()).0, 576.0);
+    }
+
+    #[test]
+    fn named_barriers_wait_for_the_last() {
+        let first = vec![Step::Delay(100.0), Step::Signal(0)];
+        let second = vec![Step::Sync(0)];
+        let (end, times, _) = run(vec![first, second], vec![2]);
+        assert_eq!(end, 100.0 + Timing::hopper().named_barrier);
+        assert_eq!(times[1].named, 100.0);
+    }
+
+    #[test]
+    fn what_nobody_completes_is_a_deadlock() {
+        let timing = Timing::hopper();
+        let mut engine = Engine::new(&timing, vec![vec![Step::Wait { barrier: 0, target: 1 }]], vec![1], Vec::new());
+        assert_eq!(engine.run(), Err(Stuck::Deadlock));
+    }
+}

@@ -1,0 +1,105 @@
+//! The numbers that a simulation needs.
+
+use twill_graph::Execution;
+use twill_machine::{Machine, Memory};
+
+/// How long things take on a multiprocessor with asynchronous multiplies of warp groups (`wgmma`), in cycles.
+///
+/// A pass is an instruction for each of the elements that a thread holds. Alone, a warp group gives each of the four
+/// schedulers one warp, which issues such instructions at most every other cycle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// Floating-point operations, two a product, of the tensor core in a cycle, for operands of 16 bits; for others in
+    /// proportion.
+    pub multiply_flop: f64,
+    /// From the instruction that starts a multiply until an idle tensor core begins.
+    pub multiply_start: f64,
+    /// From the tensor core's beginning until the group goes on behind the multiply's last instruction.
+    pub multiply_issue: f64,
+    /// For each instruction of a multiply, at least, until the group goes on.
+    pub instruction_issue: f64,
+    /// From the end of a multiply until the group that waits for it goes on.
+    pub multiply_seen: f64,
+    /// How many times longer threads take while another group stands at a multiply that the tensor core does not take yet.
+    pub blocked_issue: f64,
+    /// How many times longer multiplies take while threads compute.
+    pub beside_threads: f64,
+    /// A pass of `fma`, by instruction of a thread, for a group alone.
+    pub fma: f64,
+    /// The same of comparisons, selections, integers.
+    pub alu: f64,
+    /// The same of special functions.
+    pub special: f64,
+    /// Of these, for which the special-function unit is busy.
+    pub special_unit: f64,
+    /// The same of conversions.
+    pub convert: f64,
+    /// The part of other instructions that is not hidden behind special functions of the same stretch of code.
+    pub beside_special: f64,
+    /// Cycles of a scheduler for an instruction, where several groups have some to issue.
+    pub issue: f64,
+    /// Threads of a row exchange their parts of a sum or maximum.
+    pub exchange: f64,
+    /// An operation on scalars or rows: a chain of dependent instructions.
+    pub small: f64,
+    /// Bytes a cycle of shared memory.
+    pub shared_bytes: f64,
+    /// From the last store until an asynchronous unit can read it, fence included.
+    pub fence: f64,
+    /// Threads of a group meet.
+    pub meet: f64,
+    /// Arrival at an `mbarrier`.
+    pub arrive: f64,
+    /// Wait for a phase that is complete.
+    pub wait: f64,
+    /// From an arrival until a group that waits for it goes on.
+    pub hand_over: f64,
+    /// From the last that comes to a named barrier until those that wait go on.
+    pub named_barrier: f64,
+    /// From the start of a copy from global memory until its first byte is there.
+    pub transfer: f64,
+    /// Bytes a cycle that global memory gives to one multiprocessor.
+    pub transfer_bytes: f64,
+}
+
+impl Timing {
+    /// Those of a machine whose warp groups start multiplies that leave their results in registers (Hopper); of others
+    /// nothing is known.
+    pub fn of(machine: &Machine) -> Option<Timing> {
+        let core = machine.tensor_core();
+        let is_hopper = core.execution == Execution::Asynchronous && core.accumulator == Memory::Registers;
+        is_hopper.then(Timing::hopper)
+    }
+
+    /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`hand_over`, `small`,
+    /// `beside_threads`) is chosen so that the kernels there come out.
+    pub fn hopper() -> Timing {
+        Timing {
+            multiply_flop: 4096.0,
+            multiply_start: 55.0,
+            multiply_issue: 105.0,
+            instruction_issue: 20.0,
+            multiply_seen: 56.0,
+            blocked_issue: 1.75,
+            beside_threads: 1.06,
+            fma: 2.1,
+            alu: 2.1,
+            special: 9.0,
+            special_unit: 8.2,
+            convert: 0.9,
+            beside_special: 0.55,
+            issue: 1.4,
+            exchange: 20.0,
+            small: 12.0,
+            shared_bytes: 128.0,
+            fence: 60.0,
+            meet: 25.0,
+            arrive: 10.0,
+            wait: 30.0,
+            hand_over: 100.0,
+            named_barrier: 35.0,
+            transfer: 600.0,
+            transfer_bytes: 64.0,
+        }
+    }
+}
