@@ -1,9 +1,12 @@
 """Reports for the tests and for `measure.py`: made by the `twill` command, once each."""
 
+import base64
 import json
 import os
 import random
+import re
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +17,9 @@ EXAMPLES = ROOT / "examples"
 
 # Proved, proved infeasible, stopped by a budget: each writes a report.
 ANSWERED = {0, 2, 3}
+
+# Where the data stand in a report: JSON, compressed, in base64.
+DATA = re.compile(r'(?<= id="data">)[^<]*')
 
 # What a page must not run, and names that objects of JavaScript have already.
 HOSTILE = [
@@ -49,19 +55,16 @@ def run(arguments: list[str], cache: Path) -> None:
 
 def data_of(report: Path) -> dict:
     """The data that a report has in it."""
-    text = report.read_text(encoding="utf-8")
-    start = text.index('id="data">') + len('id="data">')
-    return json.loads(text[start : text.index("</script>", start)])
+    packed = DATA.search(report.read_text(encoding="utf-8"))[0]
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 def changed(report: Path, path: Path, change: Callable[[dict], None]) -> Path:
     """A copy of a report with other data in it."""
-    text = report.read_text(encoding="utf-8")
-    start = text.index('id="data">') + len('id="data">')
     data = data_of(report)
     change(data)
-    written = json.dumps(data).replace("<", "\\u003c")
-    path.write_text(text[:start] + written + text[text.index("</script>", start) :], encoding="utf-8")
+    packed = base64.b64encode(zlib.compress(json.dumps(data).encode())).decode()
+    path.write_text(DATA.sub(packed, report.read_text(encoding="utf-8")), encoding="utf-8")
     return path
 
 

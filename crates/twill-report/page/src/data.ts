@@ -237,9 +237,12 @@ export interface Page {
   trace?: TraceFile | null;
 }
 
-/** The data of this page; throws if they are missing or of another version. */
-export function readPage(): Page {
-  const page = JSON.parse(document.getElementById("data")?.textContent ?? "null") as Page | null;
+/** The data of this page, which are JSON, compressed, in base64; fails if they are missing or of another version. */
+export async function readPage(): Promise<Page> {
+  const packed = atob(document.getElementById("data")?.textContent ?? "");
+  const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+  const json = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const page = (await new Response(json).json()) as Page | null;
   if (page?.format !== "twill-report" || page.version !== 1) {
     throw new Error("the data of this page are not a report of version 1");
   }

@@ -1,10 +1,11 @@
 // The selected operation: what it waits for, what waits for it, and its barriers.
 import type { Code } from "../data";
-import { barriersOf, type BarrierStep } from "../model/barriers";
+import { handshakesOf } from "../model/barriers";
 import type { Dependence, LoopModel, Operation } from "../model/loop";
 import { slack, startOf } from "../model/loop";
 import { selection, useStore, wholeChain } from "../state";
-import { grouped, spelled } from "../words";
+import { grouped } from "../words";
+import { Barriers } from "./barriers";
 import { operationTip } from "./bars";
 
 /** A button that selects an operation in an iteration. */
@@ -53,46 +54,6 @@ function Neighbours(properties: { loop: LoopModel; at: number; edges: Dependence
               </tr>
             );
           })}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function barrierInWords(step: BarrierStep): string {
-  const made = `iteration ${step.iteration}`;
-  if (step.does === "reads") return `waits for full[${step.slot}], phase ${step.phase}: the value of ${made}`;
-  const before =
-    step.freed === null ? "the slot is fresh" : `waits until group ${step.to} has freed it in iteration ${step.freed}`;
-  return `fills slot ${step.slot}: ${before}, then completes full[${step.slot}], phase ${step.phase}`;
-}
-
-function Barriers({ steps }: { steps: BarrierStep[] }) {
-  if (steps.length === 0) return null;
-  return (
-    <div class="scroll">
-      <table class="barriers">
-        <thead>
-          <tr>
-            <th>channel</th>
-            <th class="number">depth</th>
-            <th class="number">slot</th>
-            <th class="number">phase</th>
-            <th>barrier</th>
-          </tr>
-        </thead>
-        <tbody>
-          {steps.map((step, index) => (
-            <tr key={index} data-buffer={step.buffer} data-slot={step.slot} data-phase={step.phase}>
-              <td>
-                {step.buffer}, group {step.from} → {step.to}, {spelled(step.memory)}
-              </td>
-              <td class="number">{step.depth}</td>
-              <td class="number">{step.slot}</td>
-              <td class="number">{step.phase}</td>
-              <td>{barrierInWords(step)}</td>
-            </tr>
-          ))}
         </tbody>
       </table>
     </div>
@@ -161,7 +122,7 @@ export function Details({ loop, code }: { loop: LoopModel; code: Code | null }) 
         <Neighbours loop={loop} at={at.iteration} edges={loop.incoming.get(operation) ?? []} backward />
         <Neighbours loop={loop} at={at.iteration} edges={loop.outgoing.get(operation) ?? []} backward={false} />
       </div>
-      <Barriers steps={barriersOf(loop, operation, at.iteration)} />
+      <Barriers handshakes={handshakesOf(loop, { operation, iteration: at.iteration })} />
       {code && <Snippet code={code} loop={loop} operation={operation} />}
     </div>
   );

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hideTip, showTip } from "../chart/tooltip";
 import { freshId } from "../chart/svg";
 import { wheelPower } from "../chart/wheel";
-import { chainOf, keyOf } from "../model/chain";
+import { chainOf } from "../model/chain";
 import type { LoopModel } from "../model/loop";
 import { selection, toggle, useStore } from "../state";
 import { count, grouped } from "../words";
@@ -31,8 +31,8 @@ function useLit(loop: LoopModel): { chosen: string | null; lit: Set<string> | nu
     // Far enough from the first iteration that every back edge has its other end.
     const far = Math.max(0, ...loop.dependences.map((dependence) => dependence.distance));
     const chain = chainOf(loop, { operation, iteration: far }, 2 * far + 1, false);
-    const lit = new Set([...chain.keys].map((key) => key.split("@")[0] ?? ""));
-    return { chosen: keyOf(operation, 0).split("@")[0] ?? "", lit };
+    const lit = new Set([...chain.instances.values()].map((instance) => String(instance.operation.index)));
+    return { chosen: String(operation.index), lit };
   }, [at, loop]);
 }
 

@@ -4,6 +4,7 @@ import type { Bar, ChartSpec, Row } from "../chart/spec";
 import { ChartView } from "../chart/view";
 import type { TraceFile, TraceLoop } from "../data";
 import { pack } from "../model/fold";
+import { keyOf } from "../model/chain";
 import type { LoopModel } from "../model/loop";
 import { grouped, signed } from "../words";
 import { groupName, HUES } from "./bars";
@@ -30,7 +31,7 @@ function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Ro
       label: `${iteration}:${event.operation}`,
       tone: `hue-${iteration % HUES}`,
       style: "measured",
-      instance: operation ? `${operation.index}@${iteration}` : null,
+      instance: operation ? keyOf(operation, iteration) : null,
       anchor: false,
       selection: operation ? { loop: loop.index, operation: operation.name, iteration } : null,
       attributes: { measured: event.operation, iteration, start, end },

@@ -1,7 +1,7 @@
 // One interval of the steady state, folded: units and groups, with how busy they are.
 import { useMemo } from "preact/hooks";
-import type { Bar, ChartSpec, Row } from "../chart/spec";
-import { ChartView, type Lighting } from "../chart/view";
+import { DARK, type Bar, type ChartSpec, type Lighting, type Row } from "../chart/spec";
+import { ChartView } from "../chart/view";
 import { fold, pack } from "../model/fold";
 import type { LoopModel, Operation } from "../model/loop";
 import { selection, useStore } from "../state";
@@ -70,8 +70,8 @@ export function Steady({ loop }: { loop: LoopModel }) {
   const spec = useMemo(() => steadySpec(loop), [loop]);
   const at = useStore(selection);
   const lighting: Lighting = useMemo(() => {
-    const chosen = at?.loop === loop.index ? at.operation : null;
-    return { chosen, lit: chosen === null ? null : new Set([chosen]), links: [] };
+    if (at?.loop !== loop.index) return DARK;
+    return { ...DARK, chosen: at.operation, lit: new Set([at.operation]) };
   }, [at, loop]);
   const primed = spec.rows.some((row) => row.bars.some((bar) => Number(bar.attributes["stage"]) > 0));
   return (

@@ -1,6 +1,6 @@
 // Registers, memories with the lives of their buffers, and channels.
 import { useMemo } from "preact/hooks";
-import type { Bar, ChartSpec } from "../chart/spec";
+import { DARK, type Bar, type ChartSpec } from "../chart/spec";
 import { ChartView } from "../chart/view";
 import type { Loop, MemoryUse } from "../data";
 import { pack } from "../model/fold";
@@ -10,7 +10,6 @@ import { bytes, count, grouped, percent, spelled } from "../words";
 import { groupName, groupNote, HUES } from "./bars";
 import { Curve } from "./curve";
 
-const DARK = { chosen: null, lit: null, links: [] };
 const MOST_LIVES = 8;
 
 /** Live registers of each warp group over the steady state. */
