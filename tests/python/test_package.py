@@ -62,7 +62,7 @@ class TestSchedules:
             found.report(tmp_path / "report.html", explain_limit=None)
             page = (tmp_path / "report.html").read_text(encoding="utf-8")
             packed = re.search(r'<script type="application/zlib" id="data">(.*?)</script>', page)[1]
-            data = json.loads(zlib.decompress(base64.b64decode(packed)))
+            data = json.loads(zlib.decompress(base64.b64decode(packed)))["page"]
             assert [one["schedule"]["initiation_interval"] for one in data["loops"]] == [one.ii for one in found.loops]
         with pytest.raises(twill_gpu.InputError, match="explain_limit"):
             found.report(tmp_path / "other.html", explain_limit=-1)

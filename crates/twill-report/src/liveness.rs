@@ -104,7 +104,8 @@ pub(crate) fn ring(problem: &Problem, schedule: &Schedule, ring: &Ring) -> Life 
 /// buffers.
 pub(crate) fn kept(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Kept> {
     let ops = problem.graph().op_ids();
-    ops.flat_map(|op| own(problem, schedule, place, op).into_iter().chain(copies(problem, schedule, place, op))).collect()
+    ops.flat_map(|op| own(problem, schedule, place, op).into_iter().chain(copies(problem, schedule, place, op)))
+        .collect()
 }
 
 /// The result of an operation in its own place.

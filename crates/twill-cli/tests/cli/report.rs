@@ -299,7 +299,7 @@ fn a_page_is_written_whole_with_its_data_in_it() {
     let packed = STANDARD.decode(&file[from..from + file[from..].find("</script>").unwrap()]).unwrap();
     let page: Value = serde_json::from_slice(&decompress_to_vec_zlib(&packed).unwrap()).unwrap();
     let (_, expected) = data(&[FORWARD, "--no-explain"]);
-    assert_eq!(page["loops"][0]["registers"], expected["loops"][0]["registers"]);
+    assert_eq!(page["page"]["loops"][0]["registers"], expected["loops"][0]["registers"]);
     assert!(file.contains("Steady state, I = 2048"), "text for where scripts do not run");
     // A failure leaves the file as it was.
     assert_eq!(twill(&["report", "-q", "nowhere.ttir", "-o", path.to_str().unwrap()]).status.code(), Some(1));

@@ -37,7 +37,11 @@ fn what_was_recorded_is_compared_with_the_schedule() {
     let place = TempDir::new().unwrap();
     let folder = traced(&place, "gemm_tma.ttir");
     fs::write(folder.join("trace.bin"), buffer(&folder, 530, 3)).unwrap();
-    fs::write(folder.join("trace.bin.json"), r#"{ "gpu": "NVIDIA H200", "date": "2026-01-31", "revision": "a1b2c3", "launches": 5 }"#).unwrap();
+    fs::write(
+        folder.join("trace.bin.json"),
+        r#"{ "gpu": "NVIDIA H200", "date": "2026-01-31", "revision": "a1b2c3", "launches": 5 }"#,
+    )
+    .unwrap();
     let out = folder.join("trace.json");
     let run = trace(&folder, &["-o", out.to_str().unwrap()]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));

@@ -58,7 +58,12 @@ fn kernel() -> TracedKernel {
 }
 
 fn run() -> TracedRun {
-    TracedRun { file: "trace.bin".into(), gpu: "a GPU".into(), date: "2026-01-31".into(), revision: Some("a1b2c3".into()) }
+    TracedRun {
+        file: "trace.bin".into(),
+        gpu: "a GPU".into(),
+        date: "2026-01-31".into(),
+        revision: Some("a1b2c3".into()),
+    }
 }
 
 /// A launch of so many iterations of 210 cycles, which begins at this time; the first two are slow. The last are recorded.

@@ -1,11 +1,10 @@
 //! A page as one file. Everything is in it, and its Content-Security-Policy lets it ask for nothing else: script and style are
 //! allowed by their hashes, so that nothing in the data could run even if it were taken for markup.
 
-use super::Page;
+use super::{Page, packed};
 use crate::markup::escape;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use miniz_oxide::deflate::compress_to_vec_zlib;
 use sha2::{Digest, Sha256};
 
 /// What shows the data.
@@ -13,9 +12,6 @@ const SCRIPT: &str = include_str!("../../page/dist/report.js");
 
 /// What it looks like.
 const STYLE: &str = include_str!("../../page/dist/report.css");
-
-/// How hard data are compressed, of 10: more takes long and saves little.
-const EFFORT: u8 = 6;
 
 /// The page as an HTML file.
 pub fn html(page: &Page) -> String {
@@ -31,7 +27,7 @@ pub fn html(page: &Page) -> String {
     };
     let (title, name) = (escape(&title), escape(&page.name));
     let (headline, text) = (escape(&page.headline), escape(&page.text));
-    let data = packed(page);
+    let data = packed::packed(&page.to_json());
     let version = page.twill;
     format!(
         r#"<!doctype html>
@@ -68,12 +64,6 @@ pub fn is_page(text: &str) -> bool {
     text.starts_with("<!doctype html>")
         && text.contains("<meta name=\"generator\" content=\"Twill ")
         && text.contains(" id=\"data\">")
-}
-
-/// The data as they stand in the file: JSON, compressed (zlib, RFC 1950), in base64. Graphs of thousands of operations repeat
-/// long names, and what is packed has no letter that could end the element it stands in.
-fn packed(page: &Page) -> String {
-    STANDARD.encode(compress_to_vec_zlib(page.to_json().as_bytes(), EFFORT))
 }
 
 /// A text as HTML parsers hand it on, for its hash.

@@ -279,7 +279,18 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
 fn data_in(file: &str) -> Value {
     let packed = between(file, "<script type=\"application/zlib\" id=\"data\">", "</script");
     let json = miniz_oxide::inflate::decompress_to_vec_zlib(&STANDARD.decode(packed).unwrap()).unwrap();
-    serde_json::from_slice(&json).unwrap()
+    let data: Value = serde_json::from_slice(&json).unwrap();
+    restored(&data["page"], &data["strings"])
+}
+
+/// With the texts of a list in the places of their numbers.
+fn restored(value: &Value, strings: &Value) -> Value {
+    match value {
+        Value::String(number) => strings[number.parse::<usize>().unwrap()].clone(),
+        Value::Array(all) => all.iter().map(|one| restored(one, strings)).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, one)| (name.clone(), restored(one, strings))).collect(),
+        other => other.clone(),
+    }
 }
 
 fn unescaped(text: &str) -> String {

@@ -84,10 +84,7 @@ mod tests {
             let reserved = problem.graph().reserved();
             let rings: u64 = schedule.rings.iter().map(|ring| ring.bytes.0 * u64::from(ring.depth)).sum();
             let mut places = vec![
-                (
-                    Place::Shared,
-                    liveness::peak(&problem, &schedule, Place::Shared) + rings + reserved.shared.0,
-                ),
+                (Place::Shared, liveness::peak(&problem, &schedule, Place::Shared) + rings + reserved.shared.0),
                 (Place::Tensor, liveness::peak(&problem, &schedule, Place::Tensor) + reserved.tensor.0),
             ];
             places.extend(schedule.groups.iter().map(|group| {

@@ -4,6 +4,7 @@ import { selection, toggle } from "../state";
 import { hideTip, showTip } from "./tooltip";
 import { Chart } from "./chart";
 import type { ChartSpec, Lighting } from "./spec";
+import { ZoomButtons } from "./zoom-buttons";
 import type { ComponentChildren } from "preact";
 
 interface Properties {
@@ -27,17 +28,7 @@ export function ChartView({ spec, lighting, children }: Properties) {
     <div class="chart-frame">
       <div class="tools">
         {children}
-        <span class="buttons" role="group" aria-label="Zoom">
-          <button type="button" aria-label="Zoom out" onClick={() => chart.current?.zoomBy(1 / 1.5)}>
-            −
-          </button>
-          <button type="button" aria-label="Zoom in" onClick={() => chart.current?.zoomBy(1.5)}>
-            +
-          </button>
-          <button type="button" onClick={() => chart.current?.reset()}>
-            Reset
-          </button>
-        </span>
+        <ZoomButtons zoomBy={(factor) => chart.current?.zoomBy(factor)} reset={() => chart.current?.reset()} />
       </div>
       <div class="chart-host" ref={host} />
     </div>

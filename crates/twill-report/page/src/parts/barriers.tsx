@@ -2,6 +2,7 @@
 import type { ChannelEntry } from "../data";
 import type { Handshake, Moment } from "../model/barriers";
 import { grouped, spelled } from "../words";
+import { Sheet } from "./sheet";
 
 /** `full[1]`. */
 export function barrierName({ barrier, slot }: Handshake): string {
@@ -24,40 +25,29 @@ export function momentInWords({ operation, iteration, cycle }: Moment): string {
 export function Barriers({ handshakes }: { handshakes: Handshake[] }) {
   if (handshakes.length === 0) return null;
   return (
-    <div class="scroll">
-      <table class="barriers">
-        <caption>Barriers: full says that the value is there, empty that its slot is free again</caption>
-        <thead>
-          <tr>
-            <th>channel</th>
-            <th>barrier</th>
-            <th class="number">of slots</th>
-            <th class="number">phase</th>
-            <th>arrives</th>
-            <th>waits</th>
-          </tr>
-        </thead>
-        <tbody>
-          {handshakes.map((found, index) => (
-            <tr
-              key={index}
-              data-buffer={found.channel.buffer}
-              data-barrier={found.barrier}
-              data-slot={found.slot}
-              data-phase={found.phase}
-            >
-              <td>
-                {found.channel.buffer}, {channelInWords(found.channel)}
-              </td>
-              <td>{barrierName(found)}</td>
-              <td class="number">{found.channel.depth}</td>
-              <td class="number">{found.phase}</td>
-              <td>{momentInWords(found.arrives)}</td>
-              <td>{momentInWords(found.waits)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Sheet
+      of="barriers"
+      caption="Barriers: full says that the value is there, empty that its slot is free again"
+      heads={["channel", "barrier", { number: "of slots" }, { number: "phase" }, "arrives", "waits"]}
+    >
+      {handshakes.map((found, index) => (
+        <tr
+          key={index}
+          data-buffer={found.channel.buffer}
+          data-barrier={found.barrier}
+          data-slot={found.slot}
+          data-phase={found.phase}
+        >
+          <td>
+            {found.channel.buffer}, {channelInWords(found.channel)}
+          </td>
+          <td>{barrierName(found)}</td>
+          <td class="number">{found.channel.depth}</td>
+          <td class="number">{found.phase}</td>
+          <td>{momentInWords(found.arrives)}</td>
+          <td>{momentInWords(found.waits)}</td>
+        </tr>
+      ))}
+    </Sheet>
   );
 }

@@ -7,56 +7,43 @@ import { selection, useStore, wholeChain } from "../state";
 import { grouped } from "../words";
 import { Barriers } from "./barriers";
 import { operationTip } from "./bars";
-
-/** A button that selects an operation in an iteration. */
-export function Pick({ loop, operation, iteration }: { loop: LoopModel; operation: Operation; iteration: number }) {
-  const pick = () => selection.set({ loop: loop.index, operation: operation.name, iteration });
-  return (
-    <button type="button" class="pick" onClick={pick}>
-      {operation.name}
-    </button>
-  );
-}
+import { Pick } from "./pick";
+import { Sheet } from "./sheet";
 
 function Neighbours(properties: { loop: LoopModel; at: number; edges: Dependence[]; backward: boolean }) {
   const { loop, at, edges, backward } = properties;
   if (edges.length === 0) return <p class="note">{backward ? "It waits for nothing." : "Nothing waits for it."}</p>;
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>{backward ? "waits for" : "is waited for by"}</th>
-            <th class="number">iteration</th>
-            <th class="number">{backward ? "issued at" : "issues at"}</th>
-            <th class="number">delay</th>
-            <th class="number">slack</th>
-            <th>kind</th>
+    <Sheet
+      heads={[
+        backward ? "waits for" : "is waited for by",
+        { number: "iteration" },
+        { number: backward ? "issued at" : "issues at" },
+        { number: "delay" },
+        { number: "slack" },
+        "kind",
+      ]}
+    >
+      {edges.map((edge, index) => {
+        const other = backward ? edge.from : edge.to;
+        const iteration = at + (backward ? -edge.distance : edge.distance);
+        const kinds = [edge.value ? "value" : "order"];
+        if (edge.blocking) kinds.push("blocking");
+        if (edge.from.group !== edge.to.group) kinds.push(`group ${edge.from.group} → ${edge.to.group}`);
+        if (edge.distance > 0) kinds.push(`distance ${edge.distance}`);
+        const left = slack(loop, edge);
+        return (
+          <tr key={index}>
+            <td>{iteration >= 0 ? <Pick loop={loop} operation={other} iteration={iteration} /> : other.name}</td>
+            <td class="number">{iteration >= 0 ? iteration : "before the loop"}</td>
+            <td class="number">{iteration >= 0 ? grouped(startOf(loop, other, iteration)) : "–"}</td>
+            <td class="number">{grouped(edge.delay)}</td>
+            <td class="number">{left === 0 ? "0 (tight)" : grouped(left)}</td>
+            <td>{kinds.join(", ")}</td>
           </tr>
-        </thead>
-        <tbody>
-          {edges.map((edge, index) => {
-            const other = backward ? edge.from : edge.to;
-            const iteration = at + (backward ? -edge.distance : edge.distance);
-            const kinds = [edge.value ? "value" : "order"];
-            if (edge.blocking) kinds.push("blocking");
-            if (edge.from.group !== edge.to.group) kinds.push(`group ${edge.from.group} → ${edge.to.group}`);
-            if (edge.distance > 0) kinds.push(`distance ${edge.distance}`);
-            const left = slack(loop, edge);
-            return (
-              <tr key={index}>
-                <td>{iteration >= 0 ? <Pick loop={loop} operation={other} iteration={iteration} /> : other.name}</td>
-                <td class="number">{iteration >= 0 ? iteration : "before the loop"}</td>
-                <td class="number">{iteration >= 0 ? grouped(startOf(loop, other, iteration)) : "–"}</td>
-                <td class="number">{grouped(edge.delay)}</td>
-                <td class="number">{left === 0 ? "0 (tight)" : grouped(left)}</td>
-                <td>{kinds.join(", ")}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Sheet>
   );
 }
 

@@ -5,12 +5,14 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hideTip, showTip } from "../chart/tooltip";
 import { freshId } from "../chart/svg";
 import { wheelPower } from "../chart/wheel";
+import { ZoomButtons } from "../chart/zoom-buttons";
 import { chainOf } from "../model/chain";
 import type { LoopModel } from "../model/loop";
 import { selection, toggle, useStore } from "../state";
 import { count, grouped } from "../words";
-import { groupName, HUES, operationInWords, operationTip } from "./bars";
+import { HUES, operationInWords, operationTip } from "./bars";
 import { draw, type Drawing, MOST_OPERATIONS } from "./graph-layout";
+import { GroupSwatches } from "./swatches";
 
 function useDrawing(loop: LoopModel): Drawing | null {
   const [drawing, setDrawing] = useState<Drawing | null>(null);
@@ -70,24 +72,10 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
     <div class="chart-frame">
       <div class="tools">
         <span class="legend">
-          {loop.groups.map((group) => (
-            <span key={group.id} class={`swatch group-${group.id % HUES}`}>
-              {groupName(group.id)}
-            </span>
-          ))}
+          <GroupSwatches loop={loop} />
           <span class="line-key back">back edge, with its distance in iterations</span>
         </span>
-        <span class="buttons" role="group" aria-label="Zoom of the graph">
-          <button type="button" aria-label="Zoom out" onClick={() => scale(1 / 1.5)}>
-            −
-          </button>
-          <button type="button" aria-label="Zoom in" onClick={() => scale(1.5)}>
-            +
-          </button>
-          <button type="button" onClick={reset}>
-            Reset
-          </button>
-        </span>
+        <ZoomButtons label="Zoom of the graph" zoomBy={scale} reset={reset} />
       </div>
       <div class="scroll">
         <svg
