@@ -2,9 +2,9 @@
 
     python tests/browser/measure.py [REPORT ...]
 
-Without reports, it makes a loop graph of 200 operations and dataflow schedules of 5000, once with names of 40 letters. First paint is the browser's
-own `first-contentful-paint` after navigation; a frame is the time between two animation frames, of 60 turns of the
-wheel over the chart; work is what of it the page's script, layout and painting took.
+Without reports, it makes a loop graph of 200 operations and dataflow schedules of 5000, once with names of 40 letters.
+First paint is the browser's own `first-contentful-paint` after navigation; a frame is the time between two animation
+frames, of 60 turns of the wheel over the chart; work is what of it the page's script, layout and painting took.
 """
 
 import os

@@ -63,7 +63,7 @@ def data_of(report: Path) -> dict:
 
 
 def restored(value: object, strings: list[str]) -> object:
-    """With the texts of a list in the places of their numbers, as crates/twill-report/src/page/packed.rs writes them."""
+    """With the texts of a list in the places of their numbers (crates/twill-report/src/page/packed.rs)."""
     if isinstance(value, str):
         return strings[int(value)]
     if isinstance(value, list):

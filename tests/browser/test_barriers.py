@@ -1,4 +1,4 @@
-"""Barriers of the selected operation, drawn from arrival to wait: they are those that the channels of the schedule need."""
+"""Barriers of the selected operation, from arrival to wait: they are those that the channels of the schedule need."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ def handshakes(page: Page) -> Locator:
 
 
 def met(schedule: dict, operation: str, iteration: int) -> set[tuple]:
-    """What an operation has to do with barriers: barrier, value, reading group, slot, phase, cycles of arrival and wait; from the
-    schedule and its graph as docs/formats.md defines them."""
+    """What an operation has to do with barriers: barrier, value, reading group, slot, phase, cycles of arrival and wait;
+    from the schedule and its graph as docs/formats.md defines them."""
     interval = schedule["initiation_interval"]
     placed = {one["name"]: one for one in schedule["operations"]}
     graph = schedule["problem"]["graph"]
@@ -148,7 +148,8 @@ def test_the_first_values_find_their_slots_fresh(forward, show):
     assert [m for m in drawn(page) if m[0] == "empty"] == []
     expect(waits).to_have_count(0)
     bar(page, "v", depth).click()
-    assert len([m for m in drawn(page) if m[0] == "empty"]) == len([c for c in schedule["channels"] if c["buffer"] == "v"])
+    readers = [channel["to"] for channel in schedule["channels"] if channel["buffer"] == "v"]
+    assert len([m for m in drawn(page) if m[0] == "empty"]) == len(readers)
 
 
 def test_the_whole_chain_has_more_of_them(forward, show):
