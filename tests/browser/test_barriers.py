@@ -40,11 +40,20 @@ def met(schedule: dict, operation: str, iteration: int) -> set[tuple]:
         assert readers, "a channel is read"
         for made in range(iteration + depth + 9):
             place = (value, channel["to"], made % depth, made // depth % 2)
+            reads = [
+                placed[edge["to"]]["cycle"] + (made + edge.get("distance", 0)) * interval
+                for edge in graph["dependences"]
+                if edge["from"] == value and edge["value"]
+            ]
             ends = []
             for edge in readers:
                 reader, at = edge["to"], made + edge.get("distance", 0)
                 arrives = placed[value]["cycle"] + made * interval + edge["delay"]
                 arrives += producer.get("handoff", 0) if crosses else 0
+                if streaming:
+                    # As late as it may be shown, but in time for whoever reads it first.
+                    late = placed[value]["cycle"] + made * interval + max(over(value), producer["transfer_latency"])
+                    arrives = min(late, *reads)
                 waits = placed[reader]["cycle"] + at * interval
                 hold = over(reader) if streaming or crosses else edge["hold"]
                 ends.append((waits + hold, reader, at))

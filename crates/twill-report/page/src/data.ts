@@ -52,6 +52,7 @@ export interface GraphOperation {
   result?: { registers?: number; shared_memory?: number; tensor_memory?: number } | null;
   variable_latency?: boolean;
   streaming?: boolean;
+  transfer_latency?: number;
   handoff?: number;
   sub_tile?: number | null;
 }

@@ -38,11 +38,20 @@ function moment(loop: LoopModel, operation: Operation, iteration: number, after 
   return { operation, iteration, cycle: startOf(loop, operation, iteration) + after };
 }
 
+/** When the value of iteration `made` is there for a reader. A load that runs ahead is in time for its first reader. */
+function arrival(loop: LoopModel, { from, delay }: Dependence, made: number): number {
+  const issued = startOf(loop, from, made);
+  if (!from.streaming) return issued + delay;
+  const readers = (loop.outgoing.get(from) ?? []).filter((dependence) => dependence.value);
+  const reads = readers.map(({ to, distance }) => startOf(loop, to, made + distance));
+  return Math.min(issued + Math.max(from.latency, from.transfer), ...reads);
+}
+
 /** Who hands the value of iteration `made` to `reader`. */
 function full(loop: LoopModel, reader: Dependence, made: number): Meeting {
   return {
     barrier: "full",
-    arrives: moment(loop, reader.from, made, reader.delay),
+    arrives: { operation: reader.from, iteration: made, cycle: arrival(loop, reader, made) },
     waits: moment(loop, reader.to, made + reader.distance),
   };
 }

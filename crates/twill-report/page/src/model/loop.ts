@@ -18,6 +18,8 @@ export interface Operation {
   latency: number;
   asynchronous: boolean;
   streaming: boolean;
+  /** Cycles from the issue of a load until its data are there. */
+  transfer: number;
   handoff: number;
   units: { unit: string; start: number; cycles: number }[];
   result: string;
@@ -103,6 +105,7 @@ export function loopModel(loop: Loop, index: number): LoopModel | null {
       latency: entry?.latency ?? cycles,
       asynchronous: entry?.execution === "asynchronous",
       streaming: entry?.streaming ?? false,
+      transfer: entry?.transfer_latency ?? 0,
       handoff: entry?.handoff ?? 0,
       units,
       result: entry?.result ? resultInWords(entry.result) : "",
