@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 import gpu_kernels
+from gpu import revision
 from gpu_kernels import Generated
 from gpu_rows import ROWS, Row
 
@@ -138,6 +139,7 @@ def main() -> int:
     parser.add_argument("--row", metavar="NAME", help="sizes of this row of gpu.py [default: the first that fits]")
     parser.add_argument("--launches", metavar="N", type=int, default=5, help="launches to record [default: 5]")
     parser.add_argument("--no-times", action="store_true", help="do not time the kernels")
+    parser.add_argument("--revision", help="what was built, if not the checkout's HEAD")
     options = parser.parse_args()
     try:
         kernels = gpu_kernels.find(options.kernels)
@@ -150,7 +152,7 @@ def main() -> int:
     import torch
     from gpu_problems import problem
 
-    gpu, date = torch.cuda.get_device_name(), datetime.date.today().isoformat()
+    gpu, date, built = torch.cuda.get_device_name(), datetime.date.today().isoformat(), revision(options)
     fine = True
     by_problem: dict[tuple, list[Generated]] = {}
     for kernel in kernels:
@@ -174,7 +176,8 @@ def main() -> int:
                 continue
             folder = one.kernel.folder if options.output is None else options.output / one.kernel.name
             folder.mkdir(parents=True, exist_ok=True)
-            said = {"gpu": gpu, "date": date, "row": name, "shape": row.shape, "milliseconds": milliseconds}
+            said = {"gpu": gpu, "date": date, "revision": built}
+            said |= {"row": name, "shape": row.shape, "milliseconds": milliseconds}
             fine &= record(one, reference, options.launches, folder / "trace.bin", said)
     return 0 if fine else 1
 

@@ -48,6 +48,12 @@ def hostile(reports: Reports) -> Path:
     return reports.graph("hostile", hostile_graph(), "--no-explain")
 
 
+@pytest.fixture(scope="session")
+def compiled(reports: Reports) -> Path:
+    """What `twill compile` writes, with the trace of an H200 beside it."""
+    return reports.compiled("attention_forward", "attention_forward.operations")
+
+
 @pytest.fixture
 def show(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens a report; afterwards, no page may have complained or asked for anything but itself."""

@@ -1,9 +1,13 @@
 """Reports for the tests and for `measure.py`: made by the `twill` command, once each."""
 
+import base64
 import json
 import os
 import random
+import re
+import shutil
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +15,13 @@ from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+TRACES = ROOT / "bench/results/2026-11-22-traces"
 
 # Proved, proved infeasible, stopped by a budget: each writes a report.
 ANSWERED = {0, 2, 3}
+
+# Where the data stand in a report, packed.
+DATA = re.compile(r'(?<= id="data">)[^<]*')
 
 # What a page must not run, and names that objects of JavaScript have already.
 HOSTILE = [
@@ -49,19 +57,42 @@ def run(arguments: list[str], cache: Path) -> None:
 
 def data_of(report: Path) -> dict:
     """The data that a report has in it."""
-    text = report.read_text(encoding="utf-8")
-    start = text.index('id="data">') + len('id="data">')
-    return json.loads(text[start : text.index("</script>", start)])
+    packed = DATA.search(report.read_text(encoding="utf-8"))[0]
+    data = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return restored(data["page"], data["strings"])
+
+
+def restored(value: object, strings: list[str]) -> object:
+    """With the texts of a list in the places of their numbers (crates/twill-report/src/page/packed.rs)."""
+    if isinstance(value, str):
+        return strings[int(value)]
+    if isinstance(value, list):
+        return [restored(one, strings) for one in value]
+    if isinstance(value, dict):
+        return {name: restored(one, strings) for name, one in value.items()}
+    return value
+
+
+def numbered(value: object, strings: dict[str, int]) -> object:
+    """The way back: with numbers in the places of texts, which are added to those that are known."""
+    if isinstance(value, str):
+        return str(strings.setdefault(value, len(strings)))
+    if isinstance(value, list):
+        return [numbered(one, strings) for one in value]
+    if isinstance(value, dict):
+        return {name: numbered(one, strings) for name, one in value.items()}
+    return value
 
 
 def changed(report: Path, path: Path, change: Callable[[dict], None]) -> Path:
     """A copy of a report with other data in it."""
-    text = report.read_text(encoding="utf-8")
-    start = text.index('id="data">') + len('id="data">')
     data = data_of(report)
     change(data)
-    written = json.dumps(data).replace("<", "\\u003c")
-    path.write_text(text[:start] + written + text[text.index("</script>", start) :], encoding="utf-8")
+    strings = {}
+    page = numbered(data, strings)
+    written = json.dumps({"strings": list(strings), "page": page})
+    packed = base64.b64encode(zlib.compress(written.encode())).decode()
+    path.write_text(DATA.sub(packed, report.read_text(encoding="utf-8")), encoding="utf-8")
     return path
 
 
@@ -121,6 +152,22 @@ def hostile_graph() -> dict:
     }  # fmt: skip
 
 
+def longer(source: Path, letters: int) -> Path:
+    """A copy of a dataflow schedule with longer names."""
+    file, chance = json.loads(source.read_text()), random.Random(letters)
+    longer = {}
+    for entry in file["graph"]["operations"]:
+        more = chance.choices("abcdefghijklmnop_0123456789", k=max(0, letters - len(entry["name"])))
+        longer[entry["name"]] = entry["name"] + "".join(more)
+    for entry in file["graph"]["operations"]:
+        entry["name"] = longer[entry["name"]]
+    for entry in file["graph"]["dependences"]:
+        entry |= {end: longer[entry[end]] for end in ("from", "to")}
+    path = source.with_stem(f"{source.stem}-names-of-{letters}")
+    path.write_text(json.dumps(file))
+    return path
+
+
 class Reports:
     """Makes reports in a folder, each at most once."""
 
@@ -138,17 +185,28 @@ class Reports:
         """The report of a kernel of `examples/` on an H200, without explanation."""
         return self.of(name, str(EXAMPLES / f"{name}.ttir"), "--machine", "h200", "--no-explain", *options)
 
+    def compiled(self, name: str, trace: str) -> Path:
+        """The report of the folder of a kernel in CUDA, with a trace that was recorded of it."""
+        folder = self.folder / f"{trace}.compiled"
+        if not folder.exists():
+            options = ["--machine", "h200", "--emit", "cuda", "--trace", "--no-assemble", "-o", str(folder)]
+            run(["compile", str(EXAMPLES / f"{name}.ttir"), *options], self.folder / "cache")
+            shutil.copy(TRACES / f"{trace}.json", folder / "trace.json")
+        return self.of(trace, str(folder), "--no-explain")
+
     def graph(self, name: str, graph: dict, *options: str) -> Path:
         """The report of a loop graph."""
         source = self.folder / f"{name}.json"
         source.write_text(json.dumps(graph))
         return self.of(name, str(source), *options)
 
-    def dataflow(self, nodes: int) -> Path:
-        """The report of a schedule of a random dataflow graph."""
+    def dataflow(self, nodes: int, letters: int = 0) -> Path:
+        """The report of a schedule of a random dataflow graph, with names of so many letters at least."""
         source = self.folder / f"dataflow-{nodes}.json"
         if not source.exists():
             spec = f"nodes={nodes},density={2.5 / nodes:.6f},back-edges=0,seed=7"
             limits = ["--time-limit", "10", "--quiet"]
             run(["gaus", "--random", spec, *limits, "--format", "json", "-o", str(source)], self.folder / "cache")
-        return self.of(f"dataflow-{nodes}", str(source))
+        if letters:
+            source = longer(source, letters)
+        return self.of(source.stem, str(source))

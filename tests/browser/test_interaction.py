@@ -72,14 +72,15 @@ def test_the_whole_chain_reaches_further(forward, show):
     assert lit.count() > 2 * few
 
 
-def test_barriers_have_slot_and_phase(forward, show):
+def test_barriers_are_told_in_words(forward, show):
     page, data = show(forward), data_of(forward)
     bar(page, "qk.0", 3).click()
     depth = next(c["depth"] for c in data["loops"][0]["schedule"]["channels"] if c["buffer"] == "k")
-    row = page.locator('.barriers tr[data-buffer="k"]').first
+    row = page.locator('.barriers tr[data-buffer="k"][data-barrier="full"]').first
     assert row.get_attribute("data-slot") == str(3 % depth)
     assert row.get_attribute("data-phase") == str(3 // depth % 2)
-    assert f"waits for full[{3 % depth}], phase {3 // depth % 2}" in row.inner_text()
+    for words in (f"full[{3 % depth}]", "k of iteration 3", "qk.0 of iteration 3"):
+        assert words in row.inner_text()
 
 
 def test_an_operation_lights_up_in_every_view(forward, show):

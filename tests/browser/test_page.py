@@ -68,6 +68,10 @@ def test_it_is_small(report, reports):
     assert reports.kernel("attention_backward").stat().st_size < MEGABYTE
 
 
+def test_names_are_packed(reports):
+    assert reports.dataflow(300, letters=400).stat().st_size < reports.dataflow(300).stat().st_size + 300 * 400
+
+
 def test_it_keeps_to_itself(report, show):
     page = show(report)
     page.mouse.wheel(0, 3000)

@@ -1,14 +1,8 @@
 """The other parts of a report say what the data say."""
 
-import json
-from pathlib import Path
-
-import pytest
 from playwright.sync_api import expect
 
-from reports import Reports, changed, data_of, run, said
-
-ROOT = Path(__file__).resolve().parents[2]
+from reports import Reports, changed, data_of, said
 
 
 def test_the_headline_says_what_was_reached(forward, show):
@@ -107,86 +101,6 @@ def test_loops_of_a_kernel_stand_below_each_other(reports: Reports, show):
     page.locator('#loop-1 tr[data-row="k"] .pick').click()
     expect(page.locator("#loop-1 .bar.selected")).not_to_have_count(0)
     assert page.locator("#loop-0 .bar.selected").count() == 0
-
-
-@pytest.fixture(scope="module")
-def folder(reports: Reports) -> Path:
-    """What `twill compile` writes, and a measurement beside it: medians 10 % later and longer than predicted, and
-    events where they were predicted, but for the loads, which run ahead by two iterations."""
-    folder = reports.folder / "compiled"
-    kernel = str(ROOT / "examples" / "gemm_tma.ttir")
-    run(["compile", kernel, "--machine", "h200", "-o", str(folder), "--no-assemble"], reports.folder / "cache")
-    schedule = json.loads((folder / "schedule.json").read_text())
-    described = {entry["name"]: entry for entry in schedule["problem"]["graph"]["operations"]}
-    interval = schedule["initiation_interval"]
-    operations, events = [], []
-    for placed in schedule["operations"]:
-        start, end = placed["cycle"], placed["cycle"] + described[placed["name"]]["cycles"]
-        own = {"operation": placed["name"], "group": placed["group"]}
-        late = [11 * start // 10, 11 * end // 10]
-        predicted, measured = {"start": start, "end": end}, {"start": late[0], "end": late[1]}
-        operations.append({**own, "predicted": predicted, "measured": measured})
-        ahead = 2 if described[placed["name"]].get("streaming") else 0
-        for iteration in range(3):
-            shift = (iteration - ahead) * interval
-            events.append({**own, "iteration": iteration, "start": shift + start, "end": shift + end})
-    loop = {"loop": 0, "operations": operations, "events": events}
-    loop["initiation_interval"] = {"predicted": interval, "measured": 11 * interval // 10}
-    trace = {"format": "twill-trace", "version": 1, "name": "gemm", "machine": "h200", "gpu": "NVIDIA H200",
-             "date": "2026-01-02", "marks": "iterations", "loops": [loop]}  # fmt: skip
-    (folder / "trace.json").write_text(json.dumps(trace))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def compiled(reports: Reports, folder: Path) -> Path:
-    return reports.of("compiled", str(folder))
-
-
-def test_measured_stands_under_predicted(compiled, show):
-    page, data = show(compiled), data_of(compiled)
-    loop = data["trace"]["loops"][0]
-    assert "(+10.0 %)" in said(page, "#measured-0 .bound")
-    bars = page.locator("[data-view=measured] .bar[data-measured]")
-    found = bars.evaluate_all("bars => bars.map(b => [b.dataset.measured, +b.dataset.iteration, +b.dataset.start])")
-    schedule = data["loops"][0]["schedule"]
-    interval = schedule["initiation_interval"]
-    loads = {o["name"] for o in schedule["problem"]["graph"]["operations"] if o.get("streaming")}
-    expected = [
-        [o["name"], k, o["cycle"] + (k - 2 if o["name"] in loads else k) * interval]
-        for o in schedule["operations"]
-        for k in range(3)
-    ]
-    assert loads and min(start for _, _, start in found) < 0
-    assert sorted(found) == sorted(expected)
-    for entry in loop["operations"]:
-        cells = page.locator(f'tr[data-measured="{entry["operation"]}"] td').all_text_contents()
-        assert cells[2:4] == [f"{entry[what]['start']:g}" for what in ("predicted", "measured")]
-
-
-def test_a_load_that_runs_ahead_is_on_the_axis(compiled, show):
-    page = show(compiled)
-    chart = page.locator("[data-view=measured]")
-    chart.scroll_into_view_if_needed()
-    rows = chart.locator("rect.row").first.bounding_box()
-    lefts = [bar.bounding_box()["x"] for bar in chart.locator(".bar[data-measured]").all() if bar.is_visible()]
-    assert min(lefts) == pytest.approx(rows["x"], abs=1.5)
-    note = "The first operation that is no load running ahead starts where it was predicted."
-    assert note in said(page, "#measured-0 .note")
-
-
-def test_the_number_of_an_iteration_may_be_large(reports: Reports, compiled, show):
-    def late(data: dict) -> None:
-        events = data["trace"]["loops"][0]["events"]
-        events.append({**events[-1], "iteration": 2**32 - 1})
-
-    page, data = show(changed(compiled, reports.folder / "late.html", late)), data_of(compiled)
-    bars = page.locator("[data-view=measured] .bar[data-measured]")
-    assert bars.count() == len(data["trace"]["loops"][0]["events"]) + 1
-    # Its chain ends, however far it is followed.
-    name = data["trace"]["loops"][0]["events"][-1]["operation"]
-    page.locator(f'#loop-0 tr[data-row="{name}"] .pick').click()
-    expect(page.locator("[data-view=measured] .bar.selected")).not_to_have_count(0)
 
 
 def test_the_worst_status_is_the_page_s_and_wrapped_pieces_have_primes(reports: Reports, compiled, show):

@@ -19,9 +19,10 @@ from multiprocessing import Pool
 from pathlib import Path
 
 from generate import generate
-from model import Solution, phase_1, solve
+from model import Solution
 from problem import LEVELS, Options, build
 from replay import replay
+from search import phase_1, solve
 
 HERE = Path(__file__).resolve().parent
 OPTIMAL, INFEASIBLE = 0, 2

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import z3
 
+from bounds import earliest, resource_bound
 from generate import generate
-from model import Model, earliest, resource_bound
+from model import Model
 from problem import COMPUTE, PAPER, Options, Problem, build
 from replay import replay
 

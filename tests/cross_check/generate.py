@@ -261,8 +261,9 @@ class Generator:
 
 def statistics(arguments: tuple[int, int, int]) -> dict:
     """What decides one case."""
-    from model import phase_1, recurrence_bound, resource_bound, solve
+    from bounds import recurrence_bound, resource_bound
     from problem import FAMILIES, build
+    from search import phase_1, solve
 
     seed, number, max_interval = arguments
     problem = build(generate(seed, number))

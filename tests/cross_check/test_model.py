@@ -8,9 +8,10 @@ from multiprocessing import Pool
 from pathlib import Path
 
 import generate
-import model
+from bounds import stage_bound
 from problem import LEVELS, PAPER, Options, build
 from replay import enumerate_all, replay
+from search import feasible, solve
 
 GRAPHS = Path(__file__).resolve().parents[2] / "crates/twill-graph/graphs"
 
@@ -20,7 +21,7 @@ class Toys(unittest.TestCase):
         file = json.loads((GRAPHS / f"{name}.json").read_text())
         file["machine"]["compute_groups"]["maximum"] = maximum
         problem = build(file)
-        solution = model.solve(problem, options)
+        solution = solve(problem, options)
         return solution.interval, dict(zip(LEVELS, solution.objectives))
 
     def test_attention_takes_two_cycles(self):
@@ -63,7 +64,7 @@ def against_enumeration(number: int) -> str | None:
             liveness=rng.choice(("folded", "paper")),
             warp_assignment=rng.choice(("free", "by_sub_tile")),
         )
-    solution = model.solve(problem, options, max_interval=5, max_stages=3)
+    solution = solve(problem, options, max_interval=5, max_stages=3)
     ours = solution and (solution.interval, solution.objectives)
     theirs = enumerate_all(problem, 5, 3, options)
     return None if ours == theirs else f"{problem.name}: Z3 {ours}, enumeration {theirs}"
@@ -79,7 +80,7 @@ class Random(unittest.TestCase):
     def test_schedules_replay(self):
         for number in range(40):
             problem = build(generate.generate(1, number))
-            solution = model.solve(problem, max_interval=12)
+            solution = solve(problem, max_interval=12)
             if solution is not None:
                 result = replay(problem, solution.interval, solution.cycles, solution.groups)
                 self.assertEqual(result.violations, {}, number)
@@ -88,9 +89,9 @@ class Random(unittest.TestCase):
     def test_more_stages_than_the_bound_change_nothing(self):
         for number in range(20):
             problem = build(generate.generate(2, number))
-            bounded = model.solve(problem, max_interval=8)
-            most = 2 * max(model.stage_bound(problem, interval) for interval in range(1, 9))
-            free = model.solve(problem, max_interval=8, max_stages=most)
+            bounded = solve(problem, max_interval=8)
+            most = 2 * max(stage_bound(problem, interval) for interval in range(1, 9))
+            free = solve(problem, max_interval=8, max_stages=most)
             objectives = [s and (s.interval, s.objectives) for s in (bounded, free)]
             self.assertEqual(*objectives, number)
 
@@ -98,20 +99,20 @@ class Random(unittest.TestCase):
         # docs/model.md, "Why one proof rejects every smaller interval".
         for number in range(60):
             problem = build(generate.generate(4, number))
-            solution = model.solve(problem, max_interval=8)
+            solution = solve(problem, max_interval=8)
             if solution is None or any(r.start for op in problem.operations for r in op.reservations):
                 continue
             for interval in range(solution.interval + 1, solution.interval + 5):
-                self.assertTrue(model.feasible(problem, interval), (number, interval))
+                self.assertTrue(feasible(problem, interval), (number, interval))
 
     def test_the_papers_liveness_is_no_stricter(self):
         # The straight-line program holds no more copies than the steady state.
         for number in range(15):
             problem = build(generate.generate(3, number))
-            folded = model.solve(problem, max_interval=8)
+            folded = solve(problem, max_interval=8)
             if folded is not None:
                 paper = dataclasses.replace(Options(), liveness="paper")
-                self.assertLessEqual(model.solve(problem, paper, 8).interval, folded.interval, number)
+                self.assertLessEqual(solve(problem, paper, 8).interval, folded.interval, number)
 
     def test_cases_depend_on_seed_and_number_alone(self):
         self.assertEqual(generate.generate(0, 5), generate.generate(0, 5))

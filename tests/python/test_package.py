@@ -1,5 +1,6 @@
 """The package without Triton's launches: schedules, machines, graphs, large graphs, the cache, errors."""
 
+import base64
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -59,7 +61,8 @@ class TestSchedules:
             found = twill_gpu.schedule(what, work_limit=2_000_000)
             found.report(tmp_path / "report.html", explain_limit=None)
             page = (tmp_path / "report.html").read_text(encoding="utf-8")
-            data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+            packed = re.search(r'<script type="application/zlib" id="data">(.*?)</script>', page)[1]
+            data = json.loads(zlib.decompress(base64.b64decode(packed)))["page"]
             assert [one["schedule"]["initiation_interval"] for one in data["loops"]] == [one.ii for one in found.loops]
         with pytest.raises(twill_gpu.InputError, match="explain_limit"):
             found.report(tmp_path / "other.html", explain_limit=-1)

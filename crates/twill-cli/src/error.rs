@@ -12,6 +12,10 @@ pub(crate) enum Error {
     Trace(#[from] twill_driver::TraceError),
     #[error("cannot read {}: {error}; bench/gpu_trace.py writes it where it runs the kernel, or name it with --buffer", path.display())]
     Buffer { path: PathBuf, error: io::Error },
+    #[error(
+        "{}: {error}; it says on which gpu and date the buffer beside it was recorded, as bench/gpu_trace.py writes it: mend it, or remove it", path.display()
+    )]
+    Beside { path: PathBuf, error: serde_json::Error },
     #[error(transparent)]
     Cache(#[from] twill_driver::CacheError),
     #[error("cannot read {}: {error}", path.display())]
@@ -100,6 +104,8 @@ pub(crate) enum Error {
     Formulation { input: String, error: twill_smtlib::FormulationError },
     #[error("{input}: it is a schedule already, and --{option} is for a search; leave it out, or name the kernel")]
     AlreadyScheduled { input: String, option: &'static str },
+    #[error("{input}: it is a page already, and is served as it is; leave --{option} out, or name what the page is of")]
+    AlreadyDrawn { input: String, option: &'static str },
     #[error(
         "{}: there is no schedule.json in it; name a folder that twill compile wrote (with --top, one of the folders in it)", path.display()
     )]

@@ -138,6 +138,24 @@ fn explain(subject: &SubjectArguments, search: &SearchOptions) -> Option<Explain
 
 /// Options of a search mean nothing to a schedule that is there.
 fn refuse(subject: &SubjectArguments) -> Result<(), Error> {
+    match search_option(subject) {
+        Some(option) => Err(Error::AlreadyScheduled { input: subject.search.source.input.clone(), option }),
+        None => Ok(()),
+    }
+}
+
+/// A page that is there is neither searched for nor explained.
+pub(crate) fn refuse_on_page(subject: &SubjectArguments) -> Result<(), Error> {
+    let explains = [("no-explain", subject.no_explain), ("explain-limit", subject.explain_limit.is_some())];
+    let explains = || explains.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
+    match search_option(subject).or_else(explains) {
+        Some(option) => Err(Error::AlreadyDrawn { input: subject.search.source.input.clone(), option }),
+        None => Ok(()),
+    }
+}
+
+/// An option of a search that was given.
+fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
     let (search, lowering) = (&subject.search, &subject.search.source.lowering);
     let (limits, model) = (&search.limits, &search.limits.model);
     let given = [
@@ -165,10 +183,7 @@ fn refuse(subject: &SubjectArguments) -> Result<(), Error> {
         ("trip-counts", !subject.siblings.trip_counts.is_empty()),
         ("no-siblings", subject.siblings.no_siblings),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Error::AlreadyScheduled { input: search.source.input.clone(), option }),
-        None => Ok(()),
-    }
+    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }
 
 /// The page of a generated kernel, with its code and what was measured.

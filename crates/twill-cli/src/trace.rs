@@ -8,9 +8,11 @@ use serde::Deserialize;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use twill_check::Verified;
+use twill_driver::report::{self, Schedules};
 use twill_driver::{TracedKernel, TracedRun};
-use twill_graph::format::{KernelScheduleFile, ScheduleFile, TraceFile, TracedLoop, TracedOperation};
-use twill_graph::{Problem, Schedule};
+use twill_graph::format::{FormatError, TraceFile, TracedLoop, TracedOperation};
+use twill_graph::{Problem, Report, Schedule};
 
 pub(crate) fn run(arguments: &TraceArguments) -> Result<Exit, Error> {
     let kernel_file = arguments.folder.join("kernel.json");
@@ -18,7 +20,7 @@ pub(crate) fn run(arguments: &TraceArguments) -> Result<Exit, Error> {
     let loops = schedules(&arguments.folder.join("schedule.json"))?;
     let buffer_file = arguments.buffer.clone().unwrap_or_else(|| arguments.folder.join("trace.bin"));
     let buffer = fs::read(&buffer_file).map_err(|error| Error::Buffer { path: buffer_file.clone(), error })?;
-    let trace = twill_driver::trace(&kernel, &loops, &buffer, told(&buffer_file))?;
+    let trace = twill_driver::trace(&kernel, &loops, &buffer, told(&buffer_file)?)?;
     let json = trace.to_json() + "\n";
     if arguments.output.is_some() {
         files::write(arguments.output.as_deref(), &json)?;
@@ -33,41 +35,47 @@ pub(crate) fn run(arguments: &TraceArguments) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// The loops of a folder's schedule, which is one, several, or those of a kernel.
-fn schedules(path: &Path) -> Result<Vec<(Problem, Schedule)>, Error> {
+/// The loops of a folder's schedule, which is one, several, or those of a kernel; replayed.
+fn schedules(path: &Path) -> Result<Vec<(Problem, Verified<Schedule>)>, Error> {
     let (text, file) = (files::read(path)?, path.display().to_string());
-    if KernelScheduleFile::is_one(&text) {
-        let read = KernelScheduleFile::from_json(&text, &file)?;
-        let problem = read.problem()?;
-        let (_, schedules) = read.schedules(&problem)?;
-        return Ok(problem.loops().iter().cloned().zip(schedules).collect());
-    }
-    let several: Option<Vec<serde_json::Value>> = serde_json::from_str(&text).ok();
-    let texts = several.map_or_else(|| vec![text], |each| each.iter().map(ToString::to_string).collect());
-    let one = |text: &String| {
-        let read = ScheduleFile::from_json(text, &file)?;
-        let problem = read.problem()?;
-        let schedule = read.schedule(&problem)?;
-        Ok((problem, schedule))
+    let Schedules::Loops { loops, .. } = report::schedules_of_file(&file, &text)? else {
+        let why = "it is of a graph without warps, which no kernel is made of".into();
+        return Err(FormatError::Schedule { file, why }.into());
     };
-    texts.iter().map(one).collect()
+    let one = |(problem, report): (Problem, Report<Verified<Schedule>>)| match report.outcome.schedule() {
+        Some(schedule) => Ok((problem, schedule.clone())),
+        None => {
+            let why = format!("there is no schedule of {} in it", problem.graph().name());
+            Err(FormatError::Schedule { file: file.clone(), why }.into())
+        }
+    };
+    loops.into_iter().map(one).collect()
 }
 
-/// What stands beside a buffer of where it comes from, in `BUFFER.json`.
-fn told(buffer: &Path) -> TracedRun {
+/// What stands beside a buffer of where it comes from, in `BUFFER.json`, if that is there.
+fn told(buffer: &Path) -> Result<TracedRun, Error> {
     #[derive(Default, Deserialize)]
     struct Beside {
-        #[serde(default)]
-        gpu: String,
+        gpu: Option<String>,
         #[serde(default)]
         date: String,
+        revision: Option<String>,
     }
     let mut beside = buffer.as_os_str().to_owned();
     beside.push(".json");
-    let beside: Beside =
-        files::read(&PathBuf::from(beside)).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let gpu = if beside.gpu.is_empty() { "an unknown GPU".into() } else { beside.gpu };
-    TracedRun { file: buffer.display().to_string(), gpu, date: beside.date }
+    let path = PathBuf::from(beside);
+    let beside: Beside = if path.try_exists().unwrap_or(true) {
+        let text = files::read(&path)?;
+        serde_json::from_str(&text).map_err(|error| Error::Beside { path, error })?
+    } else {
+        Beside::default()
+    };
+    Ok(TracedRun {
+        file: buffer.display().to_string(),
+        gpu: beside.gpu.filter(|gpu| !gpu.is_empty()).unwrap_or_else(|| "an unknown GPU".into()),
+        date: beside.date,
+        revision: beside.revision,
+    })
 }
 
 /// The marks that cost nothing.

@@ -5,7 +5,7 @@
 //! slot `r`. The sum is greatest at the start of some interval.
 
 use std::collections::BTreeSet;
-use twill_graph::{Cycles, GroupId, Liveness, OpId, Problem, Ring, Schedule, Storage};
+use twill_graph::{Cycles, Dependence, GroupId, Liveness, OpId, Problem, Ring, Schedule, Storage};
 
 /// Storage that one iteration holds for a while, from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,39 @@ pub(crate) struct Life {
     pub(crate) end: i64,
     /// Words, bytes or columns.
     pub(crate) amount: u64,
+}
+
+/// What one iteration keeps in a place until it was read for the last time.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    /// Whose result it is.
+    operation: OpId,
+    /// Cycle of its iteration.
+    pub(crate) start: i64,
+    /// Who reads it.
+    pub(crate) reads: Vec<Read>,
+    /// Words, bytes or columns.
+    pub(crate) amount: u64,
+    /// Whether it is a copy for another group.
+    is_copy: bool,
+}
+
+/// A reader of what is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    /// Iterations later.
+    pub(crate) distance: u32,
+    /// Cycle of the value's iteration in which it is over.
+    pub(crate) until: i64,
+}
+
+impl Kept {
+    /// For how long, if it takes anything.
+    fn life(&self) -> Option<Life> {
+        let Kept { operation, start, amount, .. } = *self;
+        let end = self.reads.iter().map(|read| read.until).max()?;
+        (amount > 0 && end > start).then_some(Life { operation, start, end, amount })
+    }
 }
 
 /// What a value may live in.
@@ -42,7 +75,7 @@ pub(crate) fn peak(problem: &Problem, schedule: &Schedule, place: Place) -> u64 
 
 /// What each iteration holds in a place, and for how long.
 pub(crate) fn lives(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
-    values(problem, schedule, place).into_iter().chain(copies(problem, schedule, place)).collect()
+    kept(problem, schedule, place).iter().filter_map(Kept::life).collect()
 }
 
 /// What is live at once over the cycles of the steady state: where it changes, from cycle 0 on, and to how much.
@@ -59,72 +92,65 @@ pub(crate) fn steady(lives: &[Life], interval: Cycles) -> Vec<(i64, u64)> {
 /// For how long a slot of a ring is taken: from when the load must be under way until its last reader is over.
 pub(crate) fn ring(problem: &Problem, schedule: &Schedule, ring: &Ring) -> Life {
     let graph = problem.graph();
-    let read = || graph.uses(ring.load).map(|d| after(schedule, d.to, d.distance));
-    let over = graph.uses(ring.load).map(|d| after(schedule, d.to, d.distance) + graph.operation(d.to).completion());
+    let read = || graph.uses(ring.load).map(|d| after(schedule, d));
+    let over = graph.uses(ring.load).map(|d| after(schedule, d) + graph.operation(d.to).completion());
     let issue = schedule.placement(ring.load).cycle;
     let start = read().min().map_or(issue, |first| first - graph.operation(ring.load).transfer_latency);
     let end = over.max().unwrap_or(issue);
     Life { operation: ring.load, start: start.0, end: end.0, amount: ring.bytes.0 }
 }
 
-fn amount(problem: &Problem, schedule: &Schedule, op: OpId, place: Place) -> u64 {
-    let operation = problem.graph().operation(op);
-    match (operation.storage, place) {
+/// What is kept in a place: values in their own, and copies of register values for other groups, at the consumer or in hand-off
+/// buffers.
+pub(crate) fn kept(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Kept> {
+    let ops = problem.graph().op_ids();
+    ops.flat_map(|op| own(problem, schedule, place, op).into_iter().chain(copies(problem, schedule, place, op)))
+        .collect()
+}
+
+/// The result of an operation in its own place.
+fn own(problem: &Problem, schedule: &Schedule, place: Place, op: OpId) -> Option<Kept> {
+    let graph = problem.graph();
+    let operation = graph.operation(op);
+    let amount = match (operation.storage, place) {
         (Storage::Registers(words), Place::Registers(group)) if schedule.placement(op).group == group => words.0,
         (Storage::Shared(bytes), Place::Shared) if !operation.streaming => bytes.0,
         (Storage::Tensor(columns), Place::Tensor) => columns.0,
-        _ => 0,
-    }
-}
-
-/// Values in their own place.
-fn values(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
-    let graph = problem.graph();
-    let life = |op: OpId| {
-        let amount = amount(problem, schedule, op, place);
-        let end = graph.uses(op).map(|d| after(schedule, d.to, d.distance) + d.hold).max();
-        end.map(|end| Life { operation: op, start: schedule.placement(op).cycle.0, end: end.0, amount })
+        _ => return None,
     };
-    graph.op_ids().filter_map(life).filter(|l| l.amount > 0 && l.end > l.start).collect()
+    let reads = graph.uses(op).map(|d| Read { distance: d.distance, until: (after(schedule, d) + d.hold).0 }).collect();
+    Some(Kept { operation: op, start: schedule.placement(op).cycle.0, reads, amount, is_copy: false })
 }
 
-/// Copies of register values for other groups: at the consumer, or in hand-off buffers.
-fn copies(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
+/// Copies of an operation's register values for other groups.
+fn copies(problem: &Problem, schedule: &Schedule, place: Place, op: OpId) -> Vec<Kept> {
     let graph = problem.graph();
-    let mut lives = Vec::new();
-    for op in graph.op_ids() {
-        let producer = graph.operation(op);
-        let words = producer.register_words().0;
-        let home = schedule.placement(op).group;
-        let foreign = || graph.uses(op).filter(|d| schedule.placement(d.to).group != home);
-        match place {
-            Place::Registers(group) if problem.options().consumer_registers => {
-                for d in foreign().filter(|d| schedule.placement(d.to).group == group) {
-                    let consumer = graph.operation(d.to);
-                    let start = schedule.placement(d.to).cycle;
-                    if !consumer.variable_latency {
-                        let end = (start + consumer.span()).0;
-                        lives.push(Life { operation: op, start: start.0, end, amount: words });
-                    }
-                }
-            }
-            Place::Shared if matches!(producer.storage, Storage::Registers(_)) => {
-                let start = schedule.placement(op).cycle;
-                let end =
-                    foreign().map(|d| after(schedule, d.to, d.distance) + graph.operation(d.to).completion()).max();
-                if let Some(end) = end.filter(|end| *end > start) {
-                    let amount = words.saturating_mul(4);
-                    lives.push(Life { operation: op, start: start.0, end: end.0, amount });
-                }
-            }
-            Place::Registers(_) | Place::Shared | Place::Tensor => {}
+    let Storage::Registers(words) = graph.operation(op).storage else { return Vec::new() };
+    let home = schedule.placement(op).group;
+    let foreign = || graph.uses(op).filter(|d| schedule.placement(d.to).group != home);
+    match place {
+        Place::Registers(group) if problem.options().consumer_registers => {
+            let here = foreign().filter(|d| schedule.placement(d.to).group == group);
+            let read = here.filter(|d| !graph.operation(d.to).variable_latency).map(|d| {
+                let start = schedule.placement(d.to).cycle;
+                let reads = vec![Read { distance: 0, until: (start + graph.operation(d.to).span()).0 }];
+                Kept { operation: op, start: start.0, reads, amount: words.0, is_copy: true }
+            });
+            read.collect()
         }
+        Place::Shared => {
+            let over = |d: &Dependence| (after(schedule, d) + graph.operation(d.to).completion()).0;
+            let reads: Vec<Read> = foreign().map(|d| Read { distance: d.distance, until: over(d) }).collect();
+            let (start, amount) = (schedule.placement(op).cycle.0, words.0.saturating_mul(4));
+            vec![Kept { operation: op, start, reads, amount, is_copy: true }]
+        }
+        Place::Registers(_) | Place::Tensor => Vec::new(),
     }
-    lives
 }
 
-fn after(schedule: &Schedule, op: OpId, distance: u32) -> Cycles {
-    schedule.placement(op).cycle + schedule.interval * distance
+/// Issue of the operation that a dependence leads to, in cycles of the iteration that it comes from.
+fn after(schedule: &Schedule, dependence: &Dependence) -> Cycles {
+    schedule.placement(dependence.to).cycle + schedule.interval * dependence.distance
 }
 
 /// What is live at once in a slot of the steady state.
@@ -141,26 +167,21 @@ fn folded(lives: &[Life], interval: i64) -> u64 {
 
 /// Lives in the straight-line program in which the steady state runs once (the paper).
 fn unrolled(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
-    let graph = problem.graph();
     // More copies than this make the report slow; such schedules have no use for it.
     let stages = schedule.stages().min(64);
     let last = schedule.interval * (stages - 1) + schedule.length;
-    let shift = |i: u32| (schedule.interval * i).0;
     let mut lives = Vec::new();
-    for op in graph.op_ids() {
-        let amount = amount(problem, schedule, op, place);
+    for kept in kept(problem, schedule, place) {
         for i in 0..stages {
-            let read = graph.uses(op).filter(|d| i.saturating_add(d.distance) < stages);
-            let end = read.map(|d| after(schedule, d.to, i + d.distance) + d.hold).max();
-            let carried = i + 1 == stages && graph.uses(op).any(|d| d.distance > 0);
-            let end = if carried { Some(last) } else { end };
-            let start = schedule.placement(op).cycle.0 + shift(i);
-            lives.extend(end.filter(|e| e.0 > start).map(|end| Life { operation: op, start, end: end.0, amount }));
+            let shift = (schedule.interval * i).0;
+            // What is handed over is counted whole; a value in its own place as far as the program goes.
+            let read = kept.reads.iter().filter(|read| kept.is_copy || i.saturating_add(read.distance) < stages);
+            let end = read.map(|read| read.until + shift).max();
+            let carried = !kept.is_copy && i + 1 == stages && kept.reads.iter().any(|read| read.distance > 0);
+            let end = if carried { Some(last.0) } else { end };
+            let (operation, start, amount) = (kept.operation, kept.start + shift, kept.amount);
+            lives.extend(end.filter(|end| *end > start).map(|end| Life { operation, start, end, amount }));
         }
-    }
-    for life in copies(problem, schedule, place) {
-        let copy = |i| Life { start: life.start + shift(i), end: life.end + shift(i), ..life };
-        lives.extend((0..stages).map(copy));
     }
     lives
 }

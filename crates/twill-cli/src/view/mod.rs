@@ -8,11 +8,19 @@ use crate::error::Error;
 use crate::{files, progress, report};
 use server::Server;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use twill_report::page::{html, is_page};
 
 pub(crate) fn run(arguments: &ViewArguments) -> Result<Exit, Error> {
     let stop = progress::interrupt();
     let page = page(arguments)?;
+    // Ctrl-C ended the search: nobody waits for the page.
+    if stop.load(Ordering::Relaxed) {
+        if !arguments.subject.search.quiet {
+            eprintln!("stopped: nothing is served");
+        }
+        return Ok(Exit::Stopped);
+    }
     let port = arguments.port;
     let failed = |error| Error::Serve { port, error };
     let server = Server::new(port, page).map_err(failed)?;
@@ -37,6 +45,7 @@ fn page(arguments: &ViewArguments) -> Result<String, Error> {
     if !is_html {
         return Ok(html(&report::draw(&arguments.subject)?.0));
     }
+    report::refuse_on_page(&arguments.subject)?;
     let text = files::read(path)?;
     if is_page(&text) { Ok(text) } else { Err(Error::NotAPage { path: path.to_owned() }) }
 }

@@ -1,6 +1,9 @@
 //! `twill report` as a user runs it: pages of what is searched for, of files and of folders; and what it refuses.
 
 use crate::common::{root, stderr, stdout, twill};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use miniz_oxide::inflate::decompress_to_vec_zlib;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -291,11 +294,12 @@ fn a_page_is_written_whole_with_its_data_in_it() {
     assert!(
         file.starts_with("<!doctype html>\n<html lang=\"en\">") && file.contains("<title>attention_forward on h100")
     );
-    let begin = "<script type=\"application/json\" id=\"data\">";
+    let begin = "<script type=\"application/zlib\" id=\"data\">";
     let from = file.find(begin).unwrap() + begin.len();
-    let page: Value = serde_json::from_str(&file[from..from + file[from..].find("</script>").unwrap()]).unwrap();
+    let packed = STANDARD.decode(&file[from..from + file[from..].find("</script>").unwrap()]).unwrap();
+    let page: Value = serde_json::from_slice(&decompress_to_vec_zlib(&packed).unwrap()).unwrap();
     let (_, expected) = data(&[FORWARD, "--no-explain"]);
-    assert_eq!(page["loops"][0]["registers"], expected["loops"][0]["registers"]);
+    assert_eq!(page["page"]["loops"][0]["registers"], expected["loops"][0]["registers"]);
     assert!(file.contains("Steady state, I = 2048"), "text for where scripts do not run");
     // A failure leaves the file as it was.
     assert_eq!(twill(&["report", "-q", "nowhere.ttir", "-o", path.to_str().unwrap()]).status.code(), Some(1));

@@ -37,7 +37,11 @@ fn what_was_recorded_is_compared_with_the_schedule() {
     let place = TempDir::new().unwrap();
     let folder = traced(&place, "gemm_tma.ttir");
     fs::write(folder.join("trace.bin"), buffer(&folder, 530, 3)).unwrap();
-    fs::write(folder.join("trace.bin.json"), r#"{ "gpu": "NVIDIA H200", "date": "2026-01-31" }"#).unwrap();
+    fs::write(
+        folder.join("trace.bin.json"),
+        r#"{ "gpu": "NVIDIA H200", "date": "2026-01-31", "revision": "a1b2c3", "launches": 5 }"#,
+    )
+    .unwrap();
     let out = folder.join("trace.json");
     let run = trace(&folder, &["-o", out.to_str().unwrap()]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
@@ -47,6 +51,7 @@ fn what_was_recorded_is_compared_with_the_schedule() {
     let written = json(&out);
     assert_eq!(written, serde_json::from_str::<Value>(&stdout(&trace(&folder, &["--format", "json"]))).unwrap());
     twill_graph::format::TraceFile::from_json(&fs::read_to_string(&out).unwrap(), "trace.json").unwrap();
+    assert_eq!(written["revision"], "a1b2c3");
     let one = &written["loops"][0];
     assert_eq!(one["initiation_interval"], serde_json::json!({ "predicted": 512.0, "measured": 530.0 }));
     let schedule = json(&folder.join("schedule.json"));
@@ -78,11 +83,45 @@ fn what_cannot_be_compared_says_why() {
     refused(&folder, &["--buffer", empty.to_str().unwrap()], "the kernel did not run, or its loops have fewer than");
     fs::write(&empty, [0; 12]).unwrap();
     refused(&folder, &["--buffer", empty.to_str().unwrap()], "it has 12 bytes, and each launch of this kernel records");
+    let beside = place.path().join("empty.bin.json");
+    for broken in ["{ \"gpu\": \"NVIDIA", "{ \"gpu\": 200 }"] {
+        fs::write(&beside, broken).unwrap();
+        refused(&folder, &["--buffer", empty.to_str().unwrap()], "empty.bin.json: ");
+    }
     let kernel = folder.join("kernel.json");
     let mut untraced = json(&kernel);
     untraced.as_object_mut().unwrap().remove("trace");
     fs::write(&kernel, untraced.to_string()).unwrap();
     refused(&folder, &[], "the kernel records nothing; compile it with --emit cuda --trace");
+}
+
+#[test]
+fn the_schedule_is_replayed() {
+    let place = TempDir::new().unwrap();
+    let folder = traced(&place, "gemm_tma.ttir");
+    fs::write(folder.join("trace.bin"), buffer(&folder, 530, 3)).unwrap();
+    assert_eq!(trace(&folder, &[]).status.code(), Some(0));
+    let path = folder.join("schedule.json");
+    let good = json(&path);
+    let refused = |change: &dyn Fn(&mut Value), says: &str| {
+        let mut schedule = good.clone();
+        change(&mut schedule);
+        fs::write(&path, schedule.to_string()).unwrap();
+        let run = trace(&folder, &[]);
+        assert_eq!((run.status.code(), stdout(&run).as_str()), (Some(1), ""));
+        assert!(stderr(&run).contains("schedule.json: ") && stderr(&run).contains(says), "{}", stderr(&run));
+    };
+    let late = |schedule: &mut Value| {
+        let cycle = schedule["operations"][0]["cycle"].as_i64().unwrap();
+        schedule["operations"][0]["cycle"] = (cycle + 100_000).into();
+    };
+    refused(&late, "cycle");
+    let unknown = |schedule: &mut Value| {
+        let file = schedule.as_object_mut().unwrap();
+        file.retain(|name, _| ["format", "version", "problem", "lower_bound"].contains(&name.as_str()));
+        file.extend([("status".into(), "unknown".into()), ("stopped_by".into(), "the time limit".into())]);
+    };
+    refused(&unknown, "there is no schedule of gemm_tma in it");
 }
 
 #[test]

@@ -79,6 +79,41 @@ fn other_pages_are_not_served() {
     assert!(stderr(&refused).contains("it is no page that twill report wrote"), "{}", stderr(&refused));
 }
 
+#[test]
+fn options_mean_nothing_to_a_page_that_is_there() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("report.html");
+    let name = path.to_str().unwrap();
+    assert_eq!(twill(&["report", "-q", "examples/gemm_tma.ttir", "--no-explain", "-o", name]).status.code(), Some(0));
+    for option in [&["--machine", "h200"][..], &["--time-limit", "5"], &["--no-explain"], &["--explain-limit", "5"]] {
+        let refused = twill(&[&["view", "--no-open", name], option].concat());
+        assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(1), ""), "{option:?}");
+        let says = format!("report.html: it is a page already, and is served as it is; leave {} out", option[0]);
+        assert!(stderr(&refused).contains(&says), "{}", stderr(&refused));
+    }
+}
+
+/// The kernel comes through a pipe, so that it is known when the command is there to be interrupted.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_while_it_searches_serves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let pipe = place.path().join("kernel.ttir");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let kernel = fs::read(root().join("examples/attention_forward.ttir")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+    command.args(["view", "--no-open", "--no-cache", "--sub-tiles", "1"]).arg(&pipe);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    writer.write_all(&kernel).unwrap();
+    drop(writer);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), stdout(&ended).as_str()), (Some(3), ""), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("stopped: nothing is served"), "{}", stderr(&ended));
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_it() {

@@ -11,6 +11,7 @@ pub use kernel::TracedKernel;
 use medians::median;
 use stamps::Stamps;
 use thiserror::Error;
+use twill_check::Verified;
 use twill_graph::format::{Compared, Span, TraceEvent, TraceFile, TracedLoop, TracedOperation};
 use twill_graph::{OpId, Problem, Schedule};
 
@@ -67,16 +68,28 @@ pub struct TracedRun {
     pub gpu: String,
     /// When: `YYYY-MM-DD`.
     pub date: String,
+    /// The revision of the code that was measured, where that is known.
+    pub revision: Option<String>,
 }
 
-/// What a kernel recorded in one or more launches, beside the schedules of its loops. A loop of which nothing steady was recorded
-/// is left out.
+/// What a kernel recorded in one or more launches, beside the replayed schedules of its loops. A loop of which nothing steady was
+/// recorded is left out.
 ///
 /// # Errors
 /// When the buffer is not of this kernel, or says nothing of any loop.
 pub fn trace(
     kernel: &TracedKernel,
-    loops: &[(Problem, Schedule)],
+    loops: &[(Problem, Verified<Schedule>)],
+    buffer: &[u8],
+    run: TracedRun,
+) -> Result<TraceFile, TraceError> {
+    let loops: Vec<(&Problem, &Schedule)> = loops.iter().map(|(problem, schedule)| (problem, &**schedule)).collect();
+    compared(kernel, &loops, buffer, run)
+}
+
+fn compared(
+    kernel: &TracedKernel,
+    loops: &[(&Problem, &Schedule)],
     buffer: &[u8],
     run: TracedRun,
 ) -> Result<TraceFile, TraceError> {
@@ -91,7 +104,8 @@ pub fn trace(
         return Err(TraceError::Nothing { file: run.file, least });
     }
     let machine = loops.first().map(|(p, _)| p.resources().name.clone()).unwrap_or_default();
-    Ok(TraceFile::new(kernel.name.clone(), machine, [run.gpu, run.date], kernel.detail.clone(), traced))
+    let trace = TraceFile::new(kernel.name.clone(), machine, [run.gpu, run.date], kernel.detail.clone(), traced);
+    Ok(TraceFile { revision: run.revision, ..trace })
 }
 
 /// A loop whose marks are known.

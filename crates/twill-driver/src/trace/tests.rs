@@ -58,7 +58,12 @@ fn kernel() -> TracedKernel {
 }
 
 fn run() -> TracedRun {
-    TracedRun { file: "trace.bin".into(), gpu: "a GPU".into(), date: "2026-01-31".into() }
+    TracedRun {
+        file: "trace.bin".into(),
+        gpu: "a GPU".into(),
+        date: "2026-01-31".into(),
+        revision: Some("a1b2c3".into()),
+    }
 }
 
 /// A launch of so many iterations of 210 cycles, which begins at this time; the first two are slow. The last are recorded.
@@ -83,28 +88,35 @@ fn launch(begin: u64, trips: usize) -> Vec<u64> {
     stamps
 }
 
+/// What is made of a buffer.
+fn traced(kernel: &TracedKernel, buffer: &[u8]) -> Result<TraceFile, TraceError> {
+    let (problem, schedule) = schedule();
+    compared(kernel, &[(&problem, &schedule)], buffer, run())
+}
+
 fn bytes(stamps: &[u64]) -> Vec<u8> {
     stamps.iter().flat_map(|stamp| stamp.to_le_bytes()).collect()
 }
 
 #[test]
 fn medians_are_of_the_steady_state_and_aligned_with_the_first_operation() {
-    let traced = trace(&kernel(), &[schedule()], &bytes(&launch(1_000_000, 100)), run()).unwrap();
-    let [one] = traced.loops.as_slice() else { panic!("{traced:?}") };
+    let trace = traced(&kernel(), &bytes(&launch(1_000_000, 100))).unwrap();
+    let [one] = trace.loops.as_slice() else { panic!("{trace:?}") };
     assert_eq!(one.initiation_interval, Compared { predicted: 200.0, measured: 210.0 });
     let measured: Vec<(&str, f64, f64)> =
         one.operations.iter().map(|o| (o.operation.as_str(), o.measured.start, o.measured.end)).collect();
     assert_eq!(measured, [("load", 50.0 - 900.0, 40.0), ("dot", 50.0, 210.0), ("scale", 255.0, 335.0)]);
     let predicted: Vec<(f64, f64)> = one.operations.iter().map(|o| (o.predicted.start, o.predicted.end)).collect();
     assert_eq!(predicted, [(0.0, 700.0), (50.0, 200.0), (250.0, 314.0)]);
-    assert_eq!((traced.name.as_str(), traced.gpu.as_str(), traced.date.as_str()), ("loop", "a GPU", "2026-01-31"));
+    assert_eq!(trace.revision.as_deref(), Some("a1b2c3"));
+    assert_eq!((trace.name.as_str(), trace.gpu.as_str(), trace.date.as_str()), ("loop", "a GPU", "2026-01-31"));
 }
 
 #[test]
 fn events_are_of_steady_iterations_counted_from_the_first_of_them() {
-    let traced = trace(&kernel(), &[schedule()], &bytes(&launch(1_000_000, 100)), run()).unwrap();
+    let trace = traced(&kernel(), &bytes(&launch(1_000_000, 100))).unwrap();
     let dots: Vec<(u32, f64, f64)> =
-        traced.loops[0].events.iter().filter(|e| e.operation == "dot").map(|e| (e.iteration, e.start, e.end)).collect();
+        trace.loops[0].events.iter().filter(|e| e.operation == "dot").map(|e| (e.iteration, e.start, e.end)).collect();
     assert_eq!(dots, [(0, 50.0, 210.0), (1, 260.0, 420.0), (2, 470.0, 660.0), (3, 680.0, 840.0)]);
 }
 
@@ -112,9 +124,9 @@ fn events_are_of_steady_iterations_counted_from_the_first_of_them() {
 fn several_launches_count_together_and_a_clock_that_begins_anew_does_no_harm() {
     let mut stamps = launch(u64::MAX - 9600 - 210 * 92, 100);
     stamps.extend(launch(77, 100));
-    let traced = trace(&kernel(), &[schedule()], &bytes(&stamps), run()).unwrap();
-    assert_eq!(traced.loops[0].initiation_interval.measured, 210.0);
-    assert_eq!(traced.loops[0].operations[1].measured, Span { start: 50.0, end: 210.0 });
+    let trace = traced(&kernel(), &bytes(&stamps)).unwrap();
+    assert_eq!(trace.loops[0].initiation_interval.measured, 210.0);
+    assert_eq!(trace.loops[0].operations[1].measured, Span { start: 50.0, end: 210.0 });
 }
 
 #[test]
@@ -122,23 +134,23 @@ fn iterations_of_the_epilogue_do_not_count() {
     let mut stamps = launch(1_000_000, 6);
     // The last iteration is in no hurry.
     stamps[5 * MARKS + 4] += 100_000;
-    let traced = trace(&kernel(), &[schedule()], &bytes(&stamps), run()).unwrap();
-    assert_eq!(traced.loops[0].events.iter().map(|e| e.iteration).max(), Some(2));
-    assert!(traced.loops[0].events.iter().all(|e| e.end < 10_000.0));
+    let trace = traced(&kernel(), &bytes(&stamps)).unwrap();
+    assert_eq!(trace.loops[0].events.iter().map(|e| e.iteration).max(), Some(2));
+    assert!(trace.loops[0].events.iter().all(|e| e.end < 10_000.0));
 }
 
 #[test]
 fn what_nobody_waits_for_ends_where_it_starts() {
     let mut stamps = launch(1_000_000, 100);
     stamps.iter_mut().skip(2).step_by(MARKS).for_each(|stamp| *stamp = 0);
-    let traced = trace(&kernel(), &[schedule()], &bytes(&stamps), run()).unwrap();
-    assert_eq!(traced.loops[0].operations[1].measured, Span { start: 50.0, end: 50.0 });
+    let trace = traced(&kernel(), &bytes(&stamps)).unwrap();
+    assert_eq!(trace.loops[0].operations[1].measured, Span { start: 50.0, end: 50.0 });
 }
 
 #[test]
 fn what_says_nothing_is_an_error_that_says_why() {
     let kernel = kernel();
-    let told = |buffer: &[u8]| trace(&kernel, &[schedule()], buffer, run()).unwrap_err().to_string();
+    let told = |buffer: &[u8]| traced(&kernel, buffer).unwrap_err().to_string();
     let each = 8 * MARKS * ITERATIONS;
     assert!(
         told(&[]).starts_with(&format!("trace.bin: it has 0 bytes, and each launch of this kernel records {each}"))
@@ -148,7 +160,7 @@ fn what_says_nothing_is_an_error_that_says_why() {
     assert!(nothing.contains("the kernel did not run") && nothing.contains("fewer than 5 iterations"), "{nothing}");
     // One iteration in the steady state has none behind it.
     assert_eq!(told(&bytes(&launch(1, 4))), nothing);
-    assert!(trace(&kernel, &[schedule()], &bytes(&launch(1, 5)), run()).is_ok());
+    assert!(traced(&kernel, &bytes(&launch(1, 5))).is_ok());
 }
 
 #[test]
@@ -160,6 +172,6 @@ fn kernels_that_record_nothing_or_something_else_are_refused() {
     assert!(told("[").starts_with("k/kernel.json: "));
     let mut other = kernel();
     other.marks[0] = serde_json::from_str(r#"{ "id": 0, "loop": 0, "operation": "exp", "what": "end" }"#).unwrap();
-    let unknown = trace(&other, &[schedule()], &bytes(&launch(1, 100)), run()).unwrap_err().to_string();
+    let unknown = traced(&other, &bytes(&launch(1, 100))).unwrap_err().to_string();
     assert!(unknown.contains("it marks `exp`, which loop 0 of the schedule beside it does not have"), "{unknown}");
 }

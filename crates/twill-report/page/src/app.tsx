@@ -129,7 +129,9 @@ export function App({ page }: { page: Page }) {
           </section>
         )}
       </main>
-      <footer>Made by twill {page.twill}. The data of this report are in it, as JSON, under the id “data”.</footer>
+      <footer>
+        Made by twill {page.twill}. The data of this report are in it, packed; twill report --format json writes them.
+      </footer>
     </>
   );
 }

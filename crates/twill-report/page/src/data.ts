@@ -52,6 +52,7 @@ export interface GraphOperation {
   result?: { registers?: number; shared_memory?: number; tensor_memory?: number } | null;
   variable_latency?: boolean;
   streaming?: boolean;
+  transfer_latency?: number;
   handoff?: number;
   sub_tile?: number | null;
 }
@@ -237,9 +238,26 @@ export interface Page {
   trace?: TraceFile | null;
 }
 
-/** The data of this page; throws if they are missing or of another version. */
-export function readPage(): Page {
-  const page = JSON.parse(document.getElementById("data")?.textContent ?? "null") as Page | null;
+/** Puts the texts of a list in the places of their numbers. */
+function restored(value: unknown, strings: string[]): unknown {
+  if (typeof value === "string") return strings[Number(value)];
+  if (value !== null && typeof value === "object") {
+    const fields = value as Record<string, unknown>;
+    for (const key of Object.keys(fields)) fields[key] = restored(fields[key], strings);
+  }
+  return value;
+}
+
+/**
+ * The data of this page: JSON in which every text stands once, compressed, in base64 (crates/twill-report/src/page/packed.rs).
+ * Fails if they are missing or of another version.
+ */
+export async function readPage(): Promise<Page> {
+  const packed = atob(document.getElementById("data")?.textContent ?? "");
+  const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+  const json = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const data = (await new Response(json).json()) as { strings: string[]; page: unknown };
+  const page = restored(data.page, data.strings) as Page | null;
   if (page?.format !== "twill-report" || page.version !== 1) {
     throw new Error("the data of this page are not a report of version 1");
   }

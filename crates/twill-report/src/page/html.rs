@@ -1,7 +1,7 @@
 //! A page as one file. Everything is in it, and its Content-Security-Policy lets it ask for nothing else: script and style are
 //! allowed by their hashes, so that nothing in the data could run even if it were taken for markup.
 
-use super::Page;
+use super::{Page, packed};
 use crate::markup::escape;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,8 +27,7 @@ pub fn html(page: &Page) -> String {
     };
     let (title, name) = (escape(&title), escape(&page.name));
     let (headline, text) = (escape(&page.headline), escape(&page.text));
-    // In a script's text only `<` could begin anything else, and in JSON it stands in strings alone.
-    let data = page.to_json().replace('<', "\\u003c");
+    let data = packed::packed(&page.to_json());
     let version = page.twill;
     format!(
         r#"<!doctype html>
@@ -52,7 +51,7 @@ pub fn html(page: &Page) -> String {
 <pre>
 {text}</pre>
 </noscript>
-<script type="application/json" id="data">{data}</script>
+<script type="application/zlib" id="data">{data}</script>
 <script>{script}</script>
 </body>
 </html>
@@ -64,7 +63,7 @@ pub fn html(page: &Page) -> String {
 pub fn is_page(text: &str) -> bool {
     text.starts_with("<!doctype html>")
         && text.contains("<meta name=\"generator\" content=\"Twill ")
-        && text.contains("<script type=\"application/json\" id=\"data\">")
+        && text.contains(" id=\"data\">")
 }
 
 /// A text as HTML parsers hand it on, for its hash.

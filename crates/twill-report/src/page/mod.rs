@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `data` | the data of the page, from replayed schedules |
 //! | `storage` | registers and memories over the cycles of the steady state |
+//! | `packed` | the data as they stand in the file |
 //! | `html` | the file |
 //! | `../../page/` | what shows the data: script and style |
 
 mod data;
 mod html;
+mod packed;
 mod storage;
 #[cfg(test)]
 mod tests;

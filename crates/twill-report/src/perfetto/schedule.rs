@@ -2,7 +2,8 @@
 
 use super::message::DebugAnnotation;
 use super::trace::{Builder, Handle, Label, Track, number, text};
-use crate::run::{Event, Place, Run, first_fit, steps};
+use crate::liveness::Place;
+use crate::run::{Event, Run, first_fit, steps};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{ChannelStorage, Dependence, GroupId, OpId, UnitId, WarpGroup};
 

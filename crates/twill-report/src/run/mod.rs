@@ -7,7 +7,7 @@ mod lanes;
 mod live;
 
 pub(crate) use lanes::first_fit;
-pub(crate) use live::{Place, steps};
+pub(crate) use live::steps;
 
 use twill_graph::{Dependence, GroupId, OpId, Problem, Schedule, UnitId};
 

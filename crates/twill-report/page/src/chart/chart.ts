@@ -9,8 +9,8 @@ import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zo
 import type { Selection } from "../state";
 import { drawAxis, drawNames, type Sizes } from "./frame";
 import { KeyboardWalk } from "./keyboard";
-import { drawLinks, type LinkSpec } from "./links";
-import type { Bar, ChartSpec, Row, Tip } from "./spec";
+import { drawHandshakes, drawLinks } from "./links";
+import { DARK, type Bar, type ChartSpec, type Lighting, type Row, type Tip } from "./spec";
 import { fitting, freshId, make } from "./svg";
 import { wheelPower } from "./wheel";
 
@@ -61,12 +61,14 @@ export class Chart {
   private readonly bars = make("g", {}, this.plot);
   private readonly labels = make("g", { class: "labels", "aria-hidden": "true" }, this.plot);
   private readonly links = make("g", { class: "links", "aria-hidden": "true" }, this.plot);
+  private readonly handshakes = make("g", { class: "handshakes", "aria-hidden": "true" }, this.plot);
+  private readonly handshakeTips = new WeakMap<Element, () => Tip>();
   private readonly clip: SVGRectElement;
   private readonly zoom: ZoomBehavior<SVGSVGElement, unknown>;
   private readonly keyboard: KeyboardWalk;
   private readonly resize: ResizeObserver;
   private transform: ZoomTransform = zoomIdentity;
-  private linkSpecs: LinkSpec[] = [];
+  private lighting: Lighting = DARK;
   private placed: ScaleLinear<number, number> | null = null;
   private frame = 0;
   private rest = 0;
@@ -138,8 +140,9 @@ export class Chart {
     return this.transform.rescaleX(base);
   }
 
-  /** Lights up instances, with arrows between them; null: all alike. */
-  light(chosen: string | null, lit: Set<string> | null, links: LinkSpec[]): void {
+  /** Lights up instances, with arrows between them. */
+  light(lighting: Lighting): void {
+    const { chosen, lit } = lighting;
     this.svg.classList.toggle("has-chain", lit !== null);
     for (const { bar, element, text } of this.drawn) {
       const own = chosen !== null && bar.instance === chosen;
@@ -150,7 +153,7 @@ export class Chart {
       if (own) element.setAttribute("aria-pressed", "true");
       else element.removeAttribute("aria-pressed");
     }
-    this.linkSpecs = links;
+    this.lighting = lighting;
     this.redraw();
   }
 
@@ -184,9 +187,12 @@ export class Chart {
 
   private listen(): void {
     const { svg, events } = this;
+    const handshake = (target: EventTarget | null) => (target instanceof Element ? target.closest(".handshake") : null);
     svg.addEventListener("pointerover", (event) => {
       const drawn = this.barOf(event.target);
-      events.tip(drawn ? drawn.bar.tip() : null, drawn?.element.getBoundingClientRect());
+      const over = drawn?.element ?? handshake(event.target);
+      const tip = drawn?.bar.tip ?? (over && this.handshakeTips.get(over));
+      events.tip(tip?.() ?? null, over?.getBoundingClientRect());
     });
     svg.addEventListener("pointerleave", () => events.tip(null));
     svg.addEventListener("focusin", (event) => {
@@ -197,7 +203,7 @@ export class Chart {
     svg.addEventListener("click", (event) => {
       const drawn = this.barOf(event.target);
       if (drawn?.bar.selection) events.pick(drawn.bar.selection);
-      else if (!drawn) events.clear();
+      else if (!drawn && !handshake(event.target)) events.clear();
       // The window moves with arrows, and the wheel zooms, from here on.
       if (!svg.contains(document.activeElement)) svg.focus({ preventScroll: true });
     });
@@ -307,7 +313,7 @@ export class Chart {
       if (drawn.shown) this.placeText(drawn, scale(drawn.bar.start), scale(drawn.bar.end));
     }
     drawAxis(this.axis, this.back, this.spec, scale, this.sizes());
-    drawLinks(this.links, this.linkSpecs, this.anchors, scale);
+    this.drawLit(scale);
   }
 
   private redraw(always?: Drawn): void {
@@ -333,7 +339,13 @@ export class Chart {
         }
       }
     }
-    drawLinks(this.links, this.linkSpecs, this.anchors, scale);
+    this.drawLit(scale);
+  }
+
+  private drawLit(scale: ScaleLinear<number, number>): void {
+    const { links, handshakes } = this.lighting;
+    drawLinks(this.links, links, this.anchors, scale);
+    drawHandshakes(this.handshakes, handshakes, this.anchors, scale, this.handshakeTips);
   }
 
   private sizes(): Sizes {

@@ -27,6 +27,37 @@ export interface Bar {
   tip: () => Tip;
 }
 
+/** An arrow between the bars of two instances. */
+export interface LinkSpec {
+  from: string;
+  to: string;
+  direct: boolean;
+  /** It leaves no room: the later operation could not be earlier. */
+  tight: boolean;
+}
+
+/** An arrow from an arrival at a barrier to a wait there; each is at a cycle of an instance. */
+export interface HandshakeSpec {
+  kind: "full" | "empty";
+  arrives: { instance: string; cycle: number };
+  waits: { instance: string; cycle: number };
+  attributes: Record<string, string | number>;
+  tip: () => Tip;
+}
+
+/** What is lit in a chart. */
+export interface Lighting {
+  /** The instance that is selected. */
+  chosen: string | null;
+  /** The instances that are lit; null: all alike. */
+  lit: Set<string> | null;
+  links: LinkSpec[];
+  handshakes: HandshakeSpec[];
+}
+
+/** Nothing is lit. */
+export const DARK: Lighting = { chosen: null, lit: null, links: [], handshakes: [] };
+
 /** Bars side by side in lanes, with a name. */
 export interface Row {
   name: string;

@@ -3,16 +3,9 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { selection, toggle } from "../state";
 import { hideTip, showTip } from "./tooltip";
 import { Chart } from "./chart";
-import type { LinkSpec } from "./links";
-import type { ChartSpec } from "./spec";
+import type { ChartSpec, Lighting } from "./spec";
+import { ZoomButtons } from "./zoom-buttons";
 import type { ComponentChildren } from "preact";
-
-/** What is lit in a chart. */
-export interface Lighting {
-  chosen: string | null;
-  lit: Set<string> | null;
-  links: LinkSpec[];
-}
 
 interface Properties {
   spec: ChartSpec;
@@ -30,22 +23,12 @@ export function ChartView({ spec, lighting, children }: Properties) {
     chart.current = new Chart(host.current, spec, { tip, pick: toggle, clear: () => selection.set(null) });
     return () => chart.current?.destroy();
   }, [spec]);
-  useLayoutEffect(() => chart.current?.light(lighting.chosen, lighting.lit, lighting.links), [spec, lighting]);
+  useLayoutEffect(() => chart.current?.light(lighting), [spec, lighting]);
   return (
     <div class="chart-frame">
       <div class="tools">
         {children}
-        <span class="buttons" role="group" aria-label="Zoom">
-          <button type="button" aria-label="Zoom out" onClick={() => chart.current?.zoomBy(1 / 1.5)}>
-            −
-          </button>
-          <button type="button" aria-label="Zoom in" onClick={() => chart.current?.zoomBy(1.5)}>
-            +
-          </button>
-          <button type="button" onClick={() => chart.current?.reset()}>
-            Reset
-          </button>
-        </span>
+        <ZoomButtons zoomBy={(factor) => chart.current?.zoomBy(factor)} reset={() => chart.current?.reset()} />
       </div>
       <div class="chart-host" ref={host} />
     </div>

@@ -5,6 +5,7 @@ import { Curve } from "../parts/curve";
 import { HUES } from "../parts/bars";
 import { Figure } from "../parts/headline";
 import { Seconds } from "../parts/solved";
+import { Sheet } from "../parts/sheet";
 import { count, grouped } from "../words";
 import { dataflowModel, NO_RESOURCE, occupancy, storage, type DataflowModel } from "./model";
 import { Placement } from "./placement";
@@ -83,25 +84,14 @@ function Progress({ file }: { file: DataflowFile }) {
       <div class="columns">
         <Seconds phases={phases} />
         {last && (
-          <div class="scroll">
-            <table>
-              <caption>Objective over time</caption>
-              <thead>
-                <tr>
-                  <th class="number">seconds</th>
-                  <th class="number">value</th>
-                </tr>
-              </thead>
-              <tbody>
-                {trace.slice(-24).map(([at, value], index) => (
-                  <tr key={index}>
-                    <td class="number">{at.toFixed(3)}</td>
-                    <td class="number">{grouped(value)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Sheet caption="Objective over time" heads={[{ number: "seconds" }, { number: "value" }]}>
+            {trace.slice(-24).map(([at, value], index) => (
+              <tr key={index}>
+                <td class="number">{at.toFixed(3)}</td>
+                <td class="number">{grouped(value)}</td>
+              </tr>
+            ))}
+          </Sheet>
         )}
       </div>
     </section>

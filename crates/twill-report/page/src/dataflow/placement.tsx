@@ -4,6 +4,7 @@ import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zo
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hideTip, showTip } from "../chart/tooltip";
 import { wheelPower } from "../chart/wheel";
+import { ZoomButtons } from "../chart/zoom-buttons";
 import { useWidth } from "../parts/curve";
 import { themeChanged } from "../theme";
 import { count, grouped } from "../words";
@@ -167,17 +168,7 @@ export function Placement({ model, chosen, choose }: Properties) {
     <div class="chart-frame">
       <div class="tools">
         <span class="hint">Ctrl + wheel or pinch zooms, drag pans; keys: + − 0 arrows, Enter, Esc</span>
-        <span class="buttons" role="group" aria-label="Zoom">
-          <button type="button" aria-label="Zoom out" onClick={() => scale(1 / 1.5)}>
-            −
-          </button>
-          <button type="button" aria-label="Zoom in" onClick={() => scale(1.5)}>
-            +
-          </button>
-          <button type="button" onClick={reset}>
-            Reset
-          </button>
-        </span>
+        <ZoomButtons zoomBy={scale} reset={reset} />
       </div>
       <div
         class="placement"

@@ -1,5 +1,6 @@
 // Operations of a dataflow schedule in text: the selected one, and a table with a filter.
 import { useMemo, useState } from "preact/hooks";
+import { Sheet } from "../parts/sheet";
 import { grouped } from "../words";
 import type { DataflowModel, Edge } from "./model";
 
@@ -15,35 +16,32 @@ const MOST_NEIGHBOURS = 40;
 function Edges({ model, edges, backward, choose }: Properties & { edges: Edge[]; backward: boolean }) {
   if (edges.length === 0) return <p class="note">{backward ? "It waits for nothing." : "Nothing waits for it."}</p>;
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>{backward ? "waits for" : "is waited for by"}</th>
-            <th class="number">step</th>
-            <th class="number">delay</th>
-            <th class="number">distance</th>
-          </tr>
-        </thead>
-        <tbody>
-          {edges.slice(0, MOST_NEIGHBOURS).map((edge, index) => {
-            const other = model.operations[backward ? edge.from : edge.to];
-            if (!other) return null;
-            return (
-              <tr key={index}>
-                <td>
-                  <button type="button" class="pick" onClick={() => choose(other.index)}>
-                    {other.name}
-                  </button>
-                </td>
-                <td class="number">{grouped(other.start)}</td>
-                <td class="number">{grouped(edge.delay)}</td>
-                <td class="number">{edge.distance}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+    <div>
+      <Sheet
+        heads={[
+          backward ? "waits for" : "is waited for by",
+          { number: "step" },
+          { number: "delay" },
+          { number: "distance" },
+        ]}
+      >
+        {edges.slice(0, MOST_NEIGHBOURS).map((edge, index) => {
+          const other = model.operations[backward ? edge.from : edge.to];
+          if (!other) return null;
+          return (
+            <tr key={index}>
+              <td>
+                <button type="button" class="pick" onClick={() => choose(other.index)}>
+                  {other.name}
+                </button>
+              </td>
+              <td class="number">{grouped(other.start)}</td>
+              <td class="number">{grouped(edge.delay)}</td>
+              <td class="number">{edge.distance}</td>
+            </tr>
+          );
+        })}
+      </Sheet>
       {edges.length > MOST_NEIGHBOURS && <p class="note">and {grouped(edges.length - MOST_NEIGHBOURS)} more</p>}
     </div>
   );
@@ -121,44 +119,41 @@ export function OperationTable({ model, chosen, choose }: Properties) {
           </button>
         </span>
       </div>
-      <div class="scroll tall">
-        <table class="operations">
-          <thead>
-            <tr>
-              <th>operation</th>
-              <th class="number">start</th>
-              <th class="number">end</th>
-              <th class="number">latency</th>
-              <th>uses</th>
-              <th class="number">waits for</th>
-              <th class="number">is waited for by</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((operation) => (
-              <tr
-                key={operation.index}
-                class={operation.index === chosen ? "selected" : ""}
-                data-row={operation.name}
-                data-start={operation.start}
-                data-end={operation.end}
-              >
-                <td>
-                  <button type="button" class="pick" onClick={() => choose(operation.index)}>
-                    {operation.name}
-                  </button>
-                </td>
-                <td class="number">{grouped(operation.start)}</td>
-                <td class="number">{grouped(operation.end)}</td>
-                <td class="number">{grouped(operation.latency)}</td>
-                <td>{operation.uses.map((use) => `${use.amount} ${use.resource}`).join(", ") || "–"}</td>
-                <td class="number">{model.incoming[operation.index]?.length ?? 0}</td>
-                <td class="number">{model.outgoing[operation.index]?.length ?? 0}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Sheet
+        of="operations"
+        tall
+        heads={[
+          "operation",
+          { number: "start" },
+          { number: "end" },
+          { number: "latency" },
+          "uses",
+          { number: "waits for" },
+          { number: "is waited for by" },
+        ]}
+      >
+        {rows.map((operation) => (
+          <tr
+            key={operation.index}
+            class={operation.index === chosen ? "selected" : ""}
+            data-row={operation.name}
+            data-start={operation.start}
+            data-end={operation.end}
+          >
+            <td>
+              <button type="button" class="pick" onClick={() => choose(operation.index)}>
+                {operation.name}
+              </button>
+            </td>
+            <td class="number">{grouped(operation.start)}</td>
+            <td class="number">{grouped(operation.end)}</td>
+            <td class="number">{grouped(operation.latency)}</td>
+            <td>{operation.uses.map((use) => `${use.amount} ${use.resource}`).join(", ") || "–"}</td>
+            <td class="number">{model.incoming[operation.index]?.length ?? 0}</td>
+            <td class="number">{model.outgoing[operation.index]?.length ?? 0}</td>
+          </tr>
+        ))}
+      </Sheet>
     </section>
   );
 }

@@ -1,21 +1,25 @@
-// Slots and phases of the barriers that hand a value from group to group.
-import type { LoopModel, Operation } from "./loop";
+// Barriers that hand a value from group to group through a channel: who arrives at which, and who waits there.
+import type { ChannelEntry } from "../data";
+import type { Instance } from "./chain";
+import { startOf, type Dependence, type LoopModel, type Operation } from "./loop";
 
-/** A wait or an arrival of an operation in one iteration. */
-export interface BarrierStep {
-  buffer: string;
-  memory: string;
-  from: number;
-  to: number;
-  depth: number;
+/** An operation in an iteration, at a cycle. */
+export interface Moment extends Instance {
+  cycle: number;
+}
+
+/** An arrival at a barrier, and a wait that it lets go on. */
+export interface Handshake {
+  channel: ChannelEntry;
+  /** `full`: the value is in its slot; `empty`: the slot is free for a later one. */
+  barrier: "full" | "empty";
   slot: number;
-  /** Of the barrier of full slots, in the iteration that made the value. */
+  /** Parity of the phase that the arrival completes. */
   phase: number;
   /** Iteration that made the value. */
   iteration: number;
-  does: "fills" | "reads";
-  /** Iteration whose reader has to have freed the slot; null if the slot is fresh. */
-  freed: number | null;
+  arrives: Moment;
+  waits: Moment;
 }
 
 /** Slot of a ring or channel that an iteration uses. */
@@ -28,29 +32,58 @@ export function phaseOf(iteration: number, depth: number): number {
   return Math.floor(iteration / Math.max(1, depth)) % 2;
 }
 
-/** What an operation has to do with channels in one iteration. */
-export function barriersOf(loop: LoopModel, operation: Operation, iteration: number): BarrierStep[] {
-  const steps: BarrierStep[] = [];
-  for (const channel of loop.channels) {
-    const step = (made: number, does: "fills" | "reads"): BarrierStep => ({
-      buffer: channel.buffer,
-      memory: channel.memory,
-      from: channel.from,
-      to: channel.to,
-      depth: channel.depth,
-      slot: slotOf(made, channel.depth),
-      phase: phaseOf(made, channel.depth),
-      iteration: made,
-      does,
-      freed: made >= channel.depth ? made - channel.depth : null,
-    });
-    if (channel.buffer === operation.name) steps.push(step(iteration, "fills"));
-    if (channel.to !== operation.group) continue;
-    const reads = (loop.incoming.get(operation) ?? []).filter((d) => d.value && d.from.name === channel.buffer);
-    for (const dependence of reads) {
-      const made = iteration - dependence.distance;
-      if (made >= 0) steps.push(step(made, "reads"));
-    }
-  }
-  return steps;
+type Meeting = Pick<Handshake, "barrier" | "arrives" | "waits">;
+
+function moment(loop: LoopModel, operation: Operation, iteration: number, after = 0): Moment {
+  return { operation, iteration, cycle: startOf(loop, operation, iteration) + after };
+}
+
+/** When the value of iteration `made` is there for a reader. A load that runs ahead is in time for its first reader. */
+function arrival(loop: LoopModel, { from, delay }: Dependence, made: number): number {
+  const issued = startOf(loop, from, made);
+  if (!from.streaming) return issued + delay;
+  const readers = (loop.outgoing.get(from) ?? []).filter((dependence) => dependence.value);
+  const reads = readers.map(({ to, distance }) => startOf(loop, to, made + distance));
+  return Math.min(issued + Math.max(from.latency, from.transfer), ...reads);
+}
+
+/** Who hands the value of iteration `made` to `reader`. */
+function full(loop: LoopModel, reader: Dependence, made: number): Meeting {
+  return {
+    barrier: "full",
+    arrives: { operation: reader.from, iteration: made, cycle: arrival(loop, reader, made) },
+    waits: moment(loop, reader.to, made + reader.distance),
+  };
+}
+
+/** Who frees the slot of iteration `made` for the value `depth` iterations later: the last reader to be over. */
+function empty(loop: LoopModel, readers: Dependence[], made: number, depth: number): Meeting[] {
+  const over = readers.map((reader) => moment(loop, reader.to, made + reader.distance, reader.hold));
+  const [arrives] = over.sort((a, b) => b.cycle - a.cycle);
+  const from = readers[0]?.from;
+  return from && arrives ? [{ barrier: "empty", arrives, waits: moment(loop, from, made + depth) }] : [];
+}
+
+/** What an instance has to do with barriers of channels. */
+export function handshakesOf(loop: LoopModel, at: Instance): Handshake[] {
+  const isIt = (other: Instance) => other.operation === at.operation && other.iteration === at.iteration;
+  return loop.channels.flatMap((channel) => {
+    const value = loop.byName.get(channel.buffer);
+    const readers = (value && loop.outgoing.get(value))?.filter((d) => d.value && d.to.group === channel.to) ?? [];
+    const depth = Math.max(1, channel.depth);
+    const made = readers.filter((reader) => reader.to === at.operation).map((reader) => at.iteration - reader.distance);
+    if (value === at.operation) made.push(at.iteration, at.iteration - depth);
+    const values = [...new Set(made)].filter((iteration) => iteration >= 0).sort((a, b) => a - b);
+    return values.flatMap((iteration) =>
+      [...readers.map((reader) => full(loop, reader, iteration)), ...empty(loop, readers, iteration, depth)]
+        .filter(({ arrives, waits }) => isIt(arrives) || isIt(waits))
+        .map((found) => ({
+          ...found,
+          channel,
+          iteration,
+          slot: slotOf(iteration, depth),
+          phase: phaseOf(iteration, depth),
+        })),
+    );
+  });
 }

@@ -18,7 +18,8 @@ export interface Link {
 
 /** Operations and dependences that lead to an operation and away from it. */
 export interface Chain {
-  keys: Set<string>;
+  /** By their names. */
+  instances: Map<string, Instance>;
   links: Link[];
 }
 
@@ -29,7 +30,7 @@ export function keyOf(operation: Operation, iteration: number): string {
 
 /** The neighbours of an instance among the first `iterations`; with `whole`, also their neighbours in the same direction. */
 export function chainOf(loop: LoopModel, at: Instance, iterations: number, whole: boolean): Chain {
-  const keys = new Set([keyOf(at.operation, at.iteration)]);
+  const instances = new Map([[keyOf(at.operation, at.iteration), at]]);
   const links: Link[] = [];
   for (const backward of [true, false]) {
     const seen = new Set([keyOf(at.operation, at.iteration)]);
@@ -47,12 +48,12 @@ export function chainOf(loop: LoopModel, at: Instance, iterations: number, whole
           const key = keyOf(other.operation, iteration);
           if (seen.has(key)) continue;
           seen.add(key);
-          keys.add(key);
+          instances.set(key, other);
           next.push(other);
         }
       }
       frontier = whole ? next : [];
     }
   }
-  return { keys, links };
+  return { instances, links };
 }

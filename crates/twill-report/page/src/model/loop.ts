@@ -18,6 +18,8 @@ export interface Operation {
   latency: number;
   asynchronous: boolean;
   streaming: boolean;
+  /** Cycles from the issue of a load until its data are there. */
+  transfer: number;
   handoff: number;
   units: { unit: string; start: number; cycles: number }[];
   result: string;
@@ -33,6 +35,8 @@ export interface Dependence {
   delay: number;
   blocking: boolean;
   value: boolean;
+  /** Cycles from the reader's issue until it lets go of the value. */
+  hold: number;
 }
 
 /** A loop that has a schedule. */
@@ -61,9 +65,20 @@ function resultInWords(result: { registers?: number; shared_memory?: number; ten
 
 function dependenceOf(entry: GraphDependence, from: Operation, to: Operation): Dependence {
   const value = entry.value ?? from.result !== "";
-  const handoff = value && from.inRegisters && from.group !== to.group ? from.handoff : 0;
-  const delay = (entry.delay ?? (from.streaming ? 0 : from.latency)) + handoff;
-  return { from, to, distance: entry.distance ?? 0, delay, blocking: entry.blocking ?? from.asynchronous, value };
+  const isHandedOver = value && from.inRegisters && from.group !== to.group;
+  const delay = (entry.delay ?? (from.streaming ? 0 : from.latency)) + (isHandedOver ? from.handoff : 0);
+  const over = Math.max(to.span, to.latency);
+  const hold = entry.hold ?? (to.asynchronous && !entry.tied ? over : 0);
+  return {
+    from,
+    to,
+    distance: entry.distance ?? 0,
+    delay,
+    blocking: entry.blocking ?? from.asynchronous,
+    value,
+    // Slots of rings and hand-offs are kept until their reader is over.
+    hold: from.streaming || isHandedOver ? over : hold,
+  };
 }
 
 /** The model of a loop; null if it has no schedule. */
@@ -90,6 +105,7 @@ export function loopModel(loop: Loop, index: number): LoopModel | null {
       latency: entry?.latency ?? cycles,
       asynchronous: entry?.execution === "asynchronous",
       streaming: entry?.streaming ?? false,
+      transfer: entry?.transfer_latency ?? 0,
       handoff: entry?.handoff ?? 0,
       units,
       result: entry?.result ? resultInWords(entry.result) : "",

@@ -6,6 +6,7 @@ import { selection, useStore } from "../state";
 import { grouped } from "../words";
 import { HUES } from "./bars";
 import { highlighted } from "./highlight";
+import { Pick } from "./pick";
 
 type Marks = Map<number, { loop: number; operation: string }[]>;
 
@@ -21,14 +22,11 @@ function Order({ loops }: { loops: LoopModel[] }) {
               .sort((a, b) => a.cycle - b.cycle)
               .map((operation) => {
                 const chosen = at?.loop === loop.index && at.operation === operation.name;
-                const pick = () => selection.set({ loop: loop.index, operation: operation.name, iteration: 0 });
                 return (
                   <tr key={operation.name} class={chosen ? "selected" : ""}>
                     <td class="number">{grouped(operation.cycle)}</td>
                     <td>
-                      <button type="button" class="pick" aria-pressed={chosen} onClick={pick}>
-                        {operation.name}
-                      </button>
+                      <Pick loop={loop} operation={operation} pressed={chosen} />
                     </td>
                     <td>
                       <span class={`swatch group-${operation.group % HUES}`}>g{operation.group}</span>

@@ -1,101 +1,49 @@
 // The selected operation: what it waits for, what waits for it, and its barriers.
 import type { Code } from "../data";
-import { barriersOf, type BarrierStep } from "../model/barriers";
+import { handshakesOf } from "../model/barriers";
 import type { Dependence, LoopModel, Operation } from "../model/loop";
 import { slack, startOf } from "../model/loop";
 import { selection, useStore, wholeChain } from "../state";
-import { grouped, spelled } from "../words";
+import { grouped } from "../words";
+import { Barriers } from "./barriers";
 import { operationTip } from "./bars";
-
-/** A button that selects an operation in an iteration. */
-export function Pick({ loop, operation, iteration }: { loop: LoopModel; operation: Operation; iteration: number }) {
-  const pick = () => selection.set({ loop: loop.index, operation: operation.name, iteration });
-  return (
-    <button type="button" class="pick" onClick={pick}>
-      {operation.name}
-    </button>
-  );
-}
+import { Pick } from "./pick";
+import { Sheet } from "./sheet";
 
 function Neighbours(properties: { loop: LoopModel; at: number; edges: Dependence[]; backward: boolean }) {
   const { loop, at, edges, backward } = properties;
   if (edges.length === 0) return <p class="note">{backward ? "It waits for nothing." : "Nothing waits for it."}</p>;
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>{backward ? "waits for" : "is waited for by"}</th>
-            <th class="number">iteration</th>
-            <th class="number">{backward ? "issued at" : "issues at"}</th>
-            <th class="number">delay</th>
-            <th class="number">slack</th>
-            <th>kind</th>
+    <Sheet
+      heads={[
+        backward ? "waits for" : "is waited for by",
+        { number: "iteration" },
+        { number: backward ? "issued at" : "issues at" },
+        { number: "delay" },
+        { number: "slack" },
+        "kind",
+      ]}
+    >
+      {edges.map((edge, index) => {
+        const other = backward ? edge.from : edge.to;
+        const iteration = at + (backward ? -edge.distance : edge.distance);
+        const kinds = [edge.value ? "value" : "order"];
+        if (edge.blocking) kinds.push("blocking");
+        if (edge.from.group !== edge.to.group) kinds.push(`group ${edge.from.group} → ${edge.to.group}`);
+        if (edge.distance > 0) kinds.push(`distance ${edge.distance}`);
+        const left = slack(loop, edge);
+        return (
+          <tr key={index}>
+            <td>{iteration >= 0 ? <Pick loop={loop} operation={other} iteration={iteration} /> : other.name}</td>
+            <td class="number">{iteration >= 0 ? iteration : "before the loop"}</td>
+            <td class="number">{iteration >= 0 ? grouped(startOf(loop, other, iteration)) : "–"}</td>
+            <td class="number">{grouped(edge.delay)}</td>
+            <td class="number">{left === 0 ? "0 (tight)" : grouped(left)}</td>
+            <td>{kinds.join(", ")}</td>
           </tr>
-        </thead>
-        <tbody>
-          {edges.map((edge, index) => {
-            const other = backward ? edge.from : edge.to;
-            const iteration = at + (backward ? -edge.distance : edge.distance);
-            const kinds = [edge.value ? "value" : "order"];
-            if (edge.blocking) kinds.push("blocking");
-            if (edge.from.group !== edge.to.group) kinds.push(`group ${edge.from.group} → ${edge.to.group}`);
-            if (edge.distance > 0) kinds.push(`distance ${edge.distance}`);
-            const left = slack(loop, edge);
-            return (
-              <tr key={index}>
-                <td>{iteration >= 0 ? <Pick loop={loop} operation={other} iteration={iteration} /> : other.name}</td>
-                <td class="number">{iteration >= 0 ? iteration : "before the loop"}</td>
-                <td class="number">{iteration >= 0 ? grouped(startOf(loop, other, iteration)) : "–"}</td>
-                <td class="number">{grouped(edge.delay)}</td>
-                <td class="number">{left === 0 ? "0 (tight)" : grouped(left)}</td>
-                <td>{kinds.join(", ")}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function barrierInWords(step: BarrierStep): string {
-  const made = `iteration ${step.iteration}`;
-  if (step.does === "reads") return `waits for full[${step.slot}], phase ${step.phase}: the value of ${made}`;
-  const before =
-    step.freed === null ? "the slot is fresh" : `waits until group ${step.to} has freed it in iteration ${step.freed}`;
-  return `fills slot ${step.slot}: ${before}, then completes full[${step.slot}], phase ${step.phase}`;
-}
-
-function Barriers({ steps }: { steps: BarrierStep[] }) {
-  if (steps.length === 0) return null;
-  return (
-    <div class="scroll">
-      <table class="barriers">
-        <thead>
-          <tr>
-            <th>channel</th>
-            <th class="number">depth</th>
-            <th class="number">slot</th>
-            <th class="number">phase</th>
-            <th>barrier</th>
-          </tr>
-        </thead>
-        <tbody>
-          {steps.map((step, index) => (
-            <tr key={index} data-buffer={step.buffer} data-slot={step.slot} data-phase={step.phase}>
-              <td>
-                {step.buffer}, group {step.from} → {step.to}, {spelled(step.memory)}
-              </td>
-              <td class="number">{step.depth}</td>
-              <td class="number">{step.slot}</td>
-              <td class="number">{step.phase}</td>
-              <td>{barrierInWords(step)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Sheet>
   );
 }
 
@@ -161,7 +109,7 @@ export function Details({ loop, code }: { loop: LoopModel; code: Code | null }) 
         <Neighbours loop={loop} at={at.iteration} edges={loop.incoming.get(operation) ?? []} backward />
         <Neighbours loop={loop} at={at.iteration} edges={loop.outgoing.get(operation) ?? []} backward={false} />
       </div>
-      <Barriers steps={barriersOf(loop, operation, at.iteration)} />
+      <Barriers handshakes={handshakesOf(loop, { operation, iteration: at.iteration })} />
       {code && <Snippet code={code} loop={loop} operation={operation} />}
     </div>
   );

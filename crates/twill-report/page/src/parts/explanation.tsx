@@ -1,6 +1,7 @@
 // Why the interval is what it is: its bound, what excluded smaller ones, and what would change it.
 import type { ExplanationFile, Loop } from "../data";
 import { grouped, signed, spelled } from "../words";
+import { Sheet } from "./sheet";
 
 /** Words that the families of a conflict begin their lines with. */
 function familiesOf(explanation: ExplanationFile | null | undefined): Set<string> {
@@ -46,27 +47,19 @@ function Rejected({ data }: { data: Loop }) {
         );
       })}
       {short.length > 0 && (
-        <div class="scroll tall">
-          <table class="rejected">
-            <caption>
-              {long.length > 0 ? "Smaller intervals that were asked about" : "Intervals that were excluded"}
-            </caption>
-            <thead>
-              <tr>
-                <th>intervals</th>
-                <th>why</th>
-              </tr>
-            </thead>
-            <tbody>
-              {short.map((entry, index) => (
-                <tr key={index}>
-                  <td>{entry.intervals}</td>
-                  <td class="wrap">{entry.why}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Sheet
+          of="rejected"
+          tall
+          caption={long.length > 0 ? "Smaller intervals that were asked about" : "Intervals that were excluded"}
+          heads={["intervals", "why"]}
+        >
+          {short.map((entry, index) => (
+            <tr key={index}>
+              <td>{entry.intervals}</td>
+              <td class="wrap">{entry.why}</td>
+            </tr>
+          ))}
+        </Sheet>
       )}
     </>
   );
@@ -79,41 +72,37 @@ function WhatIfs({ data }: { data: Loop }) {
   // The same changes in the same order, as figures.
   const paired = figures.length === answers.length;
   return (
-    <div class="scroll">
-      <table class="what-ifs">
-        <caption>What if</caption>
-        <thead>
-          <tr>
-            <th>change</th>
-            {paired && <th class="number">I</th>}
-            {paired && <th class="number">by</th>}
-            <th>{paired ? "why" : "answer"}</th>
+    <Sheet
+      of="what-ifs"
+      caption="What if"
+      heads={[
+        "change",
+        ...(paired ? [{ number: "I" }] : []),
+        ...(paired ? [{ number: "by" }] : []),
+        paired ? "why" : "answer",
+      ]}
+    >
+      {answers.map((entry, index) => {
+        const figure = paired ? figures[index] : undefined;
+        const by = figure?.percent;
+        // The words after the figures say why.
+        const why = figure?.initiation_interval ? entry.answer.slice(entry.answer.indexOf(": ") + 2) : entry.answer;
+        return (
+          <tr key={index}>
+            <td class="wrap">{entry.change}</td>
+            {paired && (
+              <td class="number">{figure?.initiation_interval ? grouped(figure.initiation_interval) : "–"}</td>
+            )}
+            {paired && (
+              <td class={`number ${by && by < 0 ? "good" : ""}`}>
+                {by == null ? "–" : by === 0 ? "no change" : signed(by)}
+              </td>
+            )}
+            <td class="wrap">{why}</td>
           </tr>
-        </thead>
-        <tbody>
-          {answers.map((entry, index) => {
-            const figure = paired ? figures[index] : undefined;
-            const by = figure?.percent;
-            // The words after the figures say why.
-            const why = figure?.initiation_interval ? entry.answer.slice(entry.answer.indexOf(": ") + 2) : entry.answer;
-            return (
-              <tr key={index}>
-                <td class="wrap">{entry.change}</td>
-                {paired && (
-                  <td class="number">{figure?.initiation_interval ? grouped(figure.initiation_interval) : "–"}</td>
-                )}
-                {paired && (
-                  <td class={`number ${by && by < 0 ? "good" : ""}`}>
-                    {by == null ? "–" : by === 0 ? "no change" : signed(by)}
-                  </td>
-                )}
-                <td class="wrap">{why}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Sheet>
   );
 }
 

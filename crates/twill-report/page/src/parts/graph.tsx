@@ -5,12 +5,14 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hideTip, showTip } from "../chart/tooltip";
 import { freshId } from "../chart/svg";
 import { wheelPower } from "../chart/wheel";
-import { chainOf, keyOf } from "../model/chain";
+import { ZoomButtons } from "../chart/zoom-buttons";
+import { chainOf } from "../model/chain";
 import type { LoopModel } from "../model/loop";
 import { selection, toggle, useStore } from "../state";
 import { count, grouped } from "../words";
-import { groupName, HUES, operationInWords, operationTip } from "./bars";
+import { HUES, operationInWords, operationTip } from "./bars";
 import { draw, type Drawing, MOST_OPERATIONS } from "./graph-layout";
+import { GroupSwatches } from "./swatches";
 
 function useDrawing(loop: LoopModel): Drawing | null {
   const [drawing, setDrawing] = useState<Drawing | null>(null);
@@ -31,8 +33,8 @@ function useLit(loop: LoopModel): { chosen: string | null; lit: Set<string> | nu
     // Far enough from the first iteration that every back edge has its other end.
     const far = Math.max(0, ...loop.dependences.map((dependence) => dependence.distance));
     const chain = chainOf(loop, { operation, iteration: far }, 2 * far + 1, false);
-    const lit = new Set([...chain.keys].map((key) => key.split("@")[0] ?? ""));
-    return { chosen: keyOf(operation, 0).split("@")[0] ?? "", lit };
+    const lit = new Set([...chain.instances.values()].map((instance) => String(instance.operation.index)));
+    return { chosen: String(operation.index), lit };
   }, [at, loop]);
 }
 
@@ -70,24 +72,10 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
     <div class="chart-frame">
       <div class="tools">
         <span class="legend">
-          {loop.groups.map((group) => (
-            <span key={group.id} class={`swatch group-${group.id % HUES}`}>
-              {groupName(group.id)}
-            </span>
-          ))}
+          <GroupSwatches loop={loop} />
           <span class="line-key back">back edge, with its distance in iterations</span>
         </span>
-        <span class="buttons" role="group" aria-label="Zoom of the graph">
-          <button type="button" aria-label="Zoom out" onClick={() => scale(1 / 1.5)}>
-            −
-          </button>
-          <button type="button" aria-label="Zoom in" onClick={() => scale(1.5)}>
-            +
-          </button>
-          <button type="button" onClick={reset}>
-            Reset
-          </button>
-        </span>
+        <ZoomButtons label="Zoom of the graph" zoomBy={scale} reset={reset} />
       </div>
       <div class="scroll">
         <svg

@@ -4,10 +4,12 @@ import type { Bar, ChartSpec, Row } from "../chart/spec";
 import { ChartView } from "../chart/view";
 import type { TraceFile, TraceLoop } from "../data";
 import { pack } from "../model/fold";
+import { keyOf } from "../model/chain";
 import type { LoopModel } from "../model/loop";
 import { grouped, signed } from "../words";
 import { groupName, HUES } from "./bars";
 import { useLighting } from "./lighting";
+import { Sheet } from "./sheet";
 import { groupRows } from "./timeline-spec";
 
 /** Rows of what was measured, by group, and from where to where it was. */
@@ -30,7 +32,7 @@ function measuredRows(loop: LoopModel, trace: TraceLoop): { rows: Map<number, Ro
       label: `${iteration}:${event.operation}`,
       tone: `hue-${iteration % HUES}`,
       style: "measured",
-      instance: operation ? `${operation.index}@${iteration}` : null,
+      instance: operation ? keyOf(operation, iteration) : null,
       anchor: false,
       selection: operation ? { loop: loop.index, operation: operation.name, iteration } : null,
       attributes: { measured: event.operation, iteration, start, end },
@@ -104,42 +106,39 @@ export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoo
           <span class="note">Dashed bars are measured; dashed lines are multiples of the predicted I.</span>
         </ChartView>
       )}
-      <div class="scroll tall">
-        <table class="measured">
-          <caption>Within an iteration, in cycles; measured values are medians</caption>
-          <thead>
-            <tr>
-              <th>operation</th>
-              <th class="number">group</th>
-              <th class="number">start predicted</th>
-              <th class="number">measured</th>
-              <th class="number">error</th>
-              <th class="number">duration predicted</th>
-              <th class="number">measured</th>
-              <th class="number">error</th>
+      <Sheet
+        of="measured"
+        tall
+        caption="Within an iteration, in cycles; measured values are medians"
+        heads={[
+          "operation",
+          { number: "group" },
+          { number: "start predicted" },
+          { number: "measured" },
+          { number: "error" },
+          { number: "duration predicted" },
+          { number: "measured" },
+          { number: "error" },
+        ]}
+      >
+        {trace.operations.map((entry, index) => {
+          const lasts = entry.predicted.end - entry.predicted.start;
+          const lasted = entry.measured.end - entry.measured.start;
+          const late = entry.measured.start - entry.predicted.start;
+          return (
+            <tr key={index} data-measured={entry.operation}>
+              <td>{entry.operation}</td>
+              <td class="number">{entry.group}</td>
+              <td class="number">{grouped(entry.predicted.start)}</td>
+              <td class="number">{grouped(entry.measured.start)}</td>
+              <td class="number">{late > 0 ? `+${grouped(late)}` : grouped(late)}</td>
+              <td class="number">{grouped(lasts)}</td>
+              <td class="number">{grouped(lasted)}</td>
+              <td class="number">{lasts > 0 ? signed((100 * (lasted - lasts)) / lasts) : "–"}</td>
             </tr>
-          </thead>
-          <tbody>
-            {trace.operations.map((entry, index) => {
-              const lasts = entry.predicted.end - entry.predicted.start;
-              const lasted = entry.measured.end - entry.measured.start;
-              const late = entry.measured.start - entry.predicted.start;
-              return (
-                <tr key={index} data-measured={entry.operation}>
-                  <td>{entry.operation}</td>
-                  <td class="number">{entry.group}</td>
-                  <td class="number">{grouped(entry.predicted.start)}</td>
-                  <td class="number">{grouped(entry.measured.start)}</td>
-                  <td class="number">{late > 0 ? `+${grouped(late)}` : grouped(late)}</td>
-                  <td class="number">{grouped(lasts)}</td>
-                  <td class="number">{grouped(lasted)}</td>
-                  <td class="number">{lasts > 0 ? signed((100 * (lasted - lasts)) / lasts) : "–"}</td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+          );
+        })}
+      </Sheet>
     </section>
   );
 }

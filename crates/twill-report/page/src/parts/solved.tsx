@@ -1,35 +1,24 @@
 // How the schedule was found: what was minimised, how long it took, under which options.
 import type { Objective, ScheduleFile } from "../data";
 import { grouped, seconds, spelled } from "../words";
+import { Sheet } from "./sheet";
 
 /** What was made least, and whether that is proved. */
 export function Objectives({ objectives }: { objectives: Objective[] }) {
   if (objectives.length === 0) return null;
   return (
-    <div class="scroll">
-      <table class="objectives">
-        <caption>Least in this order, after I</caption>
-        <thead>
-          <tr>
-            <th>objective</th>
-            <th class="number">value</th>
-            <th>least</th>
-          </tr>
-        </thead>
-        <tbody>
-          {objectives.map((objective, index) => (
-            <tr key={index}>
-              <td>
-                {spelled(objective.level)}
-                {objective.loop != null && ` of loop ${objective.loop + 1}`}
-              </td>
-              <td class="number">{grouped(objective.value)}</td>
-              <td>{objective.proved ? "proved" : "not proved"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Sheet of="objectives" caption="Least in this order, after I" heads={["objective", { number: "value" }, "least"]}>
+      {objectives.map((objective, index) => (
+        <tr key={index}>
+          <td>
+            {spelled(objective.level)}
+            {objective.loop != null && ` of loop ${objective.loop + 1}`}
+          </td>
+          <td class="number">{grouped(objective.value)}</td>
+          <td>{objective.proved ? "proved" : "not proved"}</td>
+        </tr>
+      ))}
+    </Sheet>
   );
 }
 
@@ -39,22 +28,17 @@ export function Seconds({ phases }: { phases: Record<string, number> }) {
   if (entries.length === 0) return null;
   const most = Math.max(...entries.map(([, value]) => value), 1e-9);
   return (
-    <div class="scroll">
-      <table class="seconds">
-        <caption>Time by phase</caption>
-        <tbody>
-          {entries.map(([name, value]) => (
-            <tr key={name}>
-              <td>{spelled(name)}</td>
-              <td class="number">{seconds(value)}</td>
-              <td class="wide" aria-hidden="true">
-                <meter min={0} max={most} value={value} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Sheet of="seconds" caption="Time by phase">
+      {entries.map(([name, value]) => (
+        <tr key={name}>
+          <td>{spelled(name)}</td>
+          <td class="number">{seconds(value)}</td>
+          <td class="wide" aria-hidden="true">
+            <meter min={0} max={most} value={value} />
+          </td>
+        </tr>
+      ))}
+    </Sheet>
   );
 }
 
@@ -87,19 +71,14 @@ export function Solved({ schedule, index }: { schedule: ScheduleFile; index: num
         <Objectives objectives={schedule.objectives ?? []} />
         <Seconds phases={schedule.seconds ?? {}} />
         {options.length > 0 && (
-          <div class="scroll">
-            <table class="options">
-              <caption>Options of the model</caption>
-              <tbody>
-                {options.map(([name, value]) => (
-                  <tr key={name}>
-                    <td>{spelled(name)}</td>
-                    <td>{said(value)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Sheet of="options" caption="Options of the model">
+            {options.map(([name, value]) => (
+              <tr key={name}>
+                <td>{spelled(name)}</td>
+                <td>{said(value)}</td>
+              </tr>
+            ))}
+          </Sheet>
         )}
       </div>
     </section>

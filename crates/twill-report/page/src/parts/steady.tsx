@@ -1,12 +1,14 @@
 // One interval of the steady state, folded: units and groups, with how busy they are.
 import { useMemo } from "preact/hooks";
-import type { Bar, ChartSpec, Row } from "../chart/spec";
-import { ChartView, type Lighting } from "../chart/view";
+import { DARK, type Bar, type ChartSpec, type Lighting, type Row } from "../chart/spec";
+import { ChartView } from "../chart/view";
 import { fold, pack } from "../model/fold";
 import type { LoopModel, Operation } from "../model/loop";
 import { selection, useStore } from "../state";
 import { grouped, percent, staged } from "../words";
 import { groupName, HUES, operationInWords, operationTip } from "./bars";
+import { Sheet } from "./sheet";
+import { GroupSwatches } from "./swatches";
 
 /** The pieces of a stretch that begins `from` cycles after an operation; each is named by the stage that it is in. */
 function folded(loop: LoopModel, operation: Operation, from: number, cycles: number): Bar[] {
@@ -70,8 +72,8 @@ export function Steady({ loop }: { loop: LoopModel }) {
   const spec = useMemo(() => steadySpec(loop), [loop]);
   const at = useStore(selection);
   const lighting: Lighting = useMemo(() => {
-    const chosen = at?.loop === loop.index ? at.operation : null;
-    return { chosen, lit: chosen === null ? null : new Set([chosen]), links: [] };
+    if (at?.loop !== loop.index) return DARK;
+    return { ...DARK, chosen: at.operation, lit: new Set([at.operation]) };
   }, [at, loop]);
   const primed = spec.rows.some((row) => row.bars.some((bar) => Number(bar.attributes["stage"]) > 0));
   return (
@@ -83,42 +85,26 @@ export function Steady({ loop }: { loop: LoopModel }) {
       </p>
       <ChartView spec={spec} lighting={lighting}>
         <span class="legend">
-          {loop.groups.map((group) => (
-            <span key={group.id} class={`swatch group-${group.id % HUES}`}>
-              {groupName(group.id)}
-            </span>
-          ))}
+          <GroupSwatches loop={loop} />
         </span>
       </ChartView>
-      <div class="scroll">
-        <table>
-          <caption>How busy the functional units are</caption>
-          <thead>
-            <tr>
-              <th>unit</th>
-              <th class="number">held</th>
-              <th class="number">of</th>
-              <th class="number">instances</th>
-              <th class="number">share</th>
-              <th class="wide" aria-hidden="true" />
-            </tr>
-          </thead>
-          <tbody>
-            {loop.units.map((unit) => (
-              <tr key={unit.name}>
-                <td>{unit.name}</td>
-                <td class="number">{grouped(unit.busy)}</td>
-                <td class="number">{grouped(loop.interval * unit.capacity)}</td>
-                <td class="number">{unit.capacity}</td>
-                <td class="number">{percent(unit.busy, loop.interval * unit.capacity)}</td>
-                <td class="wide" aria-hidden="true">
-                  <meter min={0} max={loop.interval * unit.capacity} value={unit.busy} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Sheet
+        caption="How busy the functional units are"
+        heads={["unit", { number: "held" }, { number: "of" }, { number: "instances" }, { number: "share" }, null]}
+      >
+        {loop.units.map((unit) => (
+          <tr key={unit.name}>
+            <td>{unit.name}</td>
+            <td class="number">{grouped(unit.busy)}</td>
+            <td class="number">{grouped(loop.interval * unit.capacity)}</td>
+            <td class="number">{unit.capacity}</td>
+            <td class="number">{percent(unit.busy, loop.interval * unit.capacity)}</td>
+            <td class="wide" aria-hidden="true">
+              <meter min={0} max={loop.interval * unit.capacity} value={unit.busy} />
+            </td>
+          </tr>
+        ))}
+      </Sheet>
     </section>
   );
 }

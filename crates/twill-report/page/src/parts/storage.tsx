@@ -1,6 +1,6 @@
 // Registers, memories with the lives of their buffers, and channels.
 import { useMemo } from "preact/hooks";
-import type { Bar, ChartSpec } from "../chart/spec";
+import { DARK, type Bar, type ChartSpec } from "../chart/spec";
 import { ChartView } from "../chart/view";
 import type { Loop, MemoryUse } from "../data";
 import { pack } from "../model/fold";
@@ -9,8 +9,8 @@ import type { LoopModel } from "../model/loop";
 import { bytes, count, grouped, percent, spelled } from "../words";
 import { groupName, groupNote, HUES } from "./bars";
 import { Curve } from "./curve";
+import { Sheet } from "./sheet";
 
-const DARK = { chosen: null, lit: null, links: [] };
 const MOST_LIVES = 8;
 
 /** Live registers of each warp group over the steady state. */
@@ -153,61 +153,40 @@ export function Channels({ loop }: { loop: LoopModel }) {
   return (
     <section id={`channels-${loop.index}`} class="part">
       <h3>Channels and rings</h3>
-      <div class="scroll">
-        <table class="channels">
-          <caption>Iteration k uses slot k mod depth; its barrier completes with the phase given</caption>
-          <thead>
-            <tr>
-              <th>value</th>
-              <th>groups</th>
-              <th>through</th>
-              <th class="number">of one copy</th>
-              <th class="number">depth</th>
-              <th>slot</th>
-              <th>phase</th>
-            </tr>
-          </thead>
-          <tbody>
-            {loop.channels.map((channel, index) => (
-              <tr key={index} data-channel={channel.buffer} data-from={channel.from} data-to={channel.to}>
-                <td>{channel.buffer}</td>
-                <td>
-                  {channel.from} → {channel.to}
-                </td>
-                <td>{channel.memory === "handoff" ? "hand-off in shared memory" : spelled(channel.memory)}</td>
-                <td class="number">{channel.columns ? count(channel.columns, "column") : bytes(channel.bytes ?? 0)}</td>
-                <td class="number">{channel.depth}</td>
-                <td>{channel.depth === 1 ? "0" : `k mod ${channel.depth}`}</td>
-                <td>{phasesInWords(channel.depth)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Sheet
+        of="channels"
+        caption="Iteration k uses slot k mod depth; its barrier completes with the phase given"
+        heads={["value", "groups", "through", { number: "of one copy" }, { number: "depth" }, "slot", "phase"]}
+      >
+        {loop.channels.map((channel, index) => (
+          <tr key={index} data-channel={channel.buffer} data-from={channel.from} data-to={channel.to}>
+            <td>{channel.buffer}</td>
+            <td>
+              {channel.from} → {channel.to}
+            </td>
+            <td>{channel.memory === "handoff" ? "hand-off in shared memory" : spelled(channel.memory)}</td>
+            <td class="number">{channel.columns ? count(channel.columns, "column") : bytes(channel.bytes ?? 0)}</td>
+            <td class="number">{channel.depth}</td>
+            <td>{channel.depth === 1 ? "0" : `k mod ${channel.depth}`}</td>
+            <td>{phasesInWords(channel.depth)}</td>
+          </tr>
+        ))}
+      </Sheet>
       {loop.rings.length > 0 && (
-        <div class="scroll">
-          <table class="rings">
-            <caption>Rings of streaming loads</caption>
-            <thead>
-              <tr>
-                <th>load</th>
-                <th class="number">slot</th>
-                <th class="number">slots</th>
-                <th class="number">in all</th>
-              </tr>
-            </thead>
-            <tbody>
-              {loop.rings.map((ring) => (
-                <tr key={ring.buffer}>
-                  <td>{ring.buffer}</td>
-                  <td class="number">{bytes(ring.bytes)}</td>
-                  <td class="number">{ring.depth}</td>
-                  <td class="number">{bytes(ring.bytes * ring.depth)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Sheet
+          of="rings"
+          caption="Rings of streaming loads"
+          heads={["load", { number: "slot" }, { number: "slots" }, { number: "in all" }]}
+        >
+          {loop.rings.map((ring) => (
+            <tr key={ring.buffer}>
+              <td>{ring.buffer}</td>
+              <td class="number">{bytes(ring.bytes)}</td>
+              <td class="number">{ring.depth}</td>
+              <td class="number">{bytes(ring.bytes * ring.depth)}</td>
+            </tr>
+          ))}
+        </Sheet>
       )}
     </section>
   );

@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { LoopModel, Operation } from "../model/loop";
 import { selection, useStore } from "../state";
 import { grouped, place } from "../words";
+import { Pick } from "./pick";
 
 const PAGE = 250;
 
@@ -59,7 +60,9 @@ export function Operations({ loop }: { loop: LoopModel }) {
       <h3>Operations</h3>
       <div class="scroll tall">
         <table class="operations">
-          <caption>Operations of an iteration; iteration k issues k · {grouped(loop.interval)} cycles later</caption>
+          <caption>
+            <span>Operations of an iteration; iteration k issues k · {grouped(loop.interval)} cycles later</span>
+          </caption>
           <thead>
             <tr>
               {head("operation", false)}
@@ -69,13 +72,10 @@ export function Operations({ loop }: { loop: LoopModel }) {
           <tbody>
             {rows.slice(0, shown).map((operation) => {
               const chosen = at?.loop === loop.index && at.operation === operation.name;
-              const pick = () => selection.set({ loop: loop.index, operation: operation.name, iteration: 0 });
               return (
                 <tr key={operation.name} class={chosen ? "selected" : ""} data-row={operation.name}>
                   <td>
-                    <button type="button" class="pick" aria-pressed={chosen} onClick={pick}>
-                      {operation.name}
-                    </button>
+                    <Pick loop={loop} operation={operation} pressed={chosen} />
                   </td>
                   {all.map((column) => {
                     const value = column.of(operation);

@@ -53,6 +53,8 @@ export function Timeline({ loop, code }: { loop: LoopModel; code: Code | null })
       <p class="note">
         Outlined bars are asynchronous: the group only issues them, and they run by themselves.
         {streaming && " Streaming loads are shown at their latest; they run ahead as far as their rings allow."}
+        {loop.channels.length > 0 &&
+          " Barriers of the operation that is chosen: a disc arrives, a triangle waits; full lines say that a value is there, dotted ones that its slot is free again."}
       </p>
       <Details loop={loop} code={code} />
     </section>
