@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from .figures import Figure
-from .fits import Line, Measured, line, mean
+from .fits import Line, Measured, latest, line
 
 STEPS, GROUPS, STRIDE = 5, 3, 8
 """Numbers of a series of a warp group, most warp groups, rounds of the first number (measure.cuh)."""
@@ -39,6 +39,8 @@ class Kernel:
     shared_bytes: int = 0
     box_rows: int = 8
     """Of the boxes of its tensor map."""
+    flushes: bool = False
+    """Nothing of the tensor may be in the cache when it begins."""
 
     def text(self) -> str:
         """Its definition."""
@@ -89,8 +91,9 @@ class Samples:
         return line([(stride * (step + 1), one) for step, one in enumerate(measured)])
 
     def round(self, kernel: str, series: int = 0, launch: Launch = Launch()) -> Measured:
-        """Cycles of a round, the mean of all warp groups."""
-        return mean([self.rounds(kernel, series, launch, group).slope for group in range(launch.groups)])
+        """Cycles of a round, of several warp groups at once those of the last to be done: the first have less company."""
+        groups = (self.series(kernel, series, launch, group) for group in range(launch.groups))
+        return line([(STRIDE * (step + 1), latest(each)) for step, each in enumerate(zip(*groups))]).slope
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,3 @@ class Benchmark:
     """For `--only`."""
     programs: Callable[[], Iterable[Program]]
     figures: Callable[[Samples], Iterable[Figure]]
-
-
-Numbers = Mapping[str, Figure]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..errors import InputError, TwillError
 from ..machine import Machine
 from .benchmark import SERIES, Benchmark, Kernel, Launch, Program, Samples
+from .beside import BESIDE
 from .building import build
 from .copies import COPIES
 from .device import TENSOR_BYTES, Gpu
@@ -20,8 +21,8 @@ from .passes import PASSES_BENCHMARK
 from .shared_memory import SHARED_MEMORY
 from .synchronization import SYNCHRONIZATION
 
-BENCHMARKS = (MULTIPLIES, PASSES_BENCHMARK, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
-LAUNCHES = 15
+BENCHMARKS = (MULTIPLIES, PASSES_BENCHMARK, BESIDE, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
+LAUNCHES = 25
 """Of each kernel that count; one more is to warm up."""
 ARCHITECTURE = "sm_90a"
 FREQUENCY = Program("frequency", "synchronization.cuh", (Kernel("frequency", "time_frequency(g)"),))
@@ -72,6 +73,18 @@ def calibrate(
     say: Callable[[str], object] = lambda text: None,
 ) -> Calibration:
     """Measures this GPU for a machine. Raises `TwillError` where there is no GPU of its architecture, or no NVRTC."""
+    [found] = calibrate_times(1, machine, only, launches, say)
+    return found
+
+
+def calibrate_times(
+    times: int,
+    machine: str,
+    only: Sequence[str] = (),
+    launches: int = LAUNCHES,
+    say: Callable[[str], object] = lambda text: None,
+) -> list[Calibration]:
+    """So many calibrations one after another, of kernels that are compiled once."""
     benchmarks, architecture = chosen(only), Machine(machine).architecture
     if architecture != ARCHITECTURE:
         raise InputError(f"only {ARCHITECTURE} is calibrated, and {machine} is {architecture}")
@@ -85,32 +98,43 @@ def calibrate(
         functions: dict[str, object] = {}
         for program, code in zip([*programs, FREQUENCY], codes):
             functions |= gpu.load(code, program.kernels)
-        say(f"measuring {gpu.name}")
-        samples, clocks = Samples(gpu.multiprocessors), []
-        begin = time.monotonic()
-        for _ in range(RAMP):
-            _frequency(gpu, functions)
-        for number in range(-1, launches):
-            for kernel in (kernel for program in programs for kernel in program.kernels):
-                for launch in kernel.launches:
-                    if kernel.name.startswith("copies"):
-                        gpu.flush()
-                    written = gpu.run(kernel, functions[kernel.name], launch, SERIES, _origin(number))
-                    if number >= 0:
-                        samples.numbers.setdefault((kernel.name, launch), []).append(written)
-            clocks.append(_frequency(gpu, functions))
-        seconds = time.monotonic() - begin
-        figures = tuple(figure for one in benchmarks for figure in one.figures(samples))
-        return Calibration(
-            machine,
-            gpu.name,
-            gpu.driver_version,
-            datetime.date.today().isoformat(),
-            sorted(clocks)[len(clocks) // 2],
-            launches,
-            seconds,
-            figures,
-        )
+        return [_measured(gpu, functions, machine, benchmarks, programs, launches, say) for _ in range(times)]
+
+
+def _measured(
+    gpu: Gpu,
+    functions: dict[str, object],
+    machine: str,
+    benchmarks: Sequence[Benchmark],
+    programs: Sequence[Program],
+    launches: int,
+    say: Callable[[str], object],
+) -> Calibration:
+    say(f"measuring {gpu.name}")
+    samples, clocks = Samples(gpu.multiprocessors), []
+    begin = time.monotonic()
+    for _ in range(RAMP):
+        _frequency(gpu, functions)
+    for number in range(-1, launches):
+        for kernel in (kernel for program in programs for kernel in program.kernels):
+            for launch in kernel.launches:
+                if kernel.flushes:
+                    gpu.flush()
+                written = gpu.run(kernel, functions[kernel.name], launch, SERIES, _origin(number))
+                if number >= 0:
+                    samples.numbers.setdefault((kernel.name, launch), []).append(written)
+        clocks.append(_frequency(gpu, functions))
+    seconds = time.monotonic() - begin
+    return Calibration(
+        machine,
+        gpu.name,
+        gpu.driver_version,
+        datetime.date.today().isoformat(),
+        sorted(clocks)[len(clocks) // 2],
+        launches,
+        seconds,
+        tuple(figure for one in benchmarks for figure in one.figures(samples)),
+    )
 
 
 def _origin(number: int) -> int:

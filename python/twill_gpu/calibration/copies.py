@@ -27,7 +27,8 @@ def programs() -> Iterable[Program]:
     """Latencies, and rates of one multiprocessor and of all."""
     here = Launch(1)
     latencies = (
-        Kernel(f"copies_{rows}", f"time_copies<{rows}>(g, map)", 2, (here,), 1, SHARED_BYTES, rows) for rows in BOX_ROWS
+        Kernel(f"copies_{rows}", f"time_copies<{rows}>(g, map)", 2, (here,), 1, SHARED_BYTES, rows, True)
+        for rows in BOX_ROWS
     )
     loads = (
         Kernel(f"tma_loads_{rows}", f"time_loads<{rows}, {slots}>(g, map)", 2, (here, ALL), 1, SHARED_BYTES, rows)

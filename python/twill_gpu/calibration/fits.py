@@ -15,17 +15,19 @@ class Measured:
 
     @property
     def value(self) -> float:
-        """The mean of the middle half, which a few disturbed launches do not move."""
-        ordered = sorted(self.launches)
-        left_out = len(ordered) // 4
-        return statistics.fmean(ordered[left_out : len(ordered) - left_out])
+        """The mean of the middle four fifths, which a few disturbed launches do not move."""
+        return statistics.fmean(self._middle)
 
     @property
     def spread(self) -> float:
         """Half of what the middle four fifths of the launches span."""
+        return (self._middle[-1] - self._middle[0]) / 2
+
+    @property
+    def _middle(self) -> list[float]:
         ordered = sorted(self.launches)
         left_out = len(ordered) // 10
-        return (ordered[len(ordered) - 1 - left_out] - ordered[left_out]) / 2
+        return ordered[left_out : len(ordered) - left_out]
 
     @property
     def relative_spread(self) -> float:
@@ -89,6 +91,11 @@ def through(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float]:
 def mean(numbers: Sequence[Measured]) -> Measured:
     """The mean of several, launch by launch."""
     return Measured(tuple(statistics.fmean(each) for each in zip(*(one.launches for one in numbers))))
+
+
+def latest(numbers: Sequence[Measured]) -> Measured:
+    """The largest of several, launch by launch."""
+    return Measured(tuple(max(each) for each in zip(*(one.launches for one in numbers))))
 
 
 def pooled(numbers: Sequence[Measured]) -> Measured:

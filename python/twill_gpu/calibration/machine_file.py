@@ -67,6 +67,8 @@ ENTRIES = (
     Entry("costs.tma_load", "bytes_per_cycle", "copies.load.1_sm.common.32768_byte_boxes", digits=1),
     Entry("costs.tma_store", "bytes_per_cycle", "copies.store.1_sm.32768_byte_boxes", digits=1),
 )
+FIGURES = frozenset(entry.figure for entry in ENTRIES)
+"""All that numbers of the file are made of."""
 
 
 def text(found: Calibration, name: str) -> str:
@@ -74,7 +76,7 @@ def text(found: Calibration, name: str) -> str:
     figures = found.by_name
     lines = [
         f"# Measured by {WHO}: {found.where}.",
-        f"# Each number is the mean of the middle half of {found.launches} launches.",
+        f"# Each number is the mean of the middle four fifths of {found.launches} launches.",
         "",
         f"name = {json.dumps(name)}",
         f"description = {json.dumps(f'{found.gpu}, calibrated {found.date}')}",
