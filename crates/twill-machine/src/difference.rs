@@ -45,7 +45,7 @@ impl Difference {
     }
 }
 
-/// What differs from the first machine to the second: numbers in the order of the first's file, those that only the second
+/// What differs from the first machine to the second: numbers in the order of the first, those that only the second
 /// has behind them, then words. A number whose source alone differs is the same; so are name and description.
 pub fn differences(old: &Machine, new: &Machine) -> Vec<Difference> {
     let find = |machine: &Machine, key: &str| machine.rows().find(|row| row.key == key).cloned();

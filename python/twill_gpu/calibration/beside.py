@@ -43,7 +43,9 @@ def figures(samples: Samples) -> Iterable[Figure]:
             kernel = f"beside_{where}_{kind}"
             four, pair = (samples.rounds(kernel, series, BOTH).slope for series in (FOUR, PAIR))
             meaning = f"while another group multiplies, its left operand in {where}"
-            yield figure(f"passes.{kind}.{ROWS}x{COLUMNS}.beside_multiplies_{where}", (four - pair) / 2, "cycles", meaning)
+            yield figure(
+                f"passes.{kind}.{ROWS}x{COLUMNS}.beside_multiplies_{where}", (four - pair) / 2, "cycles", meaning
+            )
 
 
 BESIDE = Benchmark("beside", programs, figures)

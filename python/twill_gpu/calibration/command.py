@@ -96,7 +96,9 @@ def _apart(apart: list[tuple[str, float]]) -> str:
     if not apart:
         return ""
     beyond = [(name, part) for name, part in apart if part > AGREEMENT]
-    lines = [f"\nMeasured again: {len(apart) - len(beyond)} of {len(apart)} figures agree within {table.percent(AGREEMENT)}."]
+    lines = [
+        f"\nMeasured again: {len(apart) - len(beyond)} of {len(apart)} figures agree within {table.percent(AGREEMENT)}."
+    ]
     return "\n".join([*lines, *(f"  {name}: {table.percent(part)} apart{_used(name)}" for name, part in beyond)]) + "\n"
 
 

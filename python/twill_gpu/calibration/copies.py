@@ -57,9 +57,7 @@ def figures(samples: Samples) -> Iterable[Figure]:
         yield from _rates(samples, f"copies.store.{who}", "tma_stores", 0, launch, "each its own rows")
 
 
-def _rates(
-    samples: Samples, name: str, kernel: str, series: int, launch: Launch, meaning: str
-) -> Iterable[Figure]:
+def _rates(samples: Samples, name: str, kernel: str, series: int, launch: Launch, meaning: str) -> Iterable[Figure]:
     ctas = samples.multiprocessors if launch.ctas is None else 1
     for rows, slots in RINGS.items():
         each = [
@@ -68,7 +66,9 @@ def _rates(
         ]
         box = mean(each)
         size = rows * LINE
-        yield figure(f"{name}.{size}_byte_boxes", box.reciprocal(size), "bytes/cycle", f"of each multiprocessor, {meaning}")
+        yield figure(
+            f"{name}.{size}_byte_boxes", box.reciprocal(size), "bytes/cycle", f"of each multiprocessor, {meaning}"
+        )
         if size == SMALLEST:
             yield figure(f"{name}.box", box, "cycles", f"of a box of {size} bytes: wait for a slot, issue")
 

@@ -18,15 +18,22 @@ NEVER = 0xFFFFFFFF
 SEED = 7
 
 
+def cuda_driver() -> object:
+    """CUDA's driver."""
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise TwillError(
+            f"CUDA's driver is called through cuda-bindings: pip install cuda-bindings ({error})"
+        ) from None
+    return driver
+
+
 class Gpu:
     """The first GPU, as long as the `with` lasts. Raises `TwillError` where there is none."""
 
     def __init__(self):
-        try:
-            from cuda.bindings import driver
-        except ImportError as error:
-            raise TwillError(f"CUDA's driver is called through cuda-bindings: pip install cuda-bindings ({error})") from None
-        self._driver = driver
+        self._driver = driver = cuda_driver()
         try:
             self._checked(driver.cuInit(0))
             self._device = self._checked(driver.cuDeviceGet(0))
@@ -61,12 +68,14 @@ class Gpu:
     @property
     def name(self) -> str:
         """What its maker calls it."""
-        return self._checked(self._driver.cuDeviceGetName(128, self._device)).decode().rstrip("\0")
+        return self._checked(self._driver.cuDeviceGetName(128, self._device)).split(b"\0")[0].decode()
 
     @property
     def architecture(self) -> int:
         """Compute capability, times 10."""
-        major, minor = (self._attribute(f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
+        major, minor = (
+            self._attribute(f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
+        )
         return 10 * major + minor
 
     @property
@@ -105,7 +114,9 @@ class Gpu:
             ctypes.c_uint32(NEVER),
             ctypes.c_uint32(origin),
         ]
-        places = (ctypes.c_void_p * 5)(*(ctypes.addressof(value) for value in values), self._map(kernel.box_rows).getPtr())
+        places = (ctypes.c_void_p * 5)(
+            *(ctypes.addressof(value) for value in values), self._map(kernel.box_rows).getPtr()
+        )
         threads = WARP_GROUP * launch.groups
         self._checked(
             driver.cuLaunchKernel(

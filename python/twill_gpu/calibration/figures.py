@@ -40,7 +40,9 @@ class Figure:
         }
 
 
-def figure(name: str, measured: Measured, unit: str, meaning: str = "", points: Sequence[tuple[float, float]] = ()) -> Figure:
+def figure(
+    name: str, measured: Measured, unit: str, meaning: str = "", points: Sequence[tuple[float, float]] = ()
+) -> Figure:
     """A number by itself."""
     return Figure(name, measured.value, unit, measured.relative_spread, points=tuple(points), meaning=meaning)
 

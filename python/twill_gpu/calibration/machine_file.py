@@ -36,11 +36,21 @@ def _rate(figure: Figure) -> float:
 
 
 def _pass(rule: str, kind: str) -> Entry:
-    return Entry(f"costs.{rule}", "elements_per_cycle", f"passes.{kind}.64x128", _rate, 1, "of 64x128 f32, one group alone")
+    return Entry(
+        f"costs.{rule}", "elements_per_cycle", f"passes.{kind}.64x128", _rate, 1, "of 64x128 f32, one group alone"
+    )
+
+
+def _reduction(rule: str, kind: str) -> tuple[Entry, Entry]:
+    """What it holds the unit by elements, and what it waits for shuffles, in which others can have the unit."""
+    return (
+        Entry(f"costs.{rule}", "elements_per_cycle", f"passes.{kind}.rate", digits=1, note="one group alone"),
+        Entry(f"costs.{rule}", "additional_latency", f"passes.{kind}.latency", note="shuffles"),
+    )
 
 
 ENTRIES = (
-    Entry("memory", "shared_bytes_per_cycle", "multiplies.shared_bytes_per_cycle", digits=1),
+    Entry("memory", "shared_bytes_per_cycle", "multiplies.shared_bytes_per_cycle"),
     Entry("tensor_core", "additional_latency", "multiplies.additional_latency"),
     Entry("tensor_core", "wait_latency", "multiplies.f16.m64n128k16.shared.wait_latency"),
     Entry("tensor_core.flop_per_cycle", "f16", "multiplies.f16.rate"),
@@ -59,8 +69,8 @@ ENTRIES = (
     _pass("alu", "maximum"),
     _pass("special_function", "exp2"),
     _pass("convert", "convert"),
-    _pass("reduce_maximum", "row_maximum"),
-    _pass("reduce_sum", "row_sum"),
+    *_reduction("reduce_maximum", "row_maximum"),
+    *_reduction("reduce_sum", "row_sum"),
     Entry("costs.shared_load", "bytes_per_cycle", "shared_memory.load.rate", digits=1),
     Entry("costs.shared_store", "bytes_per_cycle", "shared_memory.store.rate", digits=1),
     Entry("costs.shared_store", "additional_latency", "multiplies.store.latency"),
@@ -106,8 +116,8 @@ def _line(entry: Entry, figure: Figure, found: Calibration) -> str:
 
 
 def sharing(figures: Mapping[str, Figure]) -> str | None:
-    """How the tensor core serves two warp groups: a single instruction of the second, started when the first's chain has
-    long begun, is done among the first's instructions, or behind them."""
+    """How the tensor core serves two warp groups: a single instruction of the second, started when the first's chain
+    has long begun, is done among the first's instructions, or behind them."""
     busy = [f"multiplies.sharing.{MANY}_and_1.after_{delay}.second_takes" for delay in DELAYS[:-1]]
     idle, first = (
         f"multiplies.sharing.{MANY}_and_1.after_{DELAYS[-1]}.{what}" for what in ("second_takes", "first_done")

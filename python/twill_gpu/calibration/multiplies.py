@@ -48,7 +48,14 @@ def programs() -> Iterable[Program]:
     one, columns = struct_name("f16", SHARED_COLUMNS, False), SHARED_COLUMNS
     waited = Kernel("waited_chains", f"time_waited_chains<{one}, {columns}>(g)", 3, (Launch(1),), 2, SHARED_BYTES)
     stored = (
-        Kernel(f"stored_chains_{read}", f"time_stored_chains<{one}, {columns}, {read}>(g)", 2, (Launch(1),), 2, SHARED_BYTES)
+        Kernel(
+            f"stored_chains_{read}",
+            f"time_stored_chains<{one}, {columns}, {read}>(g)",
+            2,
+            (Launch(1),),
+            2,
+            SHARED_BYTES,
+        )
         for read in STORED_COLUMNS
     )
     sharing = (
@@ -69,8 +76,12 @@ def figures(samples: Samples) -> Iterable[Figure]:
         name, where = name_of(kind, columns, left), "registers" if left else "shared"
         shape = f"multiplies.{kind}.m64n{columns}k{DEPTH[kind]}.{where}"
         over = interval(samples, name)
-        yield fitted(f"{shape}.interval", over.slope, "cycles", over, "instructions", "from one instruction to the next")
-        yield figure(f"{shape}.wait_latency", _wait(samples, name, over), "cycles", "end of a chain to issue of the next")
+        yield fitted(
+            f"{shape}.interval", over.slope, "cycles", over, "instructions", "from one instruction to the next"
+        )
+        yield figure(
+            f"{shape}.wait_latency", _wait(samples, name, over), "cycles", "end of a chain to issue of the next"
+        )
         both = interval(samples, name, Launch(2))
         yield fitted(f"{shape}.interval.2_groups", both.slope / 2, "cycles", both, "instructions", "two groups at once")
     yield from _shared_rate(samples)
@@ -117,15 +128,24 @@ def _between(samples: Samples) -> Iterable[Figure]:
     plain, barrier, as_triton = (samples.round("waited_chains", series) / 2 for series in range(3))
     over = interval(samples, name_of("f16", SHARED_COLUMNS, False))
     wait = _wait(samples, name_of("f16", SHARED_COLUMNS, False), over)
-    yield figure("multiplies.barrier", barrier - plain, "cycles", "arrival of each warp and wait for it, before a chain")
+    yield figure(
+        "multiplies.barrier", barrier - plain, "cycles", "arrival of each warp and wait for it, before a chain"
+    )
     yield figure("multiplies.barrier.one_arrival", as_triton - plain, "cycles", "warps meet, one arrives, all wait")
-    yield figure("multiplies.additional_latency", wait + barrier - plain, "cycles", "end of a chain to the next, a barrier between")
+    yield figure(
+        "multiplies.additional_latency",
+        wait + barrier - plain,
+        "cycles",
+        "end of a chain to the next, a barrier between",
+    )
     points = []
     for columns in STORED_COLUMNS:
         kernel = f"stored_chains_{columns}"
         more = samples.round(kernel, 1) - samples.round(kernel, 0)
         points.append((ROWS * columns * BYTES["f16"], more))
-        yield figure(f"multiplies.store.{ROWS}x{columns}", more, "cycles", "f16 from registers to a chain that reads it")
+        yield figure(
+            f"multiplies.store.{ROWS}x{columns}", more, "cycles", "f16 from registers to a chain that reads it"
+        )
     over = line(points)
     meaning = "store, fence and meeting before a multiply, of no bytes"
     yield fitted("multiplies.store.latency", over.intercept, "cycles", over, "bytes", meaning)

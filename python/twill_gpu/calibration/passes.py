@@ -29,6 +29,8 @@ KINDS = {
 """Kinds of passes, with what they do."""
 PASSES = {name: name if name.startswith(("row", "softmax")) else f"{name}_pass" for name in KINDS}
 """Their structs in passes.cuh."""
+SHUFFLED = ("row_maximum", "row_sum")
+"""Those that wait for other threads whatever the tile."""
 PAIR, FOUR = 0, 1
 """Series: two and four passes a round."""
 
@@ -74,6 +76,8 @@ def figures(samples: Samples) -> Iterable[Figure]:
             over = line(points)
             rate = over.slope.reciprocal(launch.groups)
             yield fitted(f"passes.{kind}.rate{beside}", rate, "elements/cycle", over, "elements", "all groups together")
+            if kind in SHUFFLED and launch.groups == 1:
+                yield fitted(f"passes.{kind}.latency", over.intercept, "cycles", over, "elements", "of no elements")
 
 
 PASSES_BENCHMARK = Benchmark("passes", programs, figures)

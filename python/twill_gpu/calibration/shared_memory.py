@@ -52,7 +52,9 @@ def figures(samples: Samples) -> Iterable[Figure]:
     for n in HANDED:
         one_way = samples.round(f"hand_offs_{n}", launch=Launch(2)) / 2
         points.append((ROWS * n * SINGLE / KILOBYTE, one_way))
-        yield figure(f"shared_memory.hand_off.{ROWS}x{n}", one_way, "cycles", "f32 from one group's registers to another's")
+        yield figure(
+            f"shared_memory.hand_off.{ROWS}x{n}", one_way, "cycles", "f32 from one group's registers to another's"
+        )
     rows = samples.round("hand_offs_rows", launch=Launch(2)) / 2
     yield figure(f"shared_memory.hand_off.{ROWS}_rows", rows, "cycles", "a number of each row, to another group")
     over = line(points)

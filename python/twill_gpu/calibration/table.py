@@ -36,6 +36,6 @@ def percent(part: float) -> str:
 
 def _meaning(found: Calibration) -> list[str]:
     return [
-        "spread: half of what the middle four fifths of the launches span. residual: how far the farthest point of a fit lies",
-        "from its line, as a part of the largest. Cycles are those of the multiprocessor.",
+        "spread: half of what the middle four fifths of the launches span. residual: how far the farthest point of a",
+        "fit lies from its line, as a part of the largest. Cycles are those of the multiprocessor.",
     ]

@@ -12,7 +12,7 @@ def struct_name(kind: str, columns: int, left_in_registers: bool) -> str:
 
 
 def struct(kind: str, columns: int, left_in_registers: bool) -> str:
-    """m64nNk16 or m64nNk32 with sums of f32, which adds to them; the right operand is in shared memory, along its depth."""
+    """m64nNk16 or m64nNk32, which adds to sums of f32; the right operand is in shared memory, along its depth."""
     count = columns // 2
     sums = ", ".join(f"%{register}" for register in range(count))
     outputs = ", ".join(f'"+f"(d[{register}])' for register in range(count))

@@ -6,6 +6,14 @@
 
 namespace twill {
 
+/// Whether any thread of a group sees the flag up, which all of them are told: a multiply takes all four warps.
+TWILL bool is_up(u32 flag) {
+  u32 any;
+  asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; barrier.cta.red.or.pred q, 1, 128, p; selp.u32 %0, 1, 0, q; }"
+               : "=r"(any) : "r"(get<u32>(flag)) : "memory");
+  return any;
+}
+
 /// Series of the first group with TIMES passes a round, while the flag is down.
 template <int TIMES, typename Pass, int N> TWILL void time_flagged(i64 *out, u32 flag, scores<N> &x, Pass &pass) {
 #pragma unroll 1
@@ -39,10 +47,12 @@ template <template <int> typename Pass, int N, typename One> TWILL void time_pas
 #pragma unroll 1
     for (int step = 0; step < 2 * (STEPS + 1); ++step) {
       __syncthreads();
-      while (get<u32>(flag) == 0) {
+      bool is_last;
+      do {
         chain<One, 8>(x, left);
+        is_last = is_up(flag);
         done(x);
-      }
+      } while (!is_last);
       __syncthreads();
     }
     keep(g, sum_of(x));
