@@ -17,7 +17,7 @@ pub(crate) fn text(old: &Machine, new: &Machine) -> String {
     let all = || std::iter::once(&head).chain(&rows);
     let widths: [usize; 6] =
         std::array::from_fn(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let mut text = format!("{} -> {}: {} of them differ\n\n", old.name(), new.name(), found.len());
+    let mut text = format!("{} -> {}, different: {}\n\n", old.name(), new.name(), found.len());
     for row in all() {
         let [key, before, after, change, unit, provenance] = row;
         let [k, b, a, c, u, _] = widths;

@@ -91,7 +91,7 @@ class Samples:
         return line([(stride * (step + 1), one) for step, one in enumerate(measured)])
 
     def round(self, kernel: str, series: int = 0, launch: Launch = Launch()) -> Measured:
-        """Cycles of a round, of several warp groups at once those of the last to be done: the first have less company."""
+        """Cycles of a round; of several groups at once those of the last to be done, for the first had company."""
         groups = (self.series(kernel, series, launch, group) for group in range(launch.groups))
         return line([(STRIDE * (step + 1), latest(each)) for step, each in enumerate(zip(*groups))]).slope
 

@@ -17,14 +17,14 @@ DONE, ERROR, INTERRUPTED = 0, 1, 3
 AGREEMENT = 0.03
 """How far two calibrations may be apart, as a part."""
 
-DESCRIPTION = """Measures this GPU by microbenchmarks and writes a machine file of what was found, which extends the machine named.
-Nothing else should run on the GPU meanwhile."""
+DESCRIPTION = """Measures this GPU by microbenchmarks and writes a machine file of what was found, which extends the
+machine named. Nothing else should run on the GPU meanwhile."""
 EPILOG = """examples:
   twill machine calibrate --machine h200 -o mine.toml
   twill machine diff h200 mine.toml
   twill machine calibrate --machine h200 --only multiplies --format json
 
-exit codes: 0 done, 1 error, or --repeat-check found a number of the machine file more than 3 % off, 3 interrupted
+exit codes: 0 done; 1 error, or --repeat-check found a number of the machine file more than 3 % off; 3 interrupted
 """
 
 

@@ -11,7 +11,7 @@ from ..errors import TwillError
 from .benchmark import WARP_GROUP, Kernel, Launch
 
 TENSOR_BYTES, FLUSH_BYTES, DATA_NUMBERS = 256 << 20, 256 << 20, 32768
-"""Of the tensor that TMA copies, of what is overwritten to empty the cache, and of the numbers that kernels compute with."""
+"""Of the tensor that TMA copies, of what is overwritten to empty the cache, of the numbers to compute with."""
 LINE = 128
 """Bytes of a row of the tensor."""
 NEVER = 0xFFFFFFFF

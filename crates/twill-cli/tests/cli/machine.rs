@@ -22,7 +22,7 @@ fn numbers_that_differ_with_their_sources() {
     fs::write(&path, MINE).unwrap();
     let output = twill(&["machine", "diff", "h200", &path]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
-    let expected = "h200 -> mine: 3 of them differ
+    let expected = "h200 -> mine, different: 3
 
 number                   old       new   change  unit    provenance
 latency.transfer         650       910  +40.0 %  cycles  derived -> measured
