@@ -14,6 +14,10 @@ def main() -> int:
         from .sweeping.__main__ import main as sweep
 
         return sweep(sys.argv[2:])
+    if sys.argv[1:3] == ["machine", "calibrate"]:
+        from .calibration.command import main as calibrate
+
+        return calibrate(sys.argv[3:])
     # The command handles Ctrl-C by itself, and a closed pipe ends it quietly.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _twill.run_command(["twill", *sys.argv[1:]])

@@ -55,9 +55,9 @@ pub(crate) enum Error {
     #[error("{0}")]
     Arguments(String),
     #[error(
-        "twill sweep runs in Python, for Triton's front end, and {python} cannot: {why}; pip install the package from the checkout, or name another interpreter in TWILL_PYTHON"
+        "{command} runs in Python, {purpose}, and {python} cannot: {why}; pip install the package from the checkout, or name another interpreter in TWILL_PYTHON"
     )]
-    Sweep { python: String, why: String },
+    Python { command: &'static str, purpose: &'static str, python: String, why: String },
     #[error("--random: {0}")]
     Random(twill_graph::RandomError),
     #[error("{input}: {error}")]

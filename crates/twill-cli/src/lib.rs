@@ -19,15 +19,16 @@ mod input;
 mod kernels;
 mod lower;
 mod machine;
+mod machine_difference;
 mod modulo;
 mod pictures;
 mod pipeline;
 mod progress;
+mod python;
 mod report;
 mod schedule;
 mod siblings;
 mod smtlib;
-mod sweep;
 mod top;
 mod trace;
 mod view;
@@ -76,7 +77,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Check(a) => check::run(a),
         Command::Kernels(a) => kernels::run(a),
         Command::Machine(a) => machine::run(a),
-        Command::Sweep(a) => sweep::run(a),
+        Command::Sweep(a) => python::run(python::Module::Sweep, &a.words),
         Command::Cache(a) => cache::run(a),
         Command::Schema(a) => kernels::schema(a),
     };

@@ -22,6 +22,7 @@
 
 mod builtin;
 mod cost;
+mod difference;
 mod document;
 mod error;
 mod extends;
@@ -39,8 +40,9 @@ mod tests;
 mod write;
 
 pub use cost::{Cost, CostError};
+pub use difference::{Difference, differences};
 pub use error::{MachineError, Place};
-pub use machine::{Chip, Machine, Memory, TensorCore};
+pub use machine::{Chip, Machine, Memory, Sharing, Synchronization, TensorCore};
 pub use operation::{Element, ElementwiseClass, Mechanism, Reduction, TileOperation};
 pub use provenance::{Provenance, Row};
 

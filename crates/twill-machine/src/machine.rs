@@ -26,6 +26,7 @@ pub struct Machine {
     pub(crate) handoff: f64,
     pub(crate) handoff_per_kb: f64,
     pub(crate) transfer_latency: Cycles,
+    pub(crate) synchronization: Synchronization,
     pub(crate) rules: BTreeMap<RuleName, Rule>,
     pub(crate) rows: Vec<Row>,
     pub(crate) document: Node,
@@ -77,6 +78,43 @@ impl Memory {
     }
 }
 
+/// How the tensor core serves several warp groups that have multiplies in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// In the order of their instructions' issue: a multiply waits for all that was issued before it.
+    InOrder,
+    /// By turns, instruction by instruction.
+    Interleaved,
+}
+
+impl Sharing {
+    /// Its name in machine files.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Sharing::InOrder => "in_order",
+            Sharing::Interleaved => "interleaved",
+        }
+    }
+}
+
+/// What synchronisation takes a warp group, in cycles; `None` where the file does not say. No cost of an operation has any of
+/// it: it is for models of what stands between operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Synchronization {
+    /// An arrival of each of its warps at a barrier in shared memory (mbarrier).
+    pub arrive: Option<Cycles>,
+    /// A wait for a phase of such a barrier that is over.
+    pub wait: Option<Cycles>,
+    /// From its arrival until another warp group returns from its wait.
+    pub hand_over: Option<Cycles>,
+    /// A meeting of two warp groups at a named barrier, both of which are there.
+    pub named_barrier: Option<Cycles>,
+    /// From its stores to shared memory until the tensor core and TMA see them (proxy fence).
+    pub fence: Option<Cycles>,
+    /// A change of its number of registers (`setmaxnreg`) that need not wait for others.
+    pub set_registers: Option<Cycles>,
+}
+
 /// The tensor core and its instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorCore {
@@ -102,6 +140,11 @@ pub struct TensorCore {
     pub instruction_depth_bytes: u64,
     /// Cycles from the end of the occupancy until the result can be read.
     pub additional_latency: Cycles,
+    /// Cycles from the end of a multiply until the warp group that waits for it can issue the next, without any barrier: a
+    /// part of `additional_latency`. `None` where the file does not say.
+    pub wait_latency: Option<Cycles>,
+    /// How it serves several warp groups at once. `None` where the file does not say.
+    pub sharing: Option<Sharing>,
     pub(crate) rates: BTreeMap<Element, f64>,
 }
 
@@ -238,6 +281,11 @@ impl Machine {
     /// Cycles from the issue of a load from global memory to its arrival, which a ring must hide.
     pub fn transfer_latency(&self) -> Cycles {
         self.transfer_latency
+    }
+
+    /// What synchronisation takes.
+    pub fn synchronization(&self) -> &Synchronization {
+        &self.synchronization
     }
 
     /// Every number, with its unit, provenance and source, in the order of the file format.

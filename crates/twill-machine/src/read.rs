@@ -3,7 +3,7 @@
 use crate::document::Node;
 use crate::error::MachineError;
 use crate::extends::{Origin, Resolved, resolve};
-use crate::machine::{Chip, Machine};
+use crate::machine::{Chip, Machine, Synchronization};
 use crate::reader::{Allowed, Reader, Section};
 use twill_graph::{Bytes, Columns, ComputePool, Cycles, FixedGroup, RegisterFile, Resources, Unit};
 
@@ -59,6 +59,10 @@ impl Reader {
         let tensor_core = self.section(&mut root, "tensor_core").and_then(|s| self.tensor_core(s, &declared));
         let tiles = self.section(&mut root, "tiles").and_then(|s| self.tiles(s));
         let latency = self.section(&mut root, "latency").and_then(|s| self.latency(s));
+        let synchronization = match self.optional_section(&mut root, "synchronization") {
+            Some(s) => self.synchronization(s),
+            None => Synchronization::default(),
+        };
         let rules = self.section(&mut root, "costs").and_then(|s| self.rules(s, &declared));
         self.finish(root);
         let (name, groups, memory, tiles, latency) = (name?, groups?, memory?, tiles?, latency?);
@@ -84,6 +88,7 @@ impl Reader {
             handoff: latency.handoff,
             handoff_per_kb: latency.handoff_per_kb,
             transfer_latency: latency.transfer,
+            synchronization,
             rules: rules?,
             rows: Vec::new(),
             document: document.clone(),
@@ -190,6 +195,25 @@ impl Reader {
         let transfer = self.cycles(&mut s, "transfer");
         self.finish(s);
         Some(LatencyTable { handoff: handoff?, handoff_per_kb: handoff_per_kb?, transfer: transfer? })
+    }
+
+    fn synchronization(&mut self, mut s: Section<'_>) -> Synchronization {
+        let read = Synchronization {
+            arrive: self.optional_cycles(&mut s, "arrive"),
+            wait: self.optional_cycles(&mut s, "wait"),
+            hand_over: self.optional_cycles(&mut s, "hand_over"),
+            named_barrier: self.optional_cycles(&mut s, "named_barrier"),
+            fence: self.optional_cycles(&mut s, "fence"),
+            set_registers: self.optional_cycles(&mut s, "set_registers"),
+        };
+        self.finish(s);
+        read
+    }
+
+    /// A whole number of cycles that may be absent.
+    pub(crate) fn optional_cycles(&mut self, s: &mut Section<'_>, key: &str) -> Option<Cycles> {
+        let cycles = self.optional_number(s, key, "cycles", Allowed::Whole(0, LARGEST_CYCLES))?;
+        Some(Cycles(cycles as i64))
     }
 
     /// A whole number of cycles.

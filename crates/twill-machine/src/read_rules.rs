@@ -1,7 +1,7 @@
 //! Reads `[tensor_core]` and `[costs.*]`.
 
 use crate::error::MachineError;
-use crate::machine::{Memory, TensorCore};
+use crate::machine::{Memory, Sharing, TensorCore};
 use crate::nearest::nearest;
 use crate::operation::Element;
 use crate::read::{Declared, LARGEST_CYCLES};
@@ -20,6 +20,8 @@ const MEMORY: [(&str, Memory); 3] = [
     (Memory::Shared.key(), Memory::Shared),
     (Memory::Tensor.key(), Memory::Tensor),
 ];
+const SHARING: [(&str, Sharing); 2] =
+    [(Sharing::InOrder.key(), Sharing::InOrder), (Sharing::Interleaved.key(), Sharing::Interleaved)];
 const NO_ADDITIONAL_LATENCY: (f64, &str) = (0.0, "default: latency = occupancy, as in the published results");
 
 impl Reader {
@@ -35,6 +37,8 @@ impl Reader {
         let columns_maximum = self.whole(&mut s, "instruction_columns_maximum", "columns", 1, 1 << 16);
         let depth_bytes = self.whole(&mut s, "instruction_depth_bytes", "bytes", 1, 1 << 16);
         let additional_latency = self.additional_latency(&mut s);
+        let wait_latency = self.optional_cycles(&mut s, "wait_latency");
+        let sharing = self.optional_word(&mut s, "sharing", &SHARING);
         let rates = self.section(&mut s, "flop_per_cycle").map(|mut s| {
             let mut rates = BTreeMap::new();
             for element in Element::ALL {
@@ -58,6 +62,8 @@ impl Reader {
             instruction_columns_maximum: columns_maximum?,
             instruction_depth_bytes: depth_bytes?,
             additional_latency: additional_latency?,
+            wait_latency,
+            sharing,
             rates: rates?,
         })
     }

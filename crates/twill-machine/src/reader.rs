@@ -158,6 +158,12 @@ impl Reader {
         self.one_word(node, section.key(key), words)
     }
 
+    /// One of several words, which may be absent.
+    pub fn optional_word<T: Copy>(&mut self, section: &mut Section<'_>, key: &str, words: &[(&str, T)]) -> Option<T> {
+        let node = section.get(key)?;
+        self.one_word(node, section.key(key), words)
+    }
+
     /// One or more of several words, each once.
     pub fn words<T: Copy>(&mut self, section: &mut Section<'_>, key: &str, words: &[(&str, T)]) -> Option<Vec<T>> {
         let expected = format!("a list of {}", one_of(words));

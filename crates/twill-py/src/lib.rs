@@ -20,5 +20,5 @@ mod _twill {
         report, run_command, schedule, timeline, top,
     };
     #[pymodule_export]
-    use super::machines::{machine_names, machine_numbers, machine_text};
+    use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
 }

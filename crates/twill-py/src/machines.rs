@@ -32,3 +32,9 @@ pub(crate) fn machine_numbers(py: Python<'_>, text: &str) -> PyResult<Vec<Number
         |row: &twill_machine::Row| (row.key.clone(), row.value, row.unit, row.provenance.key(), row.source.clone());
     Ok(machine.rows().map(row).collect())
 }
+
+/// The header of generated kernels in CUDA, for microbenchmarks.
+#[pyfunction]
+pub(crate) fn cuda_primitives() -> &'static str {
+    twill_emit::cuda::PRIMITIVES
+}

@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// List the built-in loop graphs, or print one as JSON.
     Kernels(KernelsArguments),
-    /// List, show and check machine descriptions.
+    /// List, show, check, compare and measure machine descriptions.
     Machine(MachineArguments),
     /// Compare tile shapes and options by what they can achieve at most, proved, and schedule the best (needs the Python package).
     #[command(disable_help_flag = true)]
@@ -342,6 +342,34 @@ pub(crate) enum MachineCommand {
         /// The machine file.
         file: PathBuf,
     },
+    /// Say which numbers differ between two machines.
+    Diff {
+        /// A built-in name or a path to a machine file.
+        old: String,
+        /// Another.
+        new: String,
+        /// Output format.
+        #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+        format: DiffFormat,
+    },
+    /// Measure this GPU by microbenchmarks and write a machine file of what was found (needs the Python package).
+    #[command(disable_help_flag = true)]
+    Calibrate(CalibrateArguments),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// A line for each number.
+    Text,
+    /// An array of objects.
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArguments {
+    /// Words of `python -m twill_gpu.calibration`; --help lists them. TWILL_PYTHON names the interpreter [default: python3].
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

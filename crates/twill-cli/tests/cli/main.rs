@@ -17,6 +17,7 @@ mod gaus;
 mod known_answers;
 mod known_answers_blackwell;
 mod known_answers_published;
+mod machine;
 mod modulo;
 mod pictures;
 mod report;

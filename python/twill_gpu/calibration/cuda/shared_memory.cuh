@@ -1,0 +1,101 @@
+// Tiles between registers and shared memory, and from one warp group to another.
+#pragma once
+
+#include "measure.cuh"
+
+namespace twill {
+
+constexpr int TILE_BYTES = 32768, BARRIERS = 3 * TILE_BYTES;
+
+template <int N> using half_tile = tile<__half, accumulator<64, N>>;
+template <int N> TWILL place<__half, 64, N> half_place() { return {shared_at(group() * TILE_BYTES)}; }
+template <int N> TWILL place<float, 64, N> float_place(int number) { return {shared_at(number * TILE_BYTES)}; }
+
+template <int N> TWILL void fetch_half(half_tile<N> &x, given g) {
+  repeat<N / 4>([&](int i) { x.held[i] = pair_of<__half>::pack(g.data[thread() + i], g.data[thread() + i + 3]); });
+}
+
+/// Stores of 64 x N numbers of 16 bits by matrices; then with a fence behind each; fences alone; stores by words.
+template <int N> TWILL void time_stores(given g) {
+  half_tile<N> x;
+  fetch_half(x, g);
+  const auto to = half_place<N>();
+  time_rounds<8>(g.out, [&](int) { write_matrices(to, x); });
+  time_rounds<8>(g.out + SERIES, [&](int) {
+    write_matrices(to, x);
+    fence();
+  });
+  time_rounds<8>(g.out + 2 * SERIES, [&](int) { repeat<4>([](int) { fence(); }); });
+  time_rounds<8>(g.out + 3 * SERIES, [&](int) { write(to, x); });
+}
+
+/// Loads of 64 x N numbers of 16 bits by matrices.
+template <int N> TWILL void time_loads(given g) {
+  fill_shared(g, 3 * TILE_BYTES);
+  u32 all = 0;
+  time_rounds<8>(g.out, [&](int r) {
+    const auto x = read_matrices(half_place<N>());
+    repeat<N / 8>([&](int i) {
+      asm("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(all) : "r"(x.held[2 * i]), "r"(x.held[2 * i + 1]));
+    });
+    if (u32(r) == g.never) put<u32>(shared_at(4 * threadIdx.x), all);
+  });
+  keep(g, all);
+}
+
+/// From one warp group to another and back, each way: stores, an arrival of each warp, the wait for it, loads.
+template <int N> TWILL void time_hand_offs(given g) {
+  begin_barriers(BARRIERS, 2, 4);
+  scores<N> x;
+  fetch(x, g);
+  const u32 to = shared_at(BARRIERS), from = shared_at(BARRIERS + 8);
+  u32 phase = 0;
+  if (group() == 0) {
+    time_rounds<8>(g.out, [&](int) {
+      write(float_place<N>(0), x);
+      release(to);
+      acquire(from, phase);
+      x = read<float, accumulator<64, N>>(float_place<N>(1));
+      phase ^= 1;
+    });
+  } else {
+    time_rounds<8>(g.out, [&](int) {
+      acquire(to, phase);
+      x = read<float, accumulator<64, N>>(float_place<N>(0));
+      write(float_place<N>(1), x);
+      release(from);
+      phase ^= 1;
+    });
+  }
+  keep(g, sum_of(x));
+}
+
+/// The same with a number of each row.
+TWILL void time_row_hand_offs(given g) {
+  begin_barriers(BARRIERS, 2, 4);
+  using numbers_of_rows = tile<float, accumulator_rows<64>>;
+  numbers_of_rows x{{g.data[thread()], g.data[thread() + 1]}};
+  const place<float, 1, 64> first{shared_at(0)}, second{shared_at(TILE_BYTES)};
+  const u32 to = shared_at(BARRIERS), from = shared_at(BARRIERS + 8);
+  u32 phase = 0;
+  if (group() == 0) {
+    time_rounds<8>(g.out, [&](int) {
+      write(first, x);
+      release(to);
+      acquire(from, phase);
+      x = read<float, accumulator_rows<64>>(second);
+      phase ^= 1;
+    });
+  } else {
+    time_rounds<8>(g.out, [&](int) {
+      acquire(to, phase);
+      x = read<float, accumulator_rows<64>>(first);
+      write(second, x);
+      release(from);
+      phase ^= 1;
+    });
+  }
+  keep(g, x.held[0] + x.held[1]);
+}
+
+}  // namespace twill

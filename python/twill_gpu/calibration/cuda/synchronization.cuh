@@ -1,0 +1,97 @@
+// Barriers, register hand-over and the clock itself.
+#pragma once
+
+#include "measure.cuh"
+
+namespace twill {
+
+/// Readings of the clock, one behind another.
+TWILL void time_clock(given g) {
+#pragma unroll 1
+  for (int step = -1; step < STEPS; ++step) {
+    const i64 begin = now(), end = now();
+    if (thread() == 0 && step >= 0) g.out[group() * STEPS + step] = end - begin;
+  }
+}
+
+/// Of one warp group, four times a round: arrivals; waits for a phase that is over; both, each time for the arrival before.
+TWILL void time_barrier(given g) {
+  begin_barriers(0, 2, 4);
+  time_rounds<8>(g.out, [](int) { repeat<4>([](int) { release(shared_at(0)); }); });
+  __syncthreads();
+  begin_barriers(16, 1, 4);
+  release(shared_at(16));
+  acquire(shared_at(16), 0);
+  time_rounds<8>(g.out + SERIES, [](int) { repeat<4>([](int) { acquire(shared_at(16), 0); }); });
+  time_rounds<8>(g.out + 2 * SERIES, [](int) {
+    repeat<4>([](int turn) {
+      release(shared_at(8));
+      acquire(shared_at(8), turn % 2);
+    });
+  });
+}
+
+/// Two warp groups: each waits for the other's arrival at an mbarrier, to and fro, twice a round. Then with named barriers,
+/// at which one arrives and the other waits. Then both meet at one.
+TWILL void time_hand_over(given g) {
+  begin_barriers(0, 2, 4);
+  if (group() == 0) {
+    time_rounds<8>(g.out, [](int) {
+      repeat<2>([](int turn) {
+        release(shared_at(0));
+        acquire(shared_at(8), turn);
+      });
+    });
+    time_rounds<8>(g.out + SERIES, [](int) {
+      repeat<2>([](int) {
+        come<1, 256>();
+        meet<2, 256>();
+      });
+    });
+  } else {
+    time_rounds<8>(g.out, [](int) {
+      repeat<2>([](int turn) {
+        acquire(shared_at(0), turn);
+        release(shared_at(8));
+      });
+    });
+    time_rounds<8>(g.out + SERIES, [](int) {
+      repeat<2>([](int) {
+        meet<1, 256>();
+        come<2, 256>();
+      });
+    });
+  }
+  time_rounds<8>(g.out + 2 * SERIES, [](int) { repeat<4>([](int) { meet<3, 256>(); }); });
+}
+
+/// The threads of a warp group meet.
+TWILL void time_meeting(given g) {
+  time_rounds<8>(g.out, [](int) { repeat<4>([](int) { meet<1, 128>(); }); });
+}
+
+/// Gives registers back and takes them again.
+TWILL void time_registers(given g) {
+  time_rounds<8>(g.out, [](int) {
+    repeat<2>([](int) {
+      fewer_registers<128>();
+      more_registers<168>();
+    });
+  });
+}
+
+/// The clock beside the time of day, in nanoseconds: cycles, then nanoseconds.
+TWILL void time_frequency(given g) {
+  u64 first, last;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(first)::"memory");
+  const i64 begin = now();
+  while (now() - begin < 2000000) {}
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(last)::"memory");
+  const i64 end = now();
+  if (thread() == 0) {
+    g.out[0] = end - begin;
+    g.out[1] = i64(last - first);
+  }
+}
+
+}  // namespace twill
