@@ -221,6 +221,11 @@ class Model:
                         terms.append((sum((p + c) % interval == r for c in reserved), self.slot[v][p]))
                 self.formula.at_most(terms, capacity)
 
+    def _bandwidth(self) -> None:
+        rate = self.problem.shared_bytes_per_cycle
+        if rate is not None and sum(op.shared_traffic for op in self.problem.operations) > rate * self.interval:
+            self.formula.contradiction = True
+
     def _assignment(self) -> None:
         if any(not groups for groups in self.eligible):
             self.formula.contradiction = True
@@ -700,11 +705,11 @@ def feasible(problem: Problem, interval: int) -> bool:
     return any(Model(problem, Options(), interval, n * interval).check() for n in sorted({min(3, most), most}))
 
 
-WARPS = frozenset(FAMILIES) - {"dependence", "resource"}
+WARPS = frozenset(FAMILIES) - {"dependence", "resource", "bandwidth"}
 
 
 def phase_1_at(problem: Problem, interval: int) -> int | None:
-    """Least length at one interval under `dependence` and `resource` alone."""
+    """Least length at one interval under `dependence`, `resource` and `bandwidth` alone."""
     cycles = earliest(problem, interval)
     if cycles is None or interval < resource_bound(problem):
         return None

@@ -174,6 +174,7 @@ fn broken(problem: &Problem, schedule: &Schedule, lifted: &[String]) -> BTreeSet
     let family = |constraint| match constraint {
         Constraint::Dependence => Some(Family::Dependence),
         Constraint::Resource => Some(Family::Resource),
+        Constraint::Bandwidth => Some(Family::Bandwidth),
         Constraint::Assignment => Some(Family::Assignment),
         Constraint::Handoff => Some(Family::Handoff),
         Constraint::Concurrency => Some(Family::Concurrency),

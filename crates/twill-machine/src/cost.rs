@@ -7,7 +7,7 @@ use crate::Machine;
 use crate::operation::{Element, ElementwiseClass, Mechanism, Reduction, TileOperation};
 use crate::rule::RuleName;
 use thiserror::Error;
-use twill_graph::{Bytes, Cycles, Execution, Reservation};
+use twill_graph::{Bytes, Cycles, Execution, Reservation, Traffic};
 
 /// The cost of one tile operation, in the terms of [`twill_graph::Operation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Cost {
     /// Its latency is not known statically (global-memory traffic). Cycles that a ring must hide are
     /// [`Machine::transfer_latency`].
     pub variable_latency: bool,
+    /// What it moves and multiplies; of a multiply without its operands, which the machine does not see.
+    pub traffic: Traffic,
 }
 
 impl Cost {
@@ -57,6 +59,7 @@ impl Cost {
         }
         self.issue_width = self.issue_width.max(other.issue_width);
         self.variable_latency |= other.variable_latency;
+        self.traffic += other.traffic;
         self
     }
 }
@@ -187,6 +190,7 @@ impl Machine {
             execution: core.execution,
             issue_width: core.issue_width,
             variable_latency: false,
+            traffic: Traffic { flop: flop as u64, ..Traffic::default() },
         })
     }
 
@@ -209,6 +213,7 @@ impl Machine {
             execution: rule.execution,
             issue_width: rule.issue_width,
             variable_latency: operation.has_variable_latency(),
+            traffic: operation.traffic(),
         })
     }
 

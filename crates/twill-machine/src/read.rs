@@ -68,6 +68,7 @@ impl Reader {
                 units: units?,
                 shared_memory: memory.shared,
                 tensor_memory: memory.tensor,
+                shared_bytes_per_cycle: memory.shared_per_cycle,
                 registers: registers?,
                 variable_latency_group: groups.variable_latency,
                 issue_group: groups.issue,
@@ -132,8 +133,15 @@ impl Reader {
             Some(columns) if columns > 0.0 => Some(self.whole(&mut s, "tensor_lanes", "lanes", 1, 1 << 16)),
             _ => None,
         };
+        let rate = Allowed::Whole(1, LARGEST_MEMORY);
+        let rate = self.optional_number(&mut s, "shared_bytes_per_cycle", "bytes/cycle", rate);
         self.finish(s);
-        Some(MemoryTable { shared: Bytes(shared?), tensor: Columns(tensor? as u64), tensor_lanes: present(lanes)? })
+        Some(MemoryTable {
+            shared: Bytes(shared?),
+            shared_per_cycle: rate.map(|rate| Bytes(rate as u64)),
+            tensor: Columns(tensor? as u64),
+            tensor_lanes: present(lanes)?,
+        })
     }
 
     fn registers(&mut self, mut s: Section<'_>) -> Option<RegisterFile> {
@@ -206,6 +214,7 @@ impl Reader {
 
 struct MemoryTable {
     shared: Bytes,
+    shared_per_cycle: Option<Bytes>,
     tensor: Columns,
     tensor_lanes: Option<u64>,
 }

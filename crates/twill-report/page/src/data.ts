@@ -54,6 +54,7 @@ export interface GraphOperation {
   streaming?: boolean;
   handoff?: number;
   sub_tile?: number | null;
+  traffic?: { shared?: number };
 }
 
 export interface GraphDependence {
@@ -103,6 +104,7 @@ export interface ScheduleFile {
       units: { name: string; capacity: number }[];
       shared_memory?: number;
       tensor_memory?: number;
+      shared_bytes_per_cycle?: number | null;
     };
     options?: Record<string, unknown>;
   };

@@ -104,7 +104,7 @@ export function Steady({ loop }: { loop: LoopModel }) {
             </tr>
           </thead>
           <tbody>
-            {loop.units.map((unit) => (
+            {loop.busy.map((unit) => (
               <tr key={unit.name}>
                 <td>{unit.name}</td>
                 <td class="number">{grouped(unit.busy)}</td>
