@@ -3,8 +3,8 @@
 use crate::placed::Placed;
 use crate::rejected::{Rejected, Violations};
 use crate::{
-    assignment, bandwidth, channels, concurrency, dependence, exclusive, handoff, registers, resource, rings, shared_memory,
-    structure, tensor_memory,
+    assignment, bandwidth, channels, concurrency, dependence, exclusive, handoff, registers, resource, rings,
+    shared_memory, structure, tensor_memory,
 };
 use std::ops::Deref;
 use twill_graph::{Problem, Schedule};

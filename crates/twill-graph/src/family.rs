@@ -73,9 +73,8 @@ impl Families {
     /// The whole problem.
     pub const ALL: Families = Families((1 << Family::ALL.len()) - 1);
     /// Phase 1: what constrains a schedule without warps.
-    pub const THROUGHPUT: Families = Families(
-        1 << Family::Dependence as u16 | 1 << Family::Resource as u16 | 1 << Family::Bandwidth as u16,
-    );
+    pub const THROUGHPUT: Families =
+        Families(1 << Family::Dependence as u16 | 1 << Family::Resource as u16 | 1 << Family::Bandwidth as u16);
 
     /// Whether a family is in the set.
     pub fn has(self, family: Family) -> bool {

@@ -101,8 +101,7 @@ mod tests {
         let toy = builtin::find("toy-attention").unwrap().graph;
         assert_eq!(toy.traffic(), IterationTraffic::default());
         let moving = toy.map(|op| op.traffic = each.next().unwrap(), |_| {}).unwrap();
-        let whole =
-            IterationTraffic { shared: Bytes(130), multiply_operands: Bytes(100), global: Bytes(7), flop: 8 };
+        let whole = IterationTraffic { shared: Bytes(130), multiply_operands: Bytes(100), global: Bytes(7), flop: 8 };
         assert_eq!(moving.traffic(), whole);
     }
 }

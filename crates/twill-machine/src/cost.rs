@@ -213,8 +213,30 @@ impl Machine {
             execution: rule.execution,
             issue_width: rule.issue_width,
             variable_latency: operation.has_variable_latency(),
-            traffic: operation.traffic(),
+            traffic: self.traffic(operation),
         })
+    }
+
+    /// What an operation by a rule moves.
+    fn traffic(&self, operation: &TileOperation) -> Traffic {
+        let transfer = |bytes: Bytes, through_shared: bool| {
+            let share = if through_shared { self.shared_transfer_share } else { 0.0 };
+            Traffic { shared: Bytes((bytes.0 as f64 * share) as u64), global: bytes, flop: 0 }
+        };
+        match *operation {
+            TileOperation::ToShared { bytes } | TileOperation::FromShared { bytes } => {
+                Traffic { shared: bytes, ..Traffic::default() }
+            }
+            TileOperation::Load { bytes, .. } => transfer(bytes, true),
+            TileOperation::Store { bytes, mechanism } | TileOperation::AtomicReduce { bytes, mechanism } => {
+                transfer(bytes, self.mechanism(mechanism) == Mechanism::Tma)
+            }
+            TileOperation::MatrixMultiply { .. }
+            | TileOperation::Elementwise { .. }
+            | TileOperation::Reduce { .. }
+            | TileOperation::TensorLoad { .. }
+            | TileOperation::TensorStore { .. } => Traffic::default(),
+        }
     }
 
     fn too_large(&self, operation: &TileOperation) -> CostError {

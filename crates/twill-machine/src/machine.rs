@@ -20,6 +20,7 @@ pub struct Machine {
     pub(crate) chip: Chip,
     pub(crate) resources: Resources,
     pub(crate) tensor_lanes: Option<u64>,
+    pub(crate) shared_transfer_share: f64,
     pub(crate) tensor_core: TensorCore,
     pub(crate) sub_tile_rows: u64,
     pub(crate) row_statistic_copies: u64,

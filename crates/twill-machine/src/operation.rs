@@ -1,7 +1,7 @@
 //! The tile operations that a machine can put a price on.
 
 use std::fmt;
-use twill_graph::{Bytes, Traffic, Words};
+use twill_graph::{Bytes, Words};
 
 /// What one tile operation does, as far as its cost depends on it.
 ///
@@ -90,26 +90,6 @@ impl TileOperation {
     /// Whether it is global-memory traffic, whose latency is not known statically.
     pub fn has_variable_latency(&self) -> bool {
         matches!(self, TileOperation::Load { .. } | TileOperation::Store { .. } | TileOperation::AtomicReduce { .. })
-    }
-
-    /// What it moves.
-    ///
-    /// What the TMA and loads from global memory write into shared memory, and what stores to global memory read there, is
-    /// not counted in `shared`: it was measured not to take the bandwidth that operands and threads share.
-    pub(crate) fn traffic(&self) -> Traffic {
-        match *self {
-            TileOperation::ToShared { bytes } | TileOperation::FromShared { bytes } => {
-                Traffic { shared: bytes, ..Traffic::default() }
-            }
-            TileOperation::Load { bytes, .. }
-            | TileOperation::Store { bytes, .. }
-            | TileOperation::AtomicReduce { bytes, .. } => Traffic { global: bytes, ..Traffic::default() },
-            TileOperation::MatrixMultiply { .. }
-            | TileOperation::Elementwise { .. }
-            | TileOperation::Reduce { .. }
-            | TileOperation::TensorLoad { .. }
-            | TileOperation::TensorStore { .. } => Traffic::default(),
-        }
     }
 
     /// Its name in messages.

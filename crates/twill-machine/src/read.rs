@@ -79,6 +79,7 @@ impl Reader {
             architecture: architecture?,
             chip: chip?,
             tensor_lanes: memory.tensor_lanes,
+            shared_transfer_share: memory.shared_transfer_share,
             tensor_core: tensor_core?,
             sub_tile_rows: tiles.sub_tile_rows,
             row_statistic_copies: tiles.row_statistic_copies,
@@ -135,10 +136,12 @@ impl Reader {
         };
         let rate = Allowed::Whole(1, LARGEST_MEMORY);
         let rate = self.optional_number(&mut s, "shared_bytes_per_cycle", "bytes/cycle", rate);
+        let share = self.optional_number(&mut s, "shared_transfer_share", "of bytes", Allowed::NotNegative);
         self.finish(s);
         Some(MemoryTable {
             shared: Bytes(shared?),
             shared_per_cycle: rate.map(|rate| Bytes(rate as u64)),
+            shared_transfer_share: share.unwrap_or(0.0),
             tensor: Columns(tensor? as u64),
             tensor_lanes: present(lanes)?,
         })
@@ -215,6 +218,7 @@ impl Reader {
 struct MemoryTable {
     shared: Bytes,
     shared_per_cycle: Option<Bytes>,
+    shared_transfer_share: f64,
     tensor: Columns,
     tensor_lanes: Option<u64>,
 }

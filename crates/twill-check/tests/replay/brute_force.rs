@@ -84,7 +84,10 @@ fn operation(tape: &mut Tape, index: usize) -> Operation {
         handoff: Cycles(tape.below(4)),
         transfer_latency: Cycles(tape.below(30)),
         sub_tile: None,
-        traffic: Traffic { shared: Bytes(if tape.one_in(2) { tape.below(60) as u64 } else { 0 }), ..Traffic::default() },
+        traffic: Traffic {
+            shared: Bytes(if tape.one_in(2) { tape.below(60) as u64 } else { 0 }),
+            ..Traffic::default()
+        },
     }
 }
 

@@ -24,13 +24,14 @@ impl Lowering<'_> {
             Kind::Store(transfer) => {
                 let mut cost =
                     self.machine.cost(&Priced::Store { bytes: self.data(op), mechanism: mechanism(transfer) })?;
-                cost.traffic.shared = self.staged_for(op, transfer);
+                cost.traffic.shared = cost.traffic.shared + self.staged_for(op, transfer);
                 return Ok(cost);
             }
             Kind::AtomicReduce(transfer) => {
-                let mut cost =
-                    self.machine.cost(&Priced::AtomicReduce { bytes: self.data(op), mechanism: mechanism(transfer) })?;
-                cost.traffic.shared = self.staged_for(op, transfer);
+                let mut cost = self
+                    .machine
+                    .cost(&Priced::AtomicReduce { bytes: self.data(op), mechanism: mechanism(transfer) })?;
+                cost.traffic.shared = cost.traffic.shared + self.staged_for(op, transfer);
                 return Ok(cost);
             }
             Kind::Reduce { axis, combine } => self.reduce(op, axis, combine)?,
