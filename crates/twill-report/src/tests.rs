@@ -57,7 +57,7 @@ fn shared_memory_stands_among_the_units_where_its_bandwidth_is_limited() {
     // 20 operations move 20'000 bytes.
     let operations = moving.operations().len() as u64;
     assert_eq!((operations, row(None)), (20, None));
-    assert_eq!(row(Some(Bytes(20))).as_deref(), Some("smem1000/2048148.8"));
+    assert_eq!(row(Some(Bytes(20))).as_deref(), Some("smem10002048148.8"));
     let bound = LowerBound {
         interval: Cycles(219),
         kind: LowerBoundKind::SharedBandwidth {
