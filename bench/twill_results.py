@@ -127,6 +127,8 @@ def bound(file: dict) -> str:
         case "group_work":
             many = witness["groups"]
             return f"{lower['interval']}, {witness['work']} cycles of synchronous work on {many} group{'s' if many > 1 else ''}"
+        case "shared_bandwidth":
+            return f"{lower['interval']}, {witness['bytes']} bytes through shared memory"
         case "search":
             return f"{lower['interval']}, search from {witness['from']}"
     return str(lower["interval"])

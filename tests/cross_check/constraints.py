@@ -35,6 +35,11 @@ class Constraints(Unknowns):
                         terms.append((sum((p + c) % interval == r for c in reserved), self.slot[v][p]))
                 self.formula.at_most(terms, capacity)
 
+    def _bandwidth(self) -> None:
+        rate = self.problem.shared_bytes_per_cycle
+        if rate is not None and sum(op.shared_traffic for op in self.problem.operations) > rate * self.interval:
+            self.formula.contradiction = True
+
     def _assignment(self) -> None:
         if any(not groups for groups in self.eligible):
             self.formula.contradiction = True

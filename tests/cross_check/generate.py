@@ -18,11 +18,17 @@ def generate(seed: int, number: int) -> dict:
     """One case."""
     rng = random.Random(f"{seed}/{number}")
     case = Generator(rng, f"case-{seed}-{number}").file()
-    # From numbers of their own: a case is otherwise what it was without sub-tiles.
+    # From numbers of their own: a case is otherwise what it was without sub-tiles and traffic.
     rng = random.Random(f"{seed}/{number}/sub-tiles")
     for op in case["operations"]:
         if rng.random() < 0.7:
             op["sub_tile"] = rng.choice((0, 0, 1, 1, 2, 3))
+    rng = random.Random(f"{seed}/{number}/traffic")
+    if rng.random() < 0.3:
+        case["machine"]["shared_bytes_per_cycle"] = rng.choice((16, 32, 128))
+        for op in case["operations"]:
+            if rng.random() < 0.5:
+                op["traffic"] = {"shared": rng.choice((0, 30, 64, 128, 200)), "global": 64}
     return case
 
 

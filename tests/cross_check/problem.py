@@ -13,6 +13,7 @@ REGISTERS, SHARED, TENSOR = "registers", "shared_memory", "tensor_memory"
 FAMILIES = (
     "dependence",
     "resource",
+    "bandwidth",
     "assignment",
     "handoff",
     "concurrency",
@@ -46,6 +47,7 @@ class Operation:
     handoff: int
     transfer_latency: int
     sub_tile: int | None
+    shared_traffic: int
 
     @property
     def completion(self) -> int:
@@ -106,6 +108,8 @@ class Problem:
     capacity: dict[str, int]
     shared_memory: int
     tensor_memory: int
+    shared_bytes_per_cycle: int | None
+    """What shared memory moves in a cycle; without limit if there is none."""
     reserved_shared: int
     reserved_tensor: int
     register_words: int
@@ -184,6 +188,7 @@ def build(file: dict) -> Problem:
         capacity={unit["name"]: unit.get("capacity", 1) for unit in machine["units"]},
         shared_memory=machine["shared_memory"],
         tensor_memory=machine.get("tensor_memory", 0),
+        shared_bytes_per_cycle=machine.get("shared_bytes_per_cycle"),
         reserved_shared=reserved.get("shared_memory", 0),
         reserved_tensor=reserved.get("tensor_memory", 0),
         register_words=registers["words"],
@@ -216,6 +221,7 @@ def _operation(entry: dict) -> Operation:
         handoff=entry.get("handoff", 0),
         transfer_latency=_default(entry.get("transfer_latency"), latency),
         sub_tile=entry.get("sub_tile"),
+        shared_traffic=entry.get("traffic", {}).get("shared", 0),
     )
 
 

@@ -102,6 +102,14 @@ def replay(
     if violations and fast:
         return Replay(violations, (), {})
 
+    # bandwidth: all iterations move the same bytes, one an interval
+    if problem.shared_bytes_per_cycle is not None:
+        moved = sum(op.shared_traffic for op in ops)
+        if moved > interval * problem.shared_bytes_per_cycle:
+            wrong("bandwidth", f"{moved} bytes")
+            if fast:
+                return Replay(violations, (), {})
+
     # concurrency: v of one iteration against o of any
     for v in everyone:
         waits = any(

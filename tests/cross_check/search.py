@@ -73,11 +73,11 @@ def feasible(problem: Problem, interval: int) -> bool:
     return any(Model(problem, Options(), interval, n * interval).check() for n in sorted({min(3, most), most}))
 
 
-WARPS = frozenset(FAMILIES) - {"dependence", "resource"}
+WARPS = frozenset(FAMILIES) - {"dependence", "resource", "bandwidth"}
 
 
 def phase_1_at(problem: Problem, interval: int) -> int | None:
-    """Least length at one interval under `dependence` and `resource` alone."""
+    """Least length at one interval under `dependence`, `resource` and `bandwidth` alone."""
     cycles = earliest(problem, interval)
     if cycles is None or interval < resource_bound(problem):
         return None

@@ -11,6 +11,8 @@ pub enum Constraint {
     Dependence,
     /// `resource`.
     Resource,
+    /// `bandwidth`.
+    Bandwidth,
     /// `assignment`.
     Assignment,
     /// `handoff`.
@@ -50,6 +52,7 @@ impl Violation {
             | Violation::TooManyCopies { .. } => Constraint::Structure,
             Violation::Dependence { .. } => Constraint::Dependence,
             Violation::Resource { .. } => Constraint::Resource,
+            Violation::Bandwidth { .. } => Constraint::Bandwidth,
             Violation::AssignmentWidth { .. }
             | Violation::AssignmentVariableLatency { .. }
             | Violation::AssignmentIssue { .. }

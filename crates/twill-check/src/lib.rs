@@ -61,6 +61,7 @@
 //! ```
 
 mod assignment;
+mod bandwidth;
 mod certificate;
 mod channels;
 mod concurrency;

@@ -1,10 +1,10 @@
-//! The replay of a pipeline without warps: `dependence` and `resource` alone, and its length.
+//! The replay of a pipeline without warps: `dependence`, `resource` and `bandwidth` alone, and its length.
 
 use crate::placed::{Placed, cycles};
 use crate::rejected::{Rejected, Violations};
 use crate::structure;
 use crate::verified::Verified;
-use crate::{Violation, dependence, resource};
+use crate::{Violation, bandwidth, dependence, resource};
 use twill_graph::{Pipeline, Problem};
 
 /// Replays `pipeline` against the graph and the units of `problem`.
@@ -23,6 +23,7 @@ pub fn verify_pipeline(problem: &Problem, pipeline: Pipeline) -> Result<Verified
         }
         dependence::check(&placed, &mut violations);
         resource::check(&placed, &mut violations);
+        bandwidth::check(&placed, &mut violations);
     }
     if violations.is_empty() { Ok(Verified::seal(pipeline)) } else { Err(violations.into()) }
 }

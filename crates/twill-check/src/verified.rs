@@ -3,8 +3,8 @@
 use crate::placed::Placed;
 use crate::rejected::{Rejected, Violations};
 use crate::{
-    assignment, channels, concurrency, dependence, exclusive, handoff, registers, resource, rings, shared_memory,
-    structure, tensor_memory,
+    assignment, bandwidth, channels, concurrency, dependence, exclusive, handoff, registers, resource, rings,
+    shared_memory, structure, tensor_memory,
 };
 use std::ops::Deref;
 use twill_graph::{Problem, Schedule};
@@ -56,6 +56,7 @@ pub fn verify(problem: &Problem, schedule: Schedule) -> Result<Verified<Schedule
         structure::check,
         dependence::check,
         resource::check,
+        bandwidth::check,
         assignment::check,
         handoff::check,
         concurrency::check,

@@ -147,6 +147,16 @@ pub enum Violation {
         /// By whom.
         holders: Holders,
     },
+    /// More bytes than shared memory moves in an interval.
+    #[error("an iteration moves {required} bytes through shared memory, and an interval has time for {available}")]
+    Bandwidth {
+        /// Bytes that it moves in an interval.
+        available: u64,
+        /// Bytes of an iteration.
+        required: u64,
+        /// The operations that move them.
+        operations: Vec<String>,
+    },
     /// A group has too few warps to issue an operation.
     #[error("operation `{operation}` is issued by {required} warps together; group {} has {available}", .group.index())]
     AssignmentWidth {
@@ -449,6 +459,7 @@ impl Violation {
             | Violation::HandoffForbidden { from, to, .. } => vec![from, to],
             Violation::Concurrency { waiting, stalled, .. } => vec![waiting, stalled],
             Violation::Exclusive { first, second, .. } => vec![first, second],
+            Violation::Bandwidth { operations, .. } => operations.iter().map(String::as_str).collect(),
             Violation::Resource { holders, .. }
             | Violation::Registers { holders, .. }
             | Violation::SharedMemory { holders, .. }

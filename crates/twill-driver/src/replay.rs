@@ -55,6 +55,7 @@ fn family(constraint: Constraint) -> Option<Family> {
     match constraint {
         Constraint::Dependence => Some(Family::Dependence),
         Constraint::Resource => Some(Family::Resource),
+        Constraint::Bandwidth => Some(Family::Bandwidth),
         Constraint::Assignment => Some(Family::Assignment),
         Constraint::Handoff => Some(Family::Handoff),
         Constraint::Concurrency => Some(Family::Concurrency),

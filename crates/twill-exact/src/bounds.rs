@@ -2,7 +2,7 @@
 //! (docs/model.md).
 
 use crate::constraints::assignment;
-use crate::constraints::{exclusive, resource};
+use crate::constraints::{bandwidth, exclusive, resource};
 use crate::encoding::longest_paths;
 use twill_graph::proof::BoundWitness;
 use twill_graph::{
@@ -15,8 +15,9 @@ pub(crate) fn lower_bound(problem: &Problem, families: Families) -> LowerBound {
     let trivial = LowerBound { interval: Cycles(1), kind: LowerBoundKind::Trivial };
     let mut best = if families.has(Family::Resource) { resource_bound(problem) } else { trivial };
     let recurrence = families.has(Family::Dependence).then(|| recurrence_bound(problem)).flatten();
+    let bandwidth = families.has(Family::Bandwidth).then(|| bandwidth::bound(problem)).flatten();
     let work = families.has(Family::Exclusive).then(|| group_work_bound(problem, families)).flatten();
-    for other in [recurrence, work].into_iter().flatten() {
+    for other in [recurrence, bandwidth, work].into_iter().flatten() {
         if other.interval > best.interval {
             best = other;
         }
@@ -36,6 +37,7 @@ pub(crate) fn witness(problem: &Problem, bound: &LowerBound) -> BoundWitness {
             let id = |d: &Dependence| graph.dependences().iter().position(|other| std::ptr::eq(other, d));
             BoundWitness::Recurrence(cycle.into_iter().filter_map(id).map(DependenceId::new).collect())
         }
+        LowerBoundKind::SharedBandwidth { .. } => BoundWitness::SharedBandwidth,
         LowerBoundKind::GroupWork { .. } => BoundWitness::GroupWork,
         LowerBoundKind::Operation { operation, .. } => {
             let op = graph.op_ids().find(|&op| graph.operation(op).name == *operation);
@@ -50,6 +52,7 @@ pub(crate) fn families_of(problem: &Problem, bound: &LowerBoundKind) -> Families
     match bound {
         LowerBoundKind::Resource { .. } => Families::NONE.with(Family::Resource),
         LowerBoundKind::Recurrence { .. } => Families::NONE.with(Family::Dependence),
+        LowerBoundKind::SharedBandwidth { .. } => Families::NONE.with(Family::Bandwidth),
         LowerBoundKind::Operation { .. } => Families::NONE.with(Family::Exclusive),
         // Elsewhere than on compute groups there is room only if there are other groups.
         LowerBoundKind::GroupWork { .. }
@@ -214,14 +217,15 @@ pub(crate) fn is_monotone(problem: &Problem) -> bool {
 }
 
 /// The interval above which nothing new is possible: `Σ_v (2·max(span, completion) + transfer) +
-/// Σ_e (d + handoff + hold)`.
+/// Σ_e (d + handoff + hold)`, or what shared memory needs for the bytes of an iteration if that is more.
 pub(crate) fn largest_interval(problem: &Problem) -> i64 {
     let graph = problem.graph();
     let rigid = |op: &Operation| 2 * op.span().max(op.completion()).0 + op.transfer_latency.0;
     let operations: i64 = graph.operations().iter().map(rigid).sum();
     let dependences: i64 =
         graph.dependences().iter().map(|d| (d.delay + graph.operation(d.from).handoff + d.hold).0).sum();
-    operations.saturating_add(dependences)
+    let bandwidth = bandwidth::bound(problem).map_or(0, |bound| bound.interval.0);
+    operations.saturating_add(dependences).max(bandwidth)
 }
 
 /// No iteration is shorter: the longest path of dependences, and every unit's cycles one after the

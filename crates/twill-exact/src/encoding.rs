@@ -148,7 +148,7 @@ pub(crate) enum Reply {
 }
 
 impl<'p> Encoding<'p> {
-    /// Encodes a question; `None` when dependences alone rule it out.
+    /// Encodes a question; `None` when dependences alone rule it out, or bandwidth.
     pub(crate) fn new(problem: &'p Problem, question: Question, meter: &Meter) -> Option<Encoding<'p>> {
         Self::logged(problem, question, meter, Log::default())
     }

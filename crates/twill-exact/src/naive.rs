@@ -4,7 +4,7 @@
 //! nothing to choose. What is left is an order for each group, laid out in time: an operation issues as soon as the ones
 //! before it leave its group and its units, and what it depends on is there.
 
-use crate::constraints::{assignment, shared_memory};
+use crate::constraints::{assignment, bandwidth, shared_memory};
 use crate::encoding::Candidate;
 use crate::limits::Meter;
 use crate::search::{Progress, SearchOptions};
@@ -177,7 +177,8 @@ impl<'p> Layout<'p> {
         // Without pipelining a tile is loaded in the iteration that reads it, so its life is no longer than that.
         let streaming = graph.op_ids().filter(|op| serial && graph.operation(*op).streaming);
         let lives = streaming.map(|load| shared_memory::ring_depth(problem, load, &slots, 1));
-        let interval = spans.chain(carried).chain(whole).chain(lives).max()?.max(1);
+        let bytes = bandwidth::bound(problem).map(|bound| bound.interval.0);
+        let interval = spans.chain(carried).chain(whole).chain(lives).chain(bytes).max()?.max(1);
         Some(Layout { problem, groups, stages, slots, interval })
     }
 

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use thiserror::Error;
-use twill_graph::{Cycles, GraphError, LoopGraph};
+use twill_graph::{Bytes, Cycles, GraphError, LoopGraph};
 
 /// A normalised graph, and what normalising cost.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ const LARGEST_COST: i64 = 1 << 30;
 ///
 /// Occupancies, latencies and delays are normalised together. Hand-off and transfer costs and holds
 /// that are not among them are scaled by the ratio of the largest cost and rounded up: in the list
-/// they would distort small costs.
+/// they would distort small costs. So is what goes through shared memory, whose bytes a cycle stay, rounded down.
 ///
 /// # Errors
 /// When there are more distinct costs than `limit` or one is above 2^30.
@@ -103,6 +103,10 @@ pub fn normalise(graph: &LoopGraph, limit: u32) -> Result<Normalised, NormaliseE
             }
             up(&mut op.handoff);
             up(&mut op.transfer_latency);
+            // Rounded down, for fewer bytes bound no more.
+            let shared = u128::from(op.traffic.shared.0) * u128::try_from(scaled).unwrap_or(1);
+            let smaller = shared / u128::try_from(largest.max(1)).unwrap_or(1);
+            op.traffic.shared = Bytes(u64::try_from(smaller).unwrap_or(u64::MAX));
         },
         |d| {
             exact(&mut d.delay);

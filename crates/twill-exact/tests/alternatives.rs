@@ -10,7 +10,7 @@ use twill_exact::{AlternativeOptions, Alternatives, Budget, Difference, End, Sea
 use twill_exact::{alternatives, differences, schedule};
 use twill_graph::{
     Bytes, Columns, ComputePool, Cycles, Dependence, Execution, GroupId, LoopGraph, ModelOptions, OpId, Operation,
-    Problem, RegisterFile, Report, Reservation, Reserved, Resources, Schedule, SplitMix64, Storage, Unit,
+    Problem, RegisterFile, Report, Reservation, Reserved, Resources, Schedule, SplitMix64, Storage, Traffic, Unit,
     WarpAssignment, Words,
 };
 
@@ -67,6 +67,7 @@ impl Loop {
             units: ["x", "y", "z"].map(|name| Unit { name: name.into(), capacity: 1 }).to_vec(),
             shared_memory: Bytes(1 << 20),
             tensor_memory: Columns(0),
+            shared_bytes_per_cycle: None,
             registers: RegisterFile {
                 words: 1 << 16,
                 minimum_per_thread: 8,
@@ -97,6 +98,7 @@ impl Loop {
             handoff: Cycles(self.handoff),
             transfer_latency: Cycles(self.span(i)),
             sub_tile: op.sub_tile,
+            traffic: Traffic::default(),
         };
         let dependence = |e: &Edge| Dependence {
             from: OpId::new(e.from),

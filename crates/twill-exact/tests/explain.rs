@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use twill_check::{Constraint, Violation, verify};
-use twill_exact::{Budget, ExplainOptions, SearchOptions, explain, schedule};
+use twill_exact::{Budget, ExplainOptions, Naive, SearchOptions, explain, schedule};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
     Change, Channel, Cycles, Explanation, Families, Family, GroupId, KnownBy, LowerBoundKind, Member, ModelOptions,
@@ -124,6 +124,37 @@ fn a_recurrence_needs_no_search() {
     assert_eq!(last.conflict.members.iter().map(|m| m.family).collect::<Vec<_>>(), [Family::Dependence]);
 }
 
+#[test]
+fn bytes_through_shared_memory_bound_an_interval() {
+    // Far longer than all that the operations take: nothing else needs more than 2 cycles.
+    let mut machine = machine(0, 64, 1);
+    machine["shared_bytes_per_cycle"] = json!(3);
+    let operations = json!([
+        {"name": "store", "units": [{"unit": "fma", "cycles": 1}], "traffic": {"shared": 1000}},
+        {"name": "dot", "units": [{"unit": "tensor", "cycles": 2}], "traffic": {"shared": 2001, "flop": 4}}
+    ]);
+    let problem = problem(&machine, &operations, &json!([]));
+    let explanation = explained(&problem, None);
+    assert_eq!((explanation.status, explanation.interval), (Status::Optimal, Some(Cycles(1001))));
+    let LowerBoundKind::SharedBandwidth { bytes, operations, .. } = &explanation.lower_bound.kind else { panic!() };
+    assert_eq!((bytes.0, operations.join(" ")), (3001, "dot store".to_owned()));
+    let twice = explanation.what_ifs.iter().find(|w| matches!(w.change, Change::SharedBandwidth { .. })).unwrap();
+    assert_eq!((twice.status, twice.initiation_interval), (Status::Optimal, Some(Cycles(501))));
+    let below = explained(&problem, Some(Cycles(1000)));
+    assert_eq!(below.status, Status::Infeasible);
+    let bandwidth = member(&below, Family::Bandwidth);
+    assert_eq!((bandwidth.needed, bandwidth.suffices), (true, Some(true)));
+    assert_eq!(demand(bandwidth, Quantity::SharedTraffic), (Some(3001), 3000, true));
+    // Bandwidth alone.
+    assert_eq!(below.rejections.last().unwrap().conflict.members.len(), 1);
+    // Without warps too.
+    let pipeline = twill_exact::pipeline(&problem, &SearchOptions::default(), &mut |_| {});
+    assert_eq!(pipeline.outcome.schedule().unwrap().interval, Cycles(1001));
+    // And one iteration after another.
+    let naive = twill_exact::naive(&problem, Naive::NoPipelining, &SearchOptions::default(), &mut |_| {});
+    assert_eq!(naive.outcome.schedule().unwrap().interval, Cycles(1001));
+}
+
 /// Random decisions, read one after the other.
 struct Tape<'a>(std::slice::Iter<'a, u32>);
 
@@ -165,6 +196,12 @@ fn random(choices: &[u32]) -> Problem {
             edges.push(json!({"from": format!("o{from}"), "to": format!("o{to}"), "distance": distance}));
         }
     }
+    if tape.below(3) == 1 {
+        machine["shared_bytes_per_cycle"] = json!(1 + tape.below(4));
+        for operation in &mut operations {
+            operation["traffic"] = json!({"shared": tape.below(12)});
+        }
+    }
     let ours = problem(&machine, &json!(operations), &json!(edges));
     if tape.below(3) == 2 { ours.with_options(ModelOptions::paper()) } else { ours }
 }
@@ -174,6 +211,7 @@ fn broken(problem: &Problem, schedule: &Schedule, lifted: &[String]) -> BTreeSet
     let family = |constraint| match constraint {
         Constraint::Dependence => Some(Family::Dependence),
         Constraint::Resource => Some(Family::Resource),
+        Constraint::Bandwidth => Some(Family::Bandwidth),
         Constraint::Assignment => Some(Family::Assignment),
         Constraint::Handoff => Some(Family::Handoff),
         Constraint::Concurrency => Some(Family::Concurrency),
@@ -247,6 +285,7 @@ fn after(problem: &Problem, change: &Change) -> Option<Problem> {
             resources.registers.maximum_per_thread = *per_thread;
             resources.registers.words = *words;
         }
+        Change::SharedBandwidth { bytes_per_cycle } => resources.shared_bytes_per_cycle = Some(*bytes_per_cycle),
         Change::FreeHandoffs => graph = graph.map(|op| op.handoff = Cycles::ZERO, |_| {}).unwrap(),
         Change::UnitTwiceAsFast { .. } | Change::SubTiles { .. } => return None,
     }

@@ -84,8 +84,8 @@ pub struct Witness {
 pub struct Demand {
     /// Of what.
     pub quantity: Quantity,
-    /// The least amount with which the conflict is no more (of `handoff_cycles`: the largest; of `unit_cycles` and
-    /// `synchronous_cycles`: the work of one iteration); absent when no amount is enough.
+    /// The least amount with which the conflict is no more (of `handoff_cycles`: the largest; of `unit_cycles`,
+    /// `shared_traffic` and `synchronous_cycles`: the work of one iteration); absent when no amount is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<u64>,
     /// What there is (of `handoff_cycles`: what hand-offs take).
@@ -103,6 +103,8 @@ pub struct Demand {
 pub enum Quantity {
     /// Cycles for which one iteration holds a unit, against `I` times its instances.
     UnitCycles,
+    /// Bytes that one iteration moves through shared memory, against `I` times what it moves in a cycle.
+    SharedTraffic,
     /// Synchronous cycles of an iteration on compute groups, against `I` times the groups.
     SynchronousCycles,
     /// Compute groups of the pool.
@@ -178,6 +180,11 @@ pub enum Change {
     UnitTwiceAsFast {
         /// The unit.
         unit: String,
+    },
+    /// Shared memory twice as fast.
+    SharedBandwidth {
+        /// Bytes that it moves in a cycle.
+        bytes_per_cycle: Bytes,
     },
     /// Passing a register value to another group takes no time.
     FreeHandoffs,

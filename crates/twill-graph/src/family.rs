@@ -12,6 +12,8 @@ pub enum Family {
     Dependence,
     /// Units are not held more often than they have instances.
     Resource,
+    /// Shared memory moves no more bytes in an interval than it can.
+    Bandwidth,
     /// Every operation runs on a group that may run it.
     Assignment,
     /// Passing a register value to another group takes time, and carried ones stay.
@@ -30,9 +32,10 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of docs/model.md.
-    pub const ALL: [Family; 9] = [
+    pub const ALL: [Family; 10] = [
         Family::Dependence,
         Family::Resource,
+        Family::Bandwidth,
         Family::Assignment,
         Family::Handoff,
         Family::Concurrency,
@@ -48,6 +51,7 @@ impl fmt::Display for Family {
         f.pad(match self {
             Family::Dependence => "dependence",
             Family::Resource => "resource",
+            Family::Bandwidth => "bandwidth",
             Family::Assignment => "assignment",
             Family::Handoff => "handoff",
             Family::Concurrency => "concurrency",
@@ -69,7 +73,8 @@ impl Families {
     /// The whole problem.
     pub const ALL: Families = Families((1 << Family::ALL.len()) - 1);
     /// Phase 1: what constrains a schedule without warps.
-    pub const THROUGHPUT: Families = Families(1 << Family::Dependence as u16 | 1 << Family::Resource as u16);
+    pub const THROUGHPUT: Families =
+        Families(1 << Family::Dependence as u16 | 1 << Family::Resource as u16 | 1 << Family::Bandwidth as u16);
 
     /// Whether a family is in the set.
     pub fn has(self, family: Family) -> bool {
@@ -112,7 +117,7 @@ mod tests {
     #[test]
     fn sets_hold_what_was_put_in() {
         let set = Families::THROUGHPUT.with(Family::Registers).without(Family::Resource);
-        assert_eq!(set.iter().collect::<Vec<_>>(), [Family::Dependence, Family::Registers]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [Family::Dependence, Family::Bandwidth, Family::Registers]);
         assert!(set.within(Families::ALL) && !set.within(Families::THROUGHPUT));
         assert_eq!(Family::ALL.into_iter().collect::<Families>(), Families::ALL);
         assert_eq!(Families::ALL.iter().count(), Family::ALL.len());

@@ -1,6 +1,6 @@
 //! The loop graph: the tile operations of one innermost loop and their dependences.
 
-use crate::{Bytes, Columns, Cycles, DependenceId, OpId, Words};
+use crate::{Bytes, Columns, Cycles, DependenceId, OpId, Traffic, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -52,6 +52,8 @@ pub struct Operation {
     pub transfer_latency: Cycles,
     /// The sub-tile along M it belongs to; `None` when shared by all.
     pub sub_tile: Option<u32>,
+    /// What it moves and multiplies.
+    pub traffic: Traffic,
 }
 
 impl Operation {
@@ -250,6 +252,7 @@ pub enum GraphError {
 
 /// Times are added and multiplied in 64 bits; this bound on every single number keeps sums exact.
 const LARGEST_CYCLES: i64 = 1 << 40;
+const LARGEST_BYTES: u64 = 1 << 40;
 const LARGEST_DISTANCE: u32 = 1 << 20;
 const LARGEST_TABLE: usize = 1 << 24;
 
@@ -452,6 +455,11 @@ impl Operation {
         ] {
             if cycles.0 < 0 || cycles.0 > LARGEST_CYCLES {
                 return number(field, cycles.0, "from 0 to 2^40");
+            }
+        }
+        for (field, bytes) in [("traffic.shared", self.traffic.shared), ("traffic.global", self.traffic.global)] {
+            if bytes.0 > LARGEST_BYTES {
+                return number(field, i64::try_from(bytes.0).unwrap_or(i64::MAX), "at most 2^40");
             }
         }
         if self.issue_width != 1 && self.issue_width != 4 {

@@ -31,6 +31,7 @@ mod random;
 mod resources;
 mod schedule;
 mod splitmix;
+mod traffic;
 mod unroll;
 
 pub use dataflow::{
@@ -60,3 +61,4 @@ pub use random::{Random, RandomError};
 pub use resources::{ComputePool, FixedGroup, RegisterFile, Resources, ResourcesError, Unit};
 pub use schedule::{Channel, ChannelStorage, Placement, Ring, Schedule, WarpGroup};
 pub use splitmix::SplitMix64;
+pub use traffic::{IterationTraffic, Traffic};

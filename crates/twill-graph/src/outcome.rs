@@ -1,6 +1,6 @@
 //! What is known after a search, and how long it took.
 
-use crate::{Cycles, Schedule};
+use crate::{Bytes, Cycles, Schedule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -169,6 +169,15 @@ pub enum LowerBoundKind {
         /// Sum of distances.
         distance: u32,
     },
+    /// Shared memory moves so many bytes in every iteration.
+    SharedBandwidth {
+        /// Bytes of an iteration.
+        bytes: Bytes,
+        /// Bytes that it moves in a cycle.
+        bytes_per_cycle: Bytes,
+        /// The operations that move them, those that move most first.
+        operations: Vec<String>,
+    },
     /// All warp groups together cannot execute the synchronous work any faster.
     GroupWork {
         /// Synchronous cycles of an iteration.
@@ -216,7 +225,7 @@ pub enum RejectionReason {
         /// The unit, or the warp group's issue slot.
         resource: String,
     },
-    /// Dependences and units alone leave no schedule within the length.
+    /// Dependences, units and bandwidth alone leave no schedule within the length.
     Throughput {
         /// Conflicts that the search went through; 0 when propagation sufficed.
         conflicts: u64,

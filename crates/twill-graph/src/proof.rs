@@ -314,6 +314,8 @@ pub enum BoundWitness {
     Trivial,
     /// ResMII: the cycles for which a unit is held.
     Resource(UnitId),
+    /// The bytes that shared memory moves.
+    SharedBandwidth,
     /// RecMII: a cycle of dependences.
     Recurrence(Vec<DependenceId>),
     /// With exclusive issue, the synchronous work of all compute groups together.

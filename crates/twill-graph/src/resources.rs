@@ -19,6 +19,10 @@ pub struct Resources {
     /// Tensor memory of one thread block, in columns; 0 where there is none.
     #[serde(default)]
     pub tensor_memory: Columns,
+    /// Bytes of shared memory that the tensor core and threads together read or write in a cycle; where it is not
+    /// given, bandwidth bounds nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_bytes_per_cycle: Option<Bytes>,
     /// The register file.
     pub registers: RegisterFile,
     /// The group that runs all variable-latency operations and nothing else; absent on machines
@@ -177,6 +181,9 @@ impl Resources {
         let memory = "at most 2^40";
         number("shared_memory", self.shared_memory.0, 0, 1 << 40, memory)?;
         number("tensor_memory", self.tensor_memory.0, 0, 1 << 40, memory)?;
+        if let Some(rate) = self.shared_bytes_per_cycle {
+            number("shared_bytes_per_cycle", rate.0, 1, 1 << 40, "from 1 to 2^40")?;
+        }
         number("registers.words", self.registers.words, 1, 1 << 40, "from 1 to 2^40")?;
         let r = &self.registers;
         let small = "from 1 to 65536";

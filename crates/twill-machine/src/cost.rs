@@ -7,7 +7,7 @@ use crate::Machine;
 use crate::operation::{Element, ElementwiseClass, Mechanism, Reduction, TileOperation};
 use crate::rule::RuleName;
 use thiserror::Error;
-use twill_graph::{Bytes, Cycles, Execution, Reservation};
+use twill_graph::{Bytes, Cycles, Execution, Reservation, Traffic};
 
 /// The cost of one tile operation, in the terms of [`twill_graph::Operation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Cost {
     /// Its latency is not known statically (global-memory traffic). Cycles that a ring must hide are
     /// [`Machine::transfer_latency`].
     pub variable_latency: bool,
+    /// What it moves and multiplies; of a multiply without its operands, which the machine does not see.
+    pub traffic: Traffic,
 }
 
 impl Cost {
@@ -57,6 +59,7 @@ impl Cost {
         }
         self.issue_width = self.issue_width.max(other.issue_width);
         self.variable_latency |= other.variable_latency;
+        self.traffic += other.traffic;
         self
     }
 }
@@ -187,6 +190,7 @@ impl Machine {
             execution: core.execution,
             issue_width: core.issue_width,
             variable_latency: false,
+            traffic: Traffic { flop: flop as u64, ..Traffic::default() },
         })
     }
 
@@ -209,7 +213,30 @@ impl Machine {
             execution: rule.execution,
             issue_width: rule.issue_width,
             variable_latency: operation.has_variable_latency(),
+            traffic: self.traffic(operation),
         })
+    }
+
+    /// What an operation by a rule moves.
+    fn traffic(&self, operation: &TileOperation) -> Traffic {
+        let transfer = |bytes: Bytes, through_shared: bool| {
+            let share = if through_shared { self.shared_transfer_share } else { 0.0 };
+            Traffic { shared: Bytes((bytes.0 as f64 * share) as u64), global: bytes, flop: 0 }
+        };
+        match *operation {
+            TileOperation::ToShared { bytes } | TileOperation::FromShared { bytes } => {
+                Traffic { shared: bytes, ..Traffic::default() }
+            }
+            TileOperation::Load { bytes, .. } => transfer(bytes, true),
+            TileOperation::Store { bytes, mechanism } | TileOperation::AtomicReduce { bytes, mechanism } => {
+                transfer(bytes, self.mechanism(mechanism) == Mechanism::Tma)
+            }
+            TileOperation::MatrixMultiply { .. }
+            | TileOperation::Elementwise { .. }
+            | TileOperation::Reduce { .. }
+            | TileOperation::TensorLoad { .. }
+            | TileOperation::TensorStore { .. } => Traffic::default(),
+        }
     }
 
     fn too_large(&self, operation: &TileOperation) -> CostError {

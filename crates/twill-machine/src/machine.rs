@@ -20,6 +20,7 @@ pub struct Machine {
     pub(crate) chip: Chip,
     pub(crate) resources: Resources,
     pub(crate) tensor_lanes: Option<u64>,
+    pub(crate) shared_transfer_share: f64,
     pub(crate) tensor_core: TensorCore,
     pub(crate) sub_tile_rows: u64,
     pub(crate) row_statistic_copies: u64,
@@ -257,6 +258,16 @@ impl Machine {
     /// Bytes of a tile in shared or global memory: `⌈elements · element_bits / 8⌉`.
     pub fn bytes(&self, elements: u64, element_bits: u32) -> Bytes {
         Bytes(elements.saturating_mul(element_bits.into()).div_ceil(8))
+    }
+
+    /// Bytes of shared memory that a multiply of `rows` rows and `columns` columns reads, of operands that it finds
+    /// there: every instruction reads its part of both, so the right operand is read again for each
+    /// [`instruction_rows`](TensorCore::instruction_rows), the left one for each
+    /// [`instruction_columns_maximum`](TensorCore::instruction_columns_maximum).
+    pub fn operand_reads(&self, (rows, left): (u64, Bytes), (columns, right): (u64, Bytes)) -> Bytes {
+        let core = &self.tensor_core;
+        let times = |extent: u64, of_instruction: u64| extent.div_ceil(of_instruction.max(1)).max(1);
+        left * times(columns, core.instruction_columns_maximum) + right * times(rows, core.instruction_rows)
     }
 
     /// Columns of a tile in tensor memory: as many 32-bit words as a row takes, for every full set of lanes.

@@ -72,6 +72,7 @@ impl Reader {
                 units: units?,
                 shared_memory: memory.shared,
                 tensor_memory: memory.tensor,
+                shared_bytes_per_cycle: memory.shared_per_cycle,
                 registers: registers?,
                 variable_latency_group: groups.variable_latency,
                 issue_group: groups.issue,
@@ -82,6 +83,7 @@ impl Reader {
             architecture: architecture?,
             chip: chip?,
             tensor_lanes: memory.tensor_lanes,
+            shared_transfer_share: memory.shared_transfer_share,
             tensor_core: tensor_core?,
             sub_tile_rows: tiles.sub_tile_rows,
             row_statistic_copies: tiles.row_statistic_copies,
@@ -137,8 +139,17 @@ impl Reader {
             Some(columns) if columns > 0.0 => Some(self.whole(&mut s, "tensor_lanes", "lanes", 1, 1 << 16)),
             _ => None,
         };
+        let rate = Allowed::Whole(1, LARGEST_MEMORY);
+        let rate = self.optional_number(&mut s, "shared_bytes_per_cycle", "bytes/cycle", rate);
+        let share = self.optional_number(&mut s, "shared_transfer_share", "of bytes", Allowed::NotNegative);
         self.finish(s);
-        Some(MemoryTable { shared: Bytes(shared?), tensor: Columns(tensor? as u64), tensor_lanes: present(lanes)? })
+        Some(MemoryTable {
+            shared: Bytes(shared?),
+            shared_per_cycle: rate.map(|rate| Bytes(rate as u64)),
+            shared_transfer_share: share.unwrap_or(0.0),
+            tensor: Columns(tensor? as u64),
+            tensor_lanes: present(lanes)?,
+        })
     }
 
     fn registers(&mut self, mut s: Section<'_>) -> Option<RegisterFile> {
@@ -230,6 +241,8 @@ impl Reader {
 
 struct MemoryTable {
     shared: Bytes,
+    shared_per_cycle: Option<Bytes>,
+    shared_transfer_share: f64,
     tensor: Columns,
     tensor_lanes: Option<u64>,
 }

@@ -7,8 +7,8 @@ use crate::ink::{Ink, Line, Page};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{
-    Cycles, ExplainedRejection, Explanation, Family, LowerBound, LowerBoundKind, Member, Problem, RejectionReason,
-    Source, Status,
+    Cycles, ExplainedRejection, Explanation, Family, IterationTraffic, LowerBound, LowerBoundKind, Member, Problem,
+    RejectionReason, Source, Status,
 };
 
 /// Most violations of one family that are shown.
@@ -34,6 +34,25 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, explanation: &Explanatio
         others(page, smaller);
     }
     what_if::write(page, explanation, &lines);
+    traffic(page, problem);
+}
+
+/// What an iteration moves and multiplies, which costs energy whatever the schedule.
+fn traffic(page: &mut Page, problem: &Problem) {
+    let traffic = problem.graph().traffic();
+    if traffic == IterationTraffic::default() {
+        return;
+    }
+    let IterationTraffic { shared, multiply_operands, global, flop } = traffic;
+    page.heading("Traffic of an iteration");
+    let text = format!(
+        "Shared memory {} bytes, of which operands of multiplies {}; from and to the L2 cache {} bytes; {} FLOP.",
+        words::grouped(shared.0),
+        words::grouped(multiply_operands.0),
+        words::grouped(global.0),
+        words::grouped(flop)
+    );
+    page.paragraph(2, &text, Ink::Plain);
 }
 
 fn status(page: &mut Page, explanation: &Explanation) {
@@ -137,6 +156,7 @@ fn meaning(family: Family) -> &'static str {
     match family {
         Family::Dependence => "results are there when they are read",
         Family::Resource => "it is held by no more operations at once than it has instances",
+        Family::Bandwidth => "shared memory moves no more bytes in an interval than it can",
         Family::Assignment => "operations run on groups that may run them",
         Family::Handoff => "passing a register value to another group takes time",
         Family::Concurrency => "a wait stalls its warp group",
@@ -216,7 +236,9 @@ impl Lines {
     fn named(&self, bound: &LowerBound) -> LowerBound {
         let mut bound = bound.clone();
         match &mut bound.kind {
-            LowerBoundKind::Resource { operations, .. } | LowerBoundKind::Recurrence { operations, .. } => {
+            LowerBoundKind::Resource { operations, .. }
+            | LowerBoundKind::SharedBandwidth { operations, .. }
+            | LowerBoundKind::Recurrence { operations, .. } => {
                 operations.iter_mut().for_each(|op| *op = self.name(op));
             }
             LowerBoundKind::Operation { operation, .. } => *operation = self.name(operation),

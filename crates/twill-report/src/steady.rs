@@ -167,7 +167,32 @@ fn busy(problem: &Problem, unit: UnitId) -> Cycles {
     graph.op_ids().map(of).sum()
 }
 
-/// Writes how busy each functional unit is.
+/// A row of the table of units: its name, cycles of an iteration for which it is held, and its instances.
+struct Use<'a> {
+    name: &'a str,
+    busy: Cycles,
+    instances: u32,
+}
+
+/// What units are held for, and shared memory for the bytes that it moves where their number is limited.
+fn uses(problem: &Problem) -> Vec<Use<'_>> {
+    let unit = |unit: UnitId| {
+        let info = &problem.resources().units[unit.index()];
+        Use { name: &info.name, busy: busy(problem, unit), instances: info.capacity }
+    };
+    let mut uses: Vec<Use> = units_in_use(problem).map(unit).collect();
+    let bytes = problem.graph().traffic().shared.0;
+    if let Some(rate) = problem.resources().shared_bytes_per_cycle.filter(|_| bytes > 0) {
+        let cycles = i64::try_from(bytes.div_ceil(rate.0.max(1))).unwrap_or(i64::MAX);
+        uses.push(Use { name: SHARED_MEMORY, busy: Cycles(cycles), instances: 1 });
+    }
+    uses
+}
+
+/// What shared memory is called among the units.
+const SHARED_MEMORY: &str = "smem";
+
+/// Writes how busy each functional unit is, and shared memory.
 pub(crate) fn write_utilisation(page: &mut Page, problem: &Problem, schedule: &Schedule) {
     const BAR: usize = 25;
     page.heading("Functional units");
@@ -178,21 +203,21 @@ pub(crate) fn write_utilisation(page: &mut Page, problem: &Problem, schedule: &S
         .column("instances", Align::Right, 3)
         .column("busy %", Align::Right, 0)
         .column("", Align::Left, 1);
-    for unit in units_in_use(problem) {
-        let info = &problem.resources().units[unit.index()];
-        let busy = i128::from(busy(problem, unit).0);
-        let available = i128::from(schedule.interval.0) * i128::from(info.capacity);
+    let uses = uses(problem);
+    for Use { name, busy, instances } in &uses {
+        let busy = i128::from(busy.0);
+        let available = i128::from(schedule.interval.0) * i128::from(*instances);
         let filled = usize::try_from(busy * BAR as i128 / available.max(1)).unwrap_or(BAR).min(BAR);
         table.row(vec![
-            info.name.clone(),
+            (*name).to_owned(),
             words::grouped(busy),
             words::grouped(available),
-            info.capacity.to_string(),
+            instances.to_string(),
             words::percent(busy, available),
             format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled)),
         ]);
     }
-    if units_in_use(problem).next().is_none() {
+    if uses.is_empty() {
         page.paragraph(2, "No operation holds a functional unit.", Ink::Dim);
         return;
     }

@@ -1,11 +1,11 @@
 use crate::fixtures::{self, complete, hopper_forward, optimal, parse, toy, toy_attention};
 use crate::ink::columns;
-use crate::{TextOptions, render, text};
+use crate::{TextOptions, render, text, words};
 use insta::assert_snapshot;
 use serde_json::json;
 use twill_graph::{
-    Cycles, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem,
-    Rejection, RejectionReason, Report, Schedule,
+    Bytes, Cycles, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Problem,
+    Rejection, RejectionReason, Report, Resources, Schedule,
 };
 
 fn plain(width: usize) -> TextOptions {
@@ -42,6 +42,32 @@ fn attention_forward_on_hopper() {
         Phase { name: "check".into(), seconds: 0.000_19 },
     ];
     assert_snapshot!(text(&problem, &report, plain(140)));
+}
+
+#[test]
+fn shared_memory_stands_among_the_units_where_its_bandwidth_is_limited() {
+    let (problem, schedule) = hopper_forward();
+    let moving = problem.graph().map(|op| op.traffic.shared = Bytes(1000), |_| {}).unwrap();
+    let with = |rate| Resources { shared_bytes_per_cycle: rate, ..problem.resources().clone() };
+    let row = |rate| {
+        let problem = fixtures::pose(moving.clone(), with(rate));
+        let text = render(&problem, &optimal(schedule.clone(), "tensor", &["S0"]), plain(100));
+        text.lines().find(|line| line.contains("smem")).map(|line| line.split_whitespace().take(5).collect::<String>())
+    };
+    // 20 operations move 20'000 bytes.
+    let operations = moving.operations().len() as u64;
+    assert_eq!((operations, row(None)), (20, None));
+    assert_eq!(row(Some(Bytes(20))).as_deref(), Some("smem10002048148.8"));
+    let bound = LowerBound {
+        interval: Cycles(219),
+        kind: LowerBoundKind::SharedBandwidth {
+            bytes: Bytes(28_000),
+            bytes_per_cycle: Bytes(128),
+            operations: vec!["S0".into(), "S1".into()],
+        },
+    };
+    let said = "I >= 219: shared memory moves 28'000 bytes an iteration at 128 a cycle, most for S0, S1";
+    assert_eq!(words::bounded(&bound), said);
 }
 
 #[test]

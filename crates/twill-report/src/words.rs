@@ -84,6 +84,12 @@ pub(crate) fn bound(bound: &LowerBound) -> String {
                 count(*distance, "iteration")
             )
         }
+        LowerBoundKind::SharedBandwidth { bytes, bytes_per_cycle, operations } => format!(
+            "shared memory moves {} bytes an iteration at {} a cycle, most for {}",
+            grouped(bytes.0),
+            grouped(bytes_per_cycle.0),
+            list(operations, 6)
+        ),
         LowerBoundKind::GroupWork { work, groups } => format!(
             "synchronous work of {} cycles an iteration on {}",
             grouped(work.0),

@@ -7,7 +7,7 @@ use crate::{Answer, FormulationError, Question, formulation, names, size};
 use reader::{Item, read};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::format::{GraphFile, MachineReference};
-use twill_graph::{Cycles, Liveness, LoopGraph, ModelOptions, Problem, builtin};
+use twill_graph::{Bytes, Cycles, Liveness, LoopGraph, ModelOptions, Problem, Resources, builtin};
 
 fn problem(name: &str, options: ModelOptions) -> Problem {
     let found = builtin::find(name).unwrap();
@@ -312,6 +312,22 @@ fn an_operation_that_is_too_long_for_all_stages_leaves_nothing_to_say() {
     let script = well_formed(&written);
     assert_eq!(families(&script), BTreeSet::from(["issue".to_owned()]));
     assert!(!holds(&script, |_| true));
+}
+
+#[test]
+fn bandwidth_that_is_enough_says_nothing_and_too_little_leaves_no_model() {
+    let limited = |rate| {
+        let whole = full(ModelOptions::default());
+        let moving = whole.graph().map(|op| op.traffic.shared = Bytes(10), |_| {}).unwrap();
+        let machine = Resources { shared_bytes_per_cycle: rate, ..whole.resources().clone() };
+        let problem = Problem::new(moving, machine, *whole.options()).unwrap();
+        let written = text(&problem, 6, 2);
+        let script = well_formed(&written);
+        families(&script).contains("bandwidth").then(|| written.contains("(! false :named |bandwidth: shared memory|)"))
+    };
+    // Seven operations move 70 bytes in 6 cycles.
+    assert_eq!([limited(None), limited(Some(Bytes(12)))], [None, None]);
+    assert_eq!(limited(Some(Bytes(11))), Some(true));
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use twill_exact::SearchOptions;
-use twill_graph::{Bytes, Cycles, GroupRole, LoopGraph, ModelOptions, Operation, Problem, Storage, Words, builtin};
+use twill_graph::{
+    Bytes, Cycles, GroupRole, LoopGraph, ModelOptions, Operation, Problem, Storage, Traffic, Words, builtin,
+};
 use twill_machine::Machine;
 use twill_triton::{Kernel, Options, Stands, lower, lower_parts, read};
 
@@ -202,8 +204,15 @@ fn attention_forward_costs_what_the_published_graph_costs() {
     ] {
         let find = |graph: &LoopGraph, name: &str| graph.operation(graph.find(name).unwrap()).clone();
         let (ours, published) = (find(&ours, name), find(&published, theirs));
-        let blank = Operation { name: String::new(), kind: String::new(), source: None, ..published };
-        assert_eq!(Operation { name: String::new(), kind: String::new(), source: None, ..ours }, blank, "{name}");
+        // What it moves is not published.
+        let cost = |op: Operation| Operation {
+            name: String::new(),
+            kind: String::new(),
+            source: None,
+            traffic: Traffic::default(),
+            ..op
+        };
+        assert_eq!(cost(ours), cost(published), "{name}");
     }
     for sub_tile in [Some(0), Some(1), None] {
         for unit in ["tensor", "xu", "tma"] {
@@ -282,4 +291,52 @@ fn contraction_is_a_choice() {
     let together = lower(&kernel.loops()[0], &machine, &Options::default()).unwrap();
     assert_eq!(apart.operations().len(), together.operations().len() + 4);
     assert!(apart.find("p.subtract.0").is_some() && together.find("p.fma.0").is_some());
+}
+
+/// What the operations of a graph move, by name.
+fn moved(graph: &LoopGraph, name: &str) -> (u64, u64, u64) {
+    let Traffic { shared, global, flop } = graph.operation(graph.find(name).unwrap()).traffic;
+    (shared.0, global.0, flop)
+}
+
+#[test]
+fn multiplies_read_shared_memory_anew_in_every_instruction() {
+    // A sub-tile of 64 rows: Q, K and V from shared memory, P from registers.
+    let forward = graph("attention_forward.ttir", "h200");
+    assert_eq!(moved(&forward, "qk.0"), (2 * 128 * (64 + 128), 0, 2 * 64 * 128 * 128));
+    assert_eq!(moved(&forward, "acc.dot.1"), (2 * 128 * 128, 0, 2 * 64 * 128 * 128));
+    assert_eq!(moved(&forward, "k"), (0, 2 * 128 * 128, 0));
+    assert_eq!(moved(&forward, "p.exp2.0"), (0, 0, 0));
+    let whole = forward.traffic();
+    assert_eq!((whole.shared, whole.multiply_operands), (Bytes(160 << 10), Bytes(160 << 10)));
+    assert_eq!((whole.global, whole.flop), (Bytes(64 << 10), 4 * 128 * 128 * 128));
+    // Two instructions of 64 rows read the right operand twice; one of 256 columns reads the left one once.
+    let one = Options { sub_tiles: Some(1), ..Options::default() };
+    let machine = Machine::load("h200").unwrap();
+    let gemm = |name: &str| lower(&example(name).loops()[0], &machine, &one).unwrap();
+    assert_eq!(moved(&gemm("gemm_tma.ttir"), "acc").0, 2 * 64 * (128 + 2 * 128));
+    assert_eq!(moved(&gemm("gemm_tma_n256.ttir"), "acc").0, 2 * 64 * (128 + 2 * 256));
+}
+
+#[test]
+fn what_threads_store_for_others_counts() {
+    let backward = graph("attention_backward.ttir", "h200");
+    // Both operands of 64 × 64, the store of dS, and dQ on its way to the TMA.
+    assert_eq!(moved(&backward, "s_t.0").0, 2 * 128 * (64 + 64));
+    assert_eq!(moved(&backward, "ds_t.convert.shared.1"), (2 * 64 * 64, 0, 0));
+    assert_eq!(moved(&backward, "dq.atomic.0"), (4 * 64 * 64, 4 * 64 * 64, 0));
+    // Row statistics are read by arithmetic.
+    assert_eq!(moved(&backward, "p_t.fma.0").0, 4 * 64);
+    // An A100 fetches operands to registers, and what it has of shared memory is its threads' alone.
+    let a100 = graph("gemm_tma.ttir", "a100");
+    assert_eq!(moved(&a100, "acc.0").0, 2 * 64 * (64 + 128));
+}
+
+#[test]
+fn left_operands_in_tensor_memory_are_not_read_from_shared_memory() {
+    for (machine, left) in [("b200", 0), ("b200-left-shared", 128)] {
+        let forward = graph("attention_forward.ttir", machine);
+        assert_eq!(moved(&forward, "acc.dot").0, 2 * 128 * (left + 128), "{machine}");
+        assert_eq!(moved(&forward, "qk").0, 2 * 128 * (128 + 128), "{machine}");
+    }
 }

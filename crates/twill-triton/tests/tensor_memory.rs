@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use twill_graph::{Bytes, Columns, Cycles, Dependence, Execution, LoopGraph, Operation, Storage, Words, builtin};
+use twill_graph::{
+    Bytes, Columns, Cycles, Dependence, Execution, LoopGraph, Operation, Storage, Traffic, Words, builtin,
+};
 use twill_machine::Machine;
 use twill_triton::{Options, lower, read};
 
@@ -32,9 +34,9 @@ fn sources<'g>(graph: &'g LoopGraph, of: &str) -> Vec<&'g str> {
     graph.dependences().iter().filter(|d| d.to == to).map(|d| graph.operation(d.from).name.as_str()).collect()
 }
 
-/// What an operation is, without its name and place.
+/// What an operation is, without its name, its place, and what it moves, which is not published.
 fn nameless(op: &Operation) -> Operation {
-    Operation { name: String::new(), kind: String::new(), source: None, ..op.clone() }
+    Operation { name: String::new(), kind: String::new(), source: None, traffic: Traffic::default(), ..op.clone() }
 }
 
 /// Ours and the published name of an operation.

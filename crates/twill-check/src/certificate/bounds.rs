@@ -21,6 +21,12 @@ pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) ->
             };
             ceiling(graph.op_ids().map(held).sum(), i128::from(declared.capacity))
         }
+        BoundWitness::SharedBandwidth => {
+            let Some(rate) = problem.resources().shared_bytes_per_cycle else {
+                return wrong("the machine does not limit what shared memory moves".into());
+            };
+            ceiling(shared_bytes(problem), i128::from(rate.0))
+        }
         BoundWitness::Recurrence(cycle) => {
             let known: Option<Vec<_>> = cycle.iter().map(|id| graph.dependences().get(id.index())).collect();
             let Some(known) = known.filter(|k| !k.is_empty()) else {
@@ -66,6 +72,11 @@ pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) ->
     if proves >= i128::from(bound.0) { Ok(()) } else { wrong(format!("it proves {proves}")) }
 }
 
+/// Bytes that one iteration moves through shared memory.
+fn shared_bytes(problem: &Problem) -> i128 {
+    problem.graph().operations().iter().map(|op| i128::from(op.traffic.shared.0)).sum()
+}
+
 fn ceiling(sum: i128, by: i128) -> i128 {
     if by == 0 { i128::MAX } else { (sum + by - 1).div_euclid(by) }
 }
@@ -98,10 +109,13 @@ pub(super) fn is_monotone(problem: &Problem) -> bool {
     problem.graph().operations().iter().all(|op| op.reservations.iter().all(|r| r.start == Cycles::ZERO))
 }
 
-/// `S`: whatever is feasible above it is feasible at it.
+/// `S`: whatever is feasible above it is feasible at it. No interval that bandwidth excludes is above it.
 pub(super) fn largest_interval(problem: &Problem) -> i64 {
     let graph = problem.graph();
     let operations = graph.operations().iter().map(|op| 2 * op.span().max(op.completion()).0 + op.transfer_latency.0);
     let dependences = graph.dependences().iter().map(|d| d.delay.0 + graph.operation(d.from).handoff.0 + d.hold.0);
-    operations.chain(dependences).fold(0_i64, i64::saturating_add)
+    let rigid = operations.chain(dependences).fold(0_i64, i64::saturating_add);
+    let rate = problem.resources().shared_bytes_per_cycle;
+    let bandwidth = rate.map_or(0, |rate| ceiling(shared_bytes(problem), i128::from(rate.0)));
+    rigid.max(i64::try_from(bandwidth).unwrap_or(i64::MAX))
 }

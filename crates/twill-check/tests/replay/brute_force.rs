@@ -13,7 +13,7 @@ use twill_check::{Constraint, verify};
 use twill_graph::{
     Bytes, ChannelStorage, Columns, ComputePool, ConcurrencyWindow, Cycles, Dependence, Execution, FixedGroup,
     Liveness, LoopGraph, ModelOptions, OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources,
-    Schedule, StageWindow, Storage, Unit, Words,
+    Schedule, StageWindow, Storage, Traffic, Unit, Words,
 };
 
 /// Random decisions, read one after the other; zeros, the simplest of all, after the last.
@@ -36,6 +36,7 @@ fn machine(tape: &mut Tape) -> Resources {
         units: ["tensor", "fma"].map(|name| Unit { name: name.into(), capacity: 1 + u32::from(tape.one_in(4)) }).into(),
         shared_memory: Bytes(400 + tape.below(1200) as u64),
         tensor_memory: Columns(100 + tape.below(400) as u64),
+        shared_bytes_per_cycle: tape.one_in(2).then(|| Bytes(1 + tape.below(16) as u64)),
         registers: RegisterFile {
             words: 128 * (2 * 24 + 40 * (1 + tape.below(4) as u64)),
             minimum_per_thread: 24,
@@ -83,6 +84,10 @@ fn operation(tape: &mut Tape, index: usize) -> Operation {
         handoff: Cycles(tape.below(4)),
         transfer_latency: Cycles(tape.below(30)),
         sub_tile: None,
+        traffic: Traffic {
+            shared: Bytes(if tape.one_in(2) { tape.below(60) as u64 } else { 0 }),
+            ..Traffic::default()
+        },
     }
 }
 
@@ -245,5 +250,5 @@ fn walks_see_schedules_that_hold_and_every_constraint_broken() {
         }
     }
     assert!(hold > 1000, "{hold}");
-    assert!(seen.len() == 12 && seen.values().all(|times| *times >= 10), "{seen:?}");
+    assert!(seen.len() == 13 && seen.values().all(|times| *times >= 10), "{seen:?}");
 }

@@ -31,6 +31,7 @@ pub fn broken(problem: &Problem, schedule: &Schedule) -> BTreeSet<Constraint> {
         (Constraint::Structure, this.structure()),
         (Constraint::Dependence, this.dependence()),
         (Constraint::Resource, this.resource()),
+        (Constraint::Bandwidth, this.bandwidth()),
         (Constraint::Assignment, this.assignment()),
         (Constraint::Handoff, this.handoff()),
         (Constraint::Concurrency, this.concurrency()),
@@ -117,6 +118,12 @@ impl Literal<'_> {
             }
             held.into_iter().all(|held| held <= unit.capacity)
         })
+    }
+
+    fn bandwidth(&self) -> bool {
+        let bytes: u64 = self.ids().into_iter().map(|v| self.op(v).traffic.shared.0).sum();
+        let rate = self.problem.resources().shared_bytes_per_cycle;
+        rate.is_none_or(|rate| bytes <= rate.0 * u64::try_from(self.interval).unwrap())
     }
 
     fn assignment(&self) -> bool {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod assignment;
+mod bandwidth;
 mod brute_force;
 mod channels;
 mod concurrency;

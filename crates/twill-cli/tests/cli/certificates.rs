@@ -375,3 +375,25 @@ fn forgeries_with_large_numbers_are_rejected() {
     fs::write(folder.join("certificate.json"), text.replace("\"proofs\":[0]", "\"proofs\":[]")).unwrap();
     assert!(check(&folder).expect_err("nothing").contains("less is proved"));
 }
+
+#[test]
+fn bandwidth_is_a_bound_that_the_checker_adds_up_itself() {
+    let (_directory, folder) = certificate(&["examples/attention_backward_d64.ttir", "--machine", "h200"]);
+    assert!(check(&folder).is_ok());
+    let path = folder.join("certificate.json");
+    let original = fs::read_to_string(&path).unwrap();
+    let claims = ["\"kind\": \"shared_bandwidth\"", "\"interval\": 1416"];
+    assert!(claims.iter().all(|claim| original.contains(claim)), "{original}");
+    fs::write(&path, original.replacen(claims[1], "\"interval\": 1417", 1)).unwrap();
+    assert!(check(&folder).unwrap_err().contains("it proves 1416"));
+    fs::write(&path, &original).unwrap();
+    // The same claim for a machine that moves more bytes, and for one that names no limit.
+    let schedule = folder.join("schedule.json");
+    let text = fs::read_to_string(&schedule).unwrap();
+    let rate = "\"shared_bytes_per_cycle\": 128";
+    assert!(text.contains(rate));
+    fs::write(&schedule, text.replacen(rate, "\"shared_bytes_per_cycle\": 256", 1)).unwrap();
+    assert!(check(&folder).unwrap_err().contains("it proves 708"));
+    fs::write(&schedule, text.replacen(&format!("{rate},"), "", 1)).unwrap();
+    assert!(check(&folder).unwrap_err().contains("does not limit what shared memory moves"));
+}

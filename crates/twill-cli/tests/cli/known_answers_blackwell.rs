@@ -94,7 +94,9 @@ fn attention_backward_needs_tiles_that_no_group_can_hold() {
 /// Published in steps of 16 cycles and without shared memory: 3264 cycles for two groups, 3008 for three of 168 registers.
 #[test]
 fn attention_backward_gains_from_a_third_group() {
-    let ample = "[memory]\nshared_bytes = { derived = 4194304, source = \"test\" }\n";
+    let limited = "[memory]\nshared_bytes = { derived = 4194304, source = \"test\" }\n";
+    let free = format!("{limited}shared_bytes_per_cycle = false\n");
+    let ample = free.as_str();
     let narrow = format!("{ample}[registers]\nmaximum_per_thread = {{ derived = 168, source = \"test\" }}\n");
     let graph = "attention-backward-blackwell";
     // From TTIR the step to dS is two operations, and registers of the first are free earlier.
@@ -113,4 +115,9 @@ fn attention_backward_gains_from_a_third_group() {
         assert_eq!(file.initiation_interval, Some(Cycles(interval)), "{input}, {groups} groups, window {window}");
         assert!(file.rejections.iter().any(|r| r.interval >= Cycles(2560)), "not at the tensor core's pace");
     }
+    // At 128 bytes a cycle, which is not published, 385 KB an iteration are what bounds it.
+    let (_folder, machine) = like_b200(limited);
+    let file = optimal(&[BACKWARD, "--machine", &machine, "--compute-groups", "2", "--consumer-registers", "off"]);
+    assert_eq!(file.initiation_interval, Some(Cycles(3080)));
+    assert!(matches!(file.lower_bound.kind, LowerBoundKind::SharedBandwidth { .. }), "{:?}", file.lower_bound);
 }

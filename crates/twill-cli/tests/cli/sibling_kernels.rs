@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use twill_graph::{
     Bytes, Columns, ComputePool, Cycles, Dependence, Execution, KernelProblem, LoopGraph, LoopOperation, ModelOptions,
-    OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources, Storage, Tie, TieReason, Unit, Words,
+    OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources, Storage, Tie, TieReason, Traffic, Unit,
+    Words,
 };
 
 /// An operation: name (that of its unit), cycles, registers a thread of its result.
@@ -88,6 +89,7 @@ impl Loop {
             handoff: Cycles(self.handoff),
             transfer_latency: Cycles(self.span(index)),
             sub_tile: None,
+            traffic: Traffic::default(),
         };
         let dependence = |&(from, to, distance, value): &(usize, usize, u32, bool)| Dependence {
             from: OpId::new(from),
@@ -180,6 +182,7 @@ impl Kernel {
             units: ["x", "y", "z"].map(|name| Unit { name: name.into(), capacity: 1 }).to_vec(),
             shared_memory: Bytes(1 << 20),
             tensor_memory: Columns(0),
+            shared_bytes_per_cycle: None,
             registers: RegisterFile {
                 words: 32 * u64::from(self.registers),
                 minimum_per_thread: 1,

@@ -2,6 +2,7 @@
 //! of each stands in `twill-check` under the same name.
 
 pub(crate) mod assignment;
+pub(crate) mod bandwidth;
 pub(crate) mod channels;
 pub(crate) mod concurrency;
 pub(crate) mod cumulative;

@@ -14,8 +14,11 @@ pub(super) fn issue(op: OpId) -> Node {
 }
 
 /// How many variables a question has, and what holds of them unconditionally; `None` when dependences
-/// alone rule it out.
+/// alone rule it out, or bandwidth.
 pub(crate) fn variables(problem: &Problem, question: Question) -> Option<(usize, Vec<Bound>)> {
+    if question.families.has(Family::Bandwidth) && !constraints::bandwidth::holds(problem, question.interval) {
+        return None;
+    }
     let operations = problem.graph().operations().len();
     Some(match question.stages {
         Stages::AtMost(n) | Stages::Exactly(n) => (operations + 2, issue_bounds(problem, question, n)?),

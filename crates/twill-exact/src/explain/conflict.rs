@@ -7,7 +7,7 @@
 
 use super::ask::{Answer, Asker, Relaxation, Sample};
 use super::demand;
-use crate::constraints::resource;
+use crate::constraints::{bandwidth, resource};
 use std::collections::BTreeMap;
 use twill_graph::{Conflict, Families, Family, Member, ModelOptions, Problem, Storage, UnitId, Witness};
 
@@ -22,7 +22,7 @@ pub(crate) enum Depth {
 
 /// The order in which families are left out: what is tried late tends to remain, and what people
 /// think of first should.
-const ORDER: [Family; 9] = [
+const ORDER: [Family; 10] = [
     Family::Concurrency,
     Family::TensorMemory,
     Family::SharedMemory,
@@ -30,6 +30,7 @@ const ORDER: [Family; 9] = [
     Family::Handoff,
     Family::Assignment,
     Family::Exclusive,
+    Family::Bandwidth,
     Family::Resource,
     Family::Dependence,
 ];
@@ -180,8 +181,12 @@ fn idle(problem: &Problem) -> Families {
     let ModelOptions { exclusive_issue, .. } = *problem.options();
     let tensor = graph.operations().iter().any(|op| matches!(op.storage, Storage::Tensor(_)));
     let memory = graph.operations().iter().any(|op| op.storage != Storage::None);
-    let idle =
-        [(Family::Exclusive, !exclusive_issue), (Family::TensorMemory, !tensor), (Family::SharedMemory, !memory)];
+    let idle = [
+        (Family::Exclusive, !exclusive_issue),
+        (Family::TensorMemory, !tensor),
+        (Family::SharedMemory, !memory),
+        (Family::Bandwidth, bandwidth::bound(problem).is_none()),
+    ];
     idle.into_iter().filter(|(_, idle)| *idle).map(|(family, _)| family).collect()
 }
 

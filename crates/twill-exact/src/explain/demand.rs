@@ -43,6 +43,7 @@ pub(crate) fn of(
             |columns| changed(problem, |r| r.tensor_memory = Columns(columns)),
         ),
         Family::Registers if without.is_some() => search.registers(),
+        Family::Bandwidth => (shared_traffic(problem, interval).into_iter().collect(), None),
         Family::Exclusive => (search.groups(), None),
         Family::Handoff if without.is_some() => (search.handoff().into_iter().collect(), None),
         _ => (Vec::new(), None),
@@ -59,6 +60,19 @@ pub(crate) fn unit_cycles(problem: &Problem, interval: i64, unit: UnitId) -> Dem
         proved: true,
         suffices: false,
     }
+}
+
+/// The bytes that an iteration moves through shared memory against those that an interval has time for.
+fn shared_traffic(problem: &Problem, interval: i64) -> Option<Demand> {
+    let rate = problem.resources().shared_bytes_per_cycle?;
+    let bytes = problem.graph().traffic().shared;
+    Some(Demand {
+        quantity: Quantity::SharedTraffic,
+        required: Some(bytes.0),
+        available: rate.0.saturating_mul(u64::try_from(interval).unwrap_or(0)),
+        proved: true,
+        suffices: false,
+    })
 }
 
 struct Search<'a> {

@@ -8,7 +8,7 @@ use super::ExplainOptions;
 use super::ask::{Asker, Relaxation, changed};
 use super::conflict::{self, Depth};
 use crate::bounds;
-use crate::constraints::resource;
+use crate::constraints::{bandwidth, resource};
 use crate::limits::{Budget, Meter};
 use crate::search::{Progress, SearchOptions, schedule};
 use std::time::Instant;
@@ -129,6 +129,11 @@ fn changes(problem: &Problem) -> Vec<Changed> {
         let unit = resources.units[id.index()].name.clone();
         let with = regraph(problem, twice_as_fast(problem, id));
         add(Change::UnitTwiceAsFast { unit }, with, Some(Families::ALL));
+    }
+    if let Some(rate) = resources.shared_bytes_per_cycle.filter(|_| bandwidth::bound(problem).is_some()) {
+        let bytes_per_cycle = rate * 2;
+        let with = changed(problem, |r| r.shared_bytes_per_cycle = Some(bytes_per_cycle));
+        add(Change::SharedBandwidth { bytes_per_cycle }, with, Some(Families::NONE.with(Family::Bandwidth)));
     }
     let graph = problem.graph();
     let handed = |d: &Dependence| d.carries_value && d.from != d.to && d.distance == 0;

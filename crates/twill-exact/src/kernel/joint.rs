@@ -37,7 +37,7 @@ pub(super) enum JointReply {
 }
 
 impl<'p> Joint<'p> {
-    /// Encodes a question; `None` when dependences alone rule it out.
+    /// Encodes a question; `None` when dependences alone rule it out, or bandwidth.
     pub(super) fn new(
         kernel: &'p KernelProblem,
         classes: &Classes,

@@ -54,6 +54,8 @@ pub enum WitnessEntry {
         /// Its name.
         unit: String,
     },
+    /// Shared memory moves so many bytes.
+    SharedBandwidth,
     /// A cycle of dependences.
     Recurrence {
         /// Their positions in the graph.
@@ -90,6 +92,7 @@ impl CertificateFile {
             BoundWitness::Recurrence(cycle) => {
                 WitnessEntry::Recurrence { dependences: cycle.iter().map(|d| d.index()).collect() }
             }
+            BoundWitness::SharedBandwidth => WitnessEntry::SharedBandwidth,
             BoundWitness::GroupWork => WitnessEntry::GroupWork,
             BoundWitness::Operation(v) => WitnessEntry::Operation { operation: name(*v) },
         };
@@ -151,6 +154,7 @@ impl CertificateFile {
             WitnessEntry::Recurrence { dependences } => {
                 BoundWitness::Recurrence(dependences.iter().map(|&d| DependenceId::new(d)).collect())
             }
+            WitnessEntry::SharedBandwidth => BoundWitness::SharedBandwidth,
             WitnessEntry::GroupWork => BoundWitness::GroupWork,
             WitnessEntry::Operation { operation } => BoundWitness::Operation(find(operation, "the bound")?),
         };

@@ -1,7 +1,10 @@
 //! The explanation format: why an interval is what it is. It is written, not read.
 
 use super::VERSION;
-use crate::{Cycles, ExplainedRejection, Explanation, LowerBound, Problem, RejectionReason, Source, Status, WhatIf};
+use crate::{
+    Cycles, ExplainedRejection, Explanation, IterationTraffic, LowerBound, Problem, RejectionReason, Source, Status,
+    WhatIf,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,6 +35,9 @@ pub struct ExplanationFile {
     pub rejections: Vec<ExplainedRejection>,
     /// What `I` would be if something were different.
     pub what_ifs: Vec<WhatIf>,
+    /// What an iteration moves and multiplies; absent where nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<IterationTraffic>,
     /// Where the operations stand in the kernel.
     pub operations: Vec<PlaceEntry>,
 }
@@ -67,6 +73,7 @@ impl ExplanationFile {
             lower_bound: explanation.lower_bound.clone(),
             rejections: explanation.rejections.clone(),
             what_ifs: explanation.what_ifs.clone(),
+            traffic: Some(problem.graph().traffic()).filter(|t| *t != IterationTraffic::default()),
             operations: problem.graph().operations().iter().map(place).collect(),
         }
     }

@@ -5,7 +5,7 @@
 use super::{FormatError, VERSION, check_version, parse};
 use crate::{
     Bytes, Columns, Cycles, Dependence, Execution, LoopGraph, OpId, Operation, Reservation, Reserved, Resources,
-    Source, Storage, Words,
+    Source, Storage, Traffic, Words,
 };
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -139,6 +139,9 @@ pub struct OperationEntry {
     /// The sub-tile it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_tile: Option<u32>,
+    /// What it moves and multiplies.
+    #[serde(default, skip_serializing_if = "Traffic::is_nothing")]
+    pub traffic: Traffic,
 }
 
 /// A reservation of one instance of a unit.
@@ -347,6 +350,7 @@ impl OperationEntry {
             handoff: self.handoff,
             transfer_latency: self.transfer_latency.unwrap_or(latency),
             sub_tile: self.sub_tile,
+            traffic: self.traffic,
         }
     }
 
@@ -375,6 +379,7 @@ impl OperationEntry {
             handoff: op.handoff,
             transfer_latency: Some(op.transfer_latency),
             sub_tile: op.sub_tile,
+            traffic: op.traffic,
         }
     }
 }

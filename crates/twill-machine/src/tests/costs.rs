@@ -216,3 +216,52 @@ fn additional_latency_and_narrow_rates() {
     assert_eq!((cost.occupancy, cost.latency), (Cycles(32), Cycles(55)));
     assert_eq!(mine.cost(&elementwise(ElementwiseClass::Fma, 8192)).unwrap().occupancy, Cycles(64));
 }
+
+#[test]
+fn operations_move_their_bytes() {
+    let h200 = machine("h200");
+    let moved = |machine: &Machine, operation| {
+        let traffic = machine.cost(&operation).unwrap_or_else(|e| panic!("{e}")).traffic;
+        (traffic.shared.0, traffic.global.0, traffic.flop)
+    };
+    let bytes = Bytes(4096);
+    assert_eq!(moved(&h200, TileOperation::ToShared { bytes }), (4096, 0, 0));
+    assert_eq!(moved(&h200, TileOperation::FromShared { bytes }), (4096, 0, 0));
+    assert_eq!(moved(&h200, load(4)), (0, 4096, 0));
+    // Whole instructions.
+    assert_eq!(moved(&h200, gemm(60, 120, 128)), (0, 0, 2 * 64 * 120 * 128));
+    assert_eq!(moved(&h200, elementwise(ElementwiseClass::Fma, 64)), (0, 0, 0));
+    let both = h200.cost(&TileOperation::ToShared { bytes }).unwrap().then(&h200.cost(&load(4)).unwrap());
+    assert_eq!((both.traffic.shared, both.traffic.global), (bytes, bytes));
+
+    // Three eighths of what transfers move.
+    let text =
+        "name = \"x\"\nextends = \"h200\"\n[memory]\nshared_transfer_share = { measured = 0.375, source = \"x\" }";
+    let part = crate::check(text, "part.toml").unwrap_or_else(|e| panic!("{e:?}"));
+    assert_eq!(moved(&part, load(4)), (1536, 4096, 0));
+    let store = |mechanism| TileOperation::Store { bytes, mechanism };
+    assert_eq!(moved(&part, store(Mechanism::Tma)), (1536, 4096, 0));
+    assert_eq!(moved(&part, store(Mechanism::Pointer)), (0, 4096, 0));
+}
+
+#[test]
+fn instructions_read_operands_again() {
+    let h200 = machine("h200");
+    let (left, right) = (Bytes(1000), Bytes(10));
+    assert_eq!(h200.operand_reads((64, left), (256, right)), Bytes(1010));
+    assert_eq!(h200.operand_reads((128, left), (264, right)), Bytes(2020));
+    assert_eq!(machine("b200").operand_reads((128, left), (256, right)), Bytes(1010));
+}
+
+#[test]
+fn bandwidth_is_optional_and_can_be_taken_away() {
+    assert_eq!(machine("h200").resources().shared_bytes_per_cycle, Some(Bytes(128)));
+    assert_eq!(machine("a100").resources().shared_bytes_per_cycle, None);
+    let with = |value: &str| {
+        let text = format!("name = \"x\"\nextends = \"h200\"\n[memory]\nshared_bytes_per_cycle = {value}");
+        crate::check(&text, "x.toml")
+    };
+    assert_eq!(with("false").unwrap_or_else(|e| panic!("{e:?}")).resources().shared_bytes_per_cycle, None);
+    let none = with("{ measured = 0, source = \"x\" }").unwrap_err();
+    assert!(none[0].to_string().contains("memory.shared_bytes_per_cycle"), "{none:?}");
+}

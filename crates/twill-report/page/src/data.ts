@@ -55,6 +55,7 @@ export interface GraphOperation {
   transfer_latency?: number;
   handoff?: number;
   sub_tile?: number | null;
+  traffic?: { shared?: number };
 }
 
 export interface GraphDependence {
@@ -104,6 +105,7 @@ export interface ScheduleFile {
       units: { name: string; capacity: number }[];
       shared_memory?: number;
       tensor_memory?: number;
+      shared_bytes_per_cycle?: number | null;
     };
     options?: Record<string, unknown>;
   };

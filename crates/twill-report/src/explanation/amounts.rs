@@ -15,6 +15,7 @@ pub(super) fn demand(demand: &Demand) -> String {
     };
     match demand.quantity {
         Quantity::UnitCycles => return format!("{} cycles an iteration, {available} at hand", grouped(required)),
+        Quantity::SharedTraffic => return format!("{} bytes an iteration, {available} at hand", grouped(required)),
         Quantity::SynchronousCycles => {
             return format!("{} synchronous cycles an iteration, {available} on all compute groups", grouped(required));
         }
@@ -42,6 +43,7 @@ pub(super) fn demand(demand: &Demand) -> String {
 fn what(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::UnitCycles => "cycles an iteration",
+        Quantity::SharedTraffic => "bytes an iteration",
         Quantity::SynchronousCycles => "cycles of synchronous work on compute groups",
         Quantity::ComputeGroups => "compute groups",
         Quantity::RegistersPerThread => "registers a thread",

@@ -70,6 +70,9 @@ fn change(change: &Change) -> String {
             format!("{per_thread} registers a thread, {} in all", grouped(*words))
         }
         Change::UnitTwiceAsFast { unit } => format!("{unit} twice as fast"),
+        Change::SharedBandwidth { bytes_per_cycle } => {
+            format!("shared memory twice as fast, {} bytes a cycle", grouped(bytes_per_cycle.0))
+        }
         Change::FreeHandoffs => "hand-offs take no time".into(),
         Change::SubTiles { sub_tiles } => count(*sub_tiles, "sub-tile"),
     }
@@ -84,6 +87,7 @@ fn why(what_if: &WhatIf, lines: &Lines, conflict: &BTreeSet<Family>) -> String {
         (_, Status::Infeasible) => NOTHING.into(),
         (KnownBy::Bound | KnownBy::Search, Status::Optimal) => match &what_if.lower_bound.kind {
             LowerBoundKind::Resource { unit, .. } => format!("bound by unit {unit}"),
+            LowerBoundKind::SharedBandwidth { .. } => "bound by shared memory's bandwidth".into(),
             LowerBoundKind::Search { .. } if what_if.conflict.iter().copied().collect::<BTreeSet<_>>() == *conflict => {
                 "the same conflict".into()
             }

@@ -1,6 +1,7 @@
 //! The constraints of docs/model.md, one a file: its statement and its assertions.
 
 mod assignment;
+mod bandwidth;
 mod concurrency;
 mod dependence;
 mod exclusive;
@@ -25,6 +26,7 @@ pub(crate) fn write(m: &mut Model) {
     symmetry::write(m);
     dependence::write(m);
     resource::write(m);
+    bandwidth::write(m);
     handoff::write(m);
     concurrency::write(m);
     exclusive::write(m);

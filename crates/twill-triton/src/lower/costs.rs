@@ -22,12 +22,17 @@ impl Lowering<'_> {
                 return self.machine.cost(&Priced::Load { bytes, mechanism: mechanism(transfer) });
             }
             Kind::Store(transfer) => {
-                return self.machine.cost(&Priced::Store { bytes: self.data(op), mechanism: mechanism(transfer) });
+                let mut cost =
+                    self.machine.cost(&Priced::Store { bytes: self.data(op), mechanism: mechanism(transfer) })?;
+                cost.traffic.shared = cost.traffic.shared + self.staged_for(op, transfer);
+                return Ok(cost);
             }
             Kind::AtomicReduce(transfer) => {
-                return self
+                let mut cost = self
                     .machine
-                    .cost(&Priced::AtomicReduce { bytes: self.data(op), mechanism: mechanism(transfer) });
+                    .cost(&Priced::AtomicReduce { bytes: self.data(op), mechanism: mechanism(transfer) })?;
+                cost.traffic.shared = cost.traffic.shared + self.staged_for(op, transfer);
+                return Ok(cost);
             }
             Kind::Reduce { axis, combine } => self.reduce(op, axis, combine)?,
             Kind::Convert => self.convert(op)?,
@@ -40,22 +45,24 @@ impl Lowering<'_> {
         let shape = op.result.map(|result| self.tile_loop.tile(result).shape.as_slice()).unwrap_or_default();
         let (rows, columns) = plane(shape);
         let depth = op.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(1);
-        let cost = self.machine.cost(&Priced::MatrixMultiply { rows, columns, depth, element })?;
+        let mut cost = self.machine.cost(&Priced::MatrixMultiply { rows, columns, depth, element })?;
         let core = self.machine.tensor_core();
-        let fetched: u64 = op
-            .operands
-            .iter()
-            .map(|operand| {
-                let bytes = self.machine.bytes(operand.elements(), operand.element.bits()).0;
-                match operand.role {
-                    // At least once; how often more depends on how warps share the tile out.
-                    Role::Left if !core.left_operand.contains(&Memory::Shared) && self.left_is_shared(op) => bytes,
-                    Role::Right if !core.right_operand.contains(&Memory::Shared) => bytes,
-                    _ => 0,
-                }
-            })
-            .sum();
-        self.with_fetch(cost, Bytes(fetched))
+        let left_is_shared = self.left_is_shared(op);
+        // Read where they are, or fetched by threads: those at least once; how often more depends on how warps share the
+        // tile out.
+        let (mut left, mut right, mut fetched) = (Bytes(0), Bytes(0), Bytes(0));
+        for operand in &op.operands {
+            let bytes = self.machine.bytes(operand.elements(), operand.element.bits());
+            match operand.role {
+                Role::Left if left_is_shared && core.left_operand.contains(&Memory::Shared) => left = bytes,
+                Role::Right if core.right_operand.contains(&Memory::Shared) => right = bytes,
+                Role::Left if left_is_shared => fetched = fetched + bytes,
+                Role::Right => fetched = fetched + bytes,
+                _ => {}
+            }
+        }
+        cost.traffic.shared = self.machine.operand_reads((rows, left), (columns, right));
+        self.with_fetch(cost, fetched)
     }
 
     fn reduce(&self, op: &TileOperation, axis: usize, combine: Combine) -> Result<Cost, CostError> {
@@ -112,6 +119,16 @@ impl Lowering<'_> {
         let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);
         let bits = inputs.map(|operand| operand.elements() * u64::from(operand.element.bits()));
         Bytes(bits.sum::<u64>().div_ceil(8))
+    }
+
+    /// Bytes that threads store for the TMA to take: what an operation without result reads from registers.
+    fn staged_for(&self, op: &TileOperation, transfer: Transfer) -> Bytes {
+        if self.machine.mechanism(mechanism(transfer)) == Mechanism::Pointer {
+            return Bytes(0);
+        }
+        let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);
+        let computed = inputs.flat_map(|operand| &operand.tiles).filter(|value| !self.is_shared(**value));
+        computed.map(|value| self.bytes(self.tile_loop.tile(*value))).sum()
     }
 
     /// Bytes that arithmetic reads from shared memory: loaded tiles, and computed ones that are turned round there.

@@ -79,6 +79,7 @@ impl Lowering<'_> {
             handoff,
             transfer_latency: if streaming { transfer } else { latency },
             sub_tile: op.sub_tile,
+            traffic: cost.traffic,
         })
     }
 
@@ -181,6 +182,7 @@ impl Lowering<'_> {
             handoff: moved.handoff,
             transfer_latency: moved.cost.latency,
             sub_tile: op.sub_tile,
+            traffic: moved.cost.traffic,
         }
     }
 }

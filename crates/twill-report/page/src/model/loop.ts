@@ -39,6 +39,13 @@ export interface Dependence {
   hold: number;
 }
 
+/** A functional unit and the cycles of an iteration for which it is held. */
+export interface UnitUse {
+  name: string;
+  capacity: number;
+  busy: number;
+}
+
 /** A loop that has a schedule. */
 export interface LoopModel {
   index: number;
@@ -51,7 +58,9 @@ export interface LoopModel {
   outgoing: Map<Operation, Dependence[]>;
   dependences: Dependence[];
   groups: GroupEntry[];
-  units: { name: string; capacity: number; busy: number }[];
+  units: UnitUse[];
+  /** The units, and shared memory as one where the bytes that it moves in a cycle are limited. */
+  busy: UnitUse[];
   channels: ChannelEntry[];
   rings: RingEntry[];
 }
@@ -131,6 +140,9 @@ export function loopModel(loop: Loop, index: number): LoopModel | null {
       return { name: unit.name, capacity: unit.capacity, busy: uses.reduce((sum, use) => sum + use.cycles, 0) };
     })
     .filter((unit) => unit.busy > 0);
+  const moved = schedule.problem.graph.operations.reduce((sum, entry) => sum + (entry.traffic?.shared ?? 0), 0);
+  const rate = schedule.problem.resources.shared_bytes_per_cycle;
+  const shared = rate && moved > 0 ? [{ name: "smem", capacity: 1, busy: Math.ceil(moved / rate) }] : [];
   const ends = operations.map((operation) => operation.cycle + operation.span);
   const length = schedule.length ?? Math.max(...ends);
   return {
@@ -145,6 +157,7 @@ export function loopModel(loop: Loop, index: number): LoopModel | null {
     dependences,
     groups: schedule.groups ?? [],
     units,
+    busy: [...units, ...shared],
     channels: schedule.channels ?? [],
     rings: schedule.rings ?? [],
   };

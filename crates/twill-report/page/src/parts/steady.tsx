@@ -92,7 +92,7 @@ export function Steady({ loop }: { loop: LoopModel }) {
         caption="How busy the functional units are"
         heads={["unit", { number: "held" }, { number: "of" }, { number: "instances" }, { number: "share" }, null]}
       >
-        {loop.units.map((unit) => (
+        {loop.busy.map((unit) => (
           <tr key={unit.name}>
             <td>{unit.name}</td>
             <td class="number">{grouped(unit.busy)}</td>

@@ -1,0 +1,107 @@
+//! What an iteration moves and multiplies: bytes through shared memory, whose bandwidth bounds the interval, and what
+//! costs energy beside.
+
+use crate::{Bytes, LoopGraph};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+/// What one operation moves and multiplies in an iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Traffic {
+    /// Bytes of shared memory that the tensor core reads and that threads read and write, each time anew: what
+    /// [`Resources::shared_bytes_per_cycle`](crate::Resources::shared_bytes_per_cycle) is for.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub shared: Bytes,
+    /// Bytes between global memory (its second-level cache) and the streaming multiprocessor.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub global: Bytes,
+    /// Floating-point operations of the tensor core (two a product), in whole instructions.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub flop: u64,
+}
+
+impl Traffic {
+    /// Whether nothing is known to move.
+    pub fn is_nothing(&self) -> bool {
+        *self == Traffic::default()
+    }
+}
+
+fn is_nothing(bytes: &Bytes) -> bool {
+    *bytes == Bytes(0)
+}
+
+fn is_zero(flop: &u64) -> bool {
+    *flop == 0
+}
+
+impl Add for Traffic {
+    type Output = Traffic;
+    fn add(self, other: Traffic) -> Traffic {
+        Traffic {
+            shared: self.shared + other.shared,
+            global: self.global + other.global,
+            flop: self.flop.saturating_add(other.flop),
+        }
+    }
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, other: Traffic) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Traffic {
+    fn sum<I: Iterator<Item = Traffic>>(items: I) -> Traffic {
+        items.fold(Traffic::default(), Add::add)
+    }
+}
+
+/// What one iteration of a loop moves and multiplies, as far as it costs energy whatever the schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IterationTraffic {
+    /// Bytes that pass through shared memory for the tensor core and for threads.
+    pub shared: Bytes,
+    /// Of these, bytes that multiplies read: an operand as often as instructions read it again.
+    pub multiply_operands: Bytes,
+    /// Bytes between the second-level cache and the streaming multiprocessor.
+    pub global: Bytes,
+    /// Floating-point operations of the tensor core.
+    pub flop: u64,
+}
+
+impl LoopGraph {
+    /// What one iteration moves and multiplies, hand-offs between warp groups left out: those depend on the schedule.
+    pub fn traffic(&self) -> IterationTraffic {
+        let all: Traffic = self.operations().iter().map(|op| op.traffic).sum();
+        let multiplies = self.operations().iter().map(|op| op.traffic).filter(|t| t.flop > 0);
+        let multiply_operands = multiplies.map(|t| t.shared).sum();
+        IterationTraffic { shared: all.shared, multiply_operands, global: all.global, flop: all.flop }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    #[test]
+    fn an_iteration_adds_up_its_operations() {
+        let mut each = [
+            Traffic { shared: Bytes(100), global: Bytes(0), flop: 8 },
+            Traffic { shared: Bytes(30), global: Bytes(0), flop: 0 },
+            Traffic { shared: Bytes(0), global: Bytes(7), flop: 0 },
+        ]
+        .into_iter();
+        let toy = builtin::find("toy-attention").unwrap().graph;
+        assert_eq!(toy.traffic(), IterationTraffic::default());
+        let moving = toy.map(|op| op.traffic = each.next().unwrap(), |_| {}).unwrap();
+        let whole = IterationTraffic { shared: Bytes(130), multiply_operands: Bytes(100), global: Bytes(7), flop: 8 };
+        assert_eq!(moving.traffic(), whole);
+    }
+}
