@@ -64,10 +64,7 @@ fn contents_names(folder: &Path) -> Vec<String> {
 fn a_folder_has_kernel_launcher_test_and_schedule() {
     let place = tempfile::tempdir().unwrap();
     let said = compiled(&place, "gemm_tma", &[]);
-    assert!(
-        said.starts_with("gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal: proved); "),
-        "{said}"
-    );
+    assert!(said.starts_with("gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal: proved); "), "{said}");
     assert!(said.contains(" simulated\nbarriers: proved"), "{said}");
     // An H200 takes 584 cycles (bench/results/2026-11-22-trace.md).
     let simulated = kernel_json(&place)["simulated"][0].as_f64().unwrap();
