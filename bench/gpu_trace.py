@@ -8,6 +8,9 @@
 Needs a Hopper GPU and torch. Results are compared with float64, as test_kernel.py does, in every launch that is
 recorded. Of a traced kernel and one of the same example and tiles that is not traced, both times are said: what the
 recording costs. The exit code is 1 if a result is wrong or nothing was recorded.
+
+With --table, cycles of an iteration as scheduled, as simulated and as measured are written as a table (Markdown); it takes kernels
+made with `--trace-marks iterations`, whose marks cost nothing.
 """
 
 import argparse
@@ -57,6 +60,28 @@ def intervals(numbers: list[int], trace: dict, stages: int) -> dict[int, float]:
             steps = [b - a for a, b in zip(steady, steady[1:])]
             found.setdefault(mark["loop"], []).extend(steps)
     return {loop: statistics.median(each) for loop, each in found.items() if each}
+
+
+def fidelity(kernel: Generated, row: Row, found: dict[int, float]) -> list[str]:
+    """Lines of the table: cycles of an iteration of each loop that was measured."""
+    scheduled = json.loads((kernel.folder / "schedule.json").read_text())
+    loops = scheduled["loops"] if isinstance(scheduled, dict) and "loops" in scheduled else scheduled
+    loops = loops if isinstance(loops, list) else [loops]
+    simulated = json.loads((kernel.folder / "kernel.json").read_text()).get("simulated", [])
+    lines = []
+    for loop, measured in sorted(found.items()):
+        interval = loops[loop]["initiation_interval"]
+        own = simulated[loop] if loop < len(simulated) else None
+        told = "–" if own is None else f"{own} | {100 * (own / measured - 1):+.1f} %"
+        name = kernel.name if len(loops) == 1 else f"{kernel.name}, loop {loop + 1} of {len(loops)}"
+        lines.append(f"| {name} | {row.name} | {interval} | {told} | {measured:g} | {100 * (measured / interval - 1):+.0f} % |")
+    return lines
+
+
+TABLE = """\
+| kernel | sizes | I | simulated | against measured | measured | above I |
+|---|---|--:|--:|--:|--:|--:|
+"""
 
 
 class Launches:
@@ -139,6 +164,7 @@ def main() -> int:
     parser.add_argument("--row", metavar="NAME", help="sizes of this row of gpu.py [default: the first that fits]")
     parser.add_argument("--launches", metavar="N", type=int, default=5, help="launches to record [default: 5]")
     parser.add_argument("--no-times", action="store_true", help="do not time the kernels")
+    parser.add_argument("--table", metavar="FILE", type=Path, help="write predicted beside measured, as Markdown")
     parser.add_argument("--revision", help="what was built, if not the checkout's HEAD")
     options = parser.parse_args()
     try:
@@ -153,7 +179,7 @@ def main() -> int:
     from gpu_problems import problem
 
     gpu, date, built = torch.cuda.get_device_name(), datetime.date.today().isoformat(), revision(options)
-    fine = True
+    fine, lines = True, []
     by_problem: dict[tuple, list[Generated]] = {}
     for kernel in kernels:
         tiles = tuple(sorted(kernel.constants.items()))
@@ -179,6 +205,10 @@ def main() -> int:
             said = {"gpu": gpu, "date": date, "revision": built}
             said |= {"row": name, "shape": row.shape, "milliseconds": milliseconds}
             fine &= record(one, reference, options.launches, folder / "trace.bin", said)
+            recorded = json.loads((folder / "trace.bin.json").read_text())["intervals"]
+            lines += fidelity(one.kernel, row, {int(loop): cycles for loop, cycles in recorded.items()})
+    if options.table:
+        options.table.write_text(TABLE + "\n".join(lines) + "\n")
     return 0 if fine else 1
 
 
