@@ -48,7 +48,9 @@ fn test() -> Result<(), String> {
     let interpreter = python(&root)?;
     let python = |arguments: &[&str]| run(Command::new(&interpreter).args(arguments).current_dir(&root));
     python(&["examples/print_ttir.py", "--check"])?;
-    python(&["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", "."])?;
+    // With the profile of the tests, whose dependences are built.
+    let profile = "--config-settings=build-args=--profile=dev";
+    python(&["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", profile, "."])?;
     // The command as the package installs it: a second build with optimisations would take minutes.
     let twill = root.join(".venv").join("bin").join("twill");
     let twill = twill.to_str().ok_or("the path of the checkout is not UTF-8")?;

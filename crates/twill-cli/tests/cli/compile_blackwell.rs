@@ -72,12 +72,7 @@ fn the_unit_itself_gives_operands_back_and_says_that_results_are_there() {
 
 #[test]
 fn a_sum_that_is_rescaled_begins_in_tensor_memory() {
-    // At the pace of the tensor core, where one warp has most to keep: P in shared memory is more than that moves.
-    let folder = tempfile::tempdir().unwrap();
-    let machine = folder.path().join("unlimited.toml");
-    let text = "name = \"unlimited\"\nextends = \"b200-left-shared\"\n[memory]\nshared_bytes_per_cycle = false\n";
-    fs::write(&machine, text).unwrap();
-    let (source, _) = compiled("attention_forward_m256", machine.to_str().unwrap(), &["--persistent", "off"]);
+    let (source, _) = compiled("attention_forward_m256", "b200-left-shared", &["--persistent", "off"]);
     let first = "acc_multiply_tensor_0_buffer.index(0).store(gl.full([128, 128], 0.0, gl.float32, TENSOR_128X128))";
     let holder = source.split("@gluon.jit").find(|f| f.contains(first)).unwrap();
     assert!(holder.find(first) < holder.find("for i in range"), "{holder}");

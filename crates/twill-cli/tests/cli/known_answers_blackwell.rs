@@ -95,17 +95,15 @@ fn attention_backward_needs_tiles_that_no_group_can_hold() {
 #[test]
 fn attention_backward_gains_from_a_third_group() {
     let limited = "[memory]\nshared_bytes = { derived = 4194304, source = \"test\" }\n";
-    let free = format!("{limited}shared_bytes_per_cycle = false\n");
-    let ample = free.as_str();
-    let narrow = format!("{ample}[registers]\nmaximum_per_thread = {{ derived = 168, source = \"test\" }}\n");
+    let narrow = format!("{limited}[registers]\nmaximum_per_thread = {{ derived = 168, source = \"test\" }}\n");
     let graph = "attention-backward-blackwell";
     // From TTIR the step to dS is two operations, and registers of the first are free earlier.
     let cases = [
-        (graph, ample, "2", "paper", 3267),
-        (graph, ample, "2", "complete", 2627),
+        (graph, limited, "2", "paper", 3267),
+        (graph, limited, "2", "complete", 2627),
         (graph, narrow.as_str(), "3", "paper", 3011),
-        (BACKWARD, ample, "2", "paper", 3267),
-        (BACKWARD, ample, "2", "complete", 2627),
+        (BACKWARD, limited, "2", "paper", 3267),
+        (BACKWARD, limited, "2", "complete", 2627),
         (BACKWARD, narrow.as_str(), "3", "paper", 2947),
     ];
     for (input, rest, groups, window, interval) in cases {
@@ -116,7 +114,8 @@ fn attention_backward_gains_from_a_third_group() {
         assert!(file.rejections.iter().any(|r| r.interval >= Cycles(2560)), "not at the tensor core's pace");
     }
     // At 128 bytes a cycle, which is not published, 385 KB an iteration are what bounds it.
-    let (_folder, machine) = like_b200(limited);
+    let rate = "shared_bytes_per_cycle = { derived = 128, source = \"test\" }\n";
+    let (_folder, machine) = like_b200(&format!("{limited}{rate}"));
     let file = optimal(&[BACKWARD, "--machine", &machine, "--compute-groups", "2", "--consumer-registers", "off"]);
     assert_eq!(file.initiation_interval, Some(Cycles(3080)));
     assert!(matches!(file.lower_bound.kind, LowerBoundKind::SharedBandwidth { .. }), "{:?}", file.lower_bound);

@@ -240,7 +240,7 @@ impl Candidate {
         self.program = self.program.traced(trace.iterations, trace.detail.into());
         let (listing, beside) = written(self.language, &self.program, &self.header).map_err(emitted)?;
         let signature = signature(self.language, &self.program, &self.header).map_err(emitted)?;
-        self.signature = signature.with_lines(lines(&listing, &self.operations));
+        self.signature = signature.with_lines(lines(&listing, &self.operations)).with_simulated(self.simulated.clone());
         (self.source, self.beside) = (listing.text, beside);
         self.test = gluon::test(&self.program);
         self.assembly = None;

@@ -1,6 +1,6 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
-use super::{CompileOptions, Order, Which};
+use super::{CompileOptions, Language, Order, Which};
 use crate::Source;
 use std::collections::BTreeSet;
 use twill_check::Verified;
@@ -53,15 +53,20 @@ pub(crate) fn options(
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
     let room = u64::from(registers.granted) + held / 128 <= u64::from(registers.share);
     let in_tensor_memory = in_tensor_memory(source);
+    // Tiles of different length are dealt out better by the hardware, as CTAs end.
+    // On Blackwell it is not known to pay, and takes registers.
+    let persistent = asked.persistent.unwrap_or(!grows && !in_tensor_memory);
     let whole = Options {
-        // Tiles of different length are dealt out better by the hardware, as CTAs end.
-        // On Blackwell it is not known to pay, and takes registers.
-        persistent: asked.persistent.unwrap_or(!grows && !in_tensor_memory),
+        persistent,
         order,
         ring_depth: asked.ring_depth.unwrap_or(3),
         handover_depth: asked.handover_depth.unwrap_or(2),
         late_releases: asked.late_releases.unwrap_or(false),
-        operands_in_registers: asked.operands_in_registers.unwrap_or(held > 0 && room),
+        // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 0.5 to 2 % longer with it, but for CTAs with one tile
+        // after another it makes room for the operands of the next: 7 % with 1024 keys (bench/results/2026-11-22-fidelity.md).
+        operands_in_registers: asked
+            .operands_in_registers
+            .unwrap_or(held > 0 && room && (asked.language == Language::Gluon || persistent)),
         // Groups of a tile with few trips and of one with many do not keep step.
         turns: asked.turns.unwrap_or(!grows),
         shared_bytes: source.machine.resources().shared_memory.0,

@@ -379,6 +379,10 @@ template <typename T> TWILL T get(u32 address) {
   else return T(word);
 }
 
+/// Columns of an accumulator; 0 of other layouts.
+template <typename L> struct columns_of { static constexpr int value = 0; };
+template <int R, int C> struct columns_of<accumulator<R, C>> { static constexpr int value = C; };
+
 /// Writes a tile of one or two dimensions.
 template <typename P, typename S, typename L> TWILL void write(P to, const tile<S, L> &from) {
   using T = typename P::type;
@@ -390,9 +394,14 @@ template <typename P, typename S, typename L> TWILL void write(P to, const tile<
   if constexpr (is_half<T>::value && is_half<S>::value && L::paired) {
     repeat<L::size / 2>([&](int i) { put<u32>(address(2 * i), from.held[i]); });
   } else if constexpr (sizeof(T) == 4 && sizeof(S) == 4 && L::paired) {
+    // Of eight lines, each second one begins at its other half: neighbours would be stored to the same banks at once.
+    constexpr bool by_halves = columns_of<L>::value % 32 == 0 && columns_of<L>::value > 0 && P::swizzled && P::line == 128;
+    const bool is_second = by_halves && lane() / 4 % 2;
     repeat<L::size / 2>([&](int i) {
-      const S low = from.held[2 * i], high = from.held[2 * i + 1];
-      asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address(2 * i)), "r"(*(const u32 *)&low), "r"(*(const u32 *)&high) : "memory");
+      const int other = by_halves ? 2 * (i ^ 4) : 2 * i;
+      const S low = is_second ? from.held[other] : from.held[2 * i], high = is_second ? from.held[other + 1] : from.held[2 * i + 1];
+      const u32 to_half = address(2 * i) ^ (is_second ? 64 : 0);
+      asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to_half), "r"(*(const u32 *)&low), "r"(*(const u32 *)&high) : "memory");
     });
   } else {
     repeat<L::size>([&](int i) { put<T>(address(i), T(from[element<L>{L::row_held(i), L::column_held(i)}])); });
