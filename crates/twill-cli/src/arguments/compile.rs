@@ -67,7 +67,7 @@ pub(crate) struct GeneratorArguments {
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) late_releases: Option<Switch>,
     /// Hold left operands that are the same in all iterations in registers instead of shared memory [default: on, where
-    /// the schedule leaves room; in CUDA only where a CTA works on one tile after another].
+    /// the schedule leaves room, in Gluon; off in CUDA, where it pays for short loops alone].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) operands_in_registers: Option<Switch>,
     /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,

@@ -456,3 +456,14 @@ fn multiplies_of_a_turn_start_together() {
         assert!(!turn[first..last].contains("row_shares("), "nothing is computed between them:{turn}");
     }
 }
+
+#[test]
+fn cuda_holds_operands_in_registers_where_it_is_asked_to() {
+    let place = TempDir::new().unwrap();
+    let holds = |arguments: &[&str]| {
+        compiled(&place, "attention_forward", &[&["--emit", "cuda"], arguments].concat());
+        fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap().contains("q_0_held")
+    };
+    assert!(!holds(&[]));
+    assert!(holds(&["--operands-in-registers", "on"]));
+}

@@ -62,11 +62,11 @@ pub(crate) fn options(
         ring_depth: asked.ring_depth.unwrap_or(3),
         handover_depth: asked.handover_depth.unwrap_or(2),
         late_releases: asked.late_releases.unwrap_or(false),
-        // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 0.5 to 2 % longer with it, but for CTAs with one tile
-        // after another it makes room for the operands of the next: 7 % with 1024 keys (bench/results/2026-11-22-fidelity.md).
+        // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 1 to 3 % longer with it; but for one short tile after
+        // another it makes room for the operands of the next: 3 % with 1024 keys (bench/results/2026-11-22-fidelity.md).
         operands_in_registers: asked
             .operands_in_registers
-            .unwrap_or(held > 0 && room && (asked.language == Language::Gluon || persistent)),
+            .unwrap_or(held > 0 && room && asked.language == Language::Gluon),
         // Groups of a tile with few trips and of one with many do not keep step.
         turns: asked.turns.unwrap_or(!grows),
         shared_bytes: source.machine.resources().shared_memory.0,
