@@ -62,7 +62,6 @@ fn test() -> Result<(), String> {
     let mut suites: Vec<Command> = SUITES.iter().map(suite).collect();
     suites.push(page(&root, &interpreter)?);
     side_by_side(suites, &target(&root).join("xtask"))?;
-    python(&["-m", "pytest", "--quiet", "tests/python"])?;
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill])?;
     let fixed = "--twill-argument=--warp-assignment=by-sub-tile";
     python(&["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--seed", "21", "--twill", twill, fixed])?;
@@ -77,8 +76,9 @@ fn test() -> Result<(), String> {
 }
 
 /// Suites that neither need both cores nor measure time, the longest first.
-const SUITES: [&[&str]; 7] = [
+const SUITES: [&[&str]; 8] = [
     &["unittest", "discover", "--start-directory", "tests/runtime"],
+    &["pytest", "--quiet", "tests/python"],
     &["unittest", "discover", "--start-directory", "tests/docs"],
     &["pytest", "--quiet", "tests/browser"],
     &["unittest", "discover", "--start-directory", "tests/cross_check"],
@@ -113,19 +113,19 @@ const CERTIFICATES: &str = "60";
 /// last, so that its count closes the output.
 const READINGS: [(&str, &str, &str, &[&str]); 4] = [
     (
-        "60",
+        "40",
         "5",
         r#"{"exclusive_issue": false, "concurrency_window": "literal"}"#,
         &["--twill-argument=--exclusive-issue=off", "--twill-argument=--concurrency-window=literal"],
     ),
     (
-        "60",
+        "40",
         "6",
         r#"{"consumer_registers": false, "cross_group_registers": false}"#,
         &["--twill-argument=--consumer-registers=off", "--twill-argument=--cross-group-registers=off"],
     ),
-    ("60", "7", r#"{"warp_assignment": "by_sub_tile"}"#, &["--twill-argument=--warp-assignment=by-sub-tile"]),
-    ("300", "0", "{}", &[]),
+    ("40", "7", r#"{"warp_assignment": "by_sub_tile"}"#, &["--twill-argument=--warp-assignment=by-sub-tile"]),
+    ("180", "0", "{}", &[]),
 ];
 
 fn root() -> Result<PathBuf, String> {
