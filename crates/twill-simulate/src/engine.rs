@@ -153,8 +153,8 @@ struct Engine<'a> {
     named: Vec<Named>,
 }
 
-/// Two times that are the same but for rounding.
-const SAME: f64 = 1e-6;
+/// Two times that are the same but for rounding: so many cycles, and such a part of the time that has passed.
+const SAME: (f64, f64) = (1e-6, 1e-12);
 
 impl<'a> Engine<'a> {
     /// Groups by their steps; arrivals that complete a phase, by `mbarrier`; groups that must come, by named barrier.
@@ -218,13 +218,19 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// How far apart times of this moment may be.
+    fn same(&self) -> f64 {
+        SAME.0.max(self.now * SAME.1)
+    }
+
     /// Everything that happens at this moment.
     fn settle(&mut self) {
         loop {
             let mut changed = false;
-            let now = self.now + SAME;
+            let same = self.same();
+            let now = self.now + same;
             if let Some((multiply, left)) = self.running
-                && left <= SAME
+                && left <= same
             {
                 self.multiplies[multiply].ended = Some(self.now);
                 self.running = None;
@@ -264,12 +270,11 @@ impl<'a> Engine<'a> {
 
     /// Whether a group gets further.
     fn act(&mut self, index: usize) -> bool {
-        let now = self.now;
-        let group = &mut self.groups[index];
-        match group.state {
+        let (now, same) = (self.now, self.same());
+        match self.groups[index].state {
             State::Done | State::Named => false,
-            State::Computing(left) if left > SAME => false,
-            State::Until(time) if time > now + SAME => false,
+            State::Computing(left) if left > same => false,
+            State::Until(time) if time > now + same => false,
             State::Issuing(multiply) => match self.released(multiply) {
                 Some(time) => self.go_at(index, time),
                 None => false,
@@ -291,7 +296,7 @@ impl<'a> Engine<'a> {
     }
 
     fn go_at(&mut self, index: usize, time: f64) -> bool {
-        self.groups[index].state = if time > self.now + SAME { State::Until(time) } else { State::Ready };
+        self.groups[index].state = if time > self.now + self.same() { State::Until(time) } else { State::Ready };
         true
     }
 
@@ -462,66 +467,4 @@ impl<'a> Engine<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MULTIPLY: Step = Step::Multiply { cycles: 512.0, instructions: 8.0, shared_bytes: 0.0 };
-
-    /// Runs groups that share no `mbarrier`.
-    fn run(lists: Vec<Vec<Step>>, participants: Vec<usize>) -> (f64, Vec<GroupTime>, Vec<(f64, f64)>) {
-        let timing = Timing { beside_threads: 1.0, ..Timing::hopper() };
-        let mut engine = Engine::new(&timing, lists, Vec::new(), participants);
-        assert_eq!(engine.run(), Ok(()));
-        let times = engine.multiplies.iter().map(|m| (m.began.unwrap_or(-1.0), m.ended.unwrap_or(-1.0)));
-        (engine.now, engine.groups.iter().map(|g| g.time).collect(), times.collect())
-    }
-
-    #[test]
-    fn the_tensor_core_takes_multiplies_in_their_order() {
-        // As measured: a group that comes while another's first multiply runs is served after its second.
-        let two = vec![MULTIPLY, MULTIPLY, Step::WaitMultiplies(0)];
-        let late = [vec![Step::Delay(316.0)], two.clone()].concat();
-        let (end, times, served) = run(vec![two, late], Vec::new());
-        let began: Vec<f64> = served.iter().map(|s| s.0).collect();
-        // Numbers are dealt out in the order of issue: the second group's first multiply is the third.
-        assert_eq!(began, [55.0, 567.0, 1079.0, 1591.0]);
-        assert_eq!(end, 1591.0 + 512.0 + 56.0);
-        // It stands at its first multiply until the tensor core takes it.
-        assert!(times[1].starting > 1079.0 - 316.0, "{times:?}");
-    }
-
-    #[test]
-    fn who_computes_beside_a_group_that_stands_at_a_multiply_is_slower() {
-        let work = Work { other: 1000.0, ..Work::default() };
-        let alone = run(vec![vec![Step::Compute(work)]], Vec::new()).0;
-        assert_eq!(alone, 1000.0);
-        let beside = vec![MULTIPLY, MULTIPLY, MULTIPLY, MULTIPLY];
-        let (_, times, _) = run(vec![vec![Step::Compute(work)], beside], Vec::new());
-        assert!(times[0].computing > 1400.0, "{times:?}");
-    }
-
-    #[test]
-    fn groups_share_the_special_function_unit() {
-        let work = Work { special: 576.0, special_unit: 525.0, ..Work::default() };
-        let two = run(vec![vec![Step::Compute(work)]; 2], Vec::new()).0;
-        assert!((two - 1050.0).abs() < 1.0, "{two}");
-        let max = Work { other: 576.0, ..Work::default() };
-        assert_eq!(run(vec![vec![Step::Compute(work)], vec![Step::Compute(max)]], Vec::new()).0, 576.0);
-    }
-
-    #[test]
-    fn named_barriers_wait_for_the_last() {
-        let first = vec![Step::Delay(100.0), Step::Signal(0)];
-        let second = vec![Step::Sync(0)];
-        let (end, times, _) = run(vec![first, second], vec![2]);
-        assert_eq!(end, 100.0 + Timing::hopper().named_barrier);
-        assert_eq!(times[1].named, 100.0);
-    }
-
-    #[test]
-    fn what_nobody_completes_is_a_deadlock() {
-        let timing = Timing::hopper();
-        let mut engine = Engine::new(&timing, vec![vec![Step::Wait { barrier: 0, target: 1 }]], vec![1], Vec::new());
-        assert_eq!(engine.run(), Err(Stuck::Deadlock));
-    }
-}
+mod tests;

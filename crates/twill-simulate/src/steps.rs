@@ -36,7 +36,7 @@ pub(crate) enum Step {
 }
 
 /// Steps of a group, for one tile.
-pub(crate) struct Writer<'a> {
+struct Writer<'a> {
     program: &'a KernelProgram,
     group: &'a Group,
     costs: Costs<'a>,
@@ -144,7 +144,7 @@ impl Writer<'_> {
                 let bytes = self.costs.bytes(to);
                 let store = Work {
                     shared_bytes: bytes,
-                    chain: 20.0,
+                    chain: timing.shared_write,
                     issue: bytes / self.costs.threads / 16.0,
                     ..Work::default()
                 };

@@ -1,7 +1,7 @@
 //! The numbers that a simulation needs.
 
 use twill_graph::Execution;
-use twill_machine::{Machine, Memory};
+use twill_machine::{Element, Machine, Memory};
 
 /// How long things take on a multiprocessor with asynchronous multiplies of warp groups (`wgmma`), in cycles.
 ///
@@ -44,6 +44,10 @@ pub struct Timing {
     pub small: f64,
     /// Bytes a cycle of shared memory.
     pub shared_bytes: f64,
+    /// From a read of shared memory until it can be computed with.
+    pub shared_read: f64,
+    /// Of stores to shared memory, what their bytes do not explain.
+    pub shared_write: f64,
     /// From the last store until an asynchronous unit can read it, fence included.
     pub fence: f64,
     /// Threads of a group meet.
@@ -64,15 +68,18 @@ pub struct Timing {
 
 impl Timing {
     /// Those of a machine whose warp groups start multiplies that leave their results in registers (Hopper); of others
-    /// nothing is known.
+    /// nothing is known. Rates of the tensor core and of shared memory are the machine's, all else is an H200's.
     pub fn of(machine: &Machine) -> Option<Timing> {
         let core = machine.tensor_core();
         let is_hopper = core.execution == Execution::Asynchronous && core.accumulator == Memory::Registers;
-        is_hopper.then(Timing::hopper)
+        let hopper = Timing::hopper();
+        let rate = machine.resources().shared_bytes_per_cycle.map_or(hopper.shared_bytes, |rate| rate.0 as f64);
+        let multiply_flop = core.flop_per_cycle(Element::F16).unwrap_or(hopper.multiply_flop);
+        is_hopper.then_some(Timing { multiply_flop, shared_bytes: rate, ..hopper })
     }
 
     /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`hand_over`, `small`,
-    /// `beside_threads`) is chosen so that the kernels there come out.
+    /// `beside_threads`, `issue` within bounds) is chosen so that the kernels there come out.
     pub fn hopper() -> Timing {
         Timing {
             multiply_flop: 4096.0,
@@ -92,6 +99,8 @@ impl Timing {
             exchange: 20.0,
             small: 12.0,
             shared_bytes: 128.0,
+            shared_read: 30.0,
+            shared_write: 20.0,
             fence: 60.0,
             meet: 25.0,
             arrive: 10.0,

@@ -76,7 +76,7 @@ impl Costs<'_> {
             }
             ExpressionKind::FromShared(slot) => Work {
                 shared_bytes: self.bytes(slot),
-                chain: 30.0,
+                chain: self.timing.shared_read,
                 issue: self.bytes(slot) / self.threads / 16.0,
                 ..Work::default()
             },
