@@ -67,7 +67,7 @@ def fidelity(kernel: Generated, row: Row, found: dict[int, float]) -> list[str]:
     scheduled = json.loads((kernel.folder / "schedule.json").read_text())
     loops = scheduled["loops"] if isinstance(scheduled, dict) and "loops" in scheduled else scheduled
     loops = loops if isinstance(loops, list) else [loops]
-    simulated = json.loads((kernel.folder / "kernel.json").read_text()).get("simulated", [])
+    simulated = json.loads((kernel.folder / "kernel.json").read_text()).get("simulated", {}).get("iterations", [])
     lines = []
     for loop, measured in sorted(found.items()):
         interval = loops[loop]["initiation_interval"]

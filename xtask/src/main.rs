@@ -1,4 +1,5 @@
-//! Project automation: `cargo xtask test` sets up and runs every test there is.
+//! Project automation: `cargo xtask test` sets up and runs every test there is; `cargo xtask trust` looks for defects for
+//! hours, and writes docs/trust.md; `cargo xtask sbom` writes a bill of materials.
 
 mod steps;
 
@@ -25,7 +26,9 @@ fn main() -> ExitCode {
     let task = env::args().nth(1);
     let result = match task.as_deref() {
         Some("test") => test(),
-        _ => Err("usage: cargo xtask test".into()),
+        Some("sbom") => sbom(),
+        Some("trust") => trust(env::args().skip(2)),
+        _ => Err("usage: cargo xtask test, cargo xtask trust [--help], or cargo xtask sbom".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,6 +48,7 @@ fn test() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--locked"])?;
     cargo(&["test", "--workspace", "--locked"])?;
+    deny(&root)?;
     let interpreter = python(&root)?;
     let python = |arguments: &[&str]| run(Command::new(&interpreter).args(arguments).current_dir(&root));
     python(&["examples/print_ttir.py", "--check"])?;
@@ -75,11 +79,48 @@ fn test() -> Result<(), String> {
     Ok(())
 }
 
+/// Licences and sources of what Twill depends on, where cargo-deny is installed; building it takes longer than all tests.
+fn deny(root: &Path) -> Result<(), String> {
+    let cargo = || Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    if !cargo().args(["deny", "--version"]).output().is_ok_and(|o| o.status.success()) {
+        eprintln!("xtask: licences and sources are not checked: cargo install cargo-deny --locked");
+        return Ok(());
+    }
+    run(cargo().args(["deny", "check", "licenses", "bans", "sources"]).current_dir(root))
+}
+
+/// Bills of materials in the format of CycloneDX, one beside each crate's manifest; crates/twill-cli/twill-cli.cdx.json is the
+/// command's.
+fn sbom() -> Result<(), String> {
+    let cargo = || Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    if !cargo().args(["cyclonedx", "--version"]).output().is_ok_and(|o| o.status.success()) {
+        return Err("cargo-cyclonedx is not installed: cargo install cargo-cyclonedx --locked".into());
+    }
+    let manifest = ["--manifest-path", "crates/twill-cli/Cargo.toml"];
+    let format = ["--format", "json", "--spec-version", "1.5", "--target", "all"];
+    run(cargo().arg("cyclonedx").args(manifest).args(format).current_dir(root()?))
+}
+
+/// Fuzzing and comparisons, as long as the arguments say, and the page of their figures: the program `trust` of twill-fuzz.
+fn trust(arguments: impl Iterator<Item = String>) -> Result<(), String> {
+    let root = root()?;
+    let arguments: Vec<String> = arguments.collect();
+    let mut command = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    command.args(["run", "--quiet", "--release", "--locked", "--package", "twill-fuzz", "--bin", "trust", "--"]);
+    command.args(&arguments).arg("--root").arg(&root).current_dir(&root);
+    // Only what asks Z3 needs the environment.
+    if !arguments.iter().any(|a| a.contains("only") || a == "--help") || arguments.iter().any(|a| a.contains("z3")) {
+        command.arg("--python").arg(python(&root)?);
+    }
+    run(&mut command)
+}
+
 /// Suites that neither need both cores nor measure time, the longest first.
-const SUITES: [&[&str]; 8] = [
+const SUITES: [&[&str]; 9] = [
     &["unittest", "discover", "--start-directory", "tests/runtime"],
     &["pytest", "--quiet", "tests/python"],
     &["unittest", "discover", "--start-directory", "tests/docs"],
+    &["unittest", "discover", "--start-directory", "tests/hostile"],
     &["pytest", "--quiet", "tests/browser"],
     &["unittest", "discover", "--start-directory", "tests/cross_check"],
     &["unittest", "discover", "--start-directory", "tests/perfetto"],

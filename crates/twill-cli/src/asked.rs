@@ -2,15 +2,16 @@
 
 use crate::arguments::{Arguments, Command, CompileArguments};
 use crate::error::Error;
-use crate::{gaus as dataflow, schedule};
+use crate::{budgets, gaus as dataflow, schedule};
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use thiserror::Error as ThisError;
 use twill_driver::compile::CompileOptions;
 use twill_driver::{Input, Request};
-use twill_exact::{Budget, ExplainOptions, SearchOptions};
+use twill_exact::{ExplainOptions, SearchOptions};
 use twill_machine::{Machine, MachineError};
 
 /// An option that there is not, or a value that it cannot have.
@@ -67,7 +68,7 @@ impl Asked {
 
     /// How hard to search, until `interrupt` is set.
     pub fn search(&self, interrupt: Arc<AtomicBool>) -> SearchOptions {
-        schedule::options_with(&self.arguments.search, interrupt)
+        schedule::options_with(&self.arguments.search, Instant::now(), interrupt)
     }
 
     /// What the generator is asked for; `command` is what generates the kernel again.
@@ -75,10 +76,10 @@ impl Asked {
         self.arguments.options(command.to_owned())
     }
 
-    /// How hard to explain, within the budget of the search.
-    pub fn explain(&self, search: &SearchOptions, effort: u64, what_ifs: bool) -> ExplainOptions {
+    /// How hard to explain, within the time of the search, of which this leaves half to it.
+    pub fn explain(&self, search: &mut SearchOptions, effort: u64, what_ifs: bool) -> ExplainOptions {
         ExplainOptions {
-            budget: Budget { work: None, ..search.budget.clone() },
+            budget: budgets::for_explanation(search),
             question_work: effort,
             what_if_work: effort.saturating_mul(4),
             what_ifs,

@@ -4,7 +4,7 @@ use crate::Exit;
 use crate::arguments::{ExplainArguments, ExplainFormat, WhatIfs};
 use crate::error::Error;
 use crate::progress::Ticker;
-use crate::{files, schedule};
+use crate::{budgets, files, schedule};
 use twill_driver::{Explained, Session};
 use twill_exact::ExplainOptions;
 use twill_graph::format::ExplanationFile;
@@ -12,10 +12,9 @@ use twill_graph::format::ExplanationFile;
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<Exit, Error> {
     let search = &arguments.search;
     let request = search.request()?;
-    let options = schedule::options(search);
+    let mut options = schedule::options(search);
     let explain = ExplainOptions {
-        // The work budget is the search's; the time budget is granted once more.
-        budget: twill_exact::Budget { work: None, ..options.budget.clone() },
+        budget: budgets::for_explanation(&mut options),
         question_work: arguments.effort,
         what_if_work: arguments.effort.saturating_mul(4),
         what_ifs: arguments.what_if == WhatIfs::All,

@@ -1,13 +1,21 @@
 //! Reading inputs and writing outputs whole.
 
 use crate::error::Error;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+/// Longest input in bytes; what is longer may be a device without end.
+const LONGEST: u64 = 1 << 29;
 
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    let bytes = fs::read(path).map_err(|error| Error::Read { path: path.to_owned(), error })?;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Error::Read { path: path.to_owned(), error })?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(Error::TooLong { path: path.to_owned(), limit: LONGEST });
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         Error::NotText { path: path.display().to_string(), offset }

@@ -48,7 +48,7 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
         ("compute-groups", search.limits.compute_groups.is_some()),
         ("registers-per-thread", search.limits.registers_per_thread.is_some()),
         ("max-interval", search.max_interval.is_some()),
-        ("work-limit", search.work_limit.is_some() && !exact),
+        ("work-limit", search.budget.work_limit.is_some() && !exact),
         ("unroll", search.limits.unroll > 1),
         ("normalise", search.limits.normalise > 0),
         ("kernel", source.lowering.kernel.is_some()),
@@ -121,8 +121,7 @@ fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, 
         resources: None,
         format: if arguments.format == Format::Json { ModuloFormat::Json } else { ModuloFormat::Text },
         page: arguments.page.clone(),
-        time_limit: search.time_limit,
-        work_limit: search.work_limit,
+        budget: search.budget.clone(),
         quiet: search.quiet,
     })
 }
@@ -150,7 +149,8 @@ fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>)
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
     add("--machine", source.lowering.machine.clone());
     add("--loop", source.lowering.loop_index.map(|index| index.to_string()));
-    add("--time-limit", arguments.search.time_limit.map(|seconds| seconds.to_string()));
+    add("--time-limit", arguments.search.budget.time_limit.map(|seconds| seconds.to_string()));
+    add("--memory-limit", arguments.search.budget.memory_limit.map(|megabytes| megabytes.to_string()));
     // What is passed on has been read once already.
     let parsed = Alone::try_parse_from(&words).map_err(|error| Error::Arguments(error.to_string()))?;
     let quiet = arguments.search.quiet;

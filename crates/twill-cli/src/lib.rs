@@ -5,6 +5,7 @@
 
 mod arguments;
 mod asked;
+mod budgets;
 mod cache;
 mod certificate;
 mod check;
@@ -36,6 +37,7 @@ mod view;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use std::ffi::OsString;
+use twill_graph::showable;
 
 pub use asked::{Asked, GausAnswer, OptionError, gaus};
 
@@ -54,6 +56,7 @@ enum Exit {
 
 /// Runs the command with these words, the first being its name; gives back the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
+    budgets::started();
     let words: Vec<OsString> = words.into_iter().collect();
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
@@ -82,8 +85,29 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Schema(a) => kernels::schema(a),
     };
     let exit = result.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", printable(&error.to_string()));
         Exit::Error
     });
     exit as u8
+}
+
+/// An error as it is printed: it quotes what it complains of, which may be long, and a terminal obeys control characters.
+fn printable(error: &str) -> String {
+    const LONGEST: usize = 2000;
+    let line = |line: &str| match line.char_indices().nth(LONGEST) {
+        None => showable(line),
+        Some((end, _)) => showable(&line[..end]) + "…",
+    };
+    error.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn errors_move_no_cursor_and_have_an_end() {
+        assert_eq!(printable("a\u{1b}[2J\nb\u{202e}"), "a_[2J\nb_");
+        assert!(printable(&"x".repeat(10_000_000)).len() < 2100);
+    }
 }

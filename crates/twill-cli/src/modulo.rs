@@ -2,13 +2,13 @@
 
 use crate::Exit;
 use crate::arguments::{ModuloArguments, ModuloFormat};
+use crate::budgets;
 use crate::error::Error;
 use crate::files;
 use crate::progress::{self, Ticker};
 use crate::schedule::{exit, text_options};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-use twill_exact::Budget;
+use std::time::Instant;
 use twill_graph::Phase;
 use twill_graph::format::{ModuloFile, NamedText, read_graphml};
 
@@ -20,11 +20,7 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
     let problem =
         read_graphml(NamedText { file: &graph_file, text: &graph }, NamedText { file: &model_file, text: &model })?;
     let reading = Phase { name: "reading".into(), seconds: started.elapsed().as_secs_f64() };
-    let budget = Budget {
-        time: arguments.time_limit.map(Duration::from_secs_f64),
-        work: arguments.work_limit,
-        interrupt: Some(progress::interrupt()),
-    };
+    let budget = arguments.budget.budget(budgets::started(), progress::interrupt());
     let mut ticker = Ticker::new(arguments.quiet);
     let report = twill_exact::modulo_schedule(&problem, &budget, &mut |p| ticker.say(&p.to_string()));
     drop(ticker);

@@ -129,9 +129,11 @@ fn searched<T>(
 
 /// How hard to explain, if at all.
 fn explain(subject: &SubjectArguments, search: &SearchOptions) -> Option<ExplainOptions> {
-    let most = subject.search.time_limit.map_or(EXPLAIN_LIMIT, |limit| limit.min(EXPLAIN_LIMIT));
+    let most = subject.search.budget.time_limit.map_or(EXPLAIN_LIMIT, |limit| limit.min(EXPLAIN_LIMIT));
     let seconds = subject.explain_limit.unwrap_or(most);
-    let budget = Budget { work: None, time: Some(Duration::from_secs_f64(seconds)), ..search.budget.clone() };
+    // It has time of its own.
+    let time = Some(Duration::from_secs_f64(seconds));
+    let budget = Budget { work: None, time, until: None, ..search.budget.clone() };
     let largest_interval = search.largest_interval;
     (!subject.no_explain).then(|| ExplainOptions { budget, largest_interval, ..ExplainOptions::default() })
 }
@@ -178,8 +180,9 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
         ("stage-window", model.stage_window.is_some()),
         ("warp-assignment", model.warp_assignment.is_some()),
         ("max-interval", search.max_interval.is_some()),
-        ("time-limit", search.time_limit.is_some()),
-        ("work-limit", search.work_limit.is_some()),
+        ("time-limit", search.budget.time_limit.is_some()),
+        ("work-limit", search.budget.work_limit.is_some()),
+        ("memory-limit", search.budget.memory_limit.is_some()),
         ("trip-counts", !subject.siblings.trip_counts.is_empty()),
         ("no-siblings", subject.siblings.no_siblings),
     ];

@@ -6,12 +6,12 @@ use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
 use crate::progress::{self, Ticker};
-use crate::{front, pictures, pipeline, siblings, smtlib, top};
+use crate::{budgets, front, pictures, pipeline, siblings, smtlib, top};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use twill_check::Verified;
 use twill_driver::{Posed, Session, schedule_file};
 use twill_exact::{Budget, SearchOptions};
@@ -99,17 +99,13 @@ pub(crate) fn certify<'a>(
 
 /// How the arguments ask to search; Ctrl-C ends it.
 pub(crate) fn options(arguments: &SearchArguments) -> SearchOptions {
-    options_with(arguments, progress::interrupt())
+    options_with(arguments, budgets::started(), progress::interrupt())
 }
 
-/// How the arguments ask to search, until `interrupt` is set.
-pub(crate) fn options_with(arguments: &SearchArguments, interrupt: Arc<AtomicBool>) -> SearchOptions {
+/// How the arguments ask to search, from `started` until `interrupt` is set.
+pub(crate) fn options_with(arguments: &SearchArguments, started: Instant, interrupt: Arc<AtomicBool>) -> SearchOptions {
     SearchOptions {
-        budget: Budget {
-            time: arguments.time_limit.map(Duration::from_secs_f64),
-            work: arguments.work_limit,
-            interrupt: Some(interrupt),
-        },
+        budget: arguments.budget.budget(started, interrupt),
         largest_interval: arguments.max_interval.map(Cycles),
         ..SearchOptions::default()
     }

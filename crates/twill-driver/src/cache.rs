@@ -166,10 +166,18 @@ impl Cache {
     /// When something cannot be removed.
     pub fn clear(&self) -> Result<CacheInfo, CacheError> {
         let info = self.info()?;
-        match fs::remove_dir_all(&self.entries) {
+        match self.throw_away() {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
             _ => Ok(info),
         }
+    }
+
+    /// Takes all entries out of the way at once: what others write meanwhile is not in the way of removing them.
+    fn throw_away(&self) -> io::Result<()> {
+        let beside = self.entries.parent().unwrap_or(Path::new("."));
+        let bin = tempfile::Builder::new().prefix(".").tempdir_in(beside)?;
+        fs::rename(&self.entries, bin.path().join(ENTRIES))?;
+        bin.close()
     }
 
     fn path(&self, key: &Key) -> PathBuf {

@@ -29,7 +29,7 @@ impl<'a> Session<'a> {
     /// schedules it has.
     pub(crate) fn depends(&self) -> impl serde::Serialize + use<> {
         let SearchOptions { budget, largest_interval, objective_work, seed: _ } = &self.search;
-        (budget.time, budget.work, *largest_interval, *objective_work)
+        (budget.time, budget.work, budget.memory.map(|memory| memory.bytes), *largest_interval, *objective_work)
     }
 
     /// Whether somebody asked to stop.

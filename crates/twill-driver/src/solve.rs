@@ -5,7 +5,7 @@ use crate::{Error, Posed, Session};
 use serde::Serialize;
 use std::time::Instant;
 use twill_check::Verified;
-use twill_exact::{Naive, SearchOptions};
+use twill_exact::Naive;
 use twill_graph::format::{ProblemEntry, ScheduleFile};
 use twill_graph::{Phase, Pipeline, Problem, Report, Schedule, Status};
 
@@ -41,11 +41,14 @@ pub fn solve(
 
 fn search(input: &str, posed: &Posed, session: &mut Session<'_>) -> Result<Report<Verified<Schedule>>, Error> {
     let mut tell = |p| session.observer.progress(&p);
-    let seed = posed.rolled.as_ref().and_then(|(rolled, times)| {
-        let report = twill_exact::schedule(rolled, &session.search, &mut tell);
-        report.outcome.schedule().map(|s| s.unrolled(*times))
-    });
-    let options = SearchOptions { seed, ..session.search.clone() };
+    let mut options = session.search.clone();
+    if let Some((rolled, times)) = &posed.rolled {
+        // Each of the two searches has half of the budget.
+        options.budget.time = options.budget.time.map(|time| time / 2);
+        options.budget.work = options.budget.work.map(|work| work / 2);
+        let report = twill_exact::schedule(rolled, &options, &mut tell);
+        options.seed = report.outcome.schedule().map(|s| s.unrolled(*times));
+    }
     let report = twill_exact::schedule(&posed.problem, &options, &mut tell);
     let started = Instant::now();
     let mut verified = verified(input, posed, report)?;

@@ -22,7 +22,7 @@ mod storage;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
-mod interpreter;
+mod replay;
 #[cfg(test)]
 mod tests;
 

@@ -44,11 +44,6 @@ pub(crate) fn mark(text: &mut String, operation: Option<LoopOperation>) {
     }
 }
 
-/// A text of the user's, which has no marks.
-pub(crate) fn unmarked(text: &str) -> String {
-    text.replace(MARK, " ")
-}
-
 fn operation(mark: &str) -> Option<LoopOperation> {
     let (index, op) = mark.split_once(' ')?;
     Some(LoopOperation { index: index.parse().ok()?, op: OpId::new(op.parse().ok()?) })

@@ -1,7 +1,7 @@
 use crate::fixtures::{blackwell_forward, builtin_on, complete, hopper, hopper_forward, parse, toy};
-use crate::interpreter::{flatten, run};
 use crate::program::{BufferKind, Program, Step};
 use crate::pseudocode;
+use crate::replay::{flatten, run};
 use insta::assert_snapshot;
 use serde_json::json;
 use twill_check::{Verified, verify};

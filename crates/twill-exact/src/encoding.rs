@@ -147,6 +147,9 @@ pub(crate) enum Reply {
     Stopped,
 }
 
+/// Turns of two operations that any problem of use has.
+const FEW_TURNS: i64 = 1024;
+
 impl<'p> Encoding<'p> {
     /// Encodes a question; `None` when dependences alone rule it out, or bandwidth.
     pub(crate) fn new(problem: &'p Problem, question: Question, meter: &Meter) -> Option<Encoding<'p>> {
@@ -378,6 +381,10 @@ impl<'p> Encoding<'p> {
         let low = -(end - 1 - least).div_euclid(interval);
         let high = (most - first).div_euclid(interval);
         for k in low..=high {
+            // An interval that is short beside occupancies or issue times has very many turns: they are work.
+            if k - low > FEW_TURNS && self.engine.is_spent(1) {
+                return;
+            }
             let after = self.engine.at_least(a, b, end + k * interval);
             let before = self.engine.at_least(b, a, 1 - first - k * interval);
             self.engine.clause(conditions.iter().map(|&c| !c).chain([after, before]), reason(k));

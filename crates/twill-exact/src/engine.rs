@@ -16,6 +16,8 @@ pub(crate) struct Engine {
     conjunctions: HashMap<Vec<Lit>, Lit>,
     /// Numbers of variables of parts that share no bound; the first of each part is its origin of time.
     parts: Vec<usize>,
+    /// Clauses are missing, for there was no time for them: there is no answer any more.
+    is_cut_off: bool,
     log: Log,
 }
 
@@ -72,6 +74,7 @@ impl Engine {
             literals: HashMap::new(),
             conjunctions: HashMap::new(),
             parts: parts.to_vec(),
+            is_cut_off: false,
             log,
         })
     }
@@ -239,6 +242,20 @@ impl Engine {
         }
     }
 
+    /// Whether clauses need not be added any more, as the search is over. What has no more clauses has no answer.
+    pub(crate) fn is_cut_off(&mut self) -> bool {
+        self.is_cut_off = self.is_cut_off || self.solver.cb().meter.is_over();
+        self.is_cut_off
+    }
+
+    /// The same, after so much work besides, also in a part that is otherwise run to its end.
+    pub(crate) fn is_spent(&mut self, work: u64) -> bool {
+        let meter = &self.solver.cb().meter;
+        meter.spend(work);
+        self.is_cut_off = self.is_cut_off || meter.stopped().is_some();
+        self.is_cut_off
+    }
+
     /// Conflicts met so far.
     pub(crate) fn conflicts(&self) -> u64 {
         self.solver.cb().conflicts
@@ -246,6 +263,9 @@ impl Engine {
 
     /// Searches for an assignment under `assumptions`.
     pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Answer {
+        if self.is_cut_off {
+            return Answer::Stopped;
+        }
         if assumptions.contains(&!self.truth) {
             return Answer::Unsatisfiable;
         }

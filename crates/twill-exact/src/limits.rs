@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use twill_graph::MemoryBudget;
 use twill_graph::proof::Step;
 
 /// When a search gives up, of one loop or of sibling loops together. The default never does.
@@ -18,8 +19,32 @@ pub struct Budget {
     /// Units of work for the whole search (bounds asserted in the difference system, in large graphs
     /// several for each; about a million a second).
     pub work: Option<u64>,
+    /// The moment at which everything is to be over: of several searches, the same for all of them. `time` counts from the
+    /// beginning of each.
+    pub until: Option<Instant>,
+    /// Memory of the process.
+    pub memory: Option<MemoryBudget>,
     /// Set from outside (Ctrl-C) to stop at the next opportunity.
     pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+/// A running [`MemoryBudget`].
+#[derive(Clone, Debug)]
+struct MemoryMeter {
+    budget: MemoryBudget,
+    is_full: Rc<Cell<bool>>,
+}
+
+impl MemoryMeter {
+    fn start(budget: MemoryBudget) -> MemoryMeter {
+        MemoryMeter { budget, is_full: Rc::new(Cell::new(false)) }
+    }
+
+    /// Whether there was too much once: what comes after a search that was stopped would take as much again.
+    fn is_full(&self) -> bool {
+        self.is_full.set(self.is_full.get() || self.budget.is_used_up());
+        self.is_full.get()
+    }
 }
 
 /// A running budget.
@@ -30,6 +55,7 @@ pub(crate) struct Meter {
     /// Work at which to stop; may be lowered for a part of the search.
     limit: Rc<Cell<u64>>,
     total: u64,
+    memory: Option<MemoryMeter>,
     interrupt: Option<Arc<AtomicBool>>,
     /// Set while something small must be finished whatever the budget says.
     unhindered: Rc<Cell<bool>>,
@@ -38,12 +64,14 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn start(budget: &Budget) -> Meter {
         let total = budget.work.unwrap_or(u64::MAX);
+        // A deadline too far to represent is no deadline.
+        let own = budget.time.and_then(|t| Instant::now().checked_add(t));
         Meter {
-            // A deadline too far to represent is no deadline.
-            deadline: budget.time.and_then(|t| Instant::now().checked_add(t)),
+            deadline: own.into_iter().chain(budget.until).min(),
             work: Rc::new(Cell::new(0)),
             limit: Rc::new(Cell::new(total)),
             total,
+            memory: budget.memory.map(MemoryMeter::start),
             interrupt: budget.interrupt.clone(),
             unhindered: Rc::new(Cell::new(false)),
         }
@@ -58,6 +86,7 @@ impl Meter {
             work: Rc::clone(&self.work),
             limit: Rc::new(Cell::new(total)),
             total,
+            memory: self.memory.clone(),
             interrupt: self.interrupt.clone(),
             unhindered: Rc::clone(&self.unhindered),
         }
@@ -81,7 +110,15 @@ impl Meter {
         if self.work.get() >= self.total {
             return Some("work budget");
         }
+        if self.memory.as_ref().is_some_and(MemoryMeter::is_full) {
+            return Some("memory budget");
+        }
         self.deadline.filter(|d| Instant::now() >= *d).map(|_| "time budget")
+    }
+
+    /// Whether the search is over, and nothing small is left to be finished.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.unhindered.get() && self.stopped().is_some()
     }
 
     /// Whether the current part of the search should end.
@@ -141,5 +178,78 @@ impl Callbacks for SolverCallbacks {
 
     fn stop(&self) -> bool {
         self.meter.pause()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SearchOptions;
+    use crate::search::Search;
+    use std::sync::atomic::AtomicU64;
+    use twill_graph::{
+        Bytes, Columns, ComputePool, FixedGroup, ModelOptions, Problem, RegisterFile, Resources, Unit, builtin,
+    };
+
+    /// A loop whose search takes more than any of the budgets here.
+    fn hard(copies: u32) -> Problem {
+        let graph = builtin::find("attention-forward-hopper").unwrap().graph.unrolled(copies).unwrap();
+        let unit = |name: &str| Unit { name: name.into(), capacity: 1 };
+        let loads = FixedGroup { warps: 1, allocated_warps: 4, registers_per_thread: 40 };
+        let machine = Resources {
+            name: "hard".into(),
+            units: ["tensor", "tma", "xu", "fma", "alu", "lsu"].map(unit).to_vec(),
+            shared_memory: Bytes(400_000),
+            tensor_memory: Columns(0),
+            shared_bytes_per_cycle: None,
+            registers: RegisterFile {
+                words: 65_536,
+                minimum_per_thread: 24,
+                maximum_per_thread: 255,
+                granularity: 8,
+                reserve_per_thread: 24,
+            },
+            variable_latency_group: Some(loads),
+            issue_group: None,
+            compute_groups: ComputePool { warps: 4, maximum: 3 },
+        };
+        Problem::new(graph, machine, ModelOptions::default()).unwrap()
+    }
+
+    /// Units of work that a search within a budget takes, and what ended it.
+    fn used(problem: &Problem, budget: Budget) -> (u64, Option<&'static str>) {
+        let meter = Meter::start(&budget);
+        let options = SearchOptions { budget, ..SearchOptions::default() };
+        Search::new(problem, &options, meter.clone(), &mut |_| {}).settle();
+        (meter.work.get(), meter.stopped())
+    }
+
+    #[test]
+    fn work_budgets_are_kept() {
+        for (copies, asked) in [(2, 20_000), (2, 200_000), (3, 100_000), (4, 500_000)] {
+            let problem = hard(copies);
+            let (used, by) = used(&problem, Budget { work: Some(asked), ..Budget::default() });
+            // Read by tests/hostile/budgets.py.
+            println!("work: {} operations asked {asked} used {used}", problem.graph().operations().len());
+            assert!(by.is_none() || used <= asked + asked / 10, "{asked}: {used}");
+        }
+    }
+
+    #[test]
+    fn a_search_stops_where_memory_is_used_up() {
+        static USED: AtomicU64 = AtomicU64::new(0);
+        // It grows with every look.
+        let memory = MemoryBudget { bytes: 1000, used: || USED.fetch_add(1, Ordering::Relaxed) };
+        let (_, by) = used(&hard(3), Budget { memory: Some(memory), ..Budget::default() });
+        assert_eq!(by, Some("memory budget"));
+        let looks = USED.load(Ordering::Relaxed);
+        assert!(looks <= 1002, "{looks}");
+    }
+
+    #[test]
+    fn a_moment_that_is_over_ends_every_search() {
+        let budget = Budget { until: Some(Instant::now()), ..Budget::default() };
+        assert_eq!(used(&hard(2), budget.clone()).1, Some("time budget"));
+        assert!(Meter::start(&budget).half().stopped().is_some());
     }
 }

@@ -5,7 +5,7 @@ use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use crate::query::{self, Found, Verdict};
-use crate::search::{Progress, SearchOptions};
+use crate::search::{self, Progress, SearchOptions};
 use std::time::Instant;
 use twill_graph::{
     Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,
@@ -68,7 +68,7 @@ pub(crate) fn schedule(problem: &Problem, limit: i64, length_work: u64, meter: &
 pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn FnMut(Progress)) -> Report<Pipeline> {
     let meter = Meter::start(&options.budget);
     let largest = bounds::largest_interval(problem).max(1);
-    let limit = options.largest_interval.map_or(largest, |c| c.0.max(1));
+    let limit = search::limit(problem, options);
     let started = Instant::now();
     let found = schedule(problem, limit, options.objective_work.unwrap_or(u64::MAX), &meter);
     let mut lower_bound = bounds::lower_bound(problem, Families::THROUGHPUT);

@@ -175,7 +175,8 @@ pub(crate) enum Settled {
 
 /// The largest interval to try.
 pub(crate) fn limit(problem: &Problem, options: &SearchOptions) -> i64 {
-    options.largest_interval.map_or_else(|| bounds::largest_interval(problem), |c| c.0).max(1)
+    let limit = options.largest_interval.map_or_else(|| bounds::largest_interval(problem), |c| c.0);
+    limit.clamp(1, problem.graph().largest_interval())
 }
 
 impl<'p, 'a> Search<'p, 'a> {

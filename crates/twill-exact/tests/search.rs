@@ -121,3 +121,34 @@ fn a_unit_with_two_instances_is_respected_without_warps_too() {
     let modulo = report.modulo.unwrap();
     assert_eq!((modulo.initiation_interval, modulo.length, modulo.length_proved), (Cycles(3), Cycles(4), true));
 }
+
+/// A value that is read for a tera-cycle lives in as many copies at small intervals: they are counted, not listed.
+#[test]
+fn values_that_live_for_ages_take_no_more_memory_than_others() {
+    let long = 1_i64 << 40;
+    let ops = json!([
+        {"name": "held", "result": {"shared_memory": 2}},
+        {"name": "reader", "units": [{"unit": "tensor", "cycles": 3}], "result": {"shared_memory": 1}}
+    ]);
+    let dependences = json!([
+        {"from": "held", "to": "held", "distance": 1, "hold": long},
+        {"from": "held", "to": "reader", "hold": long - 1}
+    ]);
+    let Outcome::Optimal { schedule } = search(&problem(64, ops, dependences)).outcome else { panic!() };
+    // The value lives for `long` and the interval that carries it; 32 copies fit.
+    assert_eq!(schedule.interval, Cycles(long / 31 + 1));
+}
+
+/// An operation of 2^31 cycles beside an interval of a few has 2^30 turns with every other on its unit: they are work, and the
+/// search ends.
+#[test]
+fn turns_without_number_keep_to_the_budget() {
+    let file = GraphFile::from_json(include_str!("data/many_turns.json"), "many_turns.json").unwrap();
+    let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
+    let long = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
+    let budget = Budget { work: Some(20_000), ..Budget::default() };
+    let report = schedule(&long, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});
+    if let Some(found) = report.outcome.schedule() {
+        assert!(twill_check::verify(&long, found.clone()).is_ok());
+    }
+}

@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             start(&problem, from, time)?
         };
         print!("{from} {} {:.1?}", verify_dataflow(&problem, start.clone())?.objective, begun.elapsed());
-        let control = Control { time: Some(time), interrupt: None };
+        let control = Control { time: Some(time), ..Control::default() };
         let mut last = Duration::ZERO;
         let options = neighbourhood::Options::default();
         let improved =
@@ -75,7 +75,7 @@ fn start(problem: &DataflowProblem, from: &str, time: Duration) -> Result<StartS
         Some(rounds) => rounds.trim_start_matches('=').parse()?,
         None => return Ok(from.parse::<Baseline>()?.schedule(problem)?),
     };
-    let control = Control { time: Some(time), interrupt: None };
+    let control = Control { time: Some(time), ..Control::default() };
     let found =
         twill_gaus::schedule(problem, &twill_gaus::Options { rounds, ..Default::default() }, control, &mut |_| {})?;
     Ok(found.schedule.ok_or("GauS found no schedule")?)

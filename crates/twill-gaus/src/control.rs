@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use twill_graph::MemoryBudget;
 
 /// How long a search may take. The answer is the best schedule found by then.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,6 +11,8 @@ pub struct Control<'c> {
     pub time: Option<Duration>,
     /// Set from elsewhere to stop as soon as possible.
     pub interrupt: Option<&'c AtomicBool>,
+    /// Memory, if it is limited.
+    pub memory: Option<MemoryBudget>,
 }
 
 /// A control, running.
@@ -18,12 +21,14 @@ pub(crate) struct Clock<'c> {
     started: Instant,
     until: Option<Instant>,
     interrupt: Option<&'c AtomicBool>,
+    memory: Option<MemoryBudget>,
 }
 
 impl<'c> Clock<'c> {
     pub fn start(control: Control<'c>) -> Self {
         let started = Instant::now();
-        Self { started, until: control.time.and_then(|time| started.checked_add(time)), interrupt: control.interrupt }
+        let until = control.time.and_then(|time| started.checked_add(time));
+        Self { started, until, interrupt: control.interrupt, memory: control.memory }
     }
 
     /// A clock for a part of what is left: over after `share` of the remaining time.
@@ -47,5 +52,6 @@ impl<'c> Clock<'c> {
     pub fn is_over(&self) -> bool {
         self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
             || self.until.is_some_and(|until| Instant::now() >= until)
+            || self.memory.is_some_and(|memory| memory.is_used_up())
     }
 }

@@ -37,7 +37,7 @@ pub fn smallest_interval(
     report: &mut dyn FnMut(Progress),
 ) -> Result<Cyclic, GausError> {
     let clock = Clock::start(control);
-    let least_interval = crate::least_interval(graph).least();
+    let least_interval = crate::bounds::bounded(graph, &clock.share(0.2)).least();
     let mut answer = Cyclic { least_interval, schedule: None, measure: None, least_latency: None, gradients: 0 };
     // At this interval iterations have nothing to do with each other: what is impossible there is so at any.
     let apart = apart(graph).max(least_interval);

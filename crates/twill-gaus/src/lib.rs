@@ -58,7 +58,10 @@ mod relax;
 mod testing;
 
 pub use baseline::{Baseline, BaselineError, UnknownBaseline};
-pub use bounds::{Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_interval, lower_bound};
+pub use bounds::{
+    Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_interval, least_interval_within, lower_bound,
+    lower_bound_within,
+};
 pub use control::Control;
 pub use descent::Descent;
 pub use engine::{Found, Progress, schedule};

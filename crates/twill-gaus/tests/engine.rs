@@ -198,12 +198,12 @@ fn it_stops_when_told_and_answers_with_what_it_has() {
     let problem = problem(graph, None, DataflowObjective::Storage);
     let stop = AtomicBool::new(true);
     let mut improvements = Vec::new();
-    let control = Control { time: None, interrupt: Some(&stop) };
+    let control = Control { interrupt: Some(&stop), ..Control::default() };
     let found = schedule(&problem, &Options::default(), control, &mut |p| improvements.push(p.objective)).unwrap();
     assert_eq!(found.gradients, 0);
     assert_legal(&problem, &found.schedule.unwrap().steps);
     assert_eq!(improvements, [found.at_start.unwrap()]);
-    let control = Control { time: Some(Duration::from_millis(500)), interrupt: None };
+    let control = Control { time: Some(Duration::from_millis(500)), ..Control::default() };
     let options = Options { polish: Polish { sweeps: u32::MAX, ..Polish::default() }, ..Options::default() };
     let started = std::time::Instant::now();
     let found = schedule(&problem, &options, control, &mut |_| {}).unwrap();

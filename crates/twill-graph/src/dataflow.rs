@@ -12,6 +12,7 @@
 //! Storage at step `d`: `Σ storage_v` over `s_v ≤ d < max (s_w + δ·II)` over the dependences `(v, w)` that carry the
 //! value (all of them); again added up modulo `II`. A value that nobody reads takes no storage.
 
+use crate::names::{self, NameFault};
 use crate::{OpId, UnitId};
 use std::collections::HashSet;
 use thiserror::Error;
@@ -130,6 +131,16 @@ pub enum DataflowError {
         /// The name.
         name: String,
     },
+    /// A name that cannot be shown.
+    #[error("one of the {what} is named {name}: {fault}")]
+    Name {
+        /// What has the name.
+        what: &'static str,
+        /// The name in quotes, or its beginning.
+        name: String,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
     /// An index outside its table.
     #[error("{what} {index} does not exist; there are {count}")]
     Index {
@@ -214,6 +225,11 @@ impl Dataflow {
         }
         let operations = self.operations.iter().map(|op| ("operations", &op.name));
         let resources = self.resources.iter().map(|resource| ("resources", &resource.name));
+        let named = operations.clone().chain(resources.clone()).chain([("graphs", &self.name)]);
+        let mut faults = named.filter_map(|(what, name)| Some((what, name, names::fault_if_any(name)?)));
+        if let Some((what, name, fault)) = faults.next() {
+            return Err(DataflowError::Name { what, name: names::quoted(name), fault });
+        }
         let mut seen = HashSet::new();
         match operations.chain(resources).find(|&named| !seen.insert(named)) {
             Some((what, name)) => Err(DataflowError::Duplicate { what, name: name.clone() }),

@@ -1,11 +1,15 @@
 //! The loop graph: the tile operations of one innermost loop and their dependences.
 
+mod error;
+
+pub use error::GraphError;
+
+use crate::names;
 use crate::{Bytes, Columns, Cycles, DependenceId, OpId, Traffic, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use thiserror::Error;
 
 /// One innermost loop with a straight-line body of tile operations.
 ///
@@ -166,95 +170,12 @@ impl fmt::Display for Source {
     }
 }
 
-/// Why a loop graph is not well formed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum GraphError {
-    /// There is nothing to schedule.
-    #[error("the graph has no operations")]
-    Empty,
-    /// More operations or dependences than an index can hold.
-    #[error("the graph has {count} {what}; at most {limit} are supported")]
-    TooLarge {
-        /// `operations` or `dependences`.
-        what: &'static str,
-        /// How many there are.
-        count: usize,
-        /// How many there may be.
-        limit: usize,
-    },
-    /// Two operations share a name.
-    #[error("two operations are named `{name}`; give each its own name")]
-    DuplicateName {
-        /// The shared name.
-        name: String,
-    },
-    /// A name that cannot be shown.
-    #[error("operation {position} is named {name:?}; a name must not be empty or hold control characters")]
-    Name {
-        /// Position in the list, from 0.
-        position: usize,
-        /// The name.
-        name: String,
-    },
-    /// A number is out of range.
-    #[error("operation `{operation}`: {field} is {value}; it must be {expected}")]
-    Number {
-        /// The operation.
-        operation: String,
-        /// The attribute.
-        field: &'static str,
-        /// What was given.
-        value: i64,
-        /// What is allowed.
-        expected: &'static str,
-    },
-    /// A reservation ends after the operation's last cycle.
-    #[error(
-        "operation `{operation}`: its reservation of `{unit}` ends at cycle {end}, after the operation's {cycles} cycles; raise `cycles`"
-    )]
-    ReservationOutside {
-        /// The operation.
-        operation: String,
-        /// The unit.
-        unit: String,
-        /// End of the reservation.
-        end: Cycles,
-        /// The operation's cycles.
-        cycles: Cycles,
-    },
-    /// A streaming operation that cannot run ahead.
-    #[error("operation `{operation}` is streaming, but {why}; clear `streaming`")]
-    NotStreaming {
-        /// The operation.
-        operation: String,
-        /// What speaks against it.
-        why: String,
-    },
-    /// A dependence that no schedule can satisfy or that says nothing clear.
-    #[error("dependence `{from}` → `{to}` (distance {distance}): {why}")]
-    Dependence {
-        /// Producer.
-        from: String,
-        /// Consumer.
-        to: String,
-        /// Iterations.
-        distance: u32,
-        /// What is wrong, and the way out.
-        why: String,
-    },
-    /// Operations that depend on each other within one iteration.
-    #[error("operations depend on each other within one iteration: {}; a loop-carried dependence needs a distance of at least 1", cycle.join(" → "))]
-    ZeroDistanceCycle {
-        /// The operations of the cycle; the first is repeated at the end.
-        cycle: Vec<String>,
-    },
-}
-
 /// Times are added and multiplied in 64 bits; this bound on every single number keeps sums exact.
 const LARGEST_CYCLES: i64 = 1 << 40;
-const LARGEST_BYTES: u64 = 1 << 40;
+const LARGEST_AMOUNT: u64 = 1 << 40;
 const LARGEST_DISTANCE: u32 = 1 << 20;
 const LARGEST_TABLE: usize = 1 << 24;
+const LARGEST_SUM: u64 = 1 << 58;
 
 impl LoopGraph {
     /// Checks and builds a graph.
@@ -267,6 +188,7 @@ impl LoopGraph {
         let graph = LoopGraph { name: name.into(), operations, dependences, reserved };
         graph.check_operations()?;
         graph.check_dependences()?;
+        graph.check_sums()?;
         match graph.zero_distance_cycle() {
             Some(cycle) => Err(GraphError::ZeroDistanceCycle { cycle }),
             None => Ok(graph),
@@ -342,11 +264,10 @@ impl LoopGraph {
                 return Err(GraphError::TooLarge { what, count, limit: LARGEST_TABLE });
             }
         }
+        names::check([("the loop", self.name.as_str())])?;
         let mut names = HashSet::new();
-        for (position, op) in self.operations.iter().enumerate() {
-            if op.name.is_empty() || op.name.chars().any(char::is_control) {
-                return Err(GraphError::Name { position, name: op.name.clone() });
-            }
+        for op in &self.operations {
+            names::check(op.names())?;
             if !names.insert(op.name.as_str()) {
                 return Err(GraphError::DuplicateName { name: op.name.clone() });
             }
@@ -393,6 +314,39 @@ impl LoopGraph {
             }
         }
         Ok(())
+    }
+
+    /// The largest initiation interval at which every sum of delays and intervals along dependences fits 64 bits with room to
+    /// spare: 2^58 cycles by the sum of all distances.
+    pub fn largest_interval(&self) -> i64 {
+        i64::try_from(LARGEST_SUM / (self.distances() + 1)).unwrap_or(1).max(1)
+    }
+
+    /// There are at most 2^24 of at most 2^20.
+    fn distances(&self) -> u64 {
+        self.dependences.iter().map(|d| u64::from(d.distance)).sum()
+    }
+
+    /// No interval above the sum of all cycles says anything new, and at it every path must fit.
+    fn check_sums(&self) -> Result<(), GraphError> {
+        let operation = |op: &Operation| {
+            let cycles = [op.occupancy, op.latency, op.handoff, op.transfer_latency, Cycles(1)];
+            cycles.iter().map(|c| 2 * i128::from(c.0)).sum::<i128>() + i128::from(op.traffic.shared.0)
+        };
+        let operations = self.operations.iter().map(operation).sum::<i128>();
+        let dependence = |d: &Dependence| {
+            i128::from(d.delay.0) + i128::from(d.hold.0) + i128::from(self.operation(d.from).handoff.0)
+        };
+        let (cycles, most) =
+            (operations + self.dependences.iter().map(dependence).sum::<i128>(), self.largest_interval());
+        if cycles <= i128::from(most) {
+            return Ok(());
+        }
+        Err(GraphError::TooLong {
+            cycles: u64::try_from(cycles).unwrap_or(u64::MAX),
+            distances: self.distances(),
+            most,
+        })
     }
 
     /// A cycle of dependences whose distances are all zero, if there is one.
@@ -444,6 +398,13 @@ impl LoopGraph {
 }
 
 impl Operation {
+    /// All names that it has or uses, and what they are of.
+    fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let own = [(names::OPERATION, self.name.as_str()), ("the kind of an operation", self.kind.as_str())];
+        let file = self.source.iter().map(|source| ("the source file of an operation", source.file.as_str()));
+        own.into_iter().chain(file).chain(self.reservations.iter().map(|r| ("a unit", r.unit.as_str())))
+    }
+
     fn check(&self) -> Result<(), GraphError> {
         let number =
             |field, value, expected| Err(GraphError::Number { operation: self.name.clone(), field, value, expected });
@@ -457,9 +418,18 @@ impl Operation {
                 return number(field, cycles.0, "from 0 to 2^40");
             }
         }
-        for (field, bytes) in [("traffic.shared", self.traffic.shared), ("traffic.global", self.traffic.global)] {
-            if bytes.0 > LARGEST_BYTES {
-                return number(field, i64::try_from(bytes.0).unwrap_or(i64::MAX), "at most 2^40");
+        let result = match self.storage {
+            Storage::None => 0,
+            Storage::Registers(Words(amount)) | Storage::Shared(Bytes(amount)) | Storage::Tensor(Columns(amount)) => {
+                amount
+            }
+        };
+        let Traffic { shared, global, flop } = self.traffic;
+        for (field, amount) in
+            [("result", result), ("traffic.shared", shared.0), ("traffic.global", global.0), ("traffic.flop", flop)]
+        {
+            if amount > LARGEST_AMOUNT {
+                return number(field, i64::try_from(amount).unwrap_or(i64::MAX), "at most 2^40");
             }
         }
         if self.issue_width != 1 && self.issue_width != 4 {

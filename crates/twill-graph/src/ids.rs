@@ -9,8 +9,8 @@ macro_rules! id {
         impl $name {
             /// The entity at position `index` of its table.
             pub fn new(index: usize) -> Self {
-                // Tables hold far fewer than 2^32 entities; `LoopGraph::new` refuses more.
-                Self(index as u32)
+                // Tables hold far fewer than 2^32 entities; what a file says beyond must not become another entity.
+                Self(u32::try_from(index).unwrap_or(u32::MAX))
             }
 
             /// The position in its table.
@@ -36,4 +36,16 @@ id! {
 id! {
     /// A warp group of a [`Problem`](crate::Problem)'s pool.
     GroupId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_index_stands_for_another() {
+        assert_eq!(GroupId::new(7).index(), 7);
+        // As a schedule file may say it of a 64-bit number.
+        assert_eq!(GroupId::new((1 << 32) + 1).index(), u32::MAX as usize);
+    }
 }

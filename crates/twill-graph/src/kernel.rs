@@ -1,6 +1,7 @@
 //! Sibling loops: the loops of one kernel under one warp assignment and one register budget
 //! (docs/model.md, "Sibling loops").
 
+use crate::names::{self, NameFault};
 use crate::{
     Cycles, LoopGraph, ObjectiveLevel, OpId, Outcome, Phase, Problem, RejectionReason, Report, Schedule, WarpGroup,
 };
@@ -65,6 +66,14 @@ pub enum KernelError {
         /// `machine` or `options`.
         what: &'static str,
     },
+    /// A name that cannot be shown.
+    #[error("a kernel is named {name}: {fault}")]
+    Name {
+        /// The name in quotes, or its beginning.
+        name: String,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
     /// Not one weight a loop.
     #[error("{weights} trip counts for {loops} loops; give one for each, in the order of the text")]
     Weights {
@@ -108,6 +117,9 @@ impl KernelProblem {
         ties: Vec<Tie>,
     ) -> Result<KernelProblem, KernelError> {
         let name = name.into();
+        if let Some(fault) = names::fault_if_any(&name) {
+            return Err(KernelError::Name { name: names::quoted(&name), fault });
+        }
         let Some(first) = loops.first() else { return Err(KernelError::NoLoops { kernel: name }) };
         let title = |p: &Problem| p.graph().name().to_owned();
         for other in &loops {

@@ -20,7 +20,9 @@ pub mod format;
 mod graph;
 mod ids;
 mod kernel;
+mod memory;
 mod modulo;
+mod names;
 mod options;
 mod outcome;
 mod pipeline;
@@ -48,7 +50,9 @@ pub use kernel::{
     CommonGroups, KernelError, KernelObjective, KernelProblem, KernelRejection, KernelReport, LoopOperation, Tie,
     TieReason, corresponding,
 };
+pub use memory::MemoryBudget;
 pub use modulo::{IssueTimes, ModuloDependence, ModuloError, ModuloOperation, ModuloProblem, ModuloResource};
+pub use names::{LONGEST_NAME, NameFault, is_shown, shortened, showable};
 pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow, WarpAssignment};
 pub use outcome::{
     LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection,

@@ -5,6 +5,7 @@
 //! resource hold it: `#{(v, k) : 0 ≤ k < blocking, (t_v + k) mod I = r} ≤ limit` (Rau, "Iterative Modulo
 //! Scheduling", MICRO 1994).
 
+use crate::names::{self, NameFault};
 use crate::{Cycles, OpId, UnitId};
 use std::collections::HashSet;
 use thiserror::Error;
@@ -88,6 +89,16 @@ pub enum ModuloError {
         /// The name.
         resource: String,
     },
+    /// A name that cannot be shown.
+    #[error("{what} is named {name}: {fault}")]
+    Name {
+        /// What has the name.
+        what: &'static str,
+        /// The name in quotes, or its beginning.
+        name: String,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
     /// A resource nothing can start on.
     #[error("resource `{resource}`: `{field}` is 0; it must be at least 1")]
     Zero {
@@ -142,6 +153,13 @@ impl ModuloProblem {
         if self.operations.is_empty() {
             return Err(ModuloError::Empty { name: self.name.clone() });
         }
+        let operations = self.operations.iter().map(|op| ("an operation", &op.name));
+        let resources = self.resources.iter().map(|r| ("a resource", &r.name));
+        let named = operations.chain(resources).chain([("the loop", &self.name)]);
+        let mut faults = named.filter_map(|(what, name)| Some((what, name, names::fault_if_any(name)?)));
+        if let Some((what, name, fault)) = faults.next() {
+            return Err(ModuloError::Name { what, name: names::quoted(name), fault });
+        }
         let mut seen = HashSet::new();
         if let Some(twice) = self.operations.iter().find(|op| !seen.insert(op.name.as_str())) {
             return Err(ModuloError::DuplicateOperation { operation: twice.name.clone() });
@@ -189,8 +207,34 @@ impl ModuloProblem {
         }
     }
 
-    /// A cycle of dependences of distance 0 with a positive sum of delays (Bellman–Ford).
+    /// Whether dependences of distance 0 have an order, so that there is no cycle at all (Kahn).
+    fn is_ordered(&self) -> bool {
+        let count = self.operations.len();
+        let (mut missing, mut readers) = (vec![0_usize; count], vec![Vec::new(); count]);
+        for d in self.dependences.iter().filter(|d| d.distance == 0) {
+            missing[d.to.index()] += 1;
+            readers[d.from.index()].push(d.to.index());
+        }
+        let mut ready: Vec<usize> = (0..count).filter(|&v| missing[v] == 0).collect();
+        let mut done = 0;
+        while let Some(v) = ready.pop() {
+            done += 1;
+            for &reader in &readers[v] {
+                missing[reader] -= 1;
+                if missing[reader] == 0 {
+                    ready.push(reader);
+                }
+            }
+        }
+        done == count
+    }
+
+    /// A cycle of dependences of distance 0 with a positive sum of delays (Bellman–Ford, which takes long where there is much to
+    /// look at, and is seldom needed).
     fn zero_distance_cycle(&self) -> Option<Vec<String>> {
+        if self.is_ordered() {
+            return None;
+        }
         let count = self.operations.len();
         let mut longest = vec![0_i64; count];
         let mut by: Vec<Option<usize>> = vec![None; count];

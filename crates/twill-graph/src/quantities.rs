@@ -29,7 +29,8 @@ impl Cycles {
 
     /// `⌈self / interval⌉`.
     pub fn div_ceil(self, interval: Cycles) -> i64 {
-        -((-self.0).div_euclid(interval.0.max(1)))
+        // Without a sign to turn around: a claim may hold any number.
+        self.stage(interval) + i64::from(self.slot(interval).0 > 0)
     }
 }
 
@@ -134,5 +135,7 @@ mod tests {
         assert_eq!(Cycles(17).div_ceil(interval), 3);
         assert_eq!(Cycles(16).div_ceil(interval), 2);
         assert_eq!(Cycles(-9).div_ceil(interval), -1);
+        assert_eq!(Cycles(i64::MIN).div_ceil(interval), i64::MIN / 8);
+        assert_eq!(Cycles(i64::MAX).div_ceil(Cycles(1)), i64::MAX);
     }
 }

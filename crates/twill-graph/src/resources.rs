@@ -1,5 +1,6 @@
 //! What a machine offers to one loop: functional units, memories, registers, warp groups.
 
+use crate::names::{self, NameFault};
 use crate::{Bytes, Columns, UnitId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,6 +109,16 @@ pub enum ResourcesError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A name that cannot be shown.
+    #[error("{what} is named {name}: {fault}")]
+    Name {
+        /// What has the name.
+        what: &'static str,
+        /// The name in quotes, or its beginning.
+        name: String,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
     /// Two units share a name.
     #[error("machine `{machine}` declares the unit `{unit}` twice")]
     DuplicateUnit {
@@ -171,6 +182,12 @@ impl Resources {
             }
             Err(ResourcesError::Number { machine: self.name.clone(), field: field.into(), value, expected })
         };
+        let named = [("a machine", &self.name)].into_iter().chain(self.units.iter().map(|u| ("a unit", &u.name)));
+        for (what, name) in named {
+            if let Some(fault) = names::fault(name) {
+                return Err(ResourcesError::Name { what, name: names::quoted(name), fault });
+            }
+        }
         let mut seen = HashSet::new();
         for unit in &self.units {
             if !seen.insert(unit.name.as_str()) {

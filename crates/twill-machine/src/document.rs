@@ -5,6 +5,7 @@ use crate::provenance::Provenance;
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use twill_graph::showable;
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +46,7 @@ impl Node {
         match &self.content {
             Content::Table(_) => "a table".into(),
             Content::Number(_, text) => text.clone(),
-            Content::Text(text) => format!("\"{text}\""),
+            Content::Text(text) => shortened(text),
             Content::List(_) => "a list".into(),
             Content::Flag(flag) => flag.to_string(),
             Content::Time(text) => text.clone(),
@@ -70,6 +71,15 @@ impl Node {
             }
             (_, content) => Node { place: over.place, content },
         }
+    }
+}
+
+/// A text in quotes, cut where it is long.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        None => format!("\"{}\"", showable(text)),
+        Some((end, _)) => format!("\"{}…\"", showable(&text[..end])),
     }
 }
 

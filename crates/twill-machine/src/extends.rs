@@ -5,8 +5,10 @@ use crate::document::{Content, Node, parse};
 use crate::error::MachineError;
 use crate::machine::is_path;
 use crate::nearest::nearest;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use twill_graph::shortened;
 
 /// Where a text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +51,21 @@ impl Origin {
             Origin::File(path) => path.parent().unwrap_or(Path::new("")),
         };
         let path = folder.join(target);
-        match std::fs::read_to_string(&path) {
+        match read_text(&path) {
             Ok(text) => Ok((Origin::File(path), text)),
             Err(error) => Err(Some(error.kind())),
         }
     }
+}
+
+/// Longest machine file in bytes: files name each other, and what they name may be a device without end.
+const LONGEST: u64 = 1 << 24;
+
+/// The text of a machine file.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST { Err(ErrorKind::FileTooLarge.into()) } else { Ok(text) }
 }
 
 /// A file with all that it extends, and what went wrong on the way.
@@ -91,7 +103,7 @@ pub(crate) fn resolve(text: &str, origin: &Origin) -> Result<Resolved, Vec<Machi
             Err(kind) => {
                 incomplete = Some(MachineError::Extends {
                     place: node.place,
-                    target: target.clone(),
+                    target: shortened(target),
                     kind,
                     nearest: nearest(target, builtin::names()),
                     known: builtin::names().collect(),

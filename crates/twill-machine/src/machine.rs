@@ -9,7 +9,7 @@ use crate::rule::{Rule, RuleName};
 use crate::{builtin, extends, read};
 use std::collections::BTreeMap;
 use std::path::Path;
-use twill_graph::{Bytes, Columns, Cycles, Execution, Resources, Words};
+use twill_graph::{Bytes, Columns, Cycles, Execution, Resources, Words, shortened};
 
 /// A machine description.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,8 +180,8 @@ impl Machine {
         if !is_path(name_or_path) {
             return Machine::builtin(name_or_path);
         }
-        let text = std::fs::read_to_string(name_or_path)
-            .map_err(|e| MachineError::Unreadable { file: name_or_path.to_owned(), kind: e.kind() })?;
+        let text = extends::read_text(Path::new(name_or_path))
+            .map_err(|e| MachineError::Unreadable { file: shortened(name_or_path), kind: e.kind() })?;
         first(read::machine(&text, &extends::Origin::file(name_or_path)), name_or_path)
     }
 
@@ -193,7 +193,7 @@ impl Machine {
         match builtin::find(name) {
             Some((name, text)) => first(read::machine(text, &extends::Origin::Builtin(name)), name),
             None => Err(MachineError::UnknownMachine {
-                name: name.to_owned(),
+                name: shortened(name),
                 known: builtin::names().collect(),
                 nearest: nearest(name, builtin::names()),
             }),

@@ -8,6 +8,7 @@ use crate::nearest::nearest;
 use crate::provenance::{Provenance, Row};
 use std::fmt;
 use std::sync::Arc;
+use twill_graph::is_shown;
 
 /// Which numbers a key takes.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +138,10 @@ impl Reader {
     pub fn optional_text(&mut self, section: &mut Section<'_>, key: &str) -> Option<String> {
         let node = section.get(key)?;
         match &node.content {
-            Content::Text(text) if !text.trim().is_empty() => Some(text.clone()),
+            Content::Text(text) if is_readable(text) => Some(text.clone()),
+            Content::Text(text) if !text.trim().is_empty() => {
+                self.wrong(node, section.key(key), "a text without control characters".into())
+            }
             _ => self.wrong(node, section.key(key), "a text in quotes, not empty".into()),
         }
     }
@@ -291,10 +295,15 @@ impl Reader {
             return self.wrong(number, format!("{key}.{}", provenance.key()), "a number".into());
         };
         match node.get("source").map(|n| &n.content) {
-            Some(Content::Text(source)) if !source.trim().is_empty() => Some((*value, text, provenance, source)),
+            Some(Content::Text(source)) if is_readable(source) => Some((*value, text, provenance, source)),
             _ => fault("does not say its source", text),
         }
     }
+}
+
+/// Whether a text says something, and may be printed as it is.
+fn is_readable(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().all(|c| c == '\n' || c == '\t' || is_shown(c))
 }
 
 fn one_of<T>(words: &[(&str, T)]) -> String {

@@ -98,8 +98,8 @@ pub(crate) fn explain(
     let (request, asked) = question.read(py)?;
     let cache = cache(&asked);
     let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
-        let search = asked.search(interrupt);
-        let explain = asked.explain(&search, effort, what_if);
+        let mut search = asked.search(interrupt);
+        let explain = asked.explain(&mut search, effort, what_if);
         let mut session = Session { cache, ..Session::new(search, teller) };
         twill_driver::explanations(&request, &explain, &mut session)
     })?;
@@ -231,7 +231,7 @@ pub(crate) fn report(
     let time = explain_limit.map(Duration::try_from_secs_f64).transpose();
     let time = time.map_err(|error| wrong(py, format!("explain_limit: {error}")))?;
     let page = task::run(py, progress.as_ref(), move |interrupt, teller| {
-        let budget = Budget { time, work: None, interrupt: Some(interrupt) };
+        let budget = Budget { time, interrupt: Some(interrupt), ..Budget::default() };
         let explain = time.map(|_| ExplainOptions { budget, ..ExplainOptions::default() });
         twill_driver::report::page_of_file("schedule", &text, explain.as_ref(), teller)
     })?;

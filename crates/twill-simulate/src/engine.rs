@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use thiserror::Error;
 use twill_emit::kernel::program::KernelProgram;
 
-/// How long a CTA takes for one tile.
+/// How long a CTA takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     /// By loop of the kernel.
@@ -63,7 +63,18 @@ pub enum Stuck {
 /// # Errors
 /// See [`Stuck`].
 pub fn simulate(program: &KernelProgram, timing: &Timing, trips: &[u32]) -> Result<Simulation, Stuck> {
-    let lists: Option<Vec<Vec<Step>>> = program.groups.iter().map(|g| steps(program, g, timing, trips)).collect();
+    simulate_tiles(program, timing, trips, 1)
+}
+
+/// The same for several tiles, one after another.
+pub(crate) fn simulate_tiles(
+    program: &KernelProgram,
+    timing: &Timing,
+    trips: &[u32],
+    tiles: u32,
+) -> Result<Simulation, Stuck> {
+    let of = |g| steps(program, g, timing, trips, tiles);
+    let lists: Option<Vec<Vec<Step>>> = program.groups.iter().map(of).collect();
     let arrivals = program.barriers.iter().flat_map(|b| vec![b.arrivals.len(); b.slots as usize]).collect();
     let participants = program.named_barriers.iter().map(|(_, count)| *count as usize).collect();
     let mut engine = Engine::new(timing, lists.ok_or(Stuck::TensorMemory)?, arrivals, participants);

@@ -8,14 +8,19 @@
 //! | file | what |
 //! |---|---|
 //! | `timing` | the numbers |
+//! | `assembled` | a loop as it was assembled, instruction by instruction |
 //! | `work` | what an expression keeps busy |
 //! | `steps` | a group's program with trip counts in place: a list of steps |
 //! | `engine` | runs the lists side by side |
+//! | `kernel_time` | a launch: tiles, each with its iterations |
 
+pub mod assembled;
 mod engine;
+mod kernel_time;
 mod steps;
 mod timing;
 mod work;
 
 pub use engine::{GroupTime, LoopTime, Simulation, Stuck, simulate};
+pub use kernel_time::KernelTime;
 pub use timing::Timing;

@@ -1,4 +1,4 @@
-//! A group's program as a list of steps: trip counts are in place, slots and phases are numbers.
+//! A group's program as a list of steps: tiles and trip counts are in place, slots and phases are numbers.
 
 use crate::Timing;
 use crate::work::{Costs, Work};
@@ -35,7 +35,7 @@ pub(crate) enum Step {
     Iteration { index: usize },
 }
 
-/// Steps of a group, for one tile.
+/// Steps of a group.
 struct Writer<'a> {
     program: &'a KernelProgram,
     group: &'a Group,
@@ -49,8 +49,14 @@ struct Writer<'a> {
     unknown: bool,
 }
 
-/// The steps of a group; `None` where it does something that is not simulated (tensor memory).
-pub(crate) fn steps(program: &KernelProgram, group: &Group, timing: &Timing, trips: &[u32]) -> Option<Vec<Step>> {
+/// The steps of a group for so many tiles; `None` where it does something that is not simulated (tensor memory).
+pub(crate) fn steps(
+    program: &KernelProgram,
+    group: &Group,
+    timing: &Timing,
+    trips: &[u32],
+    tiles: u32,
+) -> Option<Vec<Step>> {
     let first_barrier = program
         .barriers
         .iter()
@@ -65,7 +71,9 @@ pub(crate) fn steps(program: &KernelProgram, group: &Group, timing: &Timing, tri
     let steps = Vec::new();
     let mut writer = Writer { program, group, costs, trips, first_barrier, cursors, steps, unknown: false };
     writer.nodes(&group.begin);
-    writer.nodes(&group.body);
+    for _ in 0..tiles {
+        writer.nodes(&group.body);
+    }
     writer.nodes(&group.end);
     hide(&mut writer.steps, timing);
     (!writer.unknown).then_some(writer.steps)

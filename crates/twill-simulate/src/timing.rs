@@ -78,6 +78,23 @@ impl Timing {
         is_hopper.then_some(Timing { multiply_flop, shared_bytes: rate, ..hopper })
     }
 
+    /// The same with threads that take no time: what is left are multiplies, copies and barriers.
+    #[must_use]
+    pub fn without_threads(self) -> Timing {
+        let none = 0.0;
+        Timing {
+            fma: none,
+            alu: none,
+            special: none,
+            special_unit: none,
+            convert: none,
+            exchange: none,
+            small: none,
+            issue: none,
+            ..self
+        }
+    }
+
     /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`hand_over`, `small`,
     /// `beside_threads`, `issue` within bounds) is chosen so that the kernels there come out.
     pub fn hopper() -> Timing {

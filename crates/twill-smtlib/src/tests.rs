@@ -231,16 +231,17 @@ fn hostile_names_stay_names() {
             |_| {},
         );
         let graph = graph.unwrap();
-        // Names of loops, machines and units are not even free of line breaks.
+        // Graphs have no names with line breaks; notes may have.
         let line = format!("{one}\n(assert false)\r\n");
-        let name = line.as_str();
+        let named = format!("{one} (assert false) ");
+        let name = named.as_str();
         let graph = LoopGraph::new(name, graph.operations().to_vec(), graph.dependences().to_vec(), graph.reserved());
         let mut machine = toy.resources().clone();
         machine.name = name.into();
         let mut graph = graph.unwrap();
         for unit in &mut machine.units {
             let old = unit.name.clone();
-            unit.name.insert_str(0, &line);
+            unit.name.insert_str(0, &named);
             let renamed = graph.map(
                 |op| op.reservations.iter_mut().filter(|r| r.unit == old).for_each(|r| r.unit = unit.name.clone()),
                 |_| {},

@@ -20,6 +20,7 @@ use crate::tile::{Axes, TileLoop};
 use grid::Differences;
 pub use matrix::{Amount, Matrix, MatrixTile};
 pub use polynomial::{Polynomial, Symbol};
+use twill_graph::showable;
 
 /// A kernel and its innermost loops.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ impl Kernel {
     /// When there is no such kernel, or one of its innermost loops is not a straight line of known operations.
     pub fn new(module: Module, name: Option<&str>) -> Result<Kernel, Error> {
         let function = find(&module, name)?;
-        let name = module.function_name(function).unwrap_or_default().to_owned();
+        let name = showable(module.function_name(function).unwrap_or_default());
         let needed = needs::values(&module, function);
         let differences = Differences::new(&module, function);
         let mut loops = Vec::new();

@@ -190,7 +190,7 @@ fn a_sum_that_arithmetic_changes_goes_through_registers() {
         dependence(&graph, "acc.multiply", "acc.multiply.tensor"),
         dependence(&graph, "acc.multiply.tensor", "acc.dot"),
     ];
-    assert_eq!((load.distance, store.distance, add.distance), (0, 0, 1), "it waits in tensor memory");
+    assert_eq!((load.distance, store.distance, add.distance), (0, 1, 0), "it is stored for the multiply");
     assert!(load.blocking && !store.tied && add.tied);
     assert_eq!(store.hold, Cycles(64));
 }

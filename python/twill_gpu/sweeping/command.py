@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import InputError, TwillError
+from .predicting import amounts_of
 from .results import Sweep
 from .sweep_call import TIME_LIMIT, sweep
 
@@ -74,6 +75,17 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--solve", type=int, default=5, metavar="K", help="the best so many are certain [default: 5]")
     add(
+        "--programs",
+        metavar="EXPRESSION",
+        help="programs of the grid, such as '16 * 4096 / BLOCK_M' (/ rounds up, // down): with --trips, kernels are "
+        "generated, simulated and ranked by the time of a launch",
+    )
+    add(
+        "--trips",
+        metavar="EXPRESSIONS",
+        help="trip count of each loop, such as '4096 / BLOCK_N', parted by commas",
+    )
+    add(
         "--time-limit",
         type=float,
         default=TIME_LIMIT,
@@ -110,6 +122,8 @@ def _sweep(told: argparse.Namespace) -> Sweep:
     what = named(told.inputs[0]) if is_function else told.inputs
     if told.constexpr and not is_function:
         raise InputError("--constexpr is for Triton functions; TTIR has its own already")
+    if (told.programs is None) != (told.trips is None):
+        raise InputError("--programs and --trips go together")
     space = dict(_values(text) for text in [*told.constexpr, *told.option])
     if len(space) < len(told.constexpr) + len(told.option):
         raise InputError("a name is given twice; give all its values at once, parted by commas")
@@ -124,6 +138,7 @@ def _sweep(told: argparse.Namespace) -> Sweep:
         measure=told.measure,
         arguments=named(told.arguments) if told.arguments else None,
         reference=named(told.reference) if told.reference else None,
+        amounts=amounts_of(told.programs, told.trips) if told.programs else None,
         workers=told.workers,
         ray=told.ray,
         state=told.state,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import json
 import re
+import sys
 from collections.abc import Callable
 
 from .. import _twill
+from ..backend import toolchain
 from ..errors import InfeasibleError, InputError
+from .predicting import of_kernel
 
-FIT, SOLVE, MEASURE = "fit", "solve", "measure"
+FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
 
 REPORT = 400
 """Columns of a report, so many that it breaks no line."""
@@ -21,7 +25,8 @@ Outcome = dict
 
 def run(step: str, question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
     """What a step finds out about a question."""
-    return {FIT: lambda: verdict(question), SOLVE: lambda: solved(question, progress)}[step]()
+    steps = {FIT: verdict, SOLVE: lambda asked: solved(asked, progress), SIMULATE: lambda asked: simulated(asked, progress)}
+    return steps[step](question)
 
 
 def key(step: str, question: dict) -> str:
@@ -46,7 +51,7 @@ def verdict(question: dict) -> Outcome:
     """Whether it fits, and its proven bound, without search.
 
     `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of
-    each loop, by weight); `flop` of the same; `shared_bytes` needed at least; `weights` of its loops.
+    each loop, by weight); `flop` and `moved_bytes` of the same; `shared_bytes` needed at least; `weights` of its loops.
     """
     try:
         text, weights = _twill.fit(question)
@@ -60,10 +65,16 @@ def verdict(question: dict) -> Outcome:
         "reason": f"{why['reason']}; {why['way_out']}" if why else None,
         "lower_bound": sum(weight * one["bound"]["interval"] for weight, one in zip(weights, fit["loops"])),
         "flop": sum(weight * one["flop"] for weight, one in zip(weights, fit["loops"])),
+        "moved_bytes": sum(weight * moved(one.get("traffic", {})) for weight, one in zip(weights, fit["loops"])),
         "shared_bytes": needs.get("shared_memory"),
         "registers": needs.get("registers"),
         "weights": weights,
     }
+
+
+def moved(traffic: dict) -> int:
+    """Bytes that an iteration moves through shared memory and from and to the L2 cache."""
+    return traffic.get("shared", 0) + traffic.get("global", 0)
 
 
 def solved(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
@@ -87,6 +98,30 @@ def solved(question: dict, progress: Callable[[str], None] | None = None) -> Out
             (group["registers_per_thread"] for file in files for group in file["groups"]), default=0
         )
     return found
+
+
+def simulated(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
+    """What the generated kernel takes by simulation, as `predicting.of_kernel` keeps it; `reason` where there is none.
+
+    It is assembled where this Python can; then its machine code is what is simulated.
+    """
+    python, tools = (sys.executable, toolchain()) if can_assemble(question) else (None, "")
+    try:
+        answer = json.loads(_twill.compile(question, python, "twill_gpu.sweep(…)", tools, progress))
+    except (InputError, InfeasibleError) as error:
+        return {"reason": str(error)}
+    return of_kernel(json.loads(answer["files"]["kernel.json"]))
+
+
+def can_assemble(question: dict) -> bool:
+    """Whether it is to be assembled, and this Python has what does that: NVRTC for CUDA, otherwise Triton."""
+    if "--no-assemble" in question["options"]:
+        return False
+    in_cuda = "--emit=cuda" in question["options"]
+    try:
+        return importlib.util.find_spec("cuda.bindings.nvrtc" if in_cuda else "triton") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _read(loops: list[str], kernel: str | None) -> tuple[list[dict], list[int], int, str]:

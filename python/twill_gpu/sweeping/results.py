@@ -33,6 +33,9 @@ class Row:
     """Why it does not fit, or what went wrong."""
     flop: int | None = None
     """Floating-point operations of one iteration; of several loops, of one iteration of each by weight."""
+    moved_bytes: int | None = None
+    """Bytes that the same moves through shared memory and from and to the L2 cache: energy, which is time at the GPU's power
+    limit."""
     lower_bound: int | None = None
     """No interval is smaller, in cycles; proved."""
     bound: float | None = None
@@ -53,6 +56,10 @@ class Row:
     """Shared memory of the schedule; before it is solved, what every schedule takes."""
     registers: int | None = None
     """Registers a thread of the warp group that has most."""
+    predicted_milliseconds: float | None = None
+    """Time of a launch by simulation of the generated kernel, at the machine's clock."""
+    spilled: int | None = None
+    """Bytes of registers that the generated kernel spills."""
     milliseconds: float | None = None
     """Median time of a launch on the GPU."""
     error: float | None = None
@@ -62,6 +69,11 @@ class Row:
     def name(self) -> str:
         """Its values in words."""
         return " ".join(f"{name}={word(value)}" for name, value in self.configuration.items()) or "as given"
+
+    @property
+    def moved_per_flop(self) -> float:
+        """Bytes moved for each FLOP."""
+        return self.moved_bytes / self.flop if self.moved_bytes and self.flop else 0.0
 
     @property
     def rate(self) -> float | None:
@@ -83,7 +95,7 @@ class Sweep:
         notes: Sequence[str] = (),
     ):
         self.rows = tuple(rows)
-        """Solved ones by achieved FLOP per cycle; then those with a bound alone, by it; then those that do not fit."""
+        """Solved ones by predicted time, or by achieved FLOP per cycle where there is none; then those with a bound alone, by it; then those that do not fit."""
         self.kernel, self.machine, self.solve = kernel, machine, solve
         self.interrupted = interrupted
         """Whether Ctrl-C ended it before it was done."""
@@ -92,7 +104,7 @@ class Sweep:
 
     @property
     def best(self) -> Row | None:
-        """The fastest that was timed; where none was, the one that achieves most. None if nothing was solved."""
+        """The fastest that was timed; where none was, the first by prediction, or that achieves most. None if none was solved."""
         timed = [row for row in self.rows if row.milliseconds is not None]
         if timed:
             return min(timed, key=lambda row: row.milliseconds)

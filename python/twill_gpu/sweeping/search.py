@@ -47,6 +47,10 @@ class Search:
         """What is known of its schedule; None if nothing is yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.SOLVE))
 
+    def simulation(self, one: Candidate) -> dict | None:
+        """What is known of its kernel's time; None if nothing is yet."""
+        return None if one.question is None else self._journal.get(self.key(one, jobs.SIMULATE))
+
     def key(self, one: Candidate, step: str) -> str:
         """Of its job in a step."""
         if (one.index, step) not in self._keys:
@@ -54,7 +58,7 @@ class Search:
         return self._keys[one.index, step]
 
     def _question(self, one: Candidate, step: str) -> dict:
-        limits = self._limits if step == jobs.SOLVE else []
+        limits = self._limits if step in (jobs.SOLVE, jobs.SIMULATE) else []
         return {**one.question, "options": [*one.question["options"], *limits]}
 
     # ------------------------------------------------------------------------------------------------------- steps
@@ -96,6 +100,21 @@ class Search:
             self._say(rates, count)
         self._line.end()
         return solved
+
+    def simulate_all(self, solved: Sequence[Candidate]) -> None:
+        """Generates the kernels of those that have a schedule, and simulates them."""
+        having = [one for one in solved if rate_of(self.bound(one), self.schedule(one)) is not None]
+        asked = {self.key(one, jobs.SIMULATE): one for one in having}
+        missing = [key for key in asked if key not in self._journal and key not in self.failed]
+        done = len(asked) - len(missing)
+        while missing or self._running:
+            while missing and len(self._running) < self._pool.capacity:
+                key = missing.pop(0)
+                self._submit(key, jobs.SIMULATE, asked[key])
+            self._receive()
+            done += 1
+            self._line.say(f"kernels: {done} of {len(asked)} simulated")
+        self._line.end()
 
     def _may_be_among(self, one: Candidate, rates: list[float], count: int) -> bool:
         return count > 0 and (len(rates) < count or bound_rate(self.bound(one)) > rates[count - 1])

@@ -10,6 +10,7 @@ from ..machine import Machine
 from ..options import words
 from . import jobs
 from .journal import Journal
+from .predicting import Amounts, fastest_first, milliseconds
 from .progress import Line
 from .results import Row, Sweep
 from .search import Pool, Search, bound_rate, rate_of
@@ -32,6 +33,7 @@ def sweep(
     solve: int = 5,
     time_limit: float = TIME_LIMIT,
     measure: int = 0,
+    amounts: Callable[[Mapping], Amounts] | None = None,
     arguments: Callable[[Mapping], tuple] | None = None,
     reference: Callable[..., object] | None = None,
     workers: int | None = None,
@@ -55,6 +57,9 @@ def sweep(
     solve: the best so many are certain: schedules are solved exactly, in the order of the bound, until no other
         configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless
         `options` has a limit.
+    amounts: is given the constexprs; says how many programs the grid has, and a trip count for each loop. With it, kernels of
+        all that were solved are generated and simulated, and ranked by the time of a launch: waves of tiles on all
+        multiprocessors, each with its prologue and epilogue.
     measure: the best so many are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
         launch's arguments and its grid, and `reference(*arguments)` what was computed and what should have been.
     workers: threads; by default one for each CPU.
@@ -81,12 +86,16 @@ def sweep(
     journal = Journal(state)
     try:
         line, pool = Line(progress), _pool(workers, ray)
-        search, solved, timed, interrupted = Search(found, pool, journal, line, words(limits)), [], {}, False
+        search = Search(found, pool, journal, line, words(limits))
+        solved, predicted, timed, interrupted = [], {}, {}, False
         try:
             search.bound_all()
             solved = search.solve_best(max(solve, measure))
+            if amounts is not None:
+                search.simulate_all(solved)
+                predicted = {one.index: _predicted(one, search, amounts, machine) for one in solved}
             if measure:
-                best = _in_order(solved, search)[:measure]
+                best = _in_order(solved, search, predicted)[:measure]
                 timed = measured(what, best, machine, limits, arguments, reference, journal, line)
         except KeyboardInterrupt:
             line.end()
@@ -97,7 +106,9 @@ def sweep(
             search.close()
     finally:
         journal.close()
-    rows = _rows(found, search, {one.index for one in solved}, timed, machine)
+    more = {index: {"predicted_milliseconds": time} for index, time in predicted.items() if time is not None}
+    more = {index: more.get(index, {}) | timed.get(index, {}) for index in {*more, *timed}}
+    rows = _rows(found, search, {one.index for one in solved}, more, machine)
     name = getattr(what, "__name__", None) or next(one.question["name"] for one in found if one.question)
     several = any((search.bound(one) or {}).get("weights", [1])[1:] for one in found)
     notes = (
@@ -116,10 +127,31 @@ def _pool(workers: int | None, ray: str | None) -> Pool:
     return Cluster(ray)
 
 
-def _in_order(solved: Sequence[Candidate], search: Search) -> list[Candidate]:
-    """Those with a schedule, the best first."""
-    known = [(one, rate_of(search.bound(one), search.schedule(one))) for one in solved]
-    return [one for one, rate in sorted(known, key=lambda pair: -(pair[1] or 0.0)) if rate is not None]
+def _predicted(
+    one: Candidate, search: Search, amounts: Callable[[Mapping], Amounts], machine: Machine
+) -> float | None:
+    """Milliseconds of a launch; None where its kernel is not simulated."""
+    kernel, numbers = search.simulation(one), machine.numbers
+    if kernel is None or "simulated" not in kernel:
+        return None
+    multiprocessors, clock = (numbers[f"chip.{name}"].value for name in ("streaming_multiprocessors", "clock_mhz"))
+    return milliseconds(kernel, amounts(one.constexprs), int(multiprocessors), clock)
+
+
+def _in_order(solved: Sequence[Candidate], search: Search, predicted: Mapping[int, float | None]) -> list[Candidate]:
+    """Those with a schedule, the best first: by time of a launch where that is predicted, then by FLOP per cycle."""
+    rates = {one.index: rate_of(search.bound(one), search.schedule(one)) for one in solved}
+    having = [one for one in solved if rates[one.index] is not None]
+    timed = [one for one in having if predicted.get(one.index) is not None]
+    rest = [one for one in having if predicted.get(one.index) is None]
+    flop = lambda one: search.bound(one)["flop"]  # noqa: E731
+    first = fastest_first(timed, lambda one: predicted[one.index], lambda one: _moved(search.bound(one)), flop)
+    return first + sorted(rest, key=lambda one: -rates[one.index])
+
+
+def _moved(bound: dict) -> float:
+    """Bytes for each FLOP."""
+    return (bound.get("moved_bytes") or 0) / bound["flop"] if bound["flop"] else 0.0
 
 
 def _rows(
@@ -132,10 +164,21 @@ def _rows(
     infinity = float("inf")
 
     def order(row: Row) -> tuple:
-        group = 0 if row.flop_per_cycle is not None else 2 if row.fits is False or row.bound is None else 1
+        if row.flop_per_cycle is None and (row.fits is False or row.bound is None):
+            return 2, row.index
+        group = 0 if row.flop_per_cycle is not None else 1
         return group, -(row.rate or 0.0), -(row.flop or 0), row.shared_bytes or infinity, row.index
 
-    return sorted(rows, key=lambda row: order(row) if order(row)[0] < 2 else (2, 0, 0, 0, row.index))
+    predicted = [row for row in rows if row.predicted_milliseconds is not None and row.flop_per_cycle is not None]
+    rest = [row for row in rows if row not in predicted]
+    # What is equal in all that counts stays in the order of the rest.
+    first = fastest_first(
+        sorted(predicted, key=order),
+        lambda row: row.predicted_milliseconds,
+        lambda row: row.moved_per_flop,
+        lambda row: row.flop or 0,
+    )
+    return [*first, *sorted(rest, key=order)]
 
 
 def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, object], scale: float) -> Row:
@@ -155,6 +198,7 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, ob
         return Row(
             **fields, status="rejected", fits=False, reason=bound["reason"], shared_bytes=bound.get("shared_bytes")
         )
+    fields |= {"moved_bytes": bound.get("moved_bytes")}
     fields |= {"flop": bound["flop"], "shared_bytes": bound.get("shared_bytes"), "registers": bound.get("registers")}
     fields |= {"lower_bound": bound["lower_bound"], "status": "bounded", "fits": bound["fits"]}
     schedule = search.schedule(one) if is_solved else None
@@ -171,6 +215,8 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, ob
     rate = rate_of(bound, schedule)
     fields["bound"] = bound_rate({**bound, "lower_bound": fields["lower_bound"]})
     fields["bound_teraflops"] = fields["bound"] * scale
+    if is_solved and (simulation := search.simulation(one)) is not None:
+        fields |= {"reason": simulation.get("reason"), "spilled": simulation.get("spilled")}
     if rate is not None:
         fields |= {"flop_per_cycle": rate, "teraflops": rate * scale, "fits": True}
     return Row(**fields, **timed)

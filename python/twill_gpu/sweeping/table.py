@@ -48,6 +48,9 @@ def _table(rows: list[Row], front: set[int]) -> list[str]:
         ),
         ("registers", lambda row: _number(row.registers)),
     ]
+    if any(row.predicted_milliseconds is not None for row in rows):
+        columns += [("predicted ms", lambda row: _number(row.predicted_milliseconds, 4))]
+        columns += [("spilled", lambda row: _number(row.spilled))]
     if any(row.milliseconds is not None or row.error is not None for row in rows):
         columns += [("ms", lambda row: _number(row.milliseconds, 4)), ("error", lambda row: _scientific(row.error))]
     columns += [("front", lambda row: "*" if row.index in front else "")]

@@ -8,6 +8,7 @@ mod brute_force;
 mod channels;
 mod concurrency;
 mod dependence;
+mod derived;
 mod exclusive;
 mod handoff;
 mod literal;

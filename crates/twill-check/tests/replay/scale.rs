@@ -46,13 +46,13 @@ fn the_largest_numbers_are_rejected_not_wrapped() {
     let problem = problem(
         plain(),
         json!([
-            {"name": "a", "units": [{"unit": "alu", "start": MOST - 1, "cycles": 1}], "latency": MOST, "result": {"registers": u64::MAX}, "handoff": MOST},
-            {"name": "b", "units": [{"unit": "fma", "cycles": MOST}], "latency": MOST, "result": {"shared_memory": u64::MAX}},
-            {"name": "c", "units": [{"unit": "alu", "cycles": 1}], "execution": "asynchronous", "result": {"tensor_memory": u64::MAX}}
+            {"name": "a", "units": [{"unit": "alu", "start": MOST - 1, "cycles": 1}], "latency": MOST, "result": {"registers": MOST}, "handoff": MOST},
+            {"name": "b", "units": [{"unit": "fma", "cycles": MOST}], "latency": MOST, "result": {"shared_memory": MOST}},
+            {"name": "c", "units": [{"unit": "alu", "cycles": 1}], "execution": "asynchronous", "result": {"tensor_memory": MOST}}
         ]),
         json!([
-            {"from": "a", "to": "b"}, {"from": "b", "to": "c", "distance": 1 << 20, "hold": MOST},
-            {"from": "c", "to": "a", "distance": 1 << 20, "delay": MOST, "hold": MOST}
+            {"from": "a", "to": "b"}, {"from": "b", "to": "c", "distance": 1, "hold": MOST},
+            {"from": "c", "to": "a", "distance": 1, "delay": MOST, "hold": MOST}
         ]),
     );
     for options in [ModelOptions::default(), ModelOptions::paper()] {

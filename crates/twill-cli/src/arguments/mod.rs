@@ -114,7 +114,7 @@ pub(crate) struct ScheduleArguments {
     #[arg(long, value_enum, conflicts_with_all = ["format", "top"])]
     pub(crate) emit: Option<Emit>,
     /// Of --emit: the initiation interval asked about [default: one cycle below the least].
-    #[arg(long, value_name = "CYCLES", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_name = "CYCLES", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
     pub(crate) interval: Option<i64>,
     /// Of --emit: most stages [default: as many as the schedule has, one more at another interval]. With both, nothing is searched.
     #[arg(long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -197,6 +197,20 @@ pub(crate) struct PageArguments {
     pub(crate) color: Color,
 }
 
+/// When a search stops with the best known.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct BudgetArguments {
+    /// Stop after so many seconds with the best known.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) time_limit: Option<f64>,
+    /// Stop after so many units of work (about a million a second; reproducible).
+    #[arg(long, value_name = "UNITS")]
+    pub(crate) work_limit: Option<u64>,
+    /// Stop with the best known when the process uses so many megabytes (10^6 bytes) of memory.
+    #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) memory_limit: Option<u64>,
+}
+
 /// What to search, and how far.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArguments {
@@ -205,14 +219,10 @@ pub(crate) struct SearchArguments {
     #[command(flatten)]
     pub(crate) limits: LimitArguments,
     /// Largest initiation interval to try, in cycles.
-    #[arg(long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
     pub(crate) max_interval: Option<i64>,
-    /// Stop after so many seconds with the best known.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) time_limit: Option<f64>,
-    /// Stop after so many units of work (about a million a second; reproducible).
-    #[arg(long, value_name = "UNITS")]
-    pub(crate) work_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
     /// Search anew even where the answer is in the cache, and do not keep it (TWILL_CACHE=off does the same).
     #[arg(long)]
     pub(crate) no_cache: bool,
@@ -236,12 +246,8 @@ pub(crate) struct ModuloArguments {
     pub(crate) format: ModuloFormat,
     #[command(flatten)]
     pub(crate) page: PageArguments,
-    /// Stop after so many seconds with the best known.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) time_limit: Option<f64>,
-    /// Stop after so many units of work (a few million a second; reproducible).
-    #[arg(long, value_name = "UNITS")]
-    pub(crate) work_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
     /// Say nothing of progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::progress::Ticker;
 use crate::schedule;
 use folder::Target;
+use std::ffi::OsString;
 use twill_driver::compile::{
     Assembler, CompileOptions, Compiled, GeneratedKernel, Language, Order, TraceDetail, TraceOptions, Which, compile,
 };
@@ -73,7 +74,13 @@ impl CompileArguments {
             TraceMarks::Iterations => TraceDetail::Iterations,
         };
         let trace = self.trace.map(|iterations| TraceOptions { iterations, detail });
-        CompileOptions { command, language, trace, ..self.generator.options(self.attempts) }
+        CompileOptions {
+            command,
+            language,
+            trace,
+            candidates: self.candidates,
+            ..self.generator.options(self.attempts)
+        }
     }
 }
 
@@ -105,12 +112,17 @@ impl GeneratorArguments {
     }
 }
 
-/// The command line, to be typed again.
+/// The command line, to be typed again in a shell (POSIX: within single quotes nothing means anything).
 fn command() -> String {
-    let quote = |argument: String| {
+    let quote = |argument: OsString| {
+        let argument = argument.to_string_lossy();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+".contains(c);
-        if !argument.is_empty() && argument.chars().all(plain) { argument } else { format!("{argument:?}") }
+        if !argument.is_empty() && argument.chars().all(plain) {
+            return argument.into_owned();
+        }
+        format!("'{}'", argument.replace('\'', r"'\''"))
     };
-    let arguments: Vec<String> = std::env::args().skip(1).map(quote).collect();
+    // Run by Python, the process has words of its own before those of the command.
+    let arguments: Vec<String> = std::env::args_os().skip_while(|word| word != "compile").map(quote).collect();
     format!("twill {}", arguments.join(" "))
 }

@@ -10,7 +10,9 @@ pub(super) fn text(kernel: &GeneratedKernel, folder: &Path) -> String {
     for one in &kernel.loops {
         let stages = counted(one.stages, "stage");
         let simulated = one.simulated.map_or_else(String::new, |cycles| format!("; {cycles} simulated"));
-        let _ = writeln!(out, "{}: I = {} cycles, {stages} ({}){simulated}", one.name, one.interval, one.status);
+        let assembled = one.assembled.map_or_else(String::new, |cycles| format!(", {cycles} as assembled"));
+        let _ =
+            writeln!(out, "{}: I = {} cycles, {stages} ({}){simulated}{assembled}", one.name, one.interval, one.status);
     }
     let _ =
         writeln!(out, "barriers: proved for {} combinations of trip counts in {:.2} s", kernel.cases, kernel.checking);

@@ -1,11 +1,11 @@
 //! What `twill gaus` can be asked.
 
-use crate::arguments::{PageArguments, Switch, seconds};
+use crate::arguments::{BudgetArguments, PageArguments, Switch, seconds};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
 use twill_gaus::Baseline;
-use twill_graph::Random;
+use twill_graph::{MemoryBudget, Random};
 
 /// Schedule a large graph.
 #[derive(Debug, Args)]
@@ -82,6 +82,9 @@ pub(crate) struct GausArguments {
     /// Stop after so many seconds with the best known.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time_limit: Option<f64>,
+    /// Stop with the best known when the process uses so many megabytes (10^6 bytes) of memory.
+    #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) memory_limit: Option<u64>,
     /// Output format.
     #[arg(long, value_enum, default_value_t = GausFormat::Text)]
     pub(crate) format: GausFormat,
@@ -90,6 +93,13 @@ pub(crate) struct GausArguments {
     /// Say nothing of progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl GausArguments {
+    /// How much memory there may be in use.
+    pub(crate) fn memory(&self) -> Option<MemoryBudget> {
+        BudgetArguments { memory_limit: self.memory_limit, ..BudgetArguments::default() }.memory()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

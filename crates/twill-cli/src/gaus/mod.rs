@@ -14,11 +14,11 @@ use crate::{files, pictures, progress};
 use arguments::GausFormat;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thiserror::Error as ThisError;
 use twill_check::{MeasuredSteps, Verified};
 use twill_gaus::neighbourhood::NeighbourhoodError;
-use twill_gaus::{BaselineError, GausError, MobilityError, UnknownBaseline};
+use twill_gaus::{BaselineError, Control, GausError, MobilityError, UnknownBaseline};
 use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
 use twill_graph::{DataflowObjective, DataflowProblem};
 
@@ -123,7 +123,8 @@ fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
 /// Searches as the arguments ask, and replays what was found.
 pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Result<Found, Error> {
     let (mut seconds, started) = (DataflowSeconds::default(), Instant::now());
-    let (mut problem, input) = problem::pose(arguments)?;
+    let begun = started;
+    let (mut problem, input) = problem::pose(arguments, &interrupt)?;
     seconds.reading = started.elapsed().as_secs_f64();
 
     let between = problem.graph.dependences().iter().filter(|d| d.distance > 0).count();
@@ -132,9 +133,17 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
     }
     let refused = |error: SearchError| Error::Search { input: input.clone(), error };
     let started = Instant::now();
-    let bounded = |problem: &DataflowProblem| twill_gaus::lower_bound(problem).map_err(|error| refused(error.into()));
-    let mut bound = if arguments.smallest_ii { None } else { Some(bounded(&problem)?) };
-    let least_interval = problem.interval.map(|_| twill_gaus::least_interval(&problem.graph).least());
+    // Before a search it may take a fifth of the time, and behind it what is left.
+    let bounded = |problem: &DataflowProblem, time: Option<Duration>| {
+        let control = Control { time, interrupt: Some(&interrupt), memory: arguments.memory() };
+        twill_gaus::lower_bound_within(problem, control).map_err(|error| refused(error.into()))
+    };
+    let limit = arguments.time_limit.map(Duration::from_secs_f64);
+    let mut bound = if arguments.smallest_ii { None } else { Some(bounded(&problem, limit.map(|limit| limit / 5))?) };
+    let least_interval = match arguments.smallest_ii {
+        true => problem.interval,
+        false => problem.interval.map(|_| problem::least_interval(arguments, &problem.graph, &interrupt)),
+    };
     seconds.bound = started.elapsed().as_secs_f64();
     if let (Some(asked), Some(least)) = (arguments.ii, least_interval)
         && asked < least
@@ -144,7 +153,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
 
     let started = Instant::now();
     let known = bound.as_ref().map(|bound| bound.value);
-    let answer = search::search(arguments, &problem, known, interrupt).map_err(refused)?;
+    let answer = search::search(arguments, &problem, known, begun, Arc::clone(&interrupt)).map_err(refused)?;
     seconds.search = started.elapsed().as_secs_f64();
     if let Some(schedule) = &answer.schedule {
         problem.interval = schedule.interval;
@@ -154,7 +163,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
     }
     let bound = match bound.take() {
         Some(bound) => bound,
-        None => bounded(&problem)?,
+        None => bounded(&problem, limit.map(|limit| limit.saturating_sub(begun.elapsed())))?,
     };
 
     let started = Instant::now();

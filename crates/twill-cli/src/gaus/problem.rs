@@ -5,7 +5,9 @@ use crate::arguments::{AxisArgument, LoweringArguments, SourceArguments, Switch}
 use crate::error::Error;
 use crate::files;
 use std::path::Path;
-use twill_gaus::{Mobility, least_interval};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use twill_gaus::{Control, Mobility, least_interval_within};
 use twill_graph::format::{DataflowOptions, GraphFile, NamedText, loop_dataflow, read_dataflow};
 use twill_graph::{Dataflow, DataflowError, DataflowObjective, DataflowProblem, DataflowResource};
 
@@ -13,7 +15,7 @@ use twill_graph::{Dataflow, DataflowError, DataflowObjective, DataflowProblem, D
 const FACTOR: f64 = 1.5;
 
 /// The question, and the name of the input in errors.
-pub(super) fn pose(arguments: &GausArguments) -> Result<(DataflowProblem, String), Error> {
+pub(super) fn pose(arguments: &GausArguments, interrupt: &AtomicBool) -> Result<(DataflowProblem, String), Error> {
     let (graph, input) = read(arguments)?;
     let wrong = |error| Error::Dataflow { input: input.clone(), error };
     let graph = limited(graph, &arguments.resource_cap).map_err(wrong)?;
@@ -26,7 +28,10 @@ pub(super) fn pose(arguments: &GausArguments) -> Result<(DataflowProblem, String
         ObjectiveArgument::Storage => DataflowObjective::Storage,
         ObjectiveArgument::Latency => DataflowObjective::Latency,
     };
-    let interval = if arguments.smallest_ii { Some(least_interval(&graph).least()) } else { arguments.ii };
+    let interval = match arguments.smallest_ii {
+        true => Some(least_interval(arguments, &graph, interrupt)),
+        false => arguments.ii,
+    };
     let mut problem = DataflowProblem { graph, latency_bound: arguments.latency, interval, objective };
     let unbounded = interval.is_some() || objective == DataflowObjective::Latency;
     let factor = arguments.latency_factor.or((!unbounded && arguments.latency.is_none()).then_some(FACTOR));
@@ -36,6 +41,13 @@ pub(super) fn pose(arguments: &GausArguments) -> Result<(DataflowProblem, String
         problem.latency_bound = Some((least.latency as f64 * factor).floor() as u64);
     }
     Ok((problem, input))
+}
+
+/// A bound on the interval, which may take a tenth of the time.
+pub(super) fn least_interval(arguments: &GausArguments, graph: &Dataflow, interrupt: &AtomicBool) -> u64 {
+    let time = arguments.time_limit.map(|seconds| Duration::from_secs_f64(seconds / 10.0));
+    let control = Control { time, interrupt: Some(interrupt), memory: arguments.memory() };
+    least_interval_within(graph, control).least()
 }
 
 /// Whether a dataflow graph in a file has dependences between iterations.

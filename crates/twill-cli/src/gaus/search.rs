@@ -37,16 +37,17 @@ pub(super) struct Answer {
     pub least_interval: Option<u64>,
 }
 
-/// Searches; there is no schedule with an objective below `bound`.
+/// Searches; there is no schedule with an objective below `bound`. The time is counted from `begun`.
 pub(super) fn search(
     arguments: &GausArguments,
     problem: &DataflowProblem,
     bound: Option<i128>,
+    begun: Instant,
     interrupt: Arc<AtomicBool>,
 ) -> Result<Answer, SearchError> {
     let baseline = match arguments.engine {
         EngineArgument::Baseline(baseline) => baseline,
-        EngineArgument::Gaus => return Search::new(arguments, problem, bound, interrupt)?.run(),
+        EngineArgument::Gaus => return Search::new(arguments, problem, bound, begun, interrupt)?.run(),
     };
     let found = if arguments.smallest_ii {
         baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES)
@@ -79,11 +80,14 @@ impl<'a> Search<'a> {
         arguments: &'a GausArguments,
         problem: &'a DataflowProblem,
         bound: Option<i128>,
+        begun: Instant,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Search<'a>, SearchError> {
-        // Time for baselines is time for the search.
-        let begun = Instant::now();
-        let mut options = Options { seed: arguments.seed, known: known(arguments, problem)?, ..Options::default() };
+        let mut options = Options {
+            seed: arguments.seed,
+            known: known(arguments, problem, begun, &interrupt)?,
+            ..Options::default()
+        };
         options.start = match arguments.start {
             StartArgument::Middle => StartFrom::Middle,
             StartArgument::Random => StartFrom::Random,
@@ -105,7 +109,10 @@ impl<'a> Search<'a> {
             bound,
             options,
             begun,
-            limit: arguments.time_limit.map(Duration::from_secs_f64),
+            // The bound at the interval that is found takes the rest.
+            limit: arguments
+                .time_limit
+                .map(|seconds| Duration::from_secs_f64(if arguments.smallest_ii { 0.9 * seconds } else { seconds })),
             interrupt,
             ticker: Ticker::new(arguments.quiet),
             answer: Answer::default(),
@@ -145,7 +152,7 @@ impl<'a> Search<'a> {
             }
             ticker.say(&format!("{}: {}", kind(problem.objective), progress.objective));
         };
-        let control = Control { time, interrupt: Some(&self.interrupt) };
+        let control = Control { time, interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
         let found = twill_gaus::schedule(problem, options, control, &mut tell)?;
         self.answer.gradients += found.gradients;
         self.answer.at_start = self.answer.at_start.or(found.at_start);
@@ -190,7 +197,8 @@ impl<'a> Search<'a> {
         let conflicts = self.conflicts();
         let Some(start) = self.answer.schedule.clone().filter(|_| conflicts > 0) else { return Ok(()) };
         let options = neighbourhood::Options { seed: self.arguments.seed, conflicts, ..Default::default() };
-        let control = Control { time: self.left(1.0), interrupt: Some(&self.interrupt) };
+        let control =
+            Control { time: self.left(1.0), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
         let before = self.begun.elapsed();
         let (trace, ticker) = (&mut self.answer.trace, &mut self.ticker);
         let what = kind(self.problem.objective);
@@ -207,7 +215,8 @@ impl<'a> Search<'a> {
     /// The least interval, by GauS; where that is not proved, by the exact engine, and again by GauS at its interval.
     fn interval(&mut self) -> Result<(), SearchError> {
         let graph = &self.problem.graph;
-        let control = Control { time: self.left(0.5), interrupt: Some(&self.interrupt) };
+        let control =
+            Control { time: self.left(0.5), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
         let (trace, ticker) = (&mut self.answer.trace, &mut self.ticker);
         let mut tell = |progress: Progress| {
             trace.push((progress.elapsed.as_secs_f64(), progress.objective));
@@ -220,7 +229,13 @@ impl<'a> Search<'a> {
         self.answer.schedule = found.schedule;
         let Some(exact) = exact_loop(graph).filter(|_| reached != Some(found.least_interval)) else { return Ok(()) };
         let interrupt = Some(Arc::clone(&self.interrupt));
-        let budget = Budget { time: self.left(0.8), work: Some(LOOP_WORK), interrupt };
+        let budget = Budget {
+            time: self.left(0.8),
+            work: Some(LOOP_WORK),
+            until: None,
+            memory: self.arguments.memory(),
+            interrupt,
+        };
         let report = twill_exact::modulo_schedule(&exact, &budget, &mut |_| ());
         if let Outcome::Optimal { schedule, .. } = &report.outcome {
             self.answer.least_interval = u64::try_from(schedule.interval.0).ok();
@@ -259,8 +274,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Schedules of baselines that the search shall not fall behind.
-fn known(arguments: &GausArguments, problem: &DataflowProblem) -> Result<Vec<Vec<u64>>, SearchError> {
+/// Schedules of baselines that the search shall not fall behind, as many as there are in half of the time.
+fn known(
+    arguments: &GausArguments,
+    problem: &DataflowProblem,
+    begun: Instant,
+    interrupt: &AtomicBool,
+) -> Result<Vec<Vec<u64>>, SearchError> {
     let names: Vec<&str> = arguments.known.iter().map(String::as_str).collect();
     let baselines = match names.as_slice() {
         ["none"] => return Ok(Vec::new()),
@@ -269,10 +289,12 @@ fn known(arguments: &GausArguments, problem: &DataflowProblem) -> Result<Vec<Vec
         named => named.iter().map(|name| name.parse()).collect::<Result<_, UnknownBaseline>>()?,
     };
     // A baseline without a schedule has none to offer.
-    let begun = Instant::now();
-    let in_time = |_: &Baseline| arguments.time_limit.is_none_or(|limit| begun.elapsed().as_secs_f64() < limit);
+    let half = arguments.time_limit.map(|seconds| Duration::from_secs_f64(seconds / 2.0));
+    let left = || half.map(|half| half.saturating_sub(begun.elapsed()));
+    let in_time = |_: &Baseline| left().is_none_or(|left| !left.is_zero());
+    let within = || Control { time: left(), interrupt: Some(interrupt), memory: arguments.memory() };
     let baselines = baselines.into_iter().take_while(in_time);
-    Ok(baselines.filter_map(|baseline| Some(baseline.schedule(problem).ok()?.steps)).collect())
+    Ok(baselines.filter_map(|baseline| Some(baseline.schedule_within(problem, within()).ok()?.steps)).collect())
 }
 
 /// A loop as the exact engine knows them: an operation takes one unit of one resource, from its start, for as long as all

@@ -20,16 +20,20 @@ const MOST_CLIENTS: usize = 64;
 /// How often it is asked whether to stop.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// What is sent with every answer.
+/// What is sent with every answer. The page's own policy lets nothing but its own script run; this one holds for a file that only
+/// looks like a page as well: it can ask for nothing.
 const HEADERS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
     Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n\
-    Content-Security-Policy: frame-ancestors 'none'\r\n";
+    Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
 
 /// A server that has its port.
 pub(super) struct Server {
     listener: TcpListener,
     port: u16,
     page: Arc<String>,
+    /// [`PATIENCE`].
+    patience: Duration,
 }
 
 impl Server {
@@ -38,7 +42,7 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let port = listener.local_addr()?.port();
         listener.set_nonblocking(true)?;
-        Ok(Server { listener, port, page: Arc::new(page) })
+        Ok(Server { listener, port, page: Arc::new(page), patience: PATIENCE })
     }
 
     /// Where the page is.
@@ -65,32 +69,63 @@ impl Server {
             if clients.load(Ordering::Relaxed) >= MOST_CLIENTS {
                 continue;
             }
-            clients.fetch_add(1, Ordering::Relaxed);
-            let (page, port, clients) = (Arc::clone(&self.page), self.port, Arc::clone(&clients));
-            thread::spawn(move || {
-                // A client that does not take its answer is no failure.
-                let _ = serve(stream, port, &page);
-                clients.fetch_sub(1, Ordering::Relaxed);
+            let (page, port, patience) = (Arc::clone(&self.page), self.port, self.patience);
+            let client = Client::new(&clients);
+            // Where there is no thread for a client, it is dropped.
+            let _ = thread::Builder::new().spawn(move || {
+                let _client = client;
+                // One that does not take its answer is no failure.
+                let _ = serve(stream, port, &page, patience);
             });
         }
         Ok(())
     }
 }
 
-fn serve(mut stream: TcpStream, port: u16, page: &str) -> io::Result<()> {
+/// One of the clients, for as long as it lives.
+struct Client(Arc<AtomicUsize>);
+
+impl Client {
+    fn new(clients: &Arc<AtomicUsize>) -> Client {
+        clients.fetch_add(1, Ordering::Relaxed);
+        Client(Arc::clone(clients))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(mut stream: TcpStream, port: u16, page: &str, patience: Duration) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(head) = head(&mut stream)? else { return Ok(()) };
-    stream.write_all(answer(&head, port, page).as_bytes())?;
+    let Some(head) = head(&mut stream, patience)? else { return Ok(()) };
+    let Answer { head, body } = answer(&head, port, page);
+    // A client that reads a byte now and then has as long as any other.
+    let begun = Instant::now();
+    for mut rest in [head.as_bytes(), body.as_bytes()] {
+        while !rest.is_empty() {
+            let left = patience.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            stream.set_write_timeout(Some(left))?;
+            match stream.write(rest)? {
+                0 => return Ok(()),
+                written => rest = &rest[written..],
+            }
+        }
+    }
     stream.flush()
 }
 
 /// What stands before the empty line; nothing where that does not come.
-fn head(stream: &mut TcpStream) -> io::Result<Option<String>> {
+fn head(stream: &mut TcpStream, patience: Duration) -> io::Result<Option<String>> {
     let begun = Instant::now();
     let (mut head, mut part) = (Vec::new(), [0; 2048]);
     while head.len() <= LONGEST_HEAD {
-        let left = PATIENCE.saturating_sub(begun.elapsed());
+        let left = patience.saturating_sub(begun.elapsed());
         if left.is_zero() {
             return Ok(None);
         }
@@ -108,8 +143,14 @@ fn head(stream: &mut TcpStream) -> io::Result<Option<String>> {
     Ok(None)
 }
 
+/// What is sent: a head, and perhaps the page.
+struct Answer<'a> {
+    head: String,
+    body: &'a str,
+}
+
 /// The answer to a request.
-fn answer(head: &str, port: u16, page: &str) -> String {
+fn answer<'a>(head: &str, port: u16, page: &'a str) -> Answer<'a> {
     let mut lines = head.split("\r\n");
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = words[..] else { return refusal("400 Bad Request", "") };
@@ -130,9 +171,10 @@ fn answer(head: &str, port: u16, page: &str) -> String {
     }
     let body = if method == "GET" { page } else { "" };
     let length = page.len();
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {length}\r\n{HEADERS}\r\n{body}"
-    )
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {length}\r\n{HEADERS}\r\n"
+    );
+    Answer { head, body }
 }
 
 /// Whether a host is this machine, by a name that cannot be made to point elsewhere.
@@ -141,8 +183,8 @@ fn is_this(host: &str, port: u16) -> bool {
     (name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")) && given == Some(port)
 }
 
-fn refusal(status: &str, more: &str) -> String {
-    format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n{more}{HEADERS}\r\n")
+fn refusal(status: &str, more: &str) -> Answer<'static> {
+    Answer { head: format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n{more}{HEADERS}\r\n"), body: "" }
 }
 
 #[cfg(test)]
@@ -150,7 +192,8 @@ mod tests {
     use super::*;
 
     fn asked(first: &str, fields: &str) -> String {
-        answer(&format!("{first}\r\n{fields}"), 8123, "<page>")
+        let Answer { head, body } = answer(&format!("{first}\r\n{fields}"), 8123, "<page>");
+        head + body
     }
 
     fn status(answer: &str) -> &str {
@@ -217,6 +260,42 @@ mod tests {
             let mut nothing = Vec::new();
             let _ = stream.read_to_end(&mut nothing);
             assert!(nothing.is_empty());
+            stop.store(true, Ordering::Relaxed);
+            running.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn clients_that_dawdle_are_let_go() {
+        let page = "p".repeat(16 << 20);
+        let server = Server { patience: Duration::from_millis(300), ..Server::new(0, page.clone()).unwrap() };
+        let address = server.listener.local_addr().unwrap();
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let running = scope.spawn(|| server.run(&stop));
+            let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            // More than there may be at a time, who say nothing, half of it, or do not read what they asked for.
+            let held: Vec<TcpStream> = (0..2 * MOST_CLIENTS)
+                .map(|number| {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    let said = &request.as_bytes()[..[0, 20, request.len()][number % 3]];
+                    // It may have been let go already.
+                    let _ = stream.write_all(said);
+                    stream
+                })
+                .collect();
+            // All of them are still there when somebody else is served.
+            let served = || {
+                let mut stream = TcpStream::connect(address).ok()?;
+                stream.write_all(request.as_bytes()).ok()?;
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).ok()?;
+                answer.ends_with(&page).then_some(())
+            };
+            while served().is_none() {
+                thread::yield_now();
+            }
+            drop(held);
             stop.store(true, Ordering::Relaxed);
             running.join().unwrap().unwrap();
         });

@@ -67,7 +67,7 @@ fn a_folder_has_kernel_launcher_test_and_schedule() {
     assert!(said.starts_with("gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal: proved); "), "{said}");
     assert!(said.contains(" simulated\nbarriers: proved"), "{said}");
     // An H200 takes 584 cycles (bench/results/2026-11-22-trace.md).
-    let simulated = kernel_json(&place)["simulated"][0].as_f64().unwrap();
+    let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 584.0).abs() < 0.05 * 584.0, "{simulated}");
     assert!(said.ends_with("written to kernel\n"), "{said}");
     assert_entries(&place, &["kernel"]);
@@ -104,7 +104,8 @@ fn constants_of_the_examples_are_their_tiles_before_they_are_cut() {
         ("gemm_pointers", r#"{"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}"#),
         ("swiglu", r#"{"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}"#),
     ] {
-        compiled(&place, name, &[]);
+        // They do not depend on the schedule, and this one takes no search.
+        compiled(&place, name, &["--schedule=no-swp"]);
         let wanted: Value = serde_json::from_str(constants).unwrap();
         assert_eq!(kernel_json(&place)["constants"], wanted, "{name}");
     }
@@ -341,6 +342,56 @@ mod assembling {
         assert_entries(&place, &["kernel", "python3"]);
     }
 
+    /// A script whose kernels multiply 64×128×16 so many times an iteration at its first run, its second and so on.
+    fn multiplying(place: &TempDir, counts: &[u32]) -> String {
+        let encoded = "/* 0x01e0000898187df0 */ /* 0x000fc200008018ff */";
+        let line = |k, count| {
+            let commits = if k + 1 == count { ", gsb0" } else { "" };
+            format!(r#""HGMMA.64x128x16.F32 R24, R152, gdesc[UR8], R24{commits} ; {encoded}""#)
+        };
+        let wait = format!(r#""WARPGROUP.DEPBAR.LE gsb0, 0x0 ; {encoded}""#);
+        let one = |count: u32| {
+            let code: Vec<String> = (0..count).map(|k| line(k, count)).chain([wait.clone()]).collect();
+            let head = r#""registers": 168, "spill_stores": 0, "spill_loads": 0, "shared_memory": 98304, "barriers_at": 98000"#;
+            let group = format!(r#"{{"loops": [{{"mma": {count}, "code": [{}]}}]}}"#, code.join(", "));
+            format!(r#"{{{head}, "findings": [], "groups": [{group}]}}"#)
+        };
+        for (number, count) in (1..).zip(counts) {
+            fs::write(place.path().join(format!("report.{number}")), one(*count)).unwrap();
+        }
+        let count = "n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count";
+        python(place, &format!("{count}\ncp schedule.json ../schedule.$n\ncat ../report.$n"))
+    }
+
+    #[test]
+    fn of_several_candidates_the_one_is_kept_whose_machine_code_takes_fewest_cycles() {
+        let place = tempfile::tempdir().unwrap();
+        let python = multiplying(&place, &[40, 30, 35]);
+        let output = compile(&place, &[&example("gemm_tma"), "--python", &python, "--candidates", "3"]);
+        let notes = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{notes}");
+        assert!(notes.contains("schedule 2: ") && notes.contains("schedule 3: "), "{notes}");
+        let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+        assert_ne!(read("schedule.1"), read("schedule.2"));
+        assert_eq!(read("kernel/schedule.json"), read("schedule.2"));
+        // 64 cycles each, and the ways to the tensor core and back.
+        let assembled = kernel_json(&place)["simulated"]["assembled"][0].as_u64().unwrap();
+        assert!((30 * 64..30 * 64 + 100).contains(&assembled), "{assembled}");
+        assert!(stdout(&output).contains(&format!(" simulated, {assembled} as assembled\n")), "{}", stdout(&output));
+    }
+
+    #[test]
+    fn without_candidates_the_first_is_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let python = multiplying(&place, &[40]);
+        let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+        let assembled = kernel_json(&place)["simulated"]["assembled"][0].as_u64().unwrap();
+        assert!((40 * 64..40 * 64 + 100).contains(&assembled), "{assembled}");
+        let both = compile(&place, &[&example("gemm_tma"), "--candidates", "2", "--top", "2"]);
+        assert_eq!(both.status.code(), Some(1), "{}", stderr(&both));
+    }
+
     /// A script that reports spills of so many bytes at its first run, and at its second.
     fn spilling(place: &TempDir, first: u32, second: u32) -> String {
         let script = [
@@ -445,7 +496,7 @@ fn multiplies_of_a_turn_start_together() {
     let said = compiled(&place, "attention_forward_d64_m64", &["--programs-per-cta", "3", "--emit", "cuda"]);
     assert!(said.contains("I = 1584 cycles"), "{said}");
     // An H200 takes 2390 cycles.
-    let simulated = kernel_json(&place)["simulated"][0].as_f64().unwrap();
+    let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 2390.0).abs() < 0.05 * 2390.0, "{simulated}");
     let source = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
     let turns: Vec<&str> = source.split("// steady state").skip(1).map(|l| l.split("come<").next().unwrap()).collect();

@@ -2,19 +2,19 @@
 
 use super::found::{Found, find, with_multiplies_together};
 use super::rules::{self, Registers};
+use super::timed::{as_assembled, simulated};
 use super::written::{lines, names, signature, written};
 use super::{CompileOptions, LATER_WORK, Language, TraceOptions, Which};
 use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
 use crate::{problems, schedule_file, top};
 use std::time::Instant;
 use twill_check::Verified;
-use twill_emit::gluon::{self, Assembly, Header, Signature};
+use twill_emit::gluon::{self, Assembly, Header, Signature, Simulated};
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Checked, Options, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_machine::Machine;
-use twill_simulate::{Timing, simulate};
 use twill_triton::{Kernel, Lowered};
 
 /// Searches with less shared memory where the best schedule takes too much.
@@ -27,8 +27,10 @@ pub(super) type Files = Vec<(&'static str, String)>;
 pub(super) struct Candidate {
     /// The warp programs, their barriers proved.
     pub(super) program: Checked,
-    /// Cycles of an iteration by simulation, by loop; empty where programs like these are not simulated.
-    pub(super) simulated: Vec<u32>,
+    /// By simulation; none where programs like these are not simulated.
+    pub(super) simulated: Option<Simulated>,
+    /// What it is for.
+    pub(super) machine: Machine,
     /// By loop, what is known about its schedule.
     pub(super) statuses: Vec<String>,
     /// Seconds that the proof of its barriers took.
@@ -231,6 +233,7 @@ impl Candidate {
             together: found.together,
             program,
             simulated,
+            machine: source.machine.clone(),
         })))
     }
 
@@ -247,10 +250,16 @@ impl Candidate {
         Ok(self)
     }
 
+    /// Cycles of an iteration of its machine code, by loop; empty where they are not known.
+    pub(super) fn as_assembled(&self) -> Vec<u32> {
+        let of = |assembly| as_assembled(assembly, &self.program, &self.machine);
+        self.assembly.as_ref().map(of).unwrap_or_default()
+    }
+
     /// All files of its folder.
     pub(super) fn files(&self) -> Files {
         let signature = match &self.assembly {
-            Some(assembly) => self.signature.clone().assembled(assembly.clone()),
+            Some(assembly) => self.signature.clone().assembled(assembly.clone(), self.as_assembled()),
             None => self.signature.clone(),
         };
         let mut files = vec![
@@ -275,16 +284,6 @@ impl Candidate {
         let serial = assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused"));
         (serial, spills / 256, interval, spills)
     }
-}
-
-/// Iterations of each loop that are simulated: enough for a steady state.
-const SIMULATED: u32 = 32;
-
-/// Cycles of an iteration by simulation, by loop.
-fn simulated(program: &KernelProgram, machine: &Machine) -> Vec<u32> {
-    let Some(timing) = Timing::of(machine) else { return Vec::new() };
-    let found = simulate(program, &timing, &vec![SIMULATED; program.loops.len()]);
-    found.map(|s| s.loops.iter().map(|l| l.interval.round() as u32).collect()).unwrap_or_default()
 }
 
 /// Which schedule an attempt takes.

@@ -39,6 +39,9 @@ pub struct GeneratedLoop {
     pub stages: u32,
     /// Cycles of an iteration as a simulation of the warp programs has them; none where they are not simulated.
     pub simulated: Option<u32>,
+    /// The same of the machine code, where it is known.
+    #[serde(default)]
+    pub assembled: Option<u32>,
     /// What is known of its schedule, in words.
     pub status: String,
 }
@@ -46,11 +49,13 @@ pub struct GeneratedLoop {
 impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.program;
+        let assembled = best.as_assembled();
         let one = |(k, (l, status)): (usize, (&twill_emit::kernel::program::Loop, &String))| GeneratedLoop {
             name: l.name.clone(),
             interval: l.interval,
             stages: l.stages,
-            simulated: best.simulated.get(k).copied(),
+            simulated: best.simulated.as_ref().and_then(|s| s.iterations.get(k).copied()),
+            assembled: assembled.get(k).copied(),
             status: status.clone(),
         };
         GeneratedKernel {

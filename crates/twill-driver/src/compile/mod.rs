@@ -2,10 +2,12 @@
 
 mod assembler;
 pub(crate) mod candidate;
+mod choose;
 mod found;
 mod generated;
 mod others;
 pub(crate) mod rules;
+mod timed;
 mod together;
 mod written;
 
@@ -53,6 +55,8 @@ pub struct CompileOptions {
     pub schedule: Which,
     /// Most schedules to try, where registers spill or multiplies run one by one.
     pub attempts: u32,
+    /// Schedules of the least interval of which the one is taken whose machine code takes the fewest cycles; 1 takes the first.
+    pub candidates: u32,
     /// The language that it is written in.
     pub language: Language,
     /// The kernel records its time (`docs/trace.md`); in CUDA C++ alone.
@@ -113,6 +117,7 @@ impl Default for CompileOptions {
             turns: None,
             schedule: Which::Optimal,
             attempts: 4,
+            candidates: 1,
             language: Language::Gluon,
             trace: None,
             command: String::new(),
@@ -186,6 +191,9 @@ pub fn compile(
         None => Some(first),
     };
     let Some(mut best) = best else { return Ok(Compiled::Stopped) };
+    if let Some(assembler) = assembler.filter(|_| best.assembly.is_some()) {
+        best = choose::choose(request, options, best, &source, assembler, session)?;
+    }
     if let Some(trace) = options.trace {
         best = traced(best, trace, assembler, &request.input.name)?;
     }

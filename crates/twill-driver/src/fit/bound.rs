@@ -16,6 +16,7 @@ pub(super) fn of(request: &Request, source: &Source, posed: &[Posed], lowered: &
             name: posed.problem.graph().name().to_owned(),
             bound,
             flop,
+            traffic: posed.problem.graph().traffic(),
             teraflops_per_multiprocessor: rate,
             teraflops: rate.map(|each| each * source.machine.chip().streaming_multiprocessors as f64),
         }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use twill_graph::{LowerBound, Source};
+use twill_graph::{IterationTraffic, LowerBound, Source};
 
 /// Whether a kernel fits a machine, and what it needs there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,6 +149,9 @@ pub struct LoopBound {
     pub bound: LowerBound,
     /// Floating-point operations of the matrix multiplies of an iteration (of all that are scheduled as one).
     pub flop: u64,
+    /// What an iteration moves (of all that are scheduled as one); nothing for machines whose traffic is not counted.
+    #[serde(default)]
+    pub traffic: IterationTraffic,
     /// The most TFLOP/s of one multiprocessor at the machine's clock; absent where costs are normalised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teraflops_per_multiprocessor: Option<f64>,

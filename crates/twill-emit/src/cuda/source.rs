@@ -148,7 +148,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
     let storage = Storage::of(kernel);
     let mut out = String::new();
     for line in header.text(kernel).trim_end().lines() {
-        let _ = writeln!(out, "{}", format!("// {line}").trim_end());
+        // A backslash at the end, also before blanks, would join the next line.
+        let ends = |c: char| c.is_whitespace() || c == '\\';
+        let _ = writeln!(out, "{}", format!("// {line}").trim_end_matches(ends));
     }
     let _ = write!(
         out,

@@ -18,6 +18,28 @@ pub struct Assembly {
     pub barriers_at: i64,
     /// Where the machine code is not what the schedule was made for.
     pub findings: Vec<Finding>,
+    /// Code of the warp groups, where it was disassembled.
+    #[serde(default, skip_serializing)]
+    pub groups: Vec<AssembledGroup>,
+}
+
+/// Machine code of a warp group.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct AssembledGroup {
+    /// Its innermost loops that load, multiply or exponentiate, in the order of the code.
+    #[serde(default)]
+    pub loops: Vec<AssembledLoop>,
+}
+
+/// Machine code of a loop.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct AssembledLoop {
+    /// Multiplies that it issues.
+    #[serde(default)]
+    pub mma: usize,
+    /// Its instructions in order, each with its encoding.
+    #[serde(default)]
+    pub code: Vec<String>,
 }
 
 /// Something to know about machine code.
@@ -33,6 +55,20 @@ impl Assembly {
     /// Findings of a kind.
     pub fn count(&self, kind: &str) -> usize {
         self.findings.iter().filter(|f| f.kind == kind).count()
+    }
+
+    /// The code of a loop of the kernel, of so many, in each group that multiplies in it; empty where it is not known.
+    pub fn code_of_loop(&self, index: usize, count: usize) -> Vec<&[String]> {
+        let multiplying = |g: &'_ AssembledGroup| -> Vec<usize> {
+            (0..g.loops.len()).filter(|k| g.loops[*k].mma > 0 && !g.loops[*k].code.is_empty()).collect()
+        };
+        let groups: Vec<(&AssembledGroup, Vec<usize>)> =
+            self.groups.iter().map(|g| (g, multiplying(g))).filter(|(_, loops)| !loops.is_empty()).collect();
+        // ptxas may unroll a loop or split it; then which is which is not known.
+        if groups.iter().any(|(_, loops)| loops.len() != count) {
+            return Vec::new();
+        }
+        groups.iter().filter_map(|(g, loops)| Some(g.loops[*loops.get(index)?].code.as_slice())).collect()
     }
 
     /// Whether registers did not suffice: multiplies run one by one, or values went to memory.

@@ -1,6 +1,7 @@
 //! Expressions as Gluon source.
 
 use super::layout::{Layout, infer};
+use super::names::parameter;
 use super::operation::apply;
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::program::Group;
@@ -88,7 +89,7 @@ impl Names<'_> {
     pub fn scalar(&self, value: &Expression) -> String {
         match &value.kind {
             ExpressionKind::Variable(id) => self.variable(*id).to_owned(),
-            ExpressionKind::Parameter(name) => name.clone(),
+            ExpressionKind::Parameter(name) => parameter(self.kernel, name),
             ExpressionKind::ProgramId { axis, instance } => {
                 let name = ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x");
                 match instance {

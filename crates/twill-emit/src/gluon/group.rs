@@ -2,6 +2,7 @@
 
 use super::expression::{Names, dtype};
 use super::layout::{Layout, Reach, inlined, of_variables};
+use super::names::parameter;
 use super::source::group_arguments;
 use super::tensor_memory;
 use crate::kernel::action::{Action, Node, Note};
@@ -40,7 +41,9 @@ impl<'a> Printer<'a> {
     /// The group's function.
     pub(super) fn group(mut self, used: &mut BTreeSet<Layout>) -> String {
         let _ = writeln!(self.out, "@gluon.jit\ndef {}(", self.group.name);
+        let given = |name: &String| self.kernel.parameters.iter().any(|p| p.name == *name);
         for name in group_arguments(self.kernel) {
+            let name = if given(&name) { parameter(self.kernel, &name) } else { name };
             let _ = writeln!(self.out, "    {name},");
         }
         self.out.push_str("    BARRIERS_AT: gl.constexpr,\n):\n");

@@ -32,8 +32,8 @@ pub struct Signature {
     shared_memory: Option<u64>,
     groups: Vec<String>,
     schedule: Schedule,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    simulated: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated: Option<Simulated>,
     registers: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<TraceEntry>,
@@ -41,6 +41,20 @@ pub struct Signature {
     assembly: Option<Assembly>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lines: Vec<CodeLine>,
+}
+
+/// Cycles of a thread block by a simulation of the warp programs: `start`, and for each of its tiles `tile` and the iterations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Simulated {
+    /// An iteration in the steady state, by loop.
+    pub iterations: Vec<u32>,
+    /// A tile besides its iterations.
+    pub tile: u32,
+    /// The first tile more than the others.
+    pub start: u32,
+    /// An iteration of the machine code, by loop, where it is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assembled: Vec<u32>,
 }
 
 /// A line of the kernel that runs an operation.
@@ -140,7 +154,7 @@ impl Signature {
                 status: header.statuses.join("; "),
                 loops: kernel.loops.len(),
             },
-            simulated: Vec::new(),
+            simulated: None,
             registers: kernel.groups.iter().map(|g| (g.name.clone(), g.registers)).collect(),
             trace: TraceEntry::of(kernel),
             assembly: None,
@@ -148,9 +162,9 @@ impl Signature {
         }
     }
 
-    /// Cycles of an iteration as a simulation of the warp programs has them, by loop.
+    /// With its time as a simulation of the warp programs has it.
     #[must_use]
-    pub fn with_simulated(mut self, simulated: Vec<u32>) -> Signature {
+    pub fn with_simulated(mut self, simulated: Option<Simulated>) -> Signature {
         self.simulated = simulated;
         self
     }
@@ -181,10 +195,11 @@ impl Signature {
         signature
     }
 
-    /// With what the assembler made of the kernel, and where it put the barriers.
+    /// With what the assembler made of the kernel, where it put the barriers, and cycles of an iteration of that, by loop.
     #[must_use]
-    pub fn assembled(self, assembly: Assembly) -> Signature {
-        Signature { barriers_at: assembly.barriers_at, assembly: Some(assembly), ..self }
+    pub fn assembled(self, assembly: Assembly, cycles: Vec<u32>) -> Signature {
+        let simulated = self.simulated.map(|simulated| Simulated { assembled: cycles, ..simulated });
+        Signature { barriers_at: assembly.barriers_at, assembly: Some(assembly), simulated, ..self }
     }
 
     /// As JSON, with a line's end.

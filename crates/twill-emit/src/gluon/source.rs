@@ -253,6 +253,10 @@ fn entry(kernel: &KernelProgram) -> String {
         );
     }
     let total = first_barrier(kernel, kernel.barriers.len());
+    let mut k = "k".to_owned();
+    while arguments(kernel).contains(&k) {
+        k.push('_');
+    }
     let _ = writeln!(out, "    bars = gl.allocate_shared_memory(gl.int64, [{total}, 1], mbarrier.MBarrierLayout())");
     for barriers in &kernel.barriers {
         let by_unit: u32 = barriers
@@ -275,7 +279,7 @@ fn entry(kernel: &KernelProgram) -> String {
         };
         let _ = writeln!(
             out,
-            "    for k in gl.static_range({}):\n        mbarrier.init(bars.index({} + k), count={count})",
+            "    for {k} in gl.static_range({}):\n        mbarrier.init(bars.index({} + {k}), count={count})",
             barriers.slots,
             barriers.name.to_uppercase()
         );
@@ -306,6 +310,7 @@ pub(super) fn arguments(kernel: &KernelProgram) -> Vec<String> {
     names
 }
 
+/// What the entry passes to its groups.
 pub(super) fn group_arguments(kernel: &KernelProgram) -> Vec<String> {
     let mut names = arguments(kernel);
     names.extend(kernel.buffers.iter().filter(|b| !b.shape.is_empty()).map(|b| b.name.clone()));

@@ -170,7 +170,10 @@ impl Reader<'_, '_> {
         let symbol = text("symbol");
         let values = operation.operands.iter().chain(&operation.results);
         let known = values.map(|v| self.lowering.element(*v)).all(|e| matches!(e, Type::Integer(32) | FLOAT));
-        let from_libdevice = text("libname").is_empty() && text("libpath").is_empty() && symbol.starts_with("__nv_");
+        // The symbol stands in generated code as it is.
+        let is_name = symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let from_libdevice =
+            text("libname").is_empty() && text("libpath").is_empty() && symbol.starts_with("__nv_") && is_name;
         if from_libdevice && known && operation.attributes.flag("pure") {
             return Ok(symbol.to_owned());
         }

@@ -2,11 +2,12 @@
 
 use super::expression::{Expression, ExpressionKind, IterationNumber};
 use super::group::shifted;
+use super::input::LoopFacts;
 use super::reader::Reader;
 use super::region::Region;
 use crate::error::Error;
 use crate::program::Iteration;
-use twill_triton::mlir::{Type, ValueId};
+use twill_triton::mlir::{Module, Type, ValueId};
 
 impl Reader<'_, '_> {
     /// What a carried value is in an iteration.
@@ -21,7 +22,14 @@ impl Reader<'_, '_> {
         let module = self.lowering.module;
         let parts = self.lowering.loops[index].parts;
         let (argument, yielded) = (parts.carried[k], parts.yielded[k]);
-        if self.lowering.loops[index].makers.contains_key(&yielded) {
+        if let Some(pieces) = self.lowering.loops[index].makers.get(&yielded) {
+            if pieces.iter().any(|p| self.lowering.loops[index].is_load(p.op)) {
+                return Err(self.lowering.unsupported(
+                    parts.operation,
+                    "a loaded tile that the loop carries to its next iteration",
+                    "load it in the iteration that reads it",
+                ));
+            }
             return self.made(index, yielded, region, program, shifted(iteration, -1));
         }
         if yielded == argument || yielded == parts.initial[k] {
@@ -103,6 +111,19 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// Whether two carried values are the same from the second iteration on, but not in the first: one variable holds both.
+pub(super) fn begin_differently(module: &Module, facts: &LoopFacts<'_>) -> bool {
+    let parts = &facts.parts;
+    let used = |k: usize| [parts.carried[k], parts.results[k]].iter().any(|v| !module.uses(*v).is_empty());
+    let constant = |value: ValueId| module.constant(value);
+    let alike = |a: ValueId, b: ValueId| a == b || (constant(a).is_some() && constant(a) == constant(b));
+    let made: Vec<usize> =
+        (0..parts.carried.len()).filter(|k| used(*k) && facts.makers.contains_key(&parts.yielded[*k])).collect();
+    made.iter().any(|a| {
+        made.iter().any(|b| parts.yielded[*a] == parts.yielded[*b] && !alike(parts.initial[*a], parts.initial[*b]))
+    })
 }
 
 /// Whether all elements are one scalar.

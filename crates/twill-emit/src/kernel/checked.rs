@@ -43,11 +43,13 @@ impl Deref for Checked {
     }
 }
 
-/// Proves that the barriers of a kernel are enough (docs/protocol.md).
+/// Proves that the barriers of a kernel are enough (docs/protocol.md), and that groups wait for their multiplies before they use
+/// the results.
 ///
 /// # Errors
 /// [`Error::Protocol`] with a run that goes wrong, or [`Error::NotProved`] where neither a proof nor such a run was found.
 pub fn check(program: KernelProgram) -> Result<Checked, Error> {
+    super::registers::check(&program)?;
     match verify(&program.system(), &Limits::default()) {
         Ok(verified) => Ok(Checked { proof: verified.proof(), program }),
         Err(ProtocolError::Violated(found)) => Err(Error::Protocol { counterexample: found.to_string() }),

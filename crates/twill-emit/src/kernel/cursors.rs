@@ -17,6 +17,7 @@ pub(crate) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
     });
     let mut defined = first.clone();
     scan(&group.body, &mut defined, &mut first);
+    scan(&group.end, &mut defined, &mut first);
     first
 }
 

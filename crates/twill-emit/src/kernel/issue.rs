@@ -199,7 +199,11 @@ impl Adder<'_, '_> {
         });
         let to = self.reader.slot(index, op, iteration)?;
         let Some(full) = full else {
-            return Err(self.reader.lowering.defect(id, "a barrier for a load"));
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "a load in the loop of a tile that nothing in the loop reads",
+                "leave the load out, or load the tile after the loop",
+            ));
         };
         match (transfer, tiles.matrix_tile(id)) {
             (Transfer::Tma, Some(tile)) => {

@@ -8,18 +8,14 @@
 //! first left.
 
 use super::action::{Action, Node, Note};
-use super::group::{Flight, GroupBuilder, SlotTrack, Track, iterations_before, shifted};
+use super::group::{Flight, GroupBuilder, Track, iterations_before, shifted};
 use super::lowering::Lowering;
 use super::program::{Form, VariableId};
 use super::reader::Reader;
 use crate::error::Error;
 use crate::program::{Barrier, Block, BufferId as LoopBufferId, Iteration, Step, WarpProgram};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use twill_check::protocol::BufferId;
 use twill_graph::OpId;
-
-/// Values and slots that are kept while it is not known how many are needed.
-pub(super) const MOST_AGES: usize = 6;
 
 /// Adds a loop to a group's program.
 pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, index: usize) -> Result<(), Error> {
@@ -35,6 +31,8 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
             held_turn: None,
             next_multiplies: VecDeque::new(),
             prepared: HashMap::new(),
+            operands: HashMap::new(),
+            received: HashMap::new(),
         };
         adder.initial_values()?;
         adder.initial_sums()?;
@@ -48,6 +46,8 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
             held_turn: None,
             next_multiplies: VecDeque::new(),
             prepared: HashMap::new(),
+            operands: HashMap::new(),
+            received: HashMap::new(),
         };
         adder.reader.trip_count(index)?;
         adder.initial_values()?;
@@ -93,53 +93,13 @@ pub(super) struct Adder<'r, 'a> {
     pub next_multiplies: VecDeque<OpId>,
     /// Operands of multiplies that are in the form for them, by the tile and the result's columns.
     pub prepared: HashMap<(VariableId, u64), VariableId>,
-}
-
-/// What the rest of the code depends on.
-#[derive(Clone)]
-struct State {
-    tracks: HashMap<OpId, Track>,
-    slots: HashMap<BufferId, SlotTrack>,
-    flights: Vec<Flight>,
-    stores: Vec<(OpId, Iteration)>,
+    /// The names of such operands.
+    pub operands: HashMap<(VariableId, u64), VariableId>,
+    /// The names of operands that other groups make.
+    pub received: HashMap<(OpId, u64), VariableId>,
 }
 
 impl Adder<'_, '_> {
-    fn state(&self) -> State {
-        let group = &self.reader.group;
-        State {
-            tracks: group.tracks[self.index].clone(),
-            slots: group.slots.clone(),
-            flights: group.flights.clone(),
-            stores: group.stores.clone(),
-        }
-    }
-
-    fn restore(&mut self, state: State) {
-        let group = &mut self.reader.group;
-        group.tracks[self.index] = state.tracks;
-        group.slots = state.slots;
-        group.flights = state.flights;
-        group.stores = state.stores;
-    }
-
-    /// Sees all iterations from elsewhere.
-    fn renumber(&mut self, new: impl Fn(Iteration) -> Iteration) {
-        let group = &mut self.reader.group;
-        for track in group.tracks[self.index].values_mut() {
-            track.latest = track.latest.map(&new);
-        }
-        for slot in group.slots.values_mut() {
-            slot.latest = slot.latest.map(&new);
-        }
-        for flight in &mut group.flights {
-            flight.iteration = new(flight.iteration);
-        }
-        for store in &mut group.stores {
-            store.1 = new(store.1);
-        }
-    }
-
     /// The values that the loop's first iteration finds, under the names that its own will have.
     fn initial_values(&mut self) -> Result<(), Error> {
         let (index, id) = (self.index, self.reader.group.id);
@@ -192,7 +152,7 @@ impl Adder<'_, '_> {
         let in_shares = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
         let shape = if in_shares { vec![shape[0], super::sums::SHARES] } else { shape };
         let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
-        let count = if self.trial { MOST_AGES } else { ages + 1 };
+        let count = if self.trial { self.most_ages() } else { ages + 1 };
         let variables: Vec<VariableId> = (0..count)
             .map(|age| {
                 let wish = if age == 0 { name.clone() } else { format!("{name}_before_{age}") };
@@ -221,6 +181,8 @@ impl Adder<'_, '_> {
             }
             None => return VariableId(0),
         };
+        // What was prepared is a form of the value before.
+        self.prepared.retain(|(of, _), _| *of != variables[0]);
         let note = std::mem::take(&mut self.reader.group.note);
         if had {
             self.define_sources(op);
@@ -289,6 +251,7 @@ impl Adder<'_, '_> {
         begun.sort();
         begun.into_iter().for_each(|op| self.define_sources(op));
         let mut nodes = std::mem::take(&mut self.reader.group.out);
+        let prepared = self.prepared.clone();
         let mut flying = Vec::new();
         for _ in 0..2 {
             flying = self.reader.group.flights.iter().map(|f| f.result).collect();
@@ -299,6 +262,13 @@ impl Adder<'_, '_> {
             debug_assert_eq!(end.flights.len(), self.reader.group.flights.len());
         }
         let body = std::mem::take(&mut self.reader.group.out);
+        // Each iteration prepares operands for the next; those of the first are what values begin with.
+        let mut first_operands: Vec<_> = self.prepared.iter().filter(|(key, _)| !prepared.contains_key(key)).collect();
+        first_operands.sort();
+        nodes.extend(first_operands.into_iter().map(|((from, _), to)| {
+            let value = self.reader.group.read(*from);
+            Node::Do(Action::Let { to: *to, value }, Note::default())
+        }));
         if warp.first == 0 {
             flying.dedup();
             nodes.extend(flying.into_iter().map(|v| Node::Do(Action::Fly(v), Note::default())));

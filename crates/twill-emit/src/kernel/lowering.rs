@@ -56,6 +56,8 @@ pub(crate) struct Lowering<'a> {
     pub taken_pieces: HashMap<BufferId, GroupId>,
     /// Results in registers that other groups read.
     pub exports: Vec<super::results::Export>,
+    /// Signalled when all multiplies in tensor memory are done, where nothing else says so at the end.
+    pub end_of_multiplies: Option<BarrierId>,
     /// The group that works on results where no loop has a group that computes.
     pub epilogue: Option<GroupId>,
 }

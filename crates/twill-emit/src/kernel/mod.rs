@@ -6,7 +6,7 @@
 //! | `expression`, `region` | what is computed, on which part of a tile |
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader`, `apply`, `carried` | from a value of the source to an expression, and one operation of it |
-//! | `loops`, `rings`, `issue`, `multiply` | a loop's steps |
+//! | `loops`, `state`, `rings`, `issue`, `multiply` | a loop's steps |
 //! | `corner` | where a tile of a matrix begins |
 //! | `outside` | what is done before and after the loops |
 //! | `stores` | writes to global memory |
@@ -16,6 +16,7 @@
 //! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
 //! | `protocol` | what the protocol checker sees |
 //! | `memory` | what a program takes of shared and tensor memory
+//! | `registers` | that values are made, and multiplies waited for, before they are used
 //! | `checked` | programs that have passed it, the only ones that are printed |
 
 pub mod action;
@@ -34,7 +35,7 @@ mod lowering;
 pub mod marks;
 mod memory;
 mod multiply;
-mod names;
+pub(crate) mod names;
 pub(crate) mod operation;
 mod order;
 mod outside;
@@ -42,9 +43,11 @@ pub mod program;
 mod protocol;
 mod reader;
 pub mod region;
+mod registers;
 mod results;
 mod rings;
 mod runs;
+mod state;
 mod stores;
 mod sums;
 mod tensor;
@@ -61,8 +64,8 @@ use lowering::Lowering;
 use program::{Group, KernelProgram, Loop, Parameter, TileOrder, Tiling};
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole};
-use twill_triton::Kernel;
 use twill_triton::mlir::{Module, OperationId, Type};
+use twill_triton::{Kernel, Place};
 
 /// How code is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +82,8 @@ pub struct Options {
     pub late_releases: bool,
     /// Left operands that are the same in all iterations are held in registers.
     pub operands_in_registers: bool,
-    /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong).
+    /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong), unless they would wait for
+    /// each other for ever.
     pub turns: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
@@ -94,6 +98,16 @@ pub struct Options {
 /// # Errors
 /// When an operation of the kernel is not known, or the buffers do not fit shared or tensor memory.
 pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
+    let program = lower_thriftily(kernel, loops, options)?;
+    // Turns follow each other in one order; where groups hand over results in another, they would wait for ever.
+    let has_turns = !program.named_barriers.is_empty();
+    if has_turns && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
+        return lower_thriftily(kernel, loops, &Options { turns: false, ..options.clone() });
+    }
+    Ok(program)
+}
+
+fn lower_thriftily(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
     let mut error = None;
     for thrift in Thrift::all(options) {
         match lower_with(kernel, loops, options, thrift) {
@@ -163,6 +177,7 @@ fn lower_with(
         results: HashMap::new(),
         taken_pieces: HashMap::new(),
         exports: Vec::new(),
+        end_of_multiplies: None,
         epilogue: None,
     };
     check_top_level(&lowering)?;
@@ -235,7 +250,7 @@ fn lower_with(
         stages: l.schedule.stages(),
         dot: first_dot(kernel.module(), l.parts.operation),
     });
-    let program = KernelProgram {
+    let mut program = KernelProgram {
         name: names::identifier(kernel.name()),
         parameters: parameters(kernel),
         loops: loops.collect(),
@@ -247,6 +262,16 @@ fn lower_with(
         tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
         trace: None,
     };
+    let refused = |p: &Parameter| names::refused(&program, &p.name).map(|why| (p.name.clone(), why));
+    if let Some((name, why)) = program.parameters.iter().find_map(refused) {
+        let what = format!("a parameter named `{name}`, {why}");
+        return Err(Error::Unsupported {
+            place: Place::of(kernel.module(), kernel.function()),
+            what,
+            way_out: "rename it",
+        });
+    }
+    names::settle(&mut program);
     let (columns, available) = (program.tensor_columns(), options.tensor_columns.unwrap_or(0));
     if columns > available {
         return Err(Error::TensorMemory { needed: columns, available });
@@ -341,6 +366,13 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
                 "let the grid, or a persistent launch (--persistent), walk over the tiles",
             ));
         }
+        if carried::begin_differently(lowering.module, l) {
+            return Err(lowering.unsupported(
+                l.parts.operation,
+                "two carried values that become the same and begin differently",
+                "carry one of them, and choose by the loop's index in the first iteration (tl.where)",
+            ));
+        }
     }
     Ok(())
 }
@@ -370,18 +402,18 @@ fn deepen(lowering: &mut Lowering<'_>) {
 }
 
 /// The program of a group whose code is made.
-fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
+fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     let id = builder.id;
     let warps = lowering.warps(id);
     let role = lowering.role(id);
     let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
-    let mut body: Vec<Node> = builder.sections.into_iter().flatten().collect();
+    let mut body: Vec<Node> = std::mem::take(&mut builder.sections).into_iter().flatten().collect();
     if builder.stages_in_place && lowering.options.persistent {
         // The stores of the tile before read what the loop writes.
         let wait = [Action::WaitStores(0), Action::Meet].map(|action| Node::Do(action, Note::default()));
         body.splice(0..0, wait);
     }
-    let end = if stores(&body) {
+    let mut end = if stores(&body) {
         vec![Node::Do(
             Action::WaitStores(0),
             Note { text: "shared memory must outlive its copies".into(), ..Note::default() },
@@ -389,6 +421,13 @@ fn group(lowering: &Lowering<'_>, builder: GroupBuilder) -> Group {
     } else {
         Vec::new()
     };
+    if let Some(barrier) = lowering.end_of_multiplies.filter(|_| lowering.is_issuer(id)) {
+        let at = builder.cursor(&lowering.barriers[barrier.index()].name, 1);
+        builder.cursors[at.index()].phase = true;
+        let text = "shared memory must outlive what is signalled in it".to_owned();
+        end.push(Node::Do(Action::Commit(vec![(barrier, at)]), Note { text, ..Note::default() }));
+        end.push(Node::Do(Action::Wait { barrier, at, previous: false }, Note::default()));
+    }
     let compute = u32::try_from(lowering.compute_groups().len()).unwrap_or(1);
     let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
     let copies = all.map(|g| g.id).any(|g| lowering.copies_by_threads(g));

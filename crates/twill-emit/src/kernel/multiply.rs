@@ -194,7 +194,19 @@ impl Adder<'_, '_> {
         let facts = &self.reader.lowering.loops[index];
         if let Some(k) = facts.carried(value) {
             let yielded = facts.parts.yielded[k];
-            return self.segments(id, yielded, region, program, shifted(iteration, -1), along, left_columns);
+            let before = shifted(iteration, -1);
+            let found = self.segments(id, yielded, region, program, before, along, left_columns);
+            let is_stored = |s: &Segment| matches!(s.operand, Operand::Shared(_));
+            // What the first iteration reads is in no slot.
+            return match found {
+                Ok(segments) if !segments.iter().any(is_stored) => Ok(segments),
+                Ok(_) | Err(Error::Defect { .. }) => Err(self.reader.lowering.unsupported(
+                    id,
+                    "an operand in shared or tensor memory that the loop carries to its next iteration",
+                    "load or compute it in the iteration that multiplies it",
+                )),
+                Err(other) => Err(other),
+            };
         }
         if let Some(view) = module.defining_operation(value)
             && module.operation(view).name == "tt.trans"
@@ -224,6 +236,9 @@ impl Adder<'_, '_> {
                 let in_tensor = self.operand_in_tensor(index, piece.op).filter(|_| plain_left);
                 let operand = if let Some(op) = in_tensor {
                     Operand::Shared(self.reader.slot(index, op, iteration)?)
+                } else if plain_left && self.is_handed_over(piece.op) {
+                    let value = self.reader.made(index, value, &part, program, iteration)?;
+                    Operand::Registers(self.received_operand(piece.op, value, left_columns))
                 } else if !is_load && (stored == piece.op || plain_left) && !self.reader.lowering.has_tensor_memory() {
                     let from = self.reader.newest(index, piece.op, iteration)?;
                     Operand::Registers(self.left_operand(from, left_columns))
@@ -309,18 +324,45 @@ impl Adder<'_, '_> {
         Ok(to)
     }
 
+    /// Whether a tile comes to the group from another one's registers.
+    fn is_handed_over(&self, op: OpId) -> bool {
+        let facts = &self.reader.lowering.loops[self.index];
+        let elsewhere = facts.group(op) != self.reader.group.id;
+        elsewhere && !facts.is_load(op) && !self.reader.lowering.has_tensor_memory()
+    }
+
+    /// A tile that another group has handed over, as a multiply reads its left operand.
+    fn received_operand(&mut self, op: OpId, value: Expression, columns: u64) -> VariableId {
+        let to = match self.received.get(&(op, columns)) {
+            Some(to) => *to,
+            None => {
+                let name = &self.reader.lowering.loops[self.index].problem.graph().operation(op).name;
+                let (name, form) = (format!("{name}_received"), Form::LeftOperand { columns });
+                let to = self.reader.group.variable(&name, &value.shape, value.element.clone(), form);
+                self.received.insert((op, columns), to);
+                to
+            }
+        };
+        self.release_name(to);
+        self.reader.group.act(Action::Let { to, value });
+        to
+    }
+
     /// A tile in registers as a multiply reads its left operand.
     pub(super) fn left_operand(&mut self, from: VariableId, columns: u64) -> VariableId {
         if let Some(prepared) = self.prepared.remove(&(from, columns)) {
             return prepared;
         }
-        let variable = self.reader.group.variables[from.index()].clone();
-        let name = format!("{}_operand", variable.name);
-        let form = Form::LeftOperand { columns };
-        let known = self.reader.group.variables.iter().position(|v| v.name == name && v.form == form);
-        let to = match known {
-            Some(k) => VariableId(u32::try_from(k).unwrap_or(0)),
-            None => self.reader.group.variable(&name, &variable.shape, variable.element, form),
+        // The same name in every iteration, whatever other forms the tile is read in.
+        let to = match self.operands.get(&(from, columns)) {
+            Some(to) => *to,
+            None => {
+                let variable = self.reader.group.variables[from.index()].clone();
+                let (name, form) = (format!("{}_operand", variable.name), Form::LeftOperand { columns });
+                let to = self.reader.group.variable(&name, &variable.shape, variable.element, form);
+                self.operands.insert((from, columns), to);
+                to
+            }
         };
         self.release_name(to);
         let value = self.reader.group.read(from);

@@ -34,9 +34,12 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         let parts = self.lowering.loops[index].parts;
-        let lower = self.scalar(parts.lower, None, None)?;
-        let upper = self.scalar(parts.upper, None, None)?;
-        let step = self.scalar(parts.step, None, None)?;
+        // Also where what follows the loops is made, as late as it may be: the count is asked for before that.
+        let late = std::mem::replace(&mut self.group.late, false);
+        let bounds = [parts.lower, parts.upper, parts.step].map(|bound| self.scalar(bound, None, None));
+        self.group.late = late;
+        let [lower, upper, step] = bounds;
+        let (lower, upper, step) = (lower?, upper?, step?);
         let span = Expression::scalar("arith.subi", upper, lower);
         let below = Expression::scalar("arith.subi", step.clone(), Expression::integer(1));
         let count = Expression::scalar("arith.divsi", Expression::scalar("arith.addi", span, below), step);

@@ -65,6 +65,11 @@ impl Lowering<'_> {
                 self.results.insert(index, Results { done, drained, readers: Vec::new() });
             }
         }
+        // Where nobody waits for the last multiplies, who starts them does.
+        let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.results.contains_key(&last));
+        if !is_known && groups.iter().any(|g| self.is_issuer(*g)) {
+            self.end_of_multiplies = Some(self.barrier("multiplies_done".to_owned(), 1, vec![Arrival::Unit]));
+        }
     }
 
     /// The groups that compute, and the one that is there for results alone.

@@ -2,7 +2,7 @@
 
 use super::action::Action;
 use super::group::{SlotTrack, iterations_before};
-use super::loops::{Adder, MOST_AGES};
+use super::loops::Adder;
 use crate::error::Error;
 use crate::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
 use twill_check::protocol::{BufferId, CursorId};
@@ -56,7 +56,7 @@ impl Adder<'_, '_> {
             let stem = self.reader.lowering.buffers[at.index()].name.trim_end_matches("_buffer").to_owned();
             let next = self.reader.group.cursor(&format!("{stem}_next"), slots);
             let ages = self.reader.group.slot_ages.get(&at).copied().unwrap_or(0);
-            let count = if self.trial { MOST_AGES } else { ages + 1 };
+            let count = if self.trial { self.most_ages() } else { ages + 1 };
             let name = |age: usize| if age == 0 { format!("{stem}_at") } else { format!("{stem}_at_before_{age}") };
             let cursors = (0..count).map(|age| self.reader.group.cursor(&name(age), slots)).collect();
             self.reader.group.slots.insert(at, SlotTrack { next, at: cursors, latest: None });

@@ -227,7 +227,7 @@ impl Lowering<'_> {
     }
 
     /// The group that holds the sub-tile's results.
-    fn owner(&self, sub_tile: u32) -> Option<GroupId> {
+    pub(super) fn owner(&self, sub_tile: u32) -> Option<GroupId> {
         for l in &self.loops {
             for yielded in l.parts.yielded {
                 for piece in l.makers.get(yielded).into_iter().flatten() {

@@ -104,6 +104,11 @@ impl Lowering<'_> {
                     None => self.module.float_constant(initial).is_some_and(f64::is_finite),
                 }
             });
+            // Shares are added up by the group that stores what is made of them.
+            sums.retain(|op, _| {
+                let sub_tile = self.loops[index].tile_operation(*op).and_then(|o| o.sub_tile).unwrap_or(0);
+                self.owner(sub_tile) == Some(self.loops[index].group(*op))
+            });
             self.loops[index].sums = sums;
         }
         // A later loop that goes on with a sum must keep it in shares as well.

@@ -11,6 +11,9 @@ pub(super) fn encode(e: &mut Encoding) {
     let graph = e.problem.graph();
     let no = e.engine.constant(false);
     for u in graph.op_ids() {
+        if e.engine.is_cut_off() {
+            return;
+        }
         for w in 0..e.used.len() {
             let made_here = e.assigned[u.index()][w];
             let readers: BTreeSet<OpId> = graph.uses(u).map(|d| d.to).filter(|&v| v != u).collect();

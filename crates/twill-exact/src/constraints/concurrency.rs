@@ -10,6 +10,9 @@ use twill_graph::{ConcurrencyWindow, Family, OpId, Problem};
 pub(super) fn encode(e: &mut Encoding) {
     let graph = e.problem.graph();
     for v in graph.op_ids() {
+        if e.engine.is_cut_off() {
+            return;
+        }
         let waits = waits(e, v);
         for o in graph.op_ids().filter(|&o| o != v) {
             let window = window(e.problem, o);

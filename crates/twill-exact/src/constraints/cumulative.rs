@@ -10,6 +10,9 @@ use std::collections::HashMap;
 use twill_graph::OpId;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
 
+/// So many copies of an item may be told apart whatever they weigh.
+const FEW_COPIES: i64 = 64;
+
 /// A point in time relative to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -67,6 +70,8 @@ pub(crate) struct Pool {
     /// Copies of one item that the sums of an event speak of (unbounded form).
     depth: HashMap<usize, i64>,
     terms: HashMap<(usize, bool, i64), Vec<(Lit, u64)>>,
+    /// Largest capacity that sums are compared with.
+    most: u64,
 }
 
 impl Place {
@@ -87,7 +92,7 @@ impl Default for Pool {
 
 impl Pool {
     pub(crate) fn new(room: Room, items: Vec<Item>, capacity: u64) -> Pool {
-        Pool { room, items, capacity, alive: HashMap::new(), depth: HashMap::new(), terms: HashMap::new() }
+        Pool { room, items, capacity, alive: HashMap::new(), depth: HashMap::new(), terms: HashMap::new(), most: 0 }
     }
 
     /// Why the sum at an event holds.
@@ -116,28 +121,30 @@ impl Pool {
             .collect()
     }
 
-    /// Copies alive at a time, as item and iteration.
+    /// Items alive at a time, with how many copies of each.
     fn alive_at(&self, present: &[(usize, i64, i64)], time: i64, interval: i64) -> Vec<(usize, i64)> {
         let mut alive = Vec::new();
         for &(i, start, end) in present {
             if !self.items[i].repeats {
                 if start <= time && time < end {
-                    alive.push((i, 0));
+                    alive.push((i, 1));
                 }
                 continue;
             }
-            let newest = (time - start).div_euclid(interval);
-            let oldest = (time - end).div_euclid(interval) + 1;
-            alive.extend((oldest..=newest).map(|k| (i, k)));
+            let copies = (time - start).div_euclid(interval) - (time - end).div_euclid(interval);
+            if copies > 0 {
+                alive.push((i, copies));
+            }
         }
         alive
     }
 
     fn weight(&self, members: &[(usize, i64)]) -> u64 {
-        members.iter().map(|&(i, _)| self.items[i].weight).sum()
+        let each = members.iter().map(|&(i, copies)| self.items[i].weight.saturating_mul(copies.unsigned_abs()));
+        each.fold(0, u64::saturating_add)
     }
 
-    /// The largest sum over items whose owner is `chosen`, and the copies that make it.
+    /// The largest sum over items whose owner is `chosen`.
     pub(crate) fn peak(&self, e: &Encoding, candidate: &Candidate, chosen: impl Fn(OpId) -> bool) -> u64 {
         let present = self.present(candidate, &chosen);
         let interval = e.question.interval;
@@ -154,6 +161,11 @@ impl Pool {
         capacity: u64,
         base: u64,
     ) -> Vec<usize> {
+        if capacity > self.most {
+            self.most = capacity;
+            // They speak of too few copies.
+            self.terms.clear();
+        }
         let present = self.present(candidate, &chosen);
         let interval = e.question.interval;
         let mut events = Vec::new();
@@ -164,11 +176,14 @@ impl Pool {
             }
             events.push(event);
             if e.question.stages == Stages::Any {
-                // The sums of this event must reach as deep as what is seen, and further each time.
-                let copies = |i| members.iter().filter(|m| m.0 == i).count();
-                let deepest = members.iter().map(|m| copies(m.0)).max().unwrap_or(1);
+                // The sums of this event must reach as deep as what is seen, and further each time. Of one item, no more
+                // copies need be told apart than are too many by themselves.
+                let room = capacity.saturating_sub(base);
+                let enough =
+                    |i: usize| i64::try_from(room / self.items[i].weight + 1).unwrap_or(i64::MAX).max(FEW_COPIES);
+                let deepest = members.iter().map(|&(i, copies)| copies.min(enough(i))).max().unwrap_or(1);
                 let depth = self.depth.entry(event).or_insert(1);
-                *depth = (*depth + 1).max(i64::try_from(deepest).unwrap_or(i64::MAX));
+                *depth = (*depth + 1).max(deepest);
             }
         }
         events
@@ -192,6 +207,9 @@ impl Pool {
                 continue;
             }
             for alive in self.copies(e, i, event, depth) {
+                if e.engine.is_cut_off() {
+                    return terms;
+                }
                 let conditions = alive.into_iter().chain([here, exists]).collect();
                 let all = e.engine.all(conditions);
                 if all != never {
@@ -207,7 +225,14 @@ impl Pool {
     /// say it is.
     fn copies(&mut self, e: &mut Encoding, i: usize, event: usize, depth: i64) -> Vec<Vec<Lit>> {
         if e.question.stages == Stages::Any {
-            return (1..=depth).map(|copies| vec![self.copies_alive(e, i, copies, event)]).collect();
+            let mut alive = Vec::new();
+            for copies in 1..=depth {
+                if e.engine.is_cut_off() {
+                    break;
+                }
+                alive.push(vec![self.copies_alive(e, i, copies, event)]);
+            }
+            return alive;
         }
         let (start, at, repeats) = (self.items[i].start, self.items[event].start, self.items[i].repeats);
         let interval = e.question.interval;
@@ -215,11 +240,15 @@ impl Pool {
         // The youngest copy that can have started is as young as the latest event allows.
         let (_, latest) = e.range(start.anchor, at.anchor);
         let newest = if repeats { (latest + at.offset - start.offset).div_euclid(interval) } else { 0 };
+        // Copies that have surely started die in their order: where an older one lives, all younger ones do, and more of
+        // them than are too many by themselves need not be told apart.
+        let enough = self.most / self.items[i].weight.max(1) + 1;
+        let mut certain = 0;
         let mut copies = Vec::new();
         let mut k = newest;
         loop {
             let alive = self.alive(e, i, k, event);
-            if alive == never {
+            if alive == never || e.engine.is_cut_off() {
                 break;
             }
             let shift = start.offset + k * interval - at.offset;
@@ -228,7 +257,8 @@ impl Pool {
             if started != never {
                 copies.push(vec![started, alive]);
             }
-            if !repeats {
+            certain += u64::from(started == e.engine.truth());
+            if !repeats || certain >= enough {
                 break;
             }
             k -= 1;

@@ -23,6 +23,9 @@ pub(super) fn encode(e: &mut Encoding) {
     let graph = problem.graph();
     let synchronous: Vec<OpId> = graph.op_ids().filter(|&op| graph.operation(op).is_synchronous()).collect();
     for (i, &u) in synchronous.iter().enumerate() {
+        if e.engine.is_cut_off() {
+            return;
+        }
         for &v in &synchronous[..i] {
             let (first, second) = (graph.operation(u).occupancy.0, graph.operation(v).occupancy.0);
             if first > 0 && second > 0 {

@@ -8,6 +8,9 @@ use twill_graph::{Dependence, LoopGraph, Words};
 pub(super) fn encode(e: &mut Encoding) {
     let anywhere = e.problem.options().cross_group_registers;
     for (id, d) in e.register_dependences() {
+        if e.engine.is_cut_off() {
+            return;
+        }
         let reason = Reason::Handoff { dependence: id };
         let same = e.same_group(d.from, d.to);
         if d.distance > 0 || !anywhere {

@@ -57,6 +57,9 @@ pub(super) fn encode(e: &mut Encoding) {
         let holders: Vec<((OpId, usize), &Reservation)> = problem.graph().op_ids().flat_map(held).collect();
         if unit.capacity == 1 {
             for (i, (u, first)) in holders.iter().enumerate() {
+                if e.engine.is_cut_off() {
+                    return;
+                }
                 for (v, second) in holders[..i].iter().filter(|(v, _)| v.0 != u.0) {
                     let shift = first.start.0 - second.start.0;
                     let offsets = (shift - second.cycles.0 + 1, shift + first.cycles.0);

@@ -105,6 +105,9 @@ fn ring_terms(e: &mut Encoding, rings: &mut [RingLoad], room: u64) -> Vec<(Lit, 
     for ring in rings {
         let most = i64::try_from(room / ring.bytes).unwrap_or(i64::MAX).saturating_add(2);
         for slots in 2..=most {
+            if e.engine.is_cut_off() {
+                break;
+            }
             let literal = deeper(e, ring, slots);
             if literal == e.engine.constant(false) {
                 break;

@@ -113,7 +113,7 @@ fn excluded<S>(problem: &Problem, report: &Report<S>, options: &ExplainOptions, 
         // What is plain without search is plain at any interval.
         Outcome::Infeasible { reason } if !matches!(reason, RejectionReason::Exhausted { .. }) => {
             let all = || Cycles(bounds::largest_interval(problem).max(1));
-            let interval = options.largest_interval.unwrap_or_else(all);
+            let interval = options.largest_interval.unwrap_or_else(all).min(Cycles(problem.graph().largest_interval()));
             excluded.push(Rejection { interval, stages: None, reason: reason.clone() });
         }
         // All that was allowed lies below a bound.

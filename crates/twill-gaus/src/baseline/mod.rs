@@ -18,6 +18,7 @@ mod table;
 mod tests;
 
 use crate::bounds::least_spans;
+use crate::control::{Clock, Control};
 use crate::{Mobility, MobilityError, Precedence, least_interval};
 use std::fmt;
 use std::str::FromStr;
@@ -133,6 +134,14 @@ impl Baseline {
     /// # Errors
     /// When there is no schedule, when it found none, or when the problem is not of its kind.
     pub fn schedule(self, problem: &DataflowProblem) -> Result<StartSteps, BaselineError> {
+        self.schedule_within(problem, Control::default())
+    }
+
+    /// The same within a budget: force-directed scheduling, which takes longest by far, is given up when that is used up.
+    ///
+    /// # Errors
+    /// As for [`schedule`](Self::schedule).
+    pub fn schedule_within(self, problem: &DataflowProblem, control: Control<'_>) -> Result<StartSteps, BaselineError> {
         let precedence = Precedence::new(&problem.graph, problem.interval);
         let mobility = Mobility::within(&problem.graph, &precedence, problem.latency_bound, problem.interval)?;
         let task =
@@ -147,7 +156,7 @@ impl Baseline {
                 _ => list::within_limits(&task)?,
             },
             (Baseline::List, Some(_)) => return unfit("knows no interval; `ims` and `sdc` schedule loops"),
-            (Baseline::ForceDirected, _) => force::balance(&task)?,
+            (Baseline::ForceDirected, _) => force::balance(&task, &Clock::start(control))?,
             (Baseline::LeastSpans, _) => {
                 let storage = problem.objective == DataflowObjective::Storage;
                 let found = least_spans(&problem.graph, &precedence, &mobility, problem.interval, storage);

@@ -9,6 +9,8 @@
 //! For fixed `a`, the overlap grows by one a step from `max (a, last)` on, until it has grown by
 //! `min (first + steps − max (a, first), last + steps − max (a, last))`: two changes of slope, so all `b` take O(|pieces| + D).
 
+use crate::control::Clock;
+
 /// A stretch of steps that must be somewhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
@@ -27,8 +29,8 @@ const WORK: usize = 400_000_000;
 /// Longest array of steps.
 const LONGEST: i64 = 1 << 24;
 
-/// The most that the argument gives for any `a < b`; stops where it exceeds `enough`.
-pub(super) fn densest(pieces: &[Piece], interval: Option<u64>, enough: i128) -> i128 {
+/// The most that the argument gives for any `a < b`; stops where it exceeds `enough`, or where there is no more time for it.
+pub(super) fn densest(pieces: &[Piece], interval: Option<u64>, enough: i128, clock: &Clock<'_>) -> i128 {
     let pieces: Vec<Piece> = pieces.iter().copied().filter(|p| p.steps > 0 && p.amount > 0).collect();
     if pieces.is_empty() {
         return 0;
@@ -67,7 +69,7 @@ pub(super) fn densest(pieces: &[Piece], interval: Option<u64>, enough: i128) -> 
                 most = ceiling(energy, length);
             }
         }
-        if most > enough {
+        if most > enough || clock.is_over() {
             return most;
         }
     }
@@ -82,6 +84,11 @@ pub(super) fn ceiling(a: i128, b: i128) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Control;
+
+    fn densest(pieces: &[Piece], interval: Option<u64>, enough: i128) -> i128 {
+        super::densest(pieces, interval, enough, &Clock::start(Control::default()))
+    }
 
     #[test]
     fn windows_that_share_a_step_add_up_there() {

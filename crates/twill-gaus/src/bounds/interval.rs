@@ -10,6 +10,7 @@
 use super::energy::{Piece, ceiling, densest};
 use super::spaced::spaced;
 use crate::Precedence;
+use crate::control::{Clock, Control};
 use std::collections::VecDeque;
 use twill_graph::{Dataflow, DataflowOperation};
 
@@ -38,10 +39,20 @@ impl IntervalBound {
 
 /// The bound of a graph.
 pub fn least_interval(graph: &Dataflow) -> IntervalBound {
+    least_interval_within(graph, Control::default())
+}
+
+/// The bound of a graph; windows of recurrences are looked at while the budget lasts.
+pub fn least_interval_within(graph: &Dataflow, control: Control<'_>) -> IntervalBound {
+    bounded(graph, &Clock::start(control))
+}
+
+/// The bound of a graph, on a clock that is running already.
+pub(crate) fn bounded(graph: &Dataflow, clock: &Clock<'_>) -> IntervalBound {
     let (resources, recurrences) = (resources(graph), recurrences(graph));
     let mut windows = resources.max(recurrences);
     for _ in 0..TRIES {
-        if !excluded(graph, windows) {
+        if !excluded(graph, windows, clock) {
             break;
         }
         windows += 1;
@@ -55,9 +66,9 @@ const TRIES: usize = 256;
 const ANCHORS: usize = 64;
 const WORK: usize = 20_000_000;
 
-/// Whether windows of recurrences exclude `interval`, which is not below `MII`.
-fn excluded(graph: &Dataflow, interval: u64) -> bool {
-    if !graph.dependences().iter().any(|d| d.distance > 0) {
+/// Whether windows of recurrences exclude `interval`, which is not below `MII`, as far as there is time.
+fn excluded(graph: &Dataflow, interval: u64, clock: &Clock<'_>) -> bool {
+    if clock.is_over() || !graph.dependences().iter().any(|d| d.distance > 0) {
         return false;
     }
     let precedence = Precedence::new(graph, Some(interval));
@@ -65,7 +76,7 @@ fn excluded(graph: &Dataflow, interval: u64) -> bool {
     let limited = |v: &usize| graph.operations()[*v].uses.iter().any(|used| is_limited(used.resource.index()));
     let limited: Vec<usize> = (0..precedence.len()).filter(limited).collect();
     let anchors = limited.len().min(ANCHORS).min(WORK / (graph.dependences().len() + 1));
-    (0..anchors).map(|k| limited[k * limited.len() / anchors]).any(|anchor| {
+    (0..anchors).map(|k| limited[k * limited.len() / anchors]).take_while(|_| !clock.is_over()).any(|anchor| {
         let (there, back) = (longest(&precedence, anchor, true), longest(&precedence, anchor, false));
         let start = there.iter().zip(&back).filter_map(|(there, back)| there.filter(|_| back.is_some())).min();
         graph.resources().iter().enumerate().any(|(r, resource)| {
@@ -82,7 +93,7 @@ fn excluded(graph: &Dataflow, interval: u64) -> bool {
             };
             let pieces: Vec<Piece> = limited.iter().filter_map(piece).flatten().collect();
             let limit = i128::from(limit);
-            densest(&pieces, Some(interval), limit) > limit || spaced(&pieces, Some(interval), limit) > limit
+            densest(&pieces, Some(interval), limit, clock) > limit || spaced(&pieces, Some(interval), limit) > limit
         })
     })
 }

@@ -23,9 +23,10 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use interval::fits_alone;
-pub use interval::{IntervalBound, least_interval};
+pub use interval::{IntervalBound, least_interval, least_interval_within};
+pub(crate) use interval::{bounded, fits_alone};
 
+use crate::control::{Clock, Control};
 use crate::{Mobility, MobilityError, Precedence};
 use storage::Values;
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, UnitId};
@@ -93,6 +94,15 @@ const LARGEST_BOUND: u64 = 1 << 50;
 /// # Errors
 /// When dependences alone rule out every schedule.
 pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityError> {
+    lower_bound_within(problem, Control::default())
+}
+
+/// The same, as strong as it can be made within a budget.
+///
+/// # Errors
+/// As [`lower_bound`].
+pub fn lower_bound_within(problem: &DataflowProblem, control: Control<'_>) -> Result<LowerBound, MobilityError> {
+    let clock = &Clock::start(control);
     let (graph, interval) = (&problem.graph, problem.interval);
     let precedence = Precedence::new(graph, interval);
     // Without a bound, the latest starts mean nothing.
@@ -103,7 +113,7 @@ pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityErro
         DataflowObjective::Resources { peak, communication } => {
             let mut terms = Vec::new();
             for unit in (0..graph.resources().len()).map(UnitId::new) {
-                let least = resources::peak(graph, windows, interval, unit, i128::MAX);
+                let least = resources::peak(graph, windows, interval, unit, i128::MAX, clock);
                 terms.push(one(Term::Peak(unit), (least, Argument::Energy)));
             }
             let peaks = terms.iter().map(|term| term.least).fold(0, i128::saturating_add);
@@ -117,11 +127,11 @@ pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityErro
         }
         DataflowObjective::Storage => {
             let values = Values { graph, precedence: &precedence, mobility: windows, interval };
-            let term = one(Term::Storage, values.peak());
+            let term = one(Term::Storage, values.peak(clock));
             LowerBound { value: term.least, terms: vec![term] }
         }
         DataflowObjective::Latency => {
-            let (least, path) = latency::latency(problem, &precedence)?;
+            let (least, path) = latency::latency(problem, &precedence, clock)?;
             let argument = if path { Argument::Path } else { Argument::Energy };
             LowerBound { value: least.into(), terms: vec![one(Term::Latency, (least.into(), argument))] }
         }
@@ -130,7 +140,7 @@ pub fn lower_bound(problem: &DataflowProblem) -> Result<LowerBound, MobilityErro
 
 /// A lower bound on the peak of a resource; `mobility` where latency is bounded.
 pub(crate) fn peak_bound(graph: &Dataflow, mobility: Option<&Mobility>, interval: Option<u64>, unit: UnitId) -> i128 {
-    resources::peak(graph, mobility, interval, unit, i128::MAX)
+    resources::peak(graph, mobility, interval, unit, i128::MAX, &Clock::start(Control::default()))
 }
 
 /// The schedule within `mobility` of least communication or, for storage, of the least sum of lifetimes times storage;

@@ -4,6 +4,7 @@
 use super::energy::{Piece, ceiling, densest};
 use super::spaced::spaced;
 use crate::Mobility;
+use crate::control::Clock;
 use twill_graph::{Dataflow, UnitId};
 
 /// A lower bound on the peak of `resource`; stops where it exceeds `enough`. `mobility` where latency is bounded.
@@ -13,6 +14,7 @@ pub(super) fn peak(
     interval: Option<u64>,
     resource: UnitId,
     enough: i128,
+    clock: &Clock<'_>,
 ) -> i128 {
     let uses = graph.operations().iter().enumerate().flat_map(|(op, o)| o.uses.iter().map(move |used| (op, used)));
     let uses = || uses.clone().filter(|(_, used)| used.resource == resource);
@@ -31,6 +33,6 @@ pub(super) fn peak(
             amount: used.amount as i64,
         })
         .collect();
-    let energy = alone.max(densest(&pieces, interval, enough));
-    if energy > enough { energy } else { energy.max(spaced(&pieces, interval, enough)) }
+    let energy = alone.max(densest(&pieces, interval, enough, clock));
+    if energy > enough || clock.is_over() { energy } else { energy.max(spaced(&pieces, interval, enough)) }
 }

@@ -12,6 +12,7 @@ use super::cut::cut;
 use super::energy::{Piece, ceiling, densest};
 use super::flow::{Arc, Cheapest, cheapest};
 use super::{Argument, flow_windows};
+use crate::control::Clock;
 use crate::{Mobility, Precedence};
 use std::collections::HashSet;
 use twill_graph::{Dataflow, DataflowDependence};
@@ -25,14 +26,19 @@ pub(super) struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// The best of all arguments.
-    pub fn peak(&self) -> (i128, Argument) {
+    /// The best of all arguments, as far as there is time for them.
+    pub fn peak(&self, clock: &Clock<'_>) -> (i128, Argument) {
         let mut best = (self.operands(), Argument::Operands);
         if let Some(mobility) = self.mobility {
             let (compulsory, lives) = self.pieces(mobility);
-            best = best.max((densest(&compulsory, self.interval, i128::MAX), Argument::Compulsory));
-            best = best.max((cut(self, mobility), Argument::Cut));
-            best = best.max((densest(&lives, self.interval, i128::MAX), Argument::Energy));
+            best = best.max((densest(&compulsory, self.interval, i128::MAX, clock), Argument::Compulsory));
+            best = best.max((densest(&lives, self.interval, i128::MAX, clock), Argument::Energy));
+            if !clock.is_over() {
+                best = best.max((cut(self, mobility), Argument::Cut));
+            }
+        }
+        if clock.is_over() {
+            return best;
         }
         let rows = self.interval.or(self.mobility.map(|m| m.latency));
         match (rows, self.lifetimes()) {

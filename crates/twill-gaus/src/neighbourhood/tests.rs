@@ -128,7 +128,7 @@ fn what_is_no_schedule_is_refused_and_an_interrupt_keeps_the_start() {
     assert_eq!(from(vec![0; 40], Control::default()), Err(NeighbourhoodError::Start));
     assert_eq!(from(vec![0; 3], Control::default()), Err(NeighbourhoodError::Start));
     let stop = AtomicBool::new(true);
-    let stopped = from(start.clone(), Control { time: None, interrupt: Some(&stop) }).unwrap();
+    let stopped = from(start.clone(), Control { interrupt: Some(&stop), ..Control::default() }).unwrap();
     assert_eq!((stopped.schedule.steps, stopped.windows_improved), (start, 0));
 }
 

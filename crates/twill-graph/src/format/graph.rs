@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::HashMap;
 use std::fmt;
 
 pub(super) const FORMAT: &str = "twill-graph";
@@ -283,8 +284,10 @@ impl GraphFile {
     /// When a dependence names no operation or the graph is not well formed.
     pub fn graph(&self) -> Result<LoopGraph, FormatError> {
         let operations: Vec<Operation> = self.operations.iter().map(OperationEntry::operation).collect();
+        let positions = self.operations.iter().enumerate().rev().map(|(at, op)| (op.name.as_str(), at)).collect();
+        let dependence = |(index, entry)| self.dependence(index, entry, &operations, &positions);
         let dependences: Result<Vec<Dependence>, FormatError> =
-            self.dependences.iter().enumerate().map(|(i, d)| self.dependence(i, d, &operations)).collect();
+            self.dependences.iter().enumerate().map(dependence).collect();
         let ReservedEntry { shared_memory: shared, tensor_memory: tensor } = self.reserved;
         LoopGraph::new(self.name.clone(), operations, dependences?, Reserved { shared, tensor })
             .map_err(|error| FormatError::Graph { file: self.file.clone(), error })
@@ -295,14 +298,13 @@ impl GraphFile {
         index: usize,
         entry: &DependenceEntry,
         operations: &[Operation],
+        positions: &HashMap<&str, usize>,
     ) -> Result<Dependence, FormatError> {
         let find = |name: &str| {
-            operations.iter().position(|op| op.name == name).map(OpId::new).ok_or_else(|| {
-                FormatError::UnknownOperation {
-                    file: self.file.clone(),
-                    place: format!("dependences[{index}]"),
-                    operation: name.to_owned(),
-                }
+            positions.get(name).copied().map(OpId::new).ok_or_else(|| FormatError::UnknownOperation {
+                file: self.file.clone(),
+                place: format!("dependences[{index}]"),
+                operation: name.to_owned(),
             })
         };
         let (from, to) = (find(&entry.from)?, find(&entry.to)?);

@@ -155,6 +155,11 @@ fn values_of_the_wrong_kind() {
         "mine.toml:4: `costs.fma.elements_per_cycle.measured` is \"128\"; expected a number",
     );
     only_error("h100", "architecture = 90", "mine.toml:3: `architecture` is 90; expected a text in quotes, not empty");
+    only_error(
+        "h100",
+        "architecture = \"sm_90\\u001b[2J\"",
+        "mine.toml:3: `architecture` is \"sm_90_[2J\"; expected a text without control characters",
+    );
     only_error("h100", "chip = []", "mine.toml:3: `chip` is a list; expected a table [chip]");
     only_error(
         "h100",

@@ -61,6 +61,8 @@ fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Stands)> {
                 stores.extend(match lowering.route(op, operand, *value) {
                     Route::Shared => Some((*value, Stands::ToShared(*value))),
                     Route::Tensor => Some((*value, Stands::ToTensor(*value))),
+                    // What an earlier iteration made is stored before the multiply, as what comes from before the loop is.
+                    Route::Accumulator if operand.distance > 0 => None,
                     Route::Accumulator => Some((*value, Stands::Accumulator(TileId::new(index)))),
                     Route::Direct | Route::Registers => None,
                 });
@@ -81,7 +83,7 @@ impl Staged {
             let first = match read.from {
                 Stands::FromTensor(..) => true,
                 Stands::Accumulator(dot) => {
-                    accumulator_tiles(l.operation(dot)).all(|value| l.producer(value).is_none())
+                    accumulator(l.operation(dot)).all(|(value, distance)| distance > 0 || l.producer(value).is_none())
                 }
                 Stands::Tile(_) | Stands::ToShared(_) | Stands::ToTensor(_) => false,
             };
@@ -94,9 +96,10 @@ impl Staged {
     }
 }
 
-/// The tiles that a multiply adds to.
-fn accumulator_tiles(dot: &TileOperation) -> impl Iterator<Item = ValueId> + '_ {
-    dot.operand(Role::Accumulator).into_iter().flat_map(|operand| operand.tiles.iter().copied())
+/// The tiles that a multiply adds to, and of how many iterations ago they are.
+fn accumulator(dot: &TileOperation) -> impl Iterator<Item = (ValueId, u32)> + '_ {
+    let operand = dot.operand(Role::Accumulator).into_iter();
+    operand.flat_map(|operand| operand.tiles.iter().map(|value| (*value, operand.distance)))
 }
 
 impl Lowering<'_> {
@@ -118,7 +121,7 @@ impl Lowering<'_> {
                             Route::Shared => (Stands::ToShared(*value), operand.distance),
                             Route::Tensor => (Stands::ToTensor(*value), operand.distance),
                             Route::Registers => (Stands::FromTensor(*value, operand.distance), 0),
-                            Route::Accumulator => (Stands::Accumulator(id), operand.distance),
+                            Route::Accumulator => (Stands::Accumulator(id), 0),
                         };
                         Some(Read { from, distance, role: operand.role })
                     })
@@ -127,8 +130,13 @@ impl Lowering<'_> {
             }
             Stands::ToShared(value) | Stands::ToTensor(value) => in_registers(value).map(input).into_iter().collect(),
             Stands::Accumulator(dot) => {
-                let values = accumulator_tiles(l.operation(dot));
-                values.filter_map(in_registers).map(input).collect()
+                let held = |(value, distance)| {
+                    if self.is_in_tensor_memory(value) {
+                        return Some(input(Stands::FromTensor(value, distance)));
+                    }
+                    Some(Read { distance, ..input(produced(value)?) })
+                };
+                accumulator(l.operation(dot)).filter_map(held).collect()
             }
             Stands::FromTensor(value, distance) => {
                 produced(value).map(|from| Read { from, distance, role: Role::Input }).into_iter().collect()

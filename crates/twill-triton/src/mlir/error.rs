@@ -107,6 +107,16 @@ pub enum ParseError {
         /// Where the string begins.
         place: Place,
     },
+    /// A name, a path or a number is longer than anybody writes.
+    #[error("{place}: a name or number of {bytes} bytes; at most {limit} are supported")]
+    TooLong {
+        /// Where it begins.
+        place: Place,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// Regions, types, attributes or locations are nested too deeply.
     #[error("{place}: nested deeper than {limit} levels")]
     NestingTooDeep {
@@ -249,6 +259,7 @@ impl ParseError {
             Self::Unexpected { place, .. }
             | Self::UnexpectedEnd { place, .. }
             | Self::UnterminatedString { place }
+            | Self::TooLong { place, .. }
             | Self::NestingTooDeep { place, .. }
             | Self::NumberOutOfRange { place, .. }
             | Self::UndefinedValue { place, .. }

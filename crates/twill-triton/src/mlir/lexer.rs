@@ -35,9 +35,14 @@ pub(super) enum TokenKind {
     DoubleColon,
     /// One character of ASCII punctuation.
     Punctuation(char),
+    /// A name or a number of more than [`LONGEST`] bytes.
+    TooLong,
     /// A character that MLIR does not use.
     Unknown,
 }
+
+/// Longest name or number in bytes. Names go into errors, schedules and pages, many times each.
+pub(super) const LONGEST: usize = 2048;
 
 /// A piece of the text.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +113,11 @@ impl<'text> Lexer<'text> {
         let at_start = self.offset == 0;
         self.skip_blank();
         let (offset, line, column) = (self.offset, self.line, self.column);
-        let kind = self.kind();
+        let kind = match self.kind() {
+            kind @ (TokenKind::String | TokenKind::UnterminatedString) => kind,
+            _ if self.offset - offset > LONGEST => TokenKind::TooLong,
+            kind => kind,
+        };
         Token {
             kind,
             text: &self.text[offset..self.offset],

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::ast::{Module, OperationId};
 use super::error::{ParseError, Place};
-use super::lexer::{Lexer, Token, TokenKind};
+use super::lexer::{LONGEST, Lexer, Token, TokenKind, unescape};
 use super::lookalike::lookalike;
 use super::read_locations::{Alias, PendingLocation};
 use super::scope::{Labels, Scopes};
+use twill_graph::showable;
 
 /// How deeply regions, types, attributes and locations may be nested, counted together.
 pub const NESTING_LIMIT: usize = 256;
@@ -238,6 +239,19 @@ impl<'text> Parser<'text> {
         self.place(&self.token)
     }
 
+    /// The error that the next token is longer than [`LONGEST`].
+    pub(super) fn too_long(&self) -> ParseError {
+        ParseError::TooLong { place: self.here(), bytes: self.token.text.len(), limit: LONGEST }
+    }
+
+    /// Steps over a string that names something, and gives back what it stands for, `_` for what cannot be shown.
+    pub(super) fn read_name_in_quotes(&mut self) -> Parsed<String> {
+        if self.token.text.len() > LONGEST {
+            return Err(self.too_long());
+        }
+        Ok(showable(&unescape(self.advance().text)))
+    }
+
     /// The error that the next token is not what the grammar wants.
     pub(super) fn unexpected(&self, expected: &str) -> ParseError {
         let place = self.here();
@@ -247,6 +261,7 @@ impl<'text> Parser<'text> {
                 return self.unexpected_end(self.open.last().unwrap_or(&whole));
             }
             TokenKind::UnterminatedString => return ParseError::UnterminatedString { place },
+            TokenKind::TooLong => return self.too_long(),
             _ => {
                 const LONGEST: usize = 40;
                 let mut text: String = self.token.text.chars().take(LONGEST).collect();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::error::{ParseError, Place};
-use super::lexer::{TokenKind, unescape};
+use super::lexer::TokenKind;
 use super::location::{FilePosition, SourceLocation};
 use super::parser::{NESTING_LIMIT, Parsed, Parser};
 
@@ -80,7 +80,7 @@ impl<'text> Parser<'text> {
 
     /// `"file":12:3`, `"file":12:3 to 13:4`, `"name"` or `"name"(location)`.
     fn read_file_or_name(&mut self) -> Parsed<PendingLocation<'text>> {
-        let text = unescape(self.advance().text);
+        let text = self.read_name_in_quotes()?;
         if self.accept('(') {
             let inner = self.read_location()?;
             self.expect(')')?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::ast::{BlockId, OperationId, RegionId, ValueId};
 use super::attributes::Attributes;
 use super::error::ParseError;
-use super::lexer::{Token, TokenKind, unescape};
+use super::lexer::{LONGEST, Token, TokenKind, unescape};
 use super::parser::{Parsed, Parser};
 use super::read_locations::Alias;
 use super::scope::{Label, Labels};
@@ -121,6 +121,7 @@ impl<'text> Parser<'text> {
         let names = self.read_result_names()?;
         let id = self.module.add_operation(block, first.line, first.column);
         let (name, is_generic) = match self.token.kind {
+            TokenKind::String if self.token.text.len() > LONGEST => return Err(self.too_long()),
             TokenKind::String => (unescape(self.token.text), true),
             TokenKind::Word if self.token.text == "module" => ("builtin.module".to_owned(), false),
             TokenKind::Word if self.token.text.contains('.') => (self.token.text.to_owned(), false),

@@ -21,6 +21,8 @@ class Code:
                 labels[m[1]] = len(text)
             elif here and (m := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*)", line)):
                 text.append(m[1].strip())
+            elif here and text and (m := re.match(r"\s*(/\* 0x[0-9a-f]+ \*/)\s*$", line)):
+                text[-1] += f" {m[1]}"
         if not text:
             raise KernelError(f"nvdisasm shows no code of {name}")
         ends = [i + 1 for i, line in enumerate(text) if re.search(r"\b(BRA|BRX|EXIT|RET|BPT)\b", line)]
@@ -159,6 +161,7 @@ def describe(lines):
         "exp2": known.count("EX2"),
         "exp2_overlapped": overlapped,
         "waits": waits,
+        "code": [re.sub(r"\s+", " ", line) for line in lines],
     }
 
 
@@ -244,8 +247,8 @@ def judge(report, expectation):
 
 # ------------------------------------------------------------------------------------------------- the report
 def disassemble(nvdisasm, cubin):
-    """Machine code as text."""
-    sass = subprocess.run([nvdisasm, "-c", cubin], capture_output=True, text=True)
+    """Machine code as text, each instruction with its encoding."""
+    sass = subprocess.run([nvdisasm, "-hex", "-c", cubin], capture_output=True, text=True)
     if sass.returncode != 0:
         raise KernelError(f"nvdisasm failed ({sass.returncode}):\n{sass.stderr}")
     return sass.stdout

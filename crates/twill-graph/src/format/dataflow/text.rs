@@ -184,7 +184,10 @@ impl<'a> Tokens<'a> {
             let rest = text[self.end..].trim_start();
             self.end = text.len() - rest.len();
             let line = || rest.find('\n').unwrap_or(rest.len());
-            let begins_line = || text[..self.end].rsplit('\n').next().unwrap_or_default().trim().is_empty();
+            // Only blanks are looked back over: a line may be long and full of marks.
+            let blank = |c: char| c.is_whitespace() && c != '\n';
+            let before = || text[..self.end].trim_end_matches(blank);
+            let begins_line = || before().is_empty() || before().ends_with('\n');
             if self.lexicon.slashes && rest.starts_with("//") {
                 self.end += line();
             } else if self.lexicon.slashes && rest.starts_with("/*") {

@@ -1,4 +1,5 @@
-//! Runs warp programs side by side, in any interleaving, and checks what they do (tests only).
+//! Replays the steps of loop programs side by side, in any interleaving, and asks of each whether its operands are there (tests
+//! only). Operations are names here, so that loops that compute nothing can be tried; what computes is `twill-interpret`.
 //!
 //! Barriers are modelled as `mbarrier`s: phases that flip after a number of arrivals, waits that see
 //! only the parity. Asynchronous operations end some time after their issue, in the order of

@@ -1,0 +1,85 @@
+//! Runs what `docs/trust.md` reports, and writes that page: `cargo xtask trust`.
+//!
+//! Every part keeps its figures in a file of `docs/trust/` ([`section`]), and the page is made of all files there. Counts
+//! add up from run to run: a part that has done what is asked does nothing, one that was stopped goes on where it was.
+
+mod campaign;
+mod fuzzing;
+mod here;
+mod instances;
+mod schedules;
+mod section;
+mod solver;
+
+use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Fuzzes, compares with brute force and Z3, and writes docs/trust.md.
+#[derive(Parser)]
+#[command(name = "cargo xtask trust")]
+struct Arguments {
+    /// CPU minutes for every fuzz target, those of earlier runs counted.
+    #[arg(long, default_value_t = 30.0)]
+    minutes: f64,
+    /// Random small problems on which the exact engine is compared with brute force, those of earlier runs counted.
+    #[arg(long, default_value_t = 100_000)]
+    instances: u64,
+    /// Schedules that break the model, which the checker has to reject, those of earlier runs counted.
+    #[arg(long, default_value_t = 1_000_000)]
+    schedules: u64,
+    /// Random problems on which it is compared with Z3, those of earlier runs counted.
+    #[arg(long, default_value_t = 300)]
+    z3: u64,
+    /// Only these parts.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Only these fuzz targets.
+    #[arg(long, value_delimiter = ',')]
+    targets: Vec<String>,
+    /// Forgets the counts of earlier runs of the parts that run.
+    #[arg(long)]
+    fresh: bool,
+    /// The top of the checkout.
+    #[arg(long, hide = true, default_value = ".")]
+    root: PathBuf,
+    /// A Python with what tests/cross_check needs.
+    #[arg(long, hide = true)]
+    python: Option<PathBuf>,
+}
+
+/// A part of the command.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Every target of `fuzz/`.
+    Fuzzing,
+    /// The exact engine and brute force.
+    Instances,
+    /// The checker on broken schedules.
+    Schedules,
+    /// The exact engine and Z3.
+    Z3,
+    /// Nothing but the page, from the figures there are.
+    Page,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let run = |part: Part| arguments.only.is_empty() || arguments.only.contains(&part);
+    let mut failures = Vec::new();
+    let mut part = |part: Part, work: &dyn Fn() -> Result<(), String>| {
+        if run(part) {
+            failures.extend(work().err());
+        }
+    };
+    part(Part::Schedules, &|| schedules::run(&arguments));
+    part(Part::Instances, &|| instances::run(&arguments));
+    part(Part::Z3, &|| solver::run(&arguments));
+    part(Part::Fuzzing, &|| fuzzing::run(&arguments));
+    // What was found is written, whatever it is.
+    failures.extend(section::write_page(&arguments.root).err());
+    for failure in &failures {
+        eprintln!("trust: {failure}");
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,75 @@
+//! Every target on a few fixed inputs, so that each is known to work and some are known to find what they look for.
+//! For longer: `cargo xtask trust`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use twill_fuzz::certificate::{self, Changed};
+use twill_fuzz::optimum::{self, Compared};
+use twill_fuzz::{input, replay, target};
+
+fn run(name: &str, count: u64) {
+    let target = target(name).unwrap();
+    (0..count).for_each(|seed| target.run(&input(seed, target.bytes)));
+    // libFuzzer begins with nothing.
+    target.run(&[]);
+}
+
+#[test]
+fn kernels_are_read() {
+    run("ttir", 150);
+}
+
+#[test]
+fn graphs_schedules_and_certificates_are_read() {
+    run("graph_file", 300);
+}
+
+#[test]
+fn machines_are_read() {
+    run("machine_file", 300);
+}
+
+#[test]
+fn benchmarks_are_read() {
+    run("benchmark_file", 2000);
+}
+
+#[test]
+fn large_graphs_are_scheduled_legally() {
+    run("gaus", 100);
+}
+
+#[test]
+fn the_engine_and_brute_force_give_the_same_answers_of_every_kind() {
+    let mut answers = BTreeMap::new();
+    for seed in 0..150 {
+        *answers.entry(optimum::check(&input(seed, 240))).or_insert(0) += 1;
+    }
+    let most = answers.get(&Compared::Objectives).copied().unwrap_or(0);
+    assert!(most > 75 && answers.contains_key(&Compared::Infeasible), "{answers:?}");
+}
+
+#[test]
+fn certificates_hold_and_most_changed_ones_are_rejected() {
+    let mut answers = BTreeMap::new();
+    for seed in 0..150 {
+        *answers.entry(certificate::check(&input(seed, 320))).or_insert(0) += 1;
+    }
+    assert!([Changed::Rejected, Changed::True].iter().all(|kind| answers.contains_key(kind)), "{answers:?}");
+}
+
+#[test]
+fn every_constraint_is_seen_broken() {
+    let (mut whole, mut broken, mut holding) = (0, BTreeMap::new(), 0);
+    for seed in 0..200 {
+        let replayed = replay::check(&input(seed, 320));
+        whole += replayed.whole;
+        holding += replayed.holding;
+        for constraint in replayed.broken.into_iter().flatten() {
+            *broken.entry(constraint).or_insert(0) += 1;
+        }
+    }
+    assert!(whole > 100 && holding > 100, "{whole} {holding}");
+    assert!(broken.len() == 13, "{broken:?}");
+}

@@ -1,0 +1,144 @@
+//! From the text of a kernel to its warp programs, in whatever way is asked for.
+
+use twill_check::{Verified, verify, verify_kernel};
+use twill_emit::kernel::program::{KernelProgram, TileOrder};
+use twill_emit::kernel::{self, Options, ScheduledLoop};
+use twill_exact::{Budget, Naive, SearchOptions, naive, naive_kernel};
+use twill_graph::{KernelProblem, LoopGraph, ModelOptions, Problem, Schedule, Tie, WarpAssignment};
+use twill_machine::Machine;
+use twill_triton::{Kernel, Lowered, lower_parts, read};
+
+/// Why there are no warp programs.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The text is no kernel that Twill reads.
+    #[error(transparent)]
+    Text(#[from] twill_triton::Error),
+    /// The loop makes no problem for the machine.
+    #[error("no problem: {0}")]
+    Problem(String),
+    /// No schedule was found within the budget.
+    #[error("no schedule was found within the budget")]
+    NoSchedule,
+    /// The checker does not accept the schedule.
+    #[error("the checker rejects the engine's schedule: {0}")]
+    Rejected(String),
+    /// No code can be generated.
+    #[error(transparent)]
+    Code(#[from] twill_emit::Error),
+}
+
+/// How code is generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// A CTA works on one tile after another.
+    pub persistent: bool,
+    /// Least number of slots of the rings of loads.
+    pub ring_depth: u32,
+    /// Least number of slots of buffers between groups.
+    pub handover_depth: u32,
+    /// Groups take turns on the tensor core, and hold left operands in registers.
+    pub turns: bool,
+}
+
+/// How a schedule is searched for.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// How loops are lowered.
+    pub lowering: twill_triton::Options,
+    /// How operations come to groups.
+    pub assignment: WarpAssignment,
+    /// Units of work.
+    pub work: u64,
+}
+
+/// A kernel whose loops have schedules.
+#[derive(Debug)]
+pub struct Compiled {
+    kernel: Kernel,
+    lowered: Vec<Lowered>,
+    problems: Vec<Problem>,
+    schedules: Vec<Verified<Schedule>>,
+    programs: Option<(u32, u32)>,
+    shared_bytes: u64,
+    tensor_columns: Option<u64>,
+}
+
+impl Compiled {
+    /// Schedules the loops of a kernel; without pipelining where nothing else is found.
+    ///
+    /// # Errors
+    /// When the text is not read or lowered, or no schedule is found.
+    pub fn new(text: &str, question: &Question<'_>) -> Result<Compiled, Refusal> {
+        let kernel = read(text, "kernel.ttir")?;
+        let Question { machine, lowering, assignment, work } = question;
+        let each = kernel.loops().iter();
+        let lowered = each.clone().map(|l| lower_parts(l, machine, lowering)).collect::<Result<Vec<_>, _>>()?;
+        let prepared = each.map(|l| lowering.prepare(l, machine)).collect::<Result<Vec<_>, _>>()?;
+        let options = ModelOptions { warp_assignment: *assignment, ..ModelOptions::default() };
+        let pose = |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), options);
+        let problems = lowered.iter().map(pose).collect::<Result<Vec<_>, _>>();
+        let problems = problems.map_err(|error| Refusal::Problem(error.to_string()))?;
+        let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
+        let ties = kernel.ties(&prepared, &graphs);
+        let schedules = schedules(kernel.name(), &problems, ties, *work)?;
+        let programs = lowering.programs.map(|gang| (gang.count, 0));
+        let (shared_bytes, columns) = (machine.resources().shared_memory.0, machine.resources().tensor_memory.0);
+        let tensor_columns = machine.has_tensor_memory().then_some(columns);
+        Ok(Compiled { kernel, lowered, problems, schedules, programs, shared_bytes, tensor_columns })
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Its warp programs, not yet checked.
+    ///
+    /// # Errors
+    /// When no code can be generated in this way.
+    pub fn program(&self, way: Way) -> Result<KernelProgram, twill_emit::Error> {
+        let each = self.lowered.iter().zip(&self.problems).zip(&self.schedules);
+        let loops: Vec<ScheduledLoop<'_>> =
+            each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
+        let options = Options {
+            persistent: way.persistent,
+            order: TileOrder::Linear,
+            ring_depth: way.ring_depth,
+            handover_depth: way.handover_depth,
+            late_releases: false,
+            operands_in_registers: way.turns,
+            turns: way.turns,
+            shared_bytes: self.shared_bytes,
+            tensor_columns: self.tensor_columns,
+            programs: self.programs,
+        };
+        kernel::lower(&self.kernel, &loops, &options)
+    }
+}
+
+fn schedules(name: &str, problems: &[Problem], ties: Vec<Tie>, work: u64) -> Result<Vec<Verified<Schedule>>, Refusal> {
+    let budget = Budget { work: Some(work), ..Budget::default() };
+    let search = SearchOptions { budget, ..SearchOptions::default() };
+    if let [problem] = problems {
+        let mut report = twill_exact::schedule(problem, &search, &mut |_| ());
+        if report.outcome.schedule().is_none() {
+            report = naive(problem, Naive::NoPipelining, &search, &mut |_| ());
+        }
+        let schedule = report.outcome.schedule().ok_or(Refusal::NoSchedule)?.clone();
+        return Ok(vec![verify(problem, schedule).map_err(|error| Refusal::Rejected(format!("{error:?}")))?]);
+    }
+    let weights = vec![1; problems.len()];
+    let together = KernelProblem::new(name.to_owned(), problems.to_vec(), weights, ties);
+    let together = together.map_err(|error| Refusal::Problem(error.to_string()))?;
+    let mut report = twill_exact::schedule_kernel(&together, &search, &mut |_| ());
+    if report.outcome.schedule().is_none() {
+        report = naive_kernel(&together, Naive::NoPipelining, &search, &mut |_| ());
+    }
+    let groups = report.outcome.schedule().ok_or(Refusal::NoSchedule)?.groups.clone();
+    let each: Option<Vec<Schedule>> = report.loops.iter().map(|r| r.outcome.schedule().cloned()).collect();
+    verify_kernel(&together, &groups, each.ok_or(Refusal::NoSchedule)?)
+        .map_err(|error| Refusal::Rejected(format!("{error:?}")))
+}

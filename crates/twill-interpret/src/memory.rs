@@ -1,0 +1,234 @@
+//! Global memory, and what a kernel is called with.
+
+use crate::fault::Fault;
+use crate::value::{Arithmetic, Data, Pointer, Tile};
+use std::collections::HashMap;
+use std::rc::Rc;
+use twill_triton::mlir::Type;
+
+/// An array in global memory.
+#[derive(Clone, Debug)]
+pub struct Array {
+    /// What it is called.
+    pub name: String,
+    /// Type of its elements.
+    pub element: Type,
+    /// Its elements.
+    pub data: Data,
+}
+
+/// Global memory: arrays that do not touch each other.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// The arrays.
+    pub arrays: Vec<Array>,
+}
+
+/// What a parameter of a kernel is given.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// A number, or a pointer to an array.
+    Scalar(Rc<Tile>),
+    /// A tensor descriptor.
+    Tensor(Tensor),
+}
+
+/// A tensor in global memory.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// The array in which it lies, from its first element on.
+    pub array: usize,
+    /// Extents.
+    pub extents: Vec<i64>,
+    /// Elements from an index to the next along every dimension.
+    pub strides: Vec<i64>,
+}
+
+/// A call of a kernel.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// By name, what parameters are given.
+    pub arguments: HashMap<String, Argument>,
+    /// Programs along x, y and z.
+    pub grid: [u32; 3],
+    /// How numbers are held.
+    pub arithmetic: Arithmetic,
+}
+
+impl Launch {
+    pub(crate) fn argument(&self, name: &str) -> Result<&Argument, Fault> {
+        self.arguments.get(name).ok_or_else(|| Fault::Undefined { what: format!("the parameter {name}") })
+    }
+
+    pub(crate) fn scalar(&self, name: &str) -> Result<Rc<Tile>, Fault> {
+        match self.argument(name)? {
+            Argument::Scalar(tile) => Ok(tile.clone()),
+            Argument::Tensor(_) => Err(Fault::Shapes { what: format!("the parameter {name}") }),
+        }
+    }
+}
+
+impl Tensor {
+    /// The addresses of a block's elements, row-major; none outside of the tensor.
+    fn addresses(&self, corner: &[i64], block: &[usize]) -> Vec<Option<i64>> {
+        let count: usize = block.iter().product();
+        let mut addresses = Vec::with_capacity(count);
+        let mut index = vec![0_usize; block.len()];
+        for _ in 0..count {
+            let mut address = Some(0);
+            for d in 0..block.len() {
+                let at = corner[d] + index[d] as i64;
+                let inside = (0..self.extents[d]).contains(&at);
+                address = address.filter(|_| inside).map(|a: i64| a + at * self.strides[d]);
+            }
+            addresses.push(address);
+            for d in (0..block.len()).rev() {
+                index[d] += 1;
+                if index[d] < block[d] {
+                    break;
+                }
+                index[d] = 0;
+            }
+        }
+        addresses
+    }
+}
+
+/// How what is written combines with what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combination {
+    Overwrite,
+    Add,
+}
+
+impl Memory {
+    fn place(&self, at: Pointer) -> Result<usize, Fault> {
+        let array = self.arrays.get(at.array).ok_or_else(|| Fault::Undefined { what: "an array".into() })?;
+        let place = usize::try_from(at.offset).ok().filter(|k| *k < array.data.len());
+        place.ok_or_else(|| Fault::OutOfBounds {
+            array: array.name.clone(),
+            offset: at.offset,
+            length: array.data.len(),
+        })
+    }
+
+    /// Elements at addresses; where there is none, or the mask says so, those of `other`, or zero.
+    fn gather(&self, at: &[Option<Pointer>], element: &Type, other: Option<&Data>) -> Result<Data, Fault> {
+        let is_float = matches!(element, Type::Float(_));
+        let (mut floats, mut integers) = (Vec::new(), Vec::new());
+        for (k, at) in at.iter().enumerate() {
+            let from = match at {
+                Some(at) => {
+                    Some((&self.arrays[at.array.min(self.arrays.len().saturating_sub(1))].data, self.place(*at)?))
+                }
+                None => other.map(|o| (o, if o.len() == 1 { 0 } else { k })),
+            };
+            match (from, is_float) {
+                (Some((Data::Floats(x), k)), true) => floats.push(x[k]),
+                (None, true) => floats.push(0.0),
+                (Some((Data::Integers(x), k)), false) => integers.push(x[k]),
+                (None, false) => integers.push(0),
+                _ => return Err(Fault::Shapes { what: "a load".into() }),
+            }
+        }
+        Ok(if is_float { Data::Floats(floats) } else { Data::Integers(integers) })
+    }
+
+    fn scatter(
+        &mut self,
+        at: &[Option<Pointer>],
+        value: &Data,
+        how: Combination,
+        arithmetic: Arithmetic,
+    ) -> Result<(), Fault> {
+        for (k, at) in at.iter().enumerate() {
+            let Some(at) = at else { continue };
+            let place = self.place(*at)?;
+            let array = &mut self.arrays[at.array];
+            let k = if value.len() == 1 { 0 } else { k };
+            match (&mut array.data, value) {
+                (Data::Floats(x), Data::Floats(y)) => {
+                    let new = if how == Combination::Add { x[place] + y[k] } else { y[k] };
+                    x[place] = arithmetic.round(new, &array.element);
+                }
+                (Data::Integers(x), Data::Integers(y)) => {
+                    x[place] = if how == Combination::Add { x[place].wrapping_add(y[k]) } else { y[k] };
+                }
+                _ => return Err(Fault::Shapes { what: format!("a store to {}", array.name) }),
+            }
+        }
+        Ok(())
+    }
+
+    /// A load through pointers.
+    pub(crate) fn load(
+        &self,
+        pointers: &Tile,
+        mask: Option<&Tile>,
+        other: Option<&Tile>,
+        element: &Type,
+    ) -> Result<Tile, Fault> {
+        let at = masked(pointers, mask)?;
+        Ok(Tile { shape: pointers.shape.clone(), data: self.gather(&at, element, other.map(|o| &o.data))? })
+    }
+
+    /// A store through pointers.
+    pub(crate) fn store(
+        &mut self,
+        pointers: &Tile,
+        value: &Tile,
+        mask: Option<&Tile>,
+        how: Combination,
+        arithmetic: Arithmetic,
+    ) -> Result<(), Fault> {
+        self.scatter(&masked(pointers, mask)?, &value.data, how, arithmetic)
+    }
+
+    fn addresses(&self, tensor: &Tensor, corner: &[i64], block: &[usize]) -> Result<Vec<Option<Pointer>>, Fault> {
+        if corner.len() != block.len() || tensor.extents.len() != block.len() || tensor.strides.len() != block.len() {
+            return Err(Fault::Shapes { what: "a block of a tensor".into() });
+        }
+        let at = |offset: Option<i64>| offset.map(|offset| Pointer { array: tensor.array, offset });
+        Ok(tensor.addresses(corner, block).into_iter().map(at).collect())
+    }
+
+    /// A block of a tensor; zero outside of it.
+    pub(crate) fn load_block(
+        &self,
+        tensor: &Tensor,
+        corner: &[i64],
+        block: &[usize],
+        element: &Type,
+    ) -> Result<Tile, Fault> {
+        let at = self.addresses(tensor, corner, block)?;
+        Ok(Tile { shape: block.to_vec(), data: self.gather(&at, element, None)? })
+    }
+
+    /// Writes a block of a tensor; nothing outside of it.
+    pub(crate) fn store_block(
+        &mut self,
+        tensor: &Tensor,
+        corner: &[i64],
+        value: &Tile,
+        how: Combination,
+        arithmetic: Arithmetic,
+    ) -> Result<(), Fault> {
+        let at = self.addresses(tensor, corner, &value.shape)?;
+        self.scatter(&at, &value.data, how, arithmetic)
+    }
+}
+
+fn masked(pointers: &Tile, mask: Option<&Tile>) -> Result<Vec<Option<Pointer>>, Fault> {
+    let unfit = || Fault::Shapes { what: "an access through pointers".into() };
+    let Data::Pointers(at) = &pointers.data else { return Err(unfit()) };
+    match mask.map(|m| &m.data) {
+        None => Ok(at.iter().copied().map(Some).collect()),
+        Some(Data::Integers(mask)) if mask.len() == at.len() => {
+            Ok(at.iter().zip(mask).map(|(at, mask)| (*mask != 0).then_some(*at)).collect())
+        }
+        Some(Data::Integers(mask)) if mask.len() == 1 => {
+            Ok(at.iter().map(|at| (mask[0] != 0).then_some(*at)).collect())
+        }
+        Some(_) => Err(unfit()),
+    }
+}

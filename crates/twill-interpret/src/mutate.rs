@@ -1,0 +1,248 @@
+//! Warp programs with one small mistake.
+
+use std::collections::BTreeSet;
+use twill_check::protocol::{BarrierId, BufferId, CursorId};
+use twill_emit::kernel::action::{Action, Node};
+use twill_emit::kernel::program::{Arrival, Group, KernelProgram, Operand};
+
+/// A program that differs from a right one in one place.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// What was done: such as `Drop Wait`.
+    pub kind: String,
+    /// Where.
+    pub place: String,
+    /// The program.
+    pub program: KernelProgram,
+}
+
+/// A change at one action.
+#[derive(Clone, Copy)]
+enum Edit {
+    Drop,
+    Previous,
+    InFlight,
+    Swap,
+}
+
+/// All such programs.
+pub fn mutants(program: &KernelProgram) -> Vec<Mutant> {
+    let mut all = Vec::new();
+    for g in 0..program.groups.len() {
+        for part in 0..3 {
+            for k in 0..count(nodes_of(&program.groups[g], part)) {
+                for edit in [Edit::Drop, Edit::Previous, Edit::InFlight, Edit::Swap] {
+                    let mut mutant = program.clone();
+                    let group = &mut mutant.groups[g];
+                    let name = group.name.clone();
+                    let nodes = match part {
+                        0 => &mut group.begin,
+                        1 => &mut group.body,
+                        _ => &mut group.end,
+                    };
+                    if let Some(kind) = change(nodes, &mut k.clone(), edit) {
+                        let place = format!("action {k} of part {part} of {name}");
+                        all.push(Mutant { kind, place, program: mutant });
+                    }
+                }
+            }
+        }
+        for c in (0..program.groups[g].cursors.len()).filter(|c| program.groups[g].cursors[*c].slots > 1) {
+            let mut mutant = program.clone();
+            let cursor = &mut mutant.groups[g].cursors[c];
+            cursor.slots -= 1;
+            let place = format!("{} of {}", cursor.name, program.groups[g].name);
+            all.push(Mutant { kind: "Cursor".into(), place, program: mutant });
+        }
+    }
+    for b in 0..program.barriers.len() {
+        let name = program.barriers[b].name.clone();
+        let mut more = program.clone();
+        let first = more.barriers[b].arrivals.first().copied().unwrap_or(Arrival::Unit);
+        more.barriers[b].arrivals.push(first);
+        all.push(Mutant { kind: "Arrivals +1".into(), place: name.clone(), program: more });
+        if program.barriers[b].arrivals.len() > 1 {
+            let mut fewer = program.clone();
+            fewer.barriers[b].arrivals.pop();
+            all.push(Mutant { kind: "Arrivals -1".into(), place: name, program: fewer });
+        }
+    }
+    for b in (0..program.buffers.len()).filter(|b| program.buffers[*b].slots > 1) {
+        let place = program.buffers[b].name.clone();
+        all.push(Mutant { kind: "Ring".into(), place, program: shrunk(program, b) });
+    }
+    all
+}
+
+fn nodes_of(group: &Group, part: usize) -> &[Node] {
+    match part {
+        0 => &group.begin,
+        1 => &group.body,
+        _ => &group.end,
+    }
+}
+
+fn count(nodes: &[Node]) -> usize {
+    nodes.iter().map(|node| blocks(node).map_or(1, |blocks| blocks.into_iter().map(count).sum())).sum()
+}
+
+fn blocks(node: &Node) -> Option<Vec<&[Node]>> {
+    match node {
+        Node::Do(..) => None,
+        Node::Loop { body, .. } => Some(vec![body]),
+        Node::When { then, exactly, .. } => {
+            Some(std::iter::once(then.as_slice()).chain(exactly.iter().map(|(_, nodes)| nodes.as_slice())).collect())
+        }
+    }
+}
+
+/// Changes the `left`-th action; what was done, if that is a change.
+fn change(nodes: &mut Vec<Node>, left: &mut usize, edit: Edit) -> Option<String> {
+    for k in 0..nodes.len() {
+        match &mut nodes[k] {
+            Node::Do(..) if *left > 0 => *left -= 1,
+            Node::Do(..) => return at(nodes, k, edit),
+            Node::Loop { body, .. } => {
+                let here = count(body);
+                if *left < here {
+                    return change(body, left, edit);
+                }
+                *left -= here;
+            }
+            Node::When { then, exactly, .. } => {
+                for block in std::iter::once(then).chain(exactly.iter_mut().map(|(_, nodes)| nodes)) {
+                    let here = count(block);
+                    if *left < here {
+                        return change(block, left, edit);
+                    }
+                    *left -= here;
+                }
+            }
+        }
+    }
+    None
+}
+
+fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
+    let Node::Do(action, _) = &mut nodes[k] else { return None };
+    let name = name(action)?;
+    match (edit, action) {
+        (Edit::Drop, Action::Load { .. } | Action::Copy { .. } | Action::Multiply { .. }) => None,
+        (Edit::Drop, Action::MultiplyInTensor(_) | Action::Store { .. } | Action::Write { .. }) => None,
+        (Edit::Drop, _) => {
+            nodes.remove(k);
+            Some(format!("Drop {name}"))
+        }
+        (Edit::Previous, Action::Wait { previous, .. }) => {
+            *previous = !*previous;
+            Some("Phase Wait".into())
+        }
+        (Edit::InFlight, Action::WaitMultiplies { outstanding: more, .. } | Action::WaitStores(more)) => {
+            *more += 1;
+            Some(format!("Early {name}"))
+        }
+        (Edit::Swap, _) => {
+            let Some(Node::Do(next, _)) = nodes.get(k + 1) else { return None };
+            let next = self::name(next)?;
+            nodes.swap(k, k + 1);
+            Some(format!("Swap {name} {next}"))
+        }
+        _ => None,
+    }
+}
+
+/// What others notice.
+fn name(action: &Action) -> Option<&'static str> {
+    Some(match action {
+        Action::Multiply { .. } | Action::MultiplyInTensor(_) => "Multiply",
+        Action::Commit(_) => "Commit",
+        Action::WaitMultiplies { .. } => "WaitMultiplies",
+        Action::Load { .. } | Action::Copy { .. } => "Load",
+        Action::Write { .. } => "Write",
+        Action::Fence => "Fence",
+        Action::Store { .. } => "Store",
+        Action::WaitStores(_) => "WaitStores",
+        Action::Wait { .. } => "Wait",
+        Action::Arrive { .. } => "Arrive",
+        Action::Advance(_) => "Advance",
+        Action::Keep { .. } => "Keep",
+        Action::Sync(_) => "Sync",
+        Action::Signal(_) => "Signal",
+        _ => return None,
+    })
+}
+
+/// With one slot less of a buffer, in all that goes round it.
+fn shrunk(program: &KernelProgram, buffer: usize) -> KernelProgram {
+    let mut mutant = program.clone();
+    let mut barriers: BTreeSet<BarrierId> = BTreeSet::new();
+    for group in &mut mutant.groups {
+        let mut actions = Vec::new();
+        [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| collect(nodes, &mut actions));
+        let mut cursors: BTreeSet<CursorId> = BTreeSet::new();
+        loop {
+            let before = (cursors.len(), barriers.len());
+            for action in &actions {
+                uses(action, BufferId(u32::try_from(buffer).unwrap_or(0)), &mut cursors, &mut barriers);
+            }
+            if before == (cursors.len(), barriers.len()) {
+                break;
+            }
+        }
+        for cursor in cursors {
+            let slots = &mut group.cursors[cursor.index()].slots;
+            *slots = slots.saturating_sub(1).max(1);
+        }
+    }
+    // Barriers that another group found later are those of this buffer, too.
+    mutant.buffers[buffer].slots -= 1;
+    for barrier in barriers {
+        let slots = &mut mutant.barriers[barrier.index()].slots;
+        *slots = slots.saturating_sub(1).max(1);
+    }
+    mutant
+}
+
+fn collect(nodes: &[Node], actions: &mut Vec<Action>) {
+    for node in nodes {
+        match node {
+            Node::Do(action, _) => actions.push(action.clone()),
+            other => blocks(other).into_iter().flatten().for_each(|block| collect(block, actions)),
+        }
+    }
+}
+
+/// The cursors that go round a buffer, and the barriers of its slots.
+fn uses(action: &Action, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, barriers: &mut BTreeSet<BarrierId>) {
+    let mut slots = action.reads();
+    match action {
+        Action::Load { to, full, .. } | Action::Copy { to, full, .. } => {
+            if to.buffer == buffer {
+                barriers.insert(*full);
+            }
+            slots.push(to.clone());
+        }
+        Action::Write { to, .. } => slots.push(to.clone()),
+        Action::Multiply { left: Operand::Shared(slot), .. } => slots.push(slot.clone()),
+        Action::MultiplyInTensor(multiply) => {
+            slots.extend([&multiply.left, &multiply.right, &multiply.to].map(Clone::clone));
+            barriers.extend(multiply.signals.iter().filter(|(_, at)| cursors.contains(at)).map(|(b, _)| *b));
+        }
+        Action::Commit(signals) => {
+            barriers.extend(signals.iter().filter(|(_, at)| cursors.contains(at)).map(|(b, _)| *b));
+        }
+        Action::Wait { barrier, at, .. } | Action::Arrive { barrier, at } => {
+            if cursors.contains(at) {
+                barriers.insert(*barrier);
+            }
+            if barriers.contains(barrier) {
+                cursors.insert(*at);
+            }
+        }
+        Action::Keep { to, from } if cursors.contains(to) || cursors.contains(from) => {
+            cursors.extend([*to, *from]);
+        }
+        _ => {}
+    }
+    cursors.extend(slots.iter().filter(|s| s.buffer == buffer).filter_map(|s| s.at));
+}

@@ -1,0 +1,218 @@
+//! A kernel as its TTIR says: one program of the grid after the other, one operation after the other.
+
+use crate::fault::Fault;
+use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
+use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, reduce};
+use std::rc::Rc;
+use twill_triton::Kernel;
+use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, Type, ValueId};
+
+/// Executes a kernel.
+///
+/// # Errors
+/// When the kernel has an operation that is not known, or reads or writes outside of its arrays.
+pub fn run(kernel: &Kernel, launch: &Launch, memory: &mut Memory) -> Result<(), Fault> {
+    let module = kernel.module();
+    let body = module.body(kernel.function()).ok_or_else(|| Fault::Undefined { what: "the kernel's body".into() })?;
+    let [x, y, z] = launch.grid;
+    for program in (0..z).flat_map(|c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c]))) {
+        let values = vec![None; module.value_count()];
+        Program { module, launch, memory: &mut *memory, program, values }.block(body)?;
+    }
+    Ok(())
+}
+
+struct Program<'a> {
+    module: &'a Module,
+    launch: &'a Launch,
+    memory: &'a mut Memory,
+    program: [u32; 3],
+    values: Vec<Option<Rc<Tile>>>,
+}
+
+impl<'a> Program<'a> {
+    fn get(&self, value: ValueId) -> Result<Rc<Tile>, Fault> {
+        if let Some(tile) = &self.values[value.index()] {
+            return Ok(tile.clone());
+        }
+        self.launch.scalar(&self.module.value(value).name)
+    }
+
+    fn set(&mut self, value: ValueId, tile: Rc<Tile>) {
+        self.values[value.index()] = Some(tile);
+    }
+
+    fn integer(&self, value: ValueId) -> Result<i64, Fault> {
+        let unfit = || Fault::Shapes { what: format!("the number %{}", self.module.value(value).name) };
+        self.get(value)?.as_integer().ok_or_else(unfit)
+    }
+
+    fn shape(&self, value: ValueId) -> Vec<usize> {
+        let shape = self.module.type_of(value).known_shape().unwrap_or_default();
+        shape.into_iter().map(|e| e as usize).collect()
+    }
+
+    fn element(&self, value: ValueId) -> &'a Type {
+        self.module.type_of(value).element()
+    }
+
+    fn tensor(&self, value: ValueId) -> Result<Tensor, Fault> {
+        let name = &self.module.value(value).name;
+        match self.launch.argument(name)? {
+            Argument::Tensor(tensor) => Ok(tensor.clone()),
+            Argument::Scalar(_) => Err(Fault::Shapes { what: format!("the descriptor {name}") }),
+        }
+    }
+
+    fn corner(&self, coordinates: &[ValueId]) -> Result<Vec<i64>, Fault> {
+        coordinates.iter().map(|c| self.integer(*c)).collect()
+    }
+
+    fn block(&mut self, block: BlockId) -> Result<(), Fault> {
+        for id in &self.module.block(block).operations {
+            self.operation(*id)?;
+        }
+        Ok(())
+    }
+
+    fn for_loop(&mut self, id: OperationId) -> Result<(), Fault> {
+        let parts = self.module.for_loop(id).ok_or_else(|| Fault::Undefined { what: "the parts of a loop".into() })?;
+        let (lower, upper, step) = (self.integer(parts.lower)?, self.integer(parts.upper)?, self.integer(parts.step)?);
+        if step <= 0 {
+            return Err(Fault::Endless { steps: 0 });
+        }
+        let mut carried: Vec<Rc<Tile>> = parts.initial.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;
+        let mut at = lower;
+        while at < upper {
+            self.set(parts.induction, Rc::new(Tile::integer(at)));
+            for (argument, tile) in parts.carried.iter().zip(carried) {
+                self.set(*argument, tile);
+            }
+            self.block(parts.body)?;
+            carried = parts.yielded.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;
+            at += step;
+        }
+        for (result, tile) in parts.results.iter().zip(carried) {
+            self.set(*result, tile);
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, id: OperationId) -> Result<(), Fault> {
+        let module = self.module;
+        let operation = module.operation(id);
+        let operands = operation.operands.as_slice();
+        let arithmetic = self.launch.arithmetic;
+        match (operation.name.as_str(), operands) {
+            ("scf.for", _) => return self.for_loop(id),
+            ("scf.yield" | "tt.return" | "llvm.intr.assume", _) => return Ok(()),
+            ("tt.descriptor_store" | "tt.descriptor_reduce", [tensor, value, coordinates @ ..]) => {
+                let how = combination(operation)?;
+                let (tensor, corner, value) = (self.tensor(*tensor)?, self.corner(coordinates)?, self.get(*value)?);
+                return self.memory.store_block(&tensor, &corner, &value, how, arithmetic);
+            }
+            ("tt.store" | "tt.atomic_rmw", [pointers, value, mask @ ..]) => {
+                let how = combination(operation)?;
+                let (pointers, value) = (self.get(*pointers)?, self.get(*value)?);
+                let mask = mask.first().map(|m| self.get(*m)).transpose()?;
+                return self.memory.store(&pointers, &value, mask.as_deref(), how, arithmetic);
+            }
+            _ => {}
+        }
+        let Some(result) = operation.results.first().copied() else { return Err(unknown(operation)) };
+        let tile = self.value(id, operation, result)?;
+        self.set(result, tile);
+        Ok(())
+    }
+
+    /// What an operation without effects makes.
+    fn value(&self, id: OperationId, operation: &Operation, result: ValueId) -> Result<Rc<Tile>, Fault> {
+        let module = self.module;
+        let (shape, element, arithmetic) = (self.shape(result), self.element(result), self.launch.arithmetic);
+        let unfit = || Fault::Shapes { what: format!("`{}`", operation.name) };
+        let number = |name: &str| operation.attributes.integer(name);
+        let axis = || number("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
+        let tile = match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("arith.constant", _) => self.constant(result, &shape, element).ok_or_else(|| unknown(operation))?,
+            ("tt.get_program_id", _) => Tile::integer(i64::from(self.program[program_axis(operation)])),
+            ("tt.get_num_programs", _) => Tile::integer(i64::from(self.launch.grid[program_axis(operation)])),
+            ("tt.make_range", _) => Tile::range(number("start").unwrap_or(0), shape.first().copied().unwrap_or(0)),
+            ("tt.splat" | "tt.broadcast", [x]) => self.get(*x)?.broadcast(&shape).ok_or_else(unfit)?,
+            ("tt.expand_dims" | "tt.reshape", [x]) => self.get(*x)?.reshape(shape).ok_or_else(unfit)?,
+            ("tt.trans", [x]) => {
+                let order = operation.attributes.integers("order").unwrap_or_default();
+                let order: Vec<usize> = order.iter().filter_map(|d| usize::try_from(*d).ok()).collect();
+                self.get(*x)?.transpose(&order).ok_or_else(unfit)?
+            }
+            ("tt.reduce", [x]) => {
+                let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
+                let combine = match body {
+                    [one, _] => Combine::of(&module.operation(*one).name),
+                    _ => None,
+                };
+                let combine = combine.ok_or_else(|| unknown(operation))?;
+                reduce(&*self.get(*x)?, axis(), combine, element, arithmetic)?
+            }
+            ("tt.dot", [a, b, c]) => dot(&*self.get(*a)?, &*self.get(*b)?, Some(&*self.get(*c)?), element, arithmetic)?,
+            ("tt.load", [pointers, rest @ ..]) => {
+                let pointers = self.get(*pointers)?;
+                let mask = rest.first().map(|m| self.get(*m)).transpose()?;
+                let other = rest.get(1).map(|o| self.get(*o)).transpose()?;
+                self.memory.load(&pointers, mask.as_deref(), other.as_deref(), element)?
+            }
+            ("tt.descriptor_load", [tensor, coordinates @ ..]) => {
+                self.memory.load_block(&self.tensor(*tensor)?, &self.corner(coordinates)?, &shape, element)?
+            }
+            (name, operands) => {
+                let tiles: Vec<Rc<Tile>> = operands.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;
+                let from = operands.first().map_or(element, |v| self.element(*v));
+                let key = if name == "tt.extern_elementwise" { "symbol" } else { "predicate" };
+                let predicate = word(operation, key);
+                let one = Elementwise { operation: name, predicate, shape: &shape, element, from, arithmetic };
+                apply(one, &tiles)?
+            }
+        };
+        Ok(tile.shared())
+    }
+
+    fn constant(&self, value: ValueId, shape: &[usize], element: &Type) -> Option<Tile> {
+        let data = match (self.module.float_constant(value), self.module.integer_constant(value)) {
+            (Some(x), _) => Data::Floats(vec![self.launch.arithmetic.round(x, element)]),
+            (None, Some(n)) => Data::Integers(vec![i64::try_from(n).ok()?]),
+            (None, None) => return None,
+        };
+        Some(Tile::full(shape, &data))
+    }
+}
+
+fn unknown(operation: &Operation) -> Fault {
+    Fault::Unknown { what: format!("`{}` in line {}", operation.name, operation.line) }
+}
+
+/// A word among the attributes.
+fn word<'o>(operation: &'o Operation, key: &str) -> Option<&'o str> {
+    match operation.attributes.get(key)? {
+        Attribute::String(word) | Attribute::Enumeration(word) | Attribute::Symbol(word) | Attribute::Other(word) => {
+            Some(word)
+        }
+        _ => None,
+    }
+}
+
+fn program_axis(operation: &Operation) -> usize {
+    match (word(operation, "axis"), operation.attributes.integer("axis")) {
+        (Some("y"), _) | (_, Some(1)) => 1,
+        (Some("z"), _) | (_, Some(2)) => 2,
+        _ => 0,
+    }
+}
+
+fn combination(operation: &Operation) -> Result<Combination, Fault> {
+    match operation.name.as_str() {
+        "tt.store" | "tt.descriptor_store" => Ok(Combination::Overwrite),
+        _ => match ["kind", "atomic_rmw_op", "reduceKind"].iter().find_map(|key| word(operation, key)) {
+            None | Some("add" | "fadd") => Ok(Combination::Add),
+            Some(_) => Err(unknown(operation)),
+        },
+    }
+}

@@ -1,0 +1,60 @@
+//! What groups wait at.
+
+use twill_emit::kernel::program::{Barriers, KernelProgram};
+
+/// An `mbarrier`: it completes a phase when all have arrived, and a wait knows one bit of the phase.
+#[derive(Clone, Debug)]
+pub(super) struct Barrier {
+    expected: u32,
+    arrived: u32,
+    completed: u64,
+}
+
+impl Barrier {
+    pub fn all(array: &Barriers) -> Vec<Barrier> {
+        let expected = u32::try_from(array.arrivals.len()).unwrap_or(u32::MAX).max(1);
+        (0..array.slots).map(|_| Barrier { expected, arrived: 0, completed: 0 }).collect()
+    }
+
+    pub fn arrive(&mut self) {
+        self.arrived += 1;
+        if self.arrived == self.expected {
+            self.arrived = 0;
+            self.completed += 1;
+        }
+    }
+
+    /// Whether the phase of this parity is complete (`mbarrier.try_wait.parity`).
+    pub fn is_complete(&self, parity: bool) -> bool {
+        (self.completed % 2 == 1) != parity
+    }
+}
+
+/// A named barrier: it opens when as many groups as take part have come.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    participants: u32,
+    come: u32,
+    opened: u64,
+}
+
+impl Named {
+    pub fn all(program: &KernelProgram) -> Vec<Named> {
+        program.named_barriers.iter().map(|(_, n)| Named { participants: *n, come: 0, opened: 0 }).collect()
+    }
+
+    /// A group comes; how often the barrier has to have opened until it may go on.
+    pub fn come(&mut self) -> u64 {
+        let ticket = self.opened + 1;
+        self.come += 1;
+        if self.come >= self.participants {
+            self.come = 0;
+            self.opened += 1;
+        }
+        ticket
+    }
+
+    pub fn has_opened(&self, ticket: u64) -> bool {
+        self.opened >= ticket
+    }
+}

@@ -1,0 +1,232 @@
+//! What one step of a group does.
+
+use super::evaluate::extents;
+use super::machine::Machine;
+use super::storage::Writer;
+use super::units::{Copied, Held, Load, Multiply, Product, Result as Outcome, Signal, Source, Store, Sum, Target};
+use crate::fault::Fault;
+use crate::memory::{Argument, Combination, Tensor};
+use crate::value::Data;
+use std::cell::RefCell;
+use std::rc::Rc;
+use twill_check::protocol::{BarrierId, CursorId};
+use twill_emit::kernel::action::Action;
+use twill_emit::kernel::program::{Addend, Amount, DescriptorId, Operand, TensorMultiply, VariableId};
+
+impl Machine<'_, '_> {
+    /// Whether a group need not wait to do this.
+    pub(super) fn is_ready(&self, g: usize, action: &Action) -> bool {
+        let group = &self.groups[g];
+        match action {
+            Action::Wait { barrier, at, previous } => {
+                let (array, slot) = self.signal(g, *barrier, *at);
+                let barrier = self.barriers.get(array).and_then(|b| b.get(slot));
+                barrier.is_some_and(|b| b.is_complete(group.cursors[at.index()].phase != *previous))
+            }
+            Action::WaitMultiplies { outstanding, .. } => group.flights.multiplies.len() <= *outstanding as usize,
+            Action::WaitStores(left) => group.flights.stores.len() <= *left as usize,
+            Action::Sync(id) => match group.ticket {
+                Some(ticket) => self.named.get(*id as usize).is_some_and(|n| n.has_opened(ticket)),
+                None => true,
+            },
+            _ => true,
+        }
+    }
+
+    fn signal(&self, g: usize, barrier: BarrierId, at: CursorId) -> Signal {
+        (barrier.index(), self.groups[g].cursors[at.index()].slot as usize)
+    }
+
+    fn signals(&self, g: usize, all: &[(BarrierId, CursorId)]) -> Vec<Signal> {
+        all.iter().map(|(barrier, at)| self.signal(g, *barrier, *at)).collect()
+    }
+
+    pub(super) fn arrive(&mut self, (array, slot): Signal) -> Result<(), Fault> {
+        let barrier = self.barriers.get_mut(array).and_then(|b| b.get_mut(slot));
+        barrier.ok_or_else(|| Fault::Undefined { what: format!("barrier {slot} of array {array}") })?.arrive();
+        Ok(())
+    }
+
+    fn hold(&mut self, g: usize, id: VariableId, held: Option<Held>) {
+        self.groups[g].variables[id.index()] = held;
+    }
+
+    /// Does it; whether the group is behind it then.
+    pub(super) fn perform(&mut self, g: usize, action: &Action) -> Result<bool, Fault> {
+        match action {
+            Action::Let { to, value } => {
+                let tile = self.evaluate(g, value)?;
+                self.hold(g, *to, Some(Held::Tile(tile)));
+            }
+            Action::Rename { to, from } => {
+                let held = self.groups[g].variables[from.index()].clone();
+                self.hold(g, *to, held);
+            }
+            Action::Multiply { to, left, right, accumulator } => self.multiply(g, *to, left, right, *accumulator)?,
+            Action::MultiplyInTensor(multiply) => self.multiply_in_tensor(g, multiply)?,
+            Action::Commit(signals) => {
+                let signals = self.signals(g, signals);
+                self.groups[g].flights.multiplies.push_back(Multiply { product: None, signals });
+            }
+            Action::WaitMultiplies { outstanding, landed, .. } => self.land(g, *outstanding, landed)?,
+            Action::Load { descriptor, coordinates, to, full } => {
+                let corner = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
+                let (tensor, block) = self.tensor(*descriptor)?;
+                self.load(g, Copied::Block { tensor, corner, block }, to, *full)?;
+            }
+            Action::Copy { pointers, mask, to, full } => {
+                let pointers = self.evaluate(g, pointers)?;
+                let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;
+                self.load(g, Copied::Pointers { pointers, mask }, to, *full)?;
+            }
+            Action::Write { value, to } => {
+                let tile = self.evaluate(g, value)?;
+                let at = self.at(g, to);
+                self.storage.write(&at, tile, Some(Writer::Group(g)))?;
+            }
+            Action::Fence => self.storage.fence(g),
+            Action::Store { descriptor, coordinates, from, reduce } => {
+                let corner = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
+                let (tensor, _) = self.tensor(*descriptor)?;
+                let how = if reduce.is_some() { Combination::Add } else { Combination::Overwrite };
+                let from = self.at(g, from);
+                self.groups[g].flights.stores.push_back(Store { from, tensor, corner, how });
+            }
+            Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+                let adds = matches!(action, Action::PutAdd { .. });
+                let how = if adds { Combination::Add } else { Combination::Overwrite };
+                let (pointers, value) = (self.evaluate(g, pointers)?, self.evaluate(g, value)?);
+                let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;
+                self.memory.store(&pointers, &value, mask.as_deref(), how, self.launch.arithmetic)?;
+            }
+            Action::Arrive { barrier, at } => self.arrive(self.signal(g, *barrier, *at))?,
+            Action::Advance(cursor) => self.groups[g].cursors[cursor.index()].advance(),
+            Action::Keep { to, from } => {
+                let from = self.groups[g].cursors[from.index()].clone();
+                let to = &mut self.groups[g].cursors[to.index()];
+                (to.slot, to.phase) = (from.slot, from.phase);
+            }
+            Action::Sync(id) | Action::Signal(id) => return self.come(g, *id, matches!(action, Action::Sync(_))),
+            // Threads of a group are one, and waits have been waited for.
+            Action::Wait { .. } | Action::WaitStores(_) | Action::Fly(_) | Action::Meet | Action::Mark(_) => {}
+        }
+        Ok(true)
+    }
+
+    /// Comes to a named barrier; a group that waits there goes on when it has opened.
+    fn come(&mut self, g: usize, id: u32, waits: bool) -> Result<bool, Fault> {
+        if self.groups[g].ticket.take().is_some() {
+            return Ok(true);
+        }
+        let named = self.named.get_mut(id as usize);
+        let ticket = named.ok_or_else(|| Fault::Undefined { what: format!("named barrier {id}") })?.come();
+        if waits {
+            self.groups[g].ticket = Some(ticket);
+        }
+        Ok(!waits)
+    }
+
+    fn operand(&self, g: usize, operand: &Operand) -> Result<Source, Fault> {
+        match operand {
+            Operand::Shared(slot) => Ok(Source::Slot(self.at(g, slot))),
+            Operand::Registers(id) => self.variable(g, *id).map(Source::Tile),
+        }
+    }
+
+    fn multiply(
+        &mut self,
+        g: usize,
+        to: VariableId,
+        left: &Operand,
+        right: &Operand,
+        accumulator: Option<VariableId>,
+    ) -> Result<(), Fault> {
+        let (left, right) = (self.operand(g, left)?, self.operand(g, right)?);
+        let sum = match accumulator {
+            None => Sum::Zero,
+            Some(id) => {
+                let held = self.groups[g].variables[id.index()].clone();
+                let name =
+                    || format!("{} in {}", self.groups[g].group.variables[id.index()].name, self.groups[g].group.name);
+                Sum::Held(held.ok_or_else(|| Fault::Undefined { what: name() })?)
+            }
+        };
+        let group = &mut self.groups[g];
+        group.multiplies += 1;
+        let result = Rc::new(Outcome { number: group.multiplies, tile: RefCell::new(None) });
+        let element = group.group.variables[to.index()].element.clone();
+        let product = Some(Product { left, right, sum, to: Target::Registers(result.clone()), element });
+        group.flights.multiplies.push_back(Multiply { product, signals: Vec::new() });
+        self.hold(g, to, Some(Held::Flying(result)));
+        Ok(())
+    }
+
+    fn multiply_in_tensor(&mut self, g: usize, multiply: &TensorMultiply) -> Result<(), Fault> {
+        let sum = match &multiply.addend {
+            Addend::Zero => Sum::Zero,
+            Addend::Value(_) | Addend::Before => Sum::Place,
+            Addend::BeforeUnlessFirst(number) if self.iteration(g, *number)? > 0 => Sum::Place,
+            Addend::BeforeUnlessFirst(_) => Sum::Zero,
+        };
+        let buffer = self.program.buffers.get(multiply.to.buffer.index());
+        let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();
+        let (left, right) = (Source::Slot(self.at(g, &multiply.left)), Source::Slot(self.at(g, &multiply.right)));
+        let product = Product { left, right, sum, to: Target::Place(self.at(g, &multiply.to)), element };
+        let signals = self.signals(g, &multiply.signals);
+        self.groups[g].flights.multiplies.push_back(Multiply { product: Some(product), signals });
+        Ok(())
+    }
+
+    /// After a wait for multiplies: their results are values.
+    fn land(&mut self, g: usize, outstanding: u32, landed: &[VariableId]) -> Result<(), Fault> {
+        let group = &mut self.groups[g];
+        let done = group.multiplies.saturating_sub(u64::from(outstanding));
+        for id in landed {
+            let Some(Held::Flying(result)) = &group.variables[id.index()] else { continue };
+            let tile = result.tile.borrow().clone().filter(|_| result.number <= done);
+            let variable = || group.group.variables[id.index()].name.clone();
+            let fault = || Fault::NotWaitedFor { group: group.group.name.clone(), variable: variable() };
+            let tile = tile.ok_or_else(fault)?;
+            group.variables[id.index()] = Some(Held::Tile(tile));
+        }
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        g: usize,
+        from: Copied,
+        to: &twill_emit::kernel::program::Slot,
+        full: BarrierId,
+    ) -> Result<(), Fault> {
+        let place = self.at(g, to);
+        let buffer = self.program.buffers.get(place.buffer);
+        let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();
+        let full = (full.index(), place.slot);
+        self.groups[g].flights.loads.push(Load { from, to: place, element, full });
+        Ok(())
+    }
+
+    /// The tensor of a descriptor, and the extents of a block.
+    fn tensor(&self, id: DescriptorId) -> Result<(Tensor, Vec<usize>), Fault> {
+        let descriptor = self.program.descriptors.get(id.index());
+        let descriptor = descriptor.ok_or_else(|| Fault::Undefined { what: "a descriptor".into() })?;
+        let block = extents(&descriptor.block);
+        let unfit = || Fault::Shapes { what: format!("the descriptor {}", descriptor.name) };
+        let Some(matrix) = &descriptor.matrix else {
+            return match self.launch.argument(&descriptor.parameter)? {
+                Argument::Tensor(tensor) => Ok((tensor.clone(), block)),
+                Argument::Scalar(_) => Err(unfit()),
+            };
+        };
+        let amount = |amount: &Amount| match amount {
+            Amount::Constant(n) => i64::try_from(*n).map_err(|_| unfit()),
+            Amount::Parameter(name) => self.launch.scalar(name)?.as_integer().ok_or_else(unfit),
+        };
+        let base = self.launch.scalar(&descriptor.parameter)?;
+        let Data::Pointers(pointers) = &base.data else { return Err(unfit()) };
+        let array = pointers.first().ok_or_else(unfit)?.array;
+        let extents = matrix.extents.iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
+        Ok((Tensor { array, extents, strides: vec![amount(&matrix.stride)?, 1] }, block))
+    }
+}

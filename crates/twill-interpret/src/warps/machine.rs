@@ -1,0 +1,318 @@
+//! A CTA at work.
+
+use super::barriers::{Barrier, Named};
+use super::choice::{Actor, Choice};
+use super::code::Place;
+use super::storage::{Storage, Writer};
+use super::units::{Copied, Flights, Held, Product, Source, Sum, Target};
+use crate::fault::Fault;
+use crate::memory::{Launch, Memory};
+use crate::value::{Tile, dot};
+use std::rc::Rc;
+use twill_emit::kernel::action::{Action, Node};
+use twill_emit::kernel::program::{Group, KernelProgram, TileOrder};
+
+/// What an execution took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Steps of groups.
+    pub steps: u64,
+    /// Ends of asynchronous copies and multiplies.
+    pub events: u64,
+}
+
+/// Slot and phase.
+#[derive(Clone, Debug)]
+pub(super) struct Cursor {
+    pub slot: u32,
+    pub phase: bool,
+    slots: u32,
+}
+
+impl Cursor {
+    pub fn advance(&mut self) {
+        self.slot += 1;
+        if self.slot >= self.slots {
+            self.slot = 0;
+            self.phase = !self.phase;
+        }
+    }
+}
+
+/// A warp group at work.
+#[derive(Debug)]
+pub(super) struct Working<'p> {
+    pub group: &'p Group,
+    pub place: Place<'p>,
+    pub variables: Vec<Option<Held>>,
+    pub cursors: Vec<Cursor>,
+    pub flights: Flights,
+    /// Multiplies that were started.
+    pub multiplies: u64,
+    /// At a named barrier: when it may go on.
+    pub ticket: Option<u64>,
+    /// What it does after this: code, and for which program of the grid.
+    parts: std::vec::IntoIter<(&'p [Node], [u32; 3])>,
+    program: [u32; 3],
+    /// The next thing that it does; none at the end.
+    action: Option<&'p Action>,
+}
+
+/// A CTA.
+pub(super) struct Machine<'p, 'm> {
+    pub program: &'p KernelProgram,
+    pub launch: &'m Launch,
+    pub memory: &'m mut Memory,
+    pub storage: Storage<'p>,
+    pub barriers: Vec<Vec<Barrier>>,
+    pub named: Vec<Named>,
+    pub groups: Vec<Working<'p>>,
+    figures: Figures,
+}
+
+/// Steps after which a program is not believed to end.
+const MOST_STEPS: u64 = 4_000_000;
+
+/// Executes a kernel's warp programs, one CTA after the other; where CTAs work on tile after tile, so many of them.
+///
+/// # Errors
+/// When the program gets stuck, uses what is not there, reads or writes outside of arrays, or has something that is not known.
+pub fn run(
+    program: &KernelProgram,
+    launch: &Launch,
+    ctas: u32,
+    memory: &mut Memory,
+    choice: &mut Choice,
+) -> Result<Figures, Fault> {
+    let [per_x, ..] = program.tiling.programs_per_cta.map(|n| n.max(1));
+    let columns = launch.grid[0].div_ceil(per_x);
+    let count = columns * launch.grid[1] * launch.grid[2];
+    let (ctas, persistent) = if program.tiling.persistent { (ctas.max(1), true) } else { (count, false) };
+    let mut figures = Figures::default();
+    for cta in 0..ctas {
+        let tiles = (cta..count).step_by(ctas as usize);
+        let tiles: Vec<[u32; 3]> =
+            tiles.map(|t| program_of(program.tiling.order, t, columns, launch.grid[1])).collect();
+        debug_assert!(persistent || tiles.len() == 1);
+        let mut machine = Machine {
+            program,
+            launch,
+            memory: &mut *memory,
+            storage: Storage::new(program, choice.random()),
+            barriers: program.barriers.iter().map(Barrier::all).collect(),
+            named: Named::all(program),
+            groups: program.groups.iter().map(|g| Working::new(g, &tiles)).collect(),
+            figures: Figures::default(),
+        };
+        machine.run(choice)?;
+        figures.steps += machine.figures.steps;
+        figures.events += machine.figures.events;
+    }
+    Ok(figures)
+}
+
+/// The program of the grid that a tile is (as the prelude of generated code says).
+fn program_of(order: TileOrder, tile: u32, columns: u32, rows: u32) -> [u32; 3] {
+    let (rest, plane) = (tile % (columns * rows), tile / (columns * rows));
+    match order {
+        TileOrder::Linear => [tile % columns, tile / columns % rows, plane],
+        TileOrder::LongestFirst { heads } => {
+            let first = rest / (columns * heads) * heads;
+            let heads = heads.min(rows - first);
+            let within = rest - first * columns;
+            [columns - 1 - within / heads, first + within % heads, plane]
+        }
+        TileOrder::Grouped(band) => {
+            let first = rest / (band * rows) * band;
+            let band = band.min(columns - first);
+            let within = rest - first * rows;
+            [first + within % band, within / band, plane]
+        }
+    }
+}
+
+impl<'p> Working<'p> {
+    fn new(group: &'p Group, tiles: &[[u32; 3]]) -> Working<'p> {
+        let bodies = tiles.iter().map(|t| (group.body.as_slice(), *t));
+        let begin = std::iter::once((group.begin.as_slice(), [0; 3]));
+        let end = std::iter::once((group.end.as_slice(), [0; 3]));
+        let parts: Vec<(&[Node], [u32; 3])> = begin.chain(bodies).chain(end).collect();
+        let cursor = |slots: u32| Cursor { slot: 0, phase: false, slots: slots.max(1) };
+        Working {
+            group,
+            place: Place::default(),
+            variables: vec![None; group.variables.len()],
+            cursors: group.cursors.iter().map(|c| cursor(c.slots)).collect(),
+            flights: Flights::default(),
+            multiplies: 0,
+            ticket: None,
+            parts: parts.into_iter(),
+            program: [0; 3],
+            action: None,
+        }
+    }
+}
+
+impl Machine<'_, '_> {
+    /// `tl.program_id`; programs beyond the grid repeat its last one.
+    pub(super) fn program_id(&self, g: usize, axis: usize, instance: Option<u32>) -> i64 {
+        let id = self.groups[g].program.get(axis).copied().unwrap_or(0);
+        let all = self.launch.grid.get(axis).copied().unwrap_or(1);
+        let count = self.program.tiling.programs_per_cta.get(axis).copied().unwrap_or(1);
+        i64::from(instance.map_or(id, |k| (id * count + k).min(all.saturating_sub(1))))
+    }
+
+    fn run(&mut self, choice: &mut Choice) -> Result<(), Fault> {
+        for g in 0..self.groups.len() {
+            self.go_on(g)?;
+        }
+        loop {
+            let actors = self.actors();
+            if actors.is_empty() {
+                return self.end();
+            }
+            if self.figures.steps > MOST_STEPS {
+                return Err(Fault::Endless { steps: self.figures.steps });
+            }
+            match actors[choice.of(&actors)] {
+                Actor::Group(g) => self.step(g)?,
+                Actor::Loads(g) => {
+                    let which = choice.random().index(self.groups[g].flights.loads.len());
+                    self.end_load(g, which)?;
+                }
+                Actor::Multiplies(g) => self.end_multiply(g)?,
+                Actor::Stores(g) => self.end_store(g)?,
+                Actor::Visibility => {
+                    let slots = self.storage.unfenced();
+                    self.storage.reveal(slots[choice.random().index(slots.len())]);
+                }
+            }
+        }
+    }
+
+    /// Who can do something.
+    fn actors(&self) -> Vec<Actor> {
+        let mut actors = Vec::new();
+        for (g, group) in self.groups.iter().enumerate() {
+            if group.action.is_some_and(|action| self.is_ready(g, action)) {
+                actors.push(Actor::Group(g));
+            }
+            let flights = &group.flights;
+            let units = [
+                (!flights.loads.is_empty(), Actor::Loads(g)),
+                (!flights.multiplies.is_empty(), Actor::Multiplies(g)),
+                (!flights.stores.is_empty(), Actor::Stores(g)),
+            ];
+            actors.extend(units.into_iter().filter(|(busy, _)| *busy).map(|(_, actor)| actor));
+        }
+        // What threads wrote may be seen before its fence, but nobody waits for that.
+        if !actors.is_empty() && !self.storage.unfenced().is_empty() {
+            actors.push(Actor::Visibility);
+        }
+        actors
+    }
+
+    /// Nothing can happen any more: all are at their ends, or stuck.
+    fn end(&self) -> Result<(), Fault> {
+        let stuck: Vec<String> = self.groups.iter().filter_map(|g| Some((g, g.action?))).map(at).collect();
+        if stuck.is_empty() { Ok(()) } else { Err(Fault::Deadlock { stuck }) }
+    }
+
+    fn step(&mut self, g: usize) -> Result<(), Fault> {
+        self.figures.steps += 1;
+        let Some(action) = self.groups[g].action else { return Ok(()) };
+        if self.perform(g, action)? {
+            self.groups[g].place.step();
+            self.go_on(g)?;
+        }
+        Ok(())
+    }
+
+    /// To the next action.
+    fn go_on(&mut self, g: usize) -> Result<(), Fault> {
+        loop {
+            let mut place = std::mem::take(&mut self.groups[g].place);
+            let next = place.next(|index| self.trips(g, index));
+            let group = &mut self.groups[g];
+            group.place = place;
+            group.action = next?;
+            if group.action.is_some() {
+                return Ok(());
+            }
+            let Some((nodes, program)) = group.parts.next() else { return Ok(()) };
+            group.place = Place::of(nodes);
+            group.program = program;
+            // A tile begins with nothing of the one before.
+            group.variables.fill(None);
+        }
+    }
+
+    fn end_load(&mut self, g: usize, which: usize) -> Result<(), Fault> {
+        self.figures.events += 1;
+        let load = self.groups[g].flights.loads.swap_remove(which);
+        let (tile, writer) = match &load.from {
+            Copied::Block { tensor, corner, block } => {
+                (self.memory.load_block(tensor, corner, block, &load.element)?, None)
+            }
+            Copied::Pointers { pointers, mask } => {
+                (self.memory.load(pointers, mask.as_deref(), None, &load.element)?, Some(Writer::Copies))
+            }
+        };
+        self.storage.write(&load.to, Rc::new(tile), writer)?;
+        self.arrive(load.full)
+    }
+
+    fn end_multiply(&mut self, g: usize) -> Result<(), Fault> {
+        self.figures.events += 1;
+        let Some(multiply) = self.groups[g].flights.multiplies.pop_front() else { return Ok(()) };
+        if let Some(product) = multiply.product {
+            let tile = Rc::new(self.product(&product)?);
+            match product.to {
+                Target::Registers(result) => *result.tile.borrow_mut() = Some(tile),
+                Target::Place(at) => self.storage.write(&at, tile, None)?,
+            }
+        }
+        for signal in multiply.signals {
+            self.arrive(signal)?;
+        }
+        Ok(())
+    }
+
+    fn product(&self, product: &Product) -> Result<Tile, Fault> {
+        let read = |source: &Source| match source {
+            Source::Slot(at) => self.storage.read_by_unit(at),
+            Source::Tile(tile) => Ok(tile.clone()),
+        };
+        let (left, right) = (read(&product.left)?, read(&product.right)?);
+        let sum = match (&product.sum, &product.to) {
+            (Sum::Held(Held::Tile(tile)), _) => Some(tile.clone()),
+            // A multiply before this one of the same group, which is done.
+            (Sum::Held(Held::Flying(result)), _) => result.tile.borrow().clone(),
+            (Sum::Place, Target::Place(at)) => Some(self.storage.read_by_unit(at)?),
+            (Sum::Place | Sum::Zero, _) => None,
+        };
+        dot(&left, &right, sum.as_deref(), &product.element, self.launch.arithmetic)
+    }
+
+    fn end_store(&mut self, g: usize) -> Result<(), Fault> {
+        self.figures.events += 1;
+        let Some(store) = self.groups[g].flights.stores.pop_front() else { return Ok(()) };
+        let tile = self.storage.read_by_unit(&store.from)?;
+        self.memory.store_block(&store.tensor, &store.corner, &tile, store.how, self.launch.arithmetic)
+    }
+}
+
+/// Where a group stands.
+fn at((group, action): (&Working<'_>, &Action)) -> String {
+    let what = match action {
+        Action::Wait { barrier, at, previous } => {
+            let cursor = &group.cursors[at.index()];
+            format!("barrier {} slot {} parity {}", barrier.index(), cursor.slot, u8::from(cursor.phase != *previous))
+        }
+        Action::WaitMultiplies { .. } => "multiplies".into(),
+        Action::WaitStores(_) => "stores".into(),
+        Action::Sync(id) => format!("named barrier {id}"),
+        _ => "nothing".into(),
+    };
+    format!("{} waits for {what}", group.group.name)
+}

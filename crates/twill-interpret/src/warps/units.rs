@@ -1,0 +1,107 @@
+//! What asynchronous units have under way.
+
+use super::storage::At;
+use crate::memory::{Combination, Tensor};
+use crate::value::Tile;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use twill_triton::mlir::Type;
+
+/// The result of a multiply in registers.
+#[derive(Debug)]
+pub(super) struct Result {
+    /// The multiply's number among those of its group, from 1.
+    pub number: u64,
+    /// Empty until it is done.
+    pub tile: RefCell<Option<Rc<Tile>>>,
+}
+
+/// What a group holds under a name.
+#[derive(Clone, Debug)]
+pub(super) enum Held {
+    /// A value.
+    Tile(Rc<Tile>),
+    /// The result of a multiply that the group has not waited for.
+    Flying(Rc<Result>),
+}
+
+/// An `mbarrier`: array and slot.
+pub(super) type Signal = (usize, usize);
+
+/// An operand of a multiply.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    Slot(At),
+    Tile(Rc<Tile>),
+}
+
+/// What a multiply adds to.
+#[derive(Clone, Debug)]
+pub(super) enum Sum {
+    Zero,
+    Held(Held),
+    /// What stands where the result goes.
+    Place,
+}
+
+/// Where the result of a multiply goes.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    Registers(Rc<Result>),
+    Place(At),
+}
+
+/// A multiply under way.
+#[derive(Clone, Debug)]
+pub(super) struct Product {
+    pub left: Source,
+    pub right: Source,
+    pub sum: Sum,
+    pub to: Target,
+    pub element: Type,
+}
+
+/// What the tensor core does for a group, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Multiply {
+    /// None where only barriers are signalled.
+    pub product: Option<Product>,
+    pub signals: Vec<Signal>,
+}
+
+/// A copy from global to shared memory under way.
+#[derive(Clone, Debug)]
+pub(super) struct Load {
+    pub from: Copied,
+    pub to: At,
+    pub element: Type,
+    pub full: Signal,
+}
+
+/// What is copied.
+#[derive(Clone, Debug)]
+pub(super) enum Copied {
+    Block { tensor: Tensor, corner: Vec<i64>, block: Vec<usize> },
+    Pointers { pointers: Rc<Tile>, mask: Option<Rc<Tile>> },
+}
+
+/// A copy from shared to global memory under way.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    pub from: At,
+    pub tensor: Tensor,
+    pub corner: Vec<i64>,
+    pub how: Combination,
+}
+
+/// What a group has under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flights {
+    /// They end in any order.
+    pub loads: Vec<Load>,
+    /// They end in order.
+    pub multiplies: VecDeque<Multiply>,
+    /// They end in order.
+    pub stores: VecDeque<Store>,
+}

@@ -1,0 +1,144 @@
+//! The kernels of `examples/`: their warp programs compute what their TTIR says, in every order.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod common;
+
+use common::{Call, example};
+use twill_graph::WarpAssignment;
+use twill_interpret::warps::{Choice, Habit};
+use twill_interpret::{Arithmetic, Compiled, Question, Tolerance, Way, difference, sequential, tolerance, warps};
+use twill_machine::Machine;
+use twill_triton::tile::Axis;
+use twill_triton::{Gang, Options};
+
+const PLAIN: Way = Way { persistent: false, ring_depth: 1, handover_depth: 1, turns: false };
+const PERSISTENT: Way = Way { persistent: true, ring_depth: 2, handover_depth: 2, turns: true };
+
+const PRODUCTS: [&str; 7] = [
+    "gemm_tma",
+    "gemm_tma_m256",
+    "gemm_tma_n256",
+    "gemm_pointers",
+    "gemm_pointers_m256",
+    "gemm_pointers_n256",
+    "swiglu",
+];
+const ATTENTION: [&str; 9] = [
+    "attention_forward",
+    "attention_forward_d64",
+    "attention_forward_d64_m64",
+    "attention_forward_causal",
+    "attention_forward_causal_d64",
+    "attention_forward_causal_d64_m64",
+    "tutorial_attention",
+    "tutorial_attention_causal",
+    "tutorial_attention_causal_d64",
+];
+/// The third, with tiles of 128 queries, is there to be scheduled: no code for it fits shared memory.
+const BACKWARD: [&str; 2] = ["attention_backward", "attention_backward_d64"];
+
+/// How much is tried of an example.
+#[derive(Clone, Copy)]
+struct Effort<'a> {
+    /// Trip counts of the plain program, and of the persistent one.
+    trips: [&'a [i64]; 2],
+    habits: &'a [Habit],
+    seeds: u64,
+    /// Units of work for the schedule.
+    work: u64,
+}
+
+const SHORT: Effort<'_> =
+    Effort { trips: [&[0, 1, 2, 3], &[2]], habits: &[Habit::Priorities, Habit::UnitsLate], seeds: 1, work: 60_000 };
+const LONG: Effort<'_> =
+    Effort { trips: [&[0, 1, 2, 3, 4, 5, 8], &[0, 1, 3, 6]], habits: &Habit::ALL, seeds: 6, work: 3_000_000 };
+
+/// Runs an example in all ways that fit.
+fn agrees(name: &str, machine: &str, lowering: &Options, effort: Effort<'_>) {
+    let machine_file = Machine::load(machine).unwrap();
+    let (assignment, work) = (WarpAssignment::BySubTile, effort.work);
+    let question = Question { machine: &machine_file, lowering: lowering.clone(), assignment, work };
+    let compiled = Compiled::new(&example(name), &question).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+    // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
+    let ctas = if name.contains("backward") { 1 } else { 2 };
+    let mut fitting = 0;
+    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips) {
+        let program = match compiled.program(way) {
+            Ok(program) => program,
+            Err(twill_emit::Error::SharedMemory { .. }) => continue,
+            Err(error) => panic!("{name} on {machine}: {error}"),
+        };
+        fitting += 1;
+        let tolerance = tolerance(&program);
+        for trips in trips {
+            let mut call = Call::new(compiled.kernel(), *trips, 7 + *trips as u64);
+            if tolerance != Tolerance::Exact {
+                call.launch.arithmetic = Arithmetic::Double;
+            }
+            let mut expected = call.memory.clone();
+            sequential::run(compiled.kernel(), &call.launch, &mut expected).unwrap();
+            let mut first = None;
+            for (seed, habit) in (0..effort.seeds).flat_map(|seed| effort.habits.iter().map(move |h| (seed, *h))) {
+                let mut found = call.memory.clone();
+                let run = warps::run(&program, &call.launch, ctas, &mut found, &mut Choice::new(habit, seed));
+                let place = format!("{name} on {machine}, {way:?}, {trips} trips, {habit:?} with seed {seed}");
+                let figures = run.unwrap_or_else(|fault| panic!("{place}: {fault}"));
+                assert!(figures.events > 0, "{place}");
+                if let Some(difference) = difference(&expected, &found, tolerance) {
+                    panic!("{place}: {difference}");
+                }
+                // Whatever the order of operations in the program is, it is the same in every interleaving.
+                let first = first.get_or_insert_with(|| found.clone());
+                assert_eq!(difference(first, &found, Tolerance::Exact), None, "{place}");
+            }
+        }
+    }
+    assert!(fitting > 0, "{name} on {machine} does not fit");
+}
+
+fn all_agree(names: &[&str], machine: &str, lowering: &Options, effort: Effort<'_>) {
+    for name in names {
+        agrees(name, machine, lowering, effort);
+    }
+}
+
+fn gang() -> Options {
+    Options { programs: Some(Gang { count: 3, axis: Axis::X }), ..Options::default() }
+}
+
+#[test]
+fn products() {
+    all_agree(&PRODUCTS, "h200", &Options::default(), SHORT);
+}
+
+#[test]
+fn attention() {
+    all_agree(&ATTENTION, "h200", &Options::default(), SHORT);
+}
+
+#[test]
+fn attention_backward_and_shared_ctas() {
+    all_agree(&BACKWARD, "h200", &Options::default(), SHORT);
+    agrees("attention_forward_d64_m64", "h200", &gang(), SHORT);
+}
+
+#[test]
+fn tensor_memory() {
+    let names = ["gemm_tma", "gemm_pointers", "swiglu", "attention_forward", "attention_backward_d64"];
+    all_agree(&names, "b200", &Options::default(), SHORT);
+    agrees("attention_forward_m256", "b200-left-shared", &Options::default(), SHORT);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn all_examples_many_times() {
+    for names in [&PRODUCTS[..], &ATTENTION, &BACKWARD] {
+        all_agree(names, "h200", &Options::default(), LONG);
+    }
+    all_agree(&PRODUCTS, "b200", &Options::default(), LONG);
+    let attention = ["attention_forward", "attention_forward_d64", "attention_backward_d64"];
+    all_agree(&attention, "b200", &Options::default(), LONG);
+    agrees("attention_forward_m256", "b200-left-shared", &Options::default(), LONG);
+    agrees("attention_forward_d64_m64", "h200", &gang(), LONG);
+}

@@ -1,0 +1,80 @@
+use super::*;
+
+fn one(work: Work) -> Instruction {
+    Instruction { work, stall: 1, writes: None, reads: None, waits: 0 }
+}
+
+/// So many multiplies of 128 columns, from registers, that are waited for.
+fn multiplies(count: usize) -> Vec<Instruction> {
+    let each = |k| one(Work::Multiply { columns: 128, from_registers: true, commits: k + 1 == count });
+    (0..count).map(each).chain([one(Work::WaitMultiplies(0))]).collect()
+}
+
+fn many(work: Work, count: usize) -> Vec<Instruction> {
+    vec![one(work); count]
+}
+
+fn cycles(groups: &[Vec<Instruction>]) -> f64 {
+    cycles_of_loop(groups, &Rates::hopper()).unwrap()
+}
+
+#[test]
+fn a_multiply_alone_takes_its_time_and_the_ways_to_the_tensor_core_and_back() {
+    let rates = Rates::hopper();
+    let wanted = 8.0 * 64.0 + rates.start + rates.seen;
+    assert!((cycles(&[multiplies(8)]) - wanted).abs() < 5.0, "{} {wanted}", cycles(&[multiplies(8)]));
+}
+
+#[test]
+fn two_groups_keep_the_tensor_core_busy() {
+    assert!((cycles(&[multiplies(8), multiplies(8)]) - 1024.0).abs() < 5.0);
+    // What is computed between multiplies is hidden behind those of the other group, but for what it costs them.
+    let both = [multiplies(8), many(Work::Fma, 100)].concat();
+    let hidden = cycles(&[both.clone(), both]);
+    assert!((1024.0..1024.0 * 1.15).contains(&hidden), "{hidden}");
+}
+
+#[test]
+fn exponentials_between_multiplies_hide_and_behind_them_do_not() {
+    let special = many(Work::Special, 64);
+    let between = [&multiplies(8)[..8], &special, &[one(Work::WaitMultiplies(0))]].concat();
+    let behind = [multiplies(8), special].concat();
+    assert!(cycles(&[between]) < 620.0);
+    assert!(cycles(&[behind]) > 850.0);
+}
+
+#[test]
+fn operands_in_shared_memory_are_read_through_it() {
+    // 64 columns and 64 rows of 32 bytes take longer to read than to multiply.
+    let small = |from_registers| {
+        let multiply = |k| one(Work::Multiply { columns: 64, from_registers, commits: k == 31 });
+        (0..32).map(multiply).collect::<Vec<_>>()
+    };
+    assert!(cycles(&[small(false)]) > 1.1 * cycles(&[small(true)]));
+}
+
+#[test]
+fn a_result_that_is_waited_for_takes_its_latency() {
+    let produce = Instruction { writes: Some(0), ..one(Work::Exchange) };
+    let consume = Instruction { waits: 1, ..one(Work::Fma) };
+    let chain = [produce, consume].repeat(10);
+    assert!(cycles(&[chain]) > 10.0 * Rates::hopper().exchange_latency);
+}
+
+#[test]
+fn groups_take_turns_at_named_barriers() {
+    let turn = |own, other| {
+        let meet = |barrier, waits| one(Work::Meet { barrier, groups: 2, waits });
+        [vec![meet(own, true)], multiplies(4), vec![meet(other, false)], many(Work::Fma, 10)].concat()
+    };
+    let both = cycles(&[turn(1, 2), turn(2, 1)]);
+    assert!(both >= 512.0, "{both}");
+}
+
+#[test]
+fn what_never_comes_is_no_time() {
+    let alone = vec![one(Work::Meet { barrier: 1, groups: 3, waits: true })];
+    assert!(cycles_of_loop(&[alone], &Rates::hopper()).is_some(), "turns are given before the loop");
+    assert_eq!(cycles_of_loop(&[], &Rates::hopper()), None);
+    assert_eq!(cycles_of_loop(&[Vec::new()], &Rates::hopper()), None);
+}
