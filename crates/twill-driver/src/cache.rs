@@ -20,6 +20,9 @@ const ENTRIES: &str = "twill-cache-v1";
 /// The build that entries belong to: another one may find something else.
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("TWILL_SOURCES"));
 
+/// How often to remove what was thrown away while others still write into it.
+const REMOVALS: usize = 100;
+
 /// A cache on disk; it need not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
@@ -177,6 +180,13 @@ impl Cache {
         let beside = self.entries.parent().unwrap_or(Path::new("."));
         let bin = tempfile::Builder::new().prefix(".").tempdir_in(beside)?;
         fs::rename(&self.entries, bin.path().join(ENTRIES))?;
+        // A writer whose path was resolved before the rename still makes its file below the bin, if only once.
+        for _ in 1..REMOVALS {
+            match fs::remove_dir_all(bin.path()) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => std::thread::yield_now(),
+                removed => return removed,
+            }
+        }
         bin.close()
     }
 
