@@ -108,8 +108,10 @@ fn trust(arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let mut command = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     command.args(["run", "--quiet", "--release", "--locked", "--package", "twill-fuzz", "--bin", "trust", "--"]);
     command.args(&arguments).arg("--root").arg(&root).current_dir(&root);
-    // Only what asks Z3 needs the environment.
-    if !arguments.iter().any(|a| a.contains("only") || a == "--help") || arguments.iter().any(|a| a.contains("z3")) {
+    // Z3 and what looks at the command from outside need the environment.
+    let named = |part: &&str| arguments.iter().any(|a| a.split([',', '=']).any(|word| word == *part));
+    let all = !arguments.iter().any(|a| a.starts_with("--only") || a == "--help");
+    if all || ["z3", "budgets", "kills", "hostile", "interleavings", "supply"].iter().any(named) {
         command.arg("--python").arg(python(&root)?);
     }
     run(&mut command)

@@ -60,29 +60,45 @@ const WORDS: [&str; 24] = [
 /// # Panics
 /// When a whole one is rejected, or what is proved is not true.
 pub fn check(bytes: &[u8]) -> Changed {
-    let mut tape = Tape::new(bytes);
-    let Some(problem) = sample::problem(&mut tape) else { return Changed::Nothing };
-    let question = Question::new(problem);
+    let Some((question, whole, other)) = asked(bytes) else { return Changed::Nothing };
     let report = question.by_engine();
-    let Ok(certificate) = certify(&question.problem, &report, &Budget::default()) else { return Changed::Nothing };
-    let evidence = verify_certificate(&question.problem, &certificate);
-    let claim = |e: &Evidence| (e.below == certificate.below, e.everything || !question.all || !certificate.infeasible);
-    assert_eq!(evidence.as_ref().map(claim), Ok((true, true)), "{certificate:#?}\n{:#?}", question.problem);
+    let evidence = verify_certificate(&question.problem, &whole);
+    let claim = |e: &Evidence| (e.below == whole.below, e.everything || !question.all || !whole.infeasible);
+    assert_eq!(evidence.as_ref().map(claim), Ok((true, true)), "{whole:#?}\n{:#?}", question.problem);
     if let Outcome::Optimal { schedule } = &report.outcome {
-        assert_eq!(certificate.below, schedule.interval, "{:#?}", question.problem);
+        assert_eq!(whole.below, schedule.interval, "{:#?}", question.problem);
     }
-    // The same proof of an easier problem, or another proof of the same.
-    let (question, certificate) = if tape.one_in(2) {
-        let Some(easier) = easier(&mut tape, &question.problem) else { return Changed::Nothing };
-        (Question::new(easier), certificate)
-    } else {
-        let Some(certificate) = altered(&mut tape, &question.problem, certificate) else { return Changed::Unreadable };
-        (question, certificate)
+    let (question, certificate) = match other {
+        Other::Easier(None) => return Changed::Nothing,
+        Other::Easier(Some(easier)) => (Question::new(easier), whole),
+        Other::Altered(None) => return Changed::Unreadable,
+        Other::Altered(Some(certificate)) => (question, certificate),
     };
     match verify_certificate(&question.problem, &certificate) {
         Err(_) => Changed::Rejected,
         Ok(evidence) => judge(&question, &evidence),
     }
+}
+
+/// What is put to the checker beside a whole certificate.
+pub(crate) enum Other {
+    /// The same certificate, of an easier problem.
+    Easier(Option<Problem>),
+    /// Another certificate, of the same problem; `None` where it cannot be read.
+    Altered(Option<Certificate>),
+}
+
+/// What the bytes ask: a problem, its certificate, and what is made of either.
+pub(crate) fn asked(bytes: &[u8]) -> Option<(Question, Certificate, Other)> {
+    let mut tape = Tape::new(bytes);
+    let question = Question::new(sample::problem(&mut tape)?);
+    let certificate = certify(&question.problem, &question.by_engine(), &Budget::default()).ok()?;
+    let other = if tape.one_in(2) {
+        Other::Easier(easier(&mut tape, &question.problem))
+    } else {
+        Other::Altered(altered(&mut tape, &question.problem, certificate.clone()))
+    };
+    Some((question, certificate, other))
 }
 
 fn judge(question: &Question, evidence: &Evidence) -> Changed {

@@ -15,7 +15,7 @@ use crate::tape::Tape;
 use twill_check::{CertificateError, verify_certificate};
 use twill_exact::{Budget, SearchOptions, certify, schedule};
 use twill_graph::proof::{Atom, BoundWitness, Certificate, Clauses, Literal, Proof, Reason};
-use twill_graph::{Cycles, Problem};
+use twill_graph::{Cycles, Problem, Schedule};
 
 /// What became of the clauses of one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,35 +29,51 @@ pub struct Judged {
 /// Clauses that are tried of one proof.
 const CLAUSES: usize = 60;
 
+/// Clauses of a problem's proofs, some changed by a little, and an easier problem that has a schedule.
+pub(crate) struct Asked {
+    /// The easier problem.
+    pub(crate) problem: Problem,
+    /// Its schedule.
+    schedule: Schedule,
+    /// What the clauses were taken from; only its atoms are of use.
+    pub(crate) atoms: Vec<Atom>,
+    /// Proofs of one clause each.
+    pub(crate) proofs: Vec<Proof>,
+}
+
+/// What the bytes ask.
+pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
+    let mut tape = Tape::new(bytes);
+    let question = Question::new(sample::problem(&mut tape)?);
+    let certificate = certify(&question.problem, &question.by_engine(), &Budget::default()).ok()?;
+    if certificate.proofs.is_empty() {
+        return None;
+    }
+    let same = tape.one_in(3);
+    let problem = if same { question.problem } else { easier(&mut tape, &question.problem)? };
+    let options = SearchOptions { largest_interval: Some(Cycles(2 * question.largest)), ..SearchOptions::default() };
+    let report = schedule(&problem, &options, &mut |_| {});
+    let schedule = report.outcome.schedule()?.clone();
+    let proof = tape.pick(&certificate.proofs)?;
+    let mut proofs = Vec::new();
+    for _ in 0..CLAUSES.min(proof.clauses.len()) {
+        let at = tape.index(proof.clauses.len());
+        let Some((clause, reason)) = proof.clauses.iter().nth(at) else { continue };
+        proofs.extend(changed(&mut tape, schedule.interval.0, &proof.atoms, clause, *reason));
+    }
+    Some(Asked { problem, schedule, atoms: proof.atoms.clone(), proofs })
+}
+
 /// Puts clauses of a problem's proofs to the checker, about an easier problem that has a schedule.
 ///
 /// # Panics
 /// When it accepts one that is not true of the schedule.
 pub fn check(bytes: &[u8]) -> Judged {
-    let mut tape = Tape::new(bytes);
     let mut judged = Judged::default();
-    let Some(problem) = sample::problem(&mut tape) else { return judged };
-    let question = Question::new(problem);
-    let Ok(certificate) = certify(&question.problem, &question.by_engine(), &Budget::default()) else { return judged };
-    if certificate.proofs.is_empty() {
-        return judged;
-    }
-    let same = tape.one_in(3);
-    let Some(problem) = (if same { Some(question.problem) } else { easier(&mut tape, &question.problem) }) else {
-        return judged;
-    };
-    let options = SearchOptions { largest_interval: Some(Cycles(2 * question.largest)), ..SearchOptions::default() };
-    let report = schedule(&problem, &options, &mut |_| {});
-    let Some(schedule) = report.outcome.schedule() else { return judged };
-    let meaning = Meaning::new(&problem, schedule);
-    let Some(proof) = tape.pick(&certificate.proofs) else { return judged };
-    for _ in 0..CLAUSES.min(proof.clauses.len()) {
-        let at = tape.index(proof.clauses.len());
-        let Some((clause, reason)) = proof.clauses.iter().nth(at) else { continue };
-        let one = changed(&mut tape, schedule.interval.0, &proof.atoms, clause, *reason);
-        if let Some(one) = one.filter(|one| !one.clauses.iter().any(|(_, reason)| picks(*reason))) {
-            judge(&problem, &meaning, &one, &mut judged);
-        }
+    let Some(asked) = asked(bytes) else { return judged };
+    let meaning = Meaning::new(&asked.problem, &asked.schedule);
+    for one in asked.proofs.iter().filter(|one| !one.clauses.iter().any(|(_, reason)| picks(*reason))) {
+        judge(&asked.problem, &meaning, one, &mut judged);
     }
     judged
 }
@@ -67,16 +83,20 @@ fn picks(reason: Reason) -> bool {
     matches!(reason, Reason::GroupOrder { .. } | Reason::UsedOrder { .. } | Reason::SubTileOrder { .. })
 }
 
-fn judge(problem: &Problem, meaning: &Meaning, one: &Proof, judged: &mut Judged) {
-    let certificate = Certificate {
+/// A certificate that claims nothing, with one proof.
+pub(crate) fn claim_of(proof: &Proof) -> Certificate {
+    Certificate {
         below: Cycles(1),
         infeasible: false,
         bound: Cycles(1),
         witness: BoundWitness::Trivial,
         conflicts: Vec::new(),
-        proofs: vec![one.clone()],
-    };
-    match verify_certificate(problem, &certificate) {
+        proofs: vec![proof.clone()],
+    }
+}
+
+fn judge(problem: &Problem, meaning: &Meaning, one: &Proof, judged: &mut Judged) {
+    match verify_certificate(problem, &claim_of(one)) {
         // The clause stands, and nothing follows from it; or it is a contradiction by itself.
         Err(CertificateError::Open { .. }) | Ok(_) => {
             for (clause, reason) in one.clauses.iter() {

@@ -85,6 +85,16 @@ fn written(problem: &Problem, kind: u64) -> String {
     }
 }
 
+/// Whatever the numbers are, a search keeps to its work; what it finds is a schedule.
+fn solved(problem: &Problem) {
+    let budget = Budget { work: Some(20_000), ..Budget::default() };
+    let report = schedule(problem, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});
+    if let Some(found) = report.outcome.schedule() {
+        let rejected = twill_check::verify(problem, found.clone()).err();
+        assert!(rejected.is_none(), "{rejected:?}: {found:#?}\n{problem:#?}");
+    }
+}
+
 /// Every reader of JSON sees the text.
 fn read_all(text: &str) {
     if let Ok(file) = GraphFile::from_json(text, FILE) {
@@ -95,7 +105,7 @@ fn read_all(text: &str) {
             let again = GraphFile::from_json(&written, FILE).and_then(|file| file.graph());
             assert_eq!(again.ok().as_ref(), Some(&graph), "{written}");
             if let Some(MachineReference::Resources(machine)) = file.machine {
-                let _ = Problem::new(graph, *machine, Default::default());
+                Problem::new(graph, *machine, Default::default()).iter().for_each(solved);
             }
         }
     }

@@ -15,6 +15,7 @@
 //! | [`clause`] | single clauses of certificates, changed by a little | those that the checker accepts are true of a schedule |
 //! | [`replay`] | the checker, on the engine's schedules, whole and changed | it rejects what breaks the model, read word by word, and nothing else |
 //! | [`gaus`] | the scheduler for large graphs, on small ones | its schedules are legal by the checker and no better than its own bounds |
+//! | [`warp_programs`] | the generators, on random kernels | the protocol checker proves the programs, and in every interleaving they compute what the TTIR says |
 //!
 //! The word-by-word reading of `docs/model.md` is that of the checker's own tests (`twill-check/tests/replay/literal.rs`).
 //!
@@ -27,6 +28,7 @@
 
 pub mod benchmark_file;
 pub mod brute;
+pub mod cases;
 pub mod certificate;
 mod change;
 pub mod clause;
@@ -44,6 +46,7 @@ pub mod replay;
 mod sample;
 mod tape;
 pub mod ttir;
+pub mod warp_programs;
 
 use twill_graph::SplitMix64;
 
@@ -69,8 +72,8 @@ impl Target {
     }
 }
 
-/// All targets. That of the warp programs stands in `twill-interpret`.
-pub const TARGETS: [Target; 9] = [
+/// All targets.
+pub const TARGETS: [Target; 10] = [
     Target { name: "ttir", tries: "reading TTIR, custom and generic", bytes: 120, check: ttir::check },
     Target {
         name: "graph_file",
@@ -113,6 +116,12 @@ pub const TARGETS: [Target; 9] = [
         },
     },
     Target { name: "gaus", tries: "legal schedules of GauS", bytes: 200, check: gaus::check },
+    Target {
+        name: "warp_programs",
+        tries: "generated warp programs on numbers",
+        bytes: 512,
+        check: warp_programs::check,
+    },
 ];
 
 /// The target of this name.

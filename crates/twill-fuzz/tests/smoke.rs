@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use twill_fuzz::certificate::{self, Changed};
 use twill_fuzz::optimum::{self, Compared};
-use twill_fuzz::{input, replay, target};
+use twill_fuzz::{clause, input, replay, target};
 
 fn run(name: &str, count: u64) {
     let target = target(name).unwrap();
@@ -38,6 +38,18 @@ fn benchmarks_are_read() {
 #[test]
 fn large_graphs_are_scheduled_legally() {
     run("gaus", 100);
+}
+
+#[test]
+fn warp_programs_compute_what_their_kernels_say() {
+    run("warp_programs", 4);
+}
+
+#[test]
+fn clauses_that_are_accepted_are_true() {
+    let judged = (0..150).map(|seed| clause::check(&input(seed, 480)));
+    let (accepted, rejected) = judged.fold((0, 0), |(a, r), one| (a + one.accepted, r + one.rejected));
+    assert!(accepted > 100 && rejected > 100, "{accepted} {rejected}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
 use crate::tile::{Axes, TileLoop};
 use grid::Differences;
 pub use matrix::{Amount, Matrix, MatrixTile};
+pub use operations::is_conversion;
 pub use polynomial::{Polynomial, Symbol};
 use twill_graph::showable;
 

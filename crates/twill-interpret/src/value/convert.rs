@@ -5,24 +5,6 @@ use super::integers::{unsigned, wrapped};
 use super::tile::Data;
 use crate::fault::Fault;
 
-/// Whether an operation only changes the type.
-pub(super) fn is_conversion(operation: &str) -> bool {
-    matches!(
-        operation,
-        "arith.truncf"
-            | "arith.extf"
-            | "tt.fp_to_fp"
-            | "arith.sitofp"
-            | "arith.uitofp"
-            | "arith.fptosi"
-            | "arith.fptoui"
-            | "arith.trunci"
-            | "arith.extsi"
-            | "arith.extui"
-            | "arith.index_cast"
-    )
-}
-
 /// Floating-point numbers are rounded to nearest, integers towards zero and into the range of their type.
 pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fault> {
     let (from, to) = (one.from, one.element);

@@ -6,6 +6,7 @@ use super::number::Arithmetic;
 use super::tile::{Data, Pointer, Tile};
 use crate::fault::Fault;
 use std::rc::Rc;
+use twill_triton::kernel::is_conversion;
 use twill_triton::mlir::Type;
 
 /// An operation on elements.
@@ -58,7 +59,7 @@ impl Elementwise<'_> {
             }
             ("arith.cmpf", [Data::Floats(a), Data::Floats(b)]) => self.compare_floats(a, b),
             ("arith.cmpi", [Data::Integers(a), Data::Integers(b)]) => self.compare_integers(a, b),
-            (_, [x]) if convert::is_conversion(self.operation) => convert::convert(self, x),
+            (_, [x]) if is_conversion(self.operation) => convert::convert(self, x),
             (_, [Data::Integers(a), Data::Integers(b)]) => self.integers(a, b),
             ("math.absi", [Data::Integers(a)]) => {
                 Ok(Data::Integers(a.iter().map(|x| wrapped(x.wrapping_abs(), self.element)).collect()))

@@ -31,7 +31,7 @@ pub(super) fn memory(operation: &str) -> Option<Memory> {
 }
 
 /// Whether it changes the type of elements and nothing else.
-pub(super) fn is_conversion(operation: &str) -> bool {
+pub fn is_conversion(operation: &str) -> bool {
     matches!(
         operation,
         "arith.truncf"

@@ -4,10 +4,13 @@
 //! add up from run to run: a part that has done what is asked does nothing, one that was stopped goes on where it was.
 
 mod campaign;
+mod executions;
 mod fuzzing;
 mod here;
 mod instances;
+mod mutants;
 mod schedules;
+mod scripts;
 mod section;
 mod solver;
 
@@ -31,6 +34,9 @@ struct Arguments {
     /// Random problems on which it is compared with Z3, those of earlier runs counted.
     #[arg(long, default_value_t = 300)]
     z3: u64,
+    /// Programs of random kernels that are executed on numbers, those of earlier runs counted.
+    #[arg(long, default_value_t = 1000)]
+    programs: u64,
     /// Only these parts.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
@@ -59,6 +65,20 @@ enum Part {
     Schedules,
     /// The exact engine and Z3.
     Z3,
+    /// Kernels executed on numbers.
+    Executions,
+    /// Limits of time, work and memory.
+    Budgets,
+    /// SIGKILL at any moment.
+    Kills,
+    /// Names and inputs that mean harm.
+    Hostile,
+    /// ThreadSanitizer; it needs a nightly toolchain.
+    Interleavings,
+    /// Licences, unsafe code, Miri.
+    Supply,
+    /// Defects put into the checker, by cargo-mutants.
+    Mutants,
     /// Nothing but the page, from the figures there are.
     Page,
 }
@@ -75,6 +95,13 @@ fn main() -> ExitCode {
     part(Part::Schedules, &|| schedules::run(&arguments));
     part(Part::Instances, &|| instances::run(&arguments));
     part(Part::Z3, &|| solver::run(&arguments));
+    part(Part::Executions, &|| executions::run(&arguments));
+    part(Part::Budgets, &|| scripts::run(&arguments, "budgets.py", "budgets", &[]));
+    part(Part::Kills, &|| scripts::run(&arguments, "kills.py", "kills", &["--count", "200"]));
+    part(Part::Hostile, &|| scripts::run(&arguments, "names.py", "hostile", &[]));
+    part(Part::Interleavings, &|| scripts::run(&arguments, "interleavings.py", "interleavings", &[]));
+    part(Part::Supply, &|| scripts::run(&arguments, "supply.py", "supply", &[]));
+    part(Part::Mutants, &|| mutants::run(&arguments));
     part(Part::Fuzzing, &|| fuzzing::run(&arguments));
     // What was found is written, whatever it is.
     failures.extend(section::write_page(&arguments.root).err());

@@ -1,0 +1,177 @@
+//! What is made of the assembler's report; scripts take Python's part.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+/// A script beside the kernel, which runs in the folder that is prepared.
+fn python(place: &TempDir, script: &str) -> String {
+    let path = place.path().join("python3");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Prints a report.
+fn report(registers: u32, spills: u32) -> String {
+    let finding = if spills > 0 { r#"{"kind": "spilled", "message": "somewhere"}"# } else { "" };
+    format!(
+        r#"echo '{{"registers": {registers}, "spill_stores": {spills}, "spill_loads": {spills}, "shared_memory": 98304, "barriers_at": 98000, "findings": [{finding}], "more": 1}}'"#
+    )
+}
+
+#[test]
+fn what_the_assembler_finds_is_written_down() {
+    let place = tempfile::tempdir().unwrap();
+    let python = python(&place, &format!("test \"$*\" = '-B assemble.py --json' || exit 7\n{}", report(168, 0)));
+    let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    let said = stdout(&output);
+    assert!(said.contains("machine code: 168 registers a thread at entry, no spills, 98304 bytes"), "{said}");
+    let json = kernel_json(&place);
+    assert_eq!((&json["barriers_at"], &json["assembly"]["registers"]), (&98000.into(), &168.into()));
+    assert_entries(&place, &["kernel", "python3"]);
+}
+
+/// A script whose kernels multiply 64×128×16 so many times an iteration at its first run, its second and so on.
+fn multiplying(place: &TempDir, counts: &[u32]) -> String {
+    let encoded = "/* 0x01e0000898187df0 */ /* 0x000fc200008018ff */";
+    let line = |k, count| {
+        let commits = if k + 1 == count { ", gsb0" } else { "" };
+        format!(r#""HGMMA.64x128x16.F32 R24, R152, gdesc[UR8], R24{commits} ; {encoded}""#)
+    };
+    let wait = format!(r#""WARPGROUP.DEPBAR.LE gsb0, 0x0 ; {encoded}""#);
+    let one = |count: u32| {
+        let code: Vec<String> = (0..count).map(|k| line(k, count)).chain([wait.clone()]).collect();
+        let head =
+            r#""registers": 168, "spill_stores": 0, "spill_loads": 0, "shared_memory": 98304, "barriers_at": 98000"#;
+        let group = format!(r#"{{"loops": [{{"mma": {count}, "code": [{}]}}]}}"#, code.join(", "));
+        format!(r#"{{{head}, "findings": [], "groups": [{group}]}}"#)
+    };
+    for (number, count) in (1..).zip(counts) {
+        fs::write(place.path().join(format!("report.{number}")), one(*count)).unwrap();
+    }
+    let count = "n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count";
+    python(place, &format!("{count}\ncp schedule.json ../schedule.$n\ncat ../report.$n"))
+}
+
+#[test]
+fn of_several_candidates_the_one_is_kept_whose_machine_code_takes_fewest_cycles() {
+    let place = tempfile::tempdir().unwrap();
+    let python = multiplying(&place, &[40, 30, 35]);
+    let output = compile(&place, &[&example("gemm_tma"), "--python", &python, "--candidates", "3"]);
+    let notes = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{notes}");
+    assert!(notes.contains("schedule 2: ") && notes.contains("schedule 3: "), "{notes}");
+    let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    assert_ne!(read("schedule.1"), read("schedule.2"));
+    assert_eq!(read("kernel/schedule.json"), read("schedule.2"));
+    // 64 cycles each, and the ways to the tensor core and back.
+    let assembled = kernel_json(&place)["simulated"]["assembled"][0].as_u64().unwrap();
+    assert!((30 * 64..30 * 64 + 100).contains(&assembled), "{assembled}");
+    assert!(stdout(&output).contains(&format!(" simulated, {assembled} as assembled\n")), "{}", stdout(&output));
+}
+
+#[test]
+fn without_candidates_the_first_is_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let python = multiplying(&place, &[40]);
+    let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    let assembled = kernel_json(&place)["simulated"]["assembled"][0].as_u64().unwrap();
+    assert!((40 * 64..40 * 64 + 100).contains(&assembled), "{assembled}");
+    let both = compile(&place, &[&example("gemm_tma"), "--candidates", "2", "--top", "2"]);
+    assert_eq!(both.status.code(), Some(1), "{}", stderr(&both));
+}
+
+/// A script that reports spills of so many bytes at its first run, and at its second.
+fn spilling(place: &TempDir, first: u32, second: u32) -> String {
+    let script = [
+        "n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count".to_owned(),
+        "cp schedule.json ../schedule.$n".to_owned(),
+        format!("if [ $n = 1 ]; then {}; else {}; fi", report(168, first), report(168, second)),
+    ];
+    python(place, &script.join("\n"))
+}
+
+#[test]
+fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kept() {
+    for (first, second, kept, says) in [(16, 0, 2, "attempt 2 is better"), (4, 8, 1, "attempt 2 is no better")] {
+        let place = tempfile::tempdir().unwrap();
+        let python = spilling(&place, first, second);
+        let output = compile(
+            &place,
+            &[&example("attention_backward"), "--python", &python, "--attempts", "2", "--persistent=off"],
+        );
+        let notes = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{notes}");
+        assert!(notes.contains("; attempt 2: "), "{notes}");
+        assert!(notes.contains(says), "{notes}");
+        assert_eq!(kernel_json(&place)["assembly"]["spill_stores"], first.min(second));
+        let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+        assert_ne!(read("schedule.1"), read("schedule.2"));
+        assert_eq!(read("kernel/schedule.json"), read(&format!("schedule.{kept}")));
+    }
+    let place = tempfile::tempdir().unwrap();
+    let python = spilling(&place, 8, 8);
+    let output =
+        compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts", "1", "--persistent=off"]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert!(stdout(&output).contains("  spilled: somewhere\n"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_kernel_that_does_not_assemble_is_not_written() {
+    let place = tempfile::tempdir().unwrap();
+    let python = python(&place, "echo 'kernel.py does not compile: odd' >&2; exit 1");
+    let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+    assert!(stderr(&output).contains("kernel.py does not compile: odd"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--no-assemble writes it as it is"), "{}", stderr(&output));
+    assert_entries(&place, &["python3"]);
+    let output = compile(&place, &[&example("gemm_tma"), "--python", "./absent"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_entries(&place, &["python3"]);
+}
+
+#[test]
+fn without_triton_the_kernel_is_written_as_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let missing = "echo \"ModuleNotFoundError: No module named 'triton'\" >&2; exit 1";
+    let python = python(&place, missing);
+    let by_default = |path: &str| {
+        Command::new(env!("CARGO_BIN_EXE_twill"))
+            .args(["compile", &example("gemm_tma"), "-o", "kernel"])
+            .env("PATH", path)
+            .current_dir(place.path())
+            .output()
+            .unwrap()
+    };
+    for (path, says) in
+        [(place.path().to_str().unwrap(), "python3 has no Triton 3.6"), ("/nowhere", "there is no python3")]
+    {
+        let output = by_default(path);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).starts_with("note: the kernel is not assembled: "), "{}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+        assert_eq!(kernel_json(&place)["barriers_at"], -1);
+    }
+    // Asked for, it has to be there.
+    let output = compile(&place, &[&example("swiglu"), "--python", &python]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("it has no Triton 3.6"), "{}", stderr(&output));
+    assert_eq!(kernel_json(&place)["name"], "gemm_tma");
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    for (script, code) in [
+        ("kill -INT $PPID; sleep 0.2; exit 1", 3),
+        ("kill -INT $PPID; sleep 0.2; kill -INT $PPID; sleep 0.5; exit 1", 130),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let python = python(&place, script);
+        let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(code), ""), "{script}");
+        assert_entries(&place, &["python3"]);
+    }
+}

@@ -1,0 +1,241 @@
+//! Defects put into the checker, one at a time, by cargo-mutants: its tests have to notice.
+//!
+//! What was noticed by an earlier run is not tried again (`--iterate`), as long as its line has not moved.
+
+use crate::Arguments;
+use crate::section::{Section, Table};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+const NAME: &str = "mutants";
+const COLUMNS: [&str; 6] = ["file", "defects", "noticed", "noticed, %", "not noticed", "no code"];
+const ALL: &str = "all";
+
+/// What became of the defects of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Figures {
+    noticed: u64,
+    missed: u64,
+    /// Those that do not compile.
+    unviable: u64,
+}
+
+/// Files, and the tests that have to notice what is wrong in them: others would only take time.
+struct Group {
+    name: &'static str,
+    files: &'static [&'static str],
+    tests: &'static [&'static str],
+    /// Tests that take long are built with optimisations.
+    optimised: bool,
+    /// Those that take a second or less, where others take long: what these notice need not be put to all.
+    quick: &'static [&'static str],
+}
+
+const GROUPS: [Group; 4] = [
+    Group {
+        name: "certificate",
+        files: &["src/certificate.rs", "src/certificate/*.rs"],
+        tests: &["--lib", "--test=certificates"],
+        optimised: false,
+        quick: &[],
+    },
+    Group {
+        name: "dataflow",
+        files: &["src/dataflow.rs"],
+        tests: &["--lib", "--test=dataflow"],
+        optimised: false,
+        quick: &[],
+    },
+    Group {
+        name: "protocol",
+        files: &["src/protocol/*.rs"],
+        tests: &["--lib", "--test=protocol"],
+        optimised: true,
+        quick: &["faults", "mutations::nothing", "proofs", "systems"],
+    },
+    Group {
+        name: "replay",
+        files: &["src/*.rs"],
+        tests: &["--lib", "--test=replay"],
+        optimised: true,
+        quick: &[],
+    },
+];
+
+/// Tries all defects that earlier runs have not noticed, and explains what is left with the words that were found before.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let before = Section::read(&arguments.root, NAME)?;
+    let explained = before.tables.get(1).cloned().unwrap_or_default();
+    let mut lists = Lists::default();
+    for (at, group) in GROUPS.iter().enumerate() {
+        let folder = arguments.root.join("target").join("mutants").join(group.name);
+        if arguments.fresh {
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        // Files of the groups before are theirs.
+        let others = || GROUPS[..at].iter().flat_map(|group| group.files);
+        if !group.quick.is_empty() {
+            tried(arguments, &folder, group, others(), group.quick)?;
+        }
+        tried(arguments, &folder, group, others(), &[])?;
+        lists.add(Lists::read(&folder.join("mutants.out"))?);
+    }
+    let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();
+    for name in &left {
+        eprintln!("trust: not noticed, and not explained: {name}");
+    }
+    let section = Section {
+        title: "Defects put into the checker".into(),
+        order: 14,
+        command: "cargo xtask trust --only mutants".into(),
+        text: vec![TEXT.into()],
+        tables: vec![lists.table(), lists.explained(&explained)],
+        ..before
+    };
+    section.write(&arguments.root, NAME)?;
+    if left.is_empty() { Ok(()) } else { Err(format!("{} defects are neither noticed nor explained", left.len())) }
+}
+
+/// Puts what was not noticed before to the group's tests of these names, or to all.
+fn tried<'a>(
+    arguments: &Arguments,
+    folder: &Path,
+    group: &Group,
+    others: impl Iterator<Item = &'a &'static str>,
+    names: &[&str],
+) -> Result<(), String> {
+    const CRATE: &str = "crates/twill-check/";
+    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    command.args(["mutants", "--package", "twill-check", "--iterate", "--no-shuffle", "--jobs", "2", "--output"]);
+    command.arg(folder);
+    for file in group.files {
+        command.args(["--file", &format!("{CRATE}{file}")]);
+    }
+    for file in others {
+        command.args(["--exclude", &format!("{CRATE}{file}")]);
+    }
+    command.args(group.tests.iter().map(|test| format!("--cargo-arg={test}")));
+    if group.optimised {
+        command.arg("--cargo-arg=--config=profile.mutants.package.twill-check.opt-level=1");
+    }
+    if !names.is_empty() {
+        command.args(["--", "--"]).args(names);
+    }
+    // It tells by its exit code that some were not noticed (2) or took too long (3); that is for the page to say.
+    let status = command.current_dir(&arguments.root).status().map_err(|e| format!("cargo mutants: {e}"))?;
+    if matches!(status.code(), Some(0 | 2 | 3)) {
+        return Ok(());
+    }
+    Err("cargo mutants failed; `cargo install cargo-mutants --locked` if there is no such command".into())
+}
+
+/// The files that cargo-mutants leaves: names of defects, a line each.
+#[derive(Debug, Default)]
+struct Lists {
+    noticed: Vec<String>,
+    missed: Vec<String>,
+    unviable: Vec<String>,
+}
+
+impl Lists {
+    fn read(folder: &Path) -> Result<Lists, String> {
+        let lines = |name: &str| match std::fs::read_to_string(folder.join(name)) {
+            Ok(text) => Ok(text.lines().map(str::to_owned).collect::<Vec<_>>()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(e) => Err(format!("{}: {e}", folder.join(name).display())),
+        };
+        // A test that does not end has noticed.
+        let noticed = [lines("caught.txt")?, lines("previously_caught.txt")?, lines("timeout.txt")?].concat();
+        Ok(Lists { noticed, missed: lines("missed.txt")?, unviable: lines("unviable.txt")? })
+    }
+
+    fn add(&mut self, more: Lists) {
+        self.noticed.extend(more.noticed);
+        self.missed.extend(more.missed);
+        self.unviable.extend(more.unviable);
+    }
+
+    /// A row for each file, and one for all.
+    fn table(&self) -> Table {
+        let mut files: BTreeMap<String, Figures> = BTreeMap::new();
+        let mut count = |names: &[String], add: fn(&mut Figures)| {
+            for name in names {
+                add(files.entry(file(name).to_owned()).or_default());
+                add(files.entry(ALL.to_owned()).or_default());
+            }
+        };
+        count(&self.noticed, |f| f.noticed += 1);
+        count(&self.missed, |f| f.missed += 1);
+        count(&self.unviable, |f| f.unviable += 1);
+        let mut table = Table::new(&COLUMNS);
+        let all = files.remove_entry(ALL);
+        for (name, Figures { noticed, missed, unviable }) in files.into_iter().chain(all) {
+            let viable = noticed + missed;
+            let share = 100.0 * noticed as f64 / viable.max(1) as f64;
+            let row = [viable.into(), noticed.into(), share.into(), missed.into(), unviable.into()];
+            table.set(std::iter::once(Value::from(name)).chain(row).collect());
+        }
+        table
+    }
+
+    /// What was not noticed, with the words there are for it.
+    fn explained(&self, before: &Table) -> Table {
+        let mut table = Table::new(&["not noticed", "why"]);
+        for name in &self.missed {
+            let why = explanation(before, name).unwrap_or("not explained");
+            table.set(vec![unplaced(name).into(), why.into()]);
+        }
+        table
+    }
+}
+
+/// The words for a defect, wherever its line is now.
+fn explanation<'t>(table: &'t Table, name: &str) -> Option<&'t str> {
+    let row = table.rows.iter().find(|row| row.first().is_some_and(|cell| *cell == unplaced(name)))?;
+    row.get(1)?.as_str().filter(|why| *why != "not explained")
+}
+
+/// `crates/twill-check/src/rings.rs:12:5: replace …` is of `rings.rs`.
+fn file(name: &str) -> &str {
+    let path = name.split(':').next().unwrap_or(name);
+    path.split_once("/src/").map_or(path, |(_, file)| file)
+}
+
+/// Without line and column.
+fn unplaced(name: &str) -> String {
+    let what = name.splitn(4, ':').nth(3).unwrap_or_default();
+    format!("`{}`:{}", file(name), what.replace('|', "\\|"))
+}
+
+const TEXT: &str = "[cargo-mutants](https://mutants.rs) changes the checker in one place at a time: another operator, a condition that always or never holds, a function that does nothing. The tests of `twill-check` alone have to notice, \
+     without the engine: what they know of its proofs is in files ([`tests/certificates`](../crates/twill-check/tests/certificates/main.rs)). What does not compile does not count; what never ends is noticed.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 2] = [
+        "crates/twill-check/src/rings.rs:12:5: replace broken -> bool with true",
+        "crates/twill-check/src/certificate/atoms.rs:9:20: replace || with && in Atoms::new",
+    ];
+
+    #[test]
+    fn defects_are_counted_by_file_and_explained_wherever_they_are() {
+        let names = |which: &[usize]| which.iter().map(|k| NAMES[*k].to_owned()).collect::<Vec<_>>();
+        let lists = Lists { noticed: names(&[0, 0, 0]), missed: names(&[1]), unviable: names(&[0]) };
+        let table = lists.table();
+        let figures = |row: &str| COLUMNS[1..].iter().map(|c| table.number(row, c)).collect::<Vec<_>>();
+        assert_eq!(figures("rings.rs"), [3.0, 3.0, 100.0, 0.0, 1.0]);
+        assert_eq!(figures("certificate/atoms.rs"), [1.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(figures(ALL), [4.0, 3.0, 75.0, 1.0, 1.0]);
+        assert_eq!(table.rows.last().and_then(|row| row[0].as_str()), Some(ALL));
+        let mut words = lists.explained(&Table::default());
+        assert_eq!(explanation(&words, NAMES[1]), None);
+        words.rows[0][1] = "the same".into();
+        let moved = NAMES[1].replace(":9:20:", ":19:2:");
+        assert_eq!(explanation(&words, &moved), Some("the same"));
+        assert_eq!(words.rows[0][0], "`certificate/atoms.rs`: replace \\|\\| with && in Atoms::new");
+    }
+}
