@@ -2,7 +2,7 @@
 //! the sub-tiles in order is as good.
 
 use std::collections::{BTreeMap, BTreeSet};
-use twill_graph::{LoopGraph, OpId, Operation};
+use twill_graph::{Dependence, LoopGraph, OpId, Operation};
 
 /// Whether two operations are the first of neighbouring sub-tiles that can be swapped.
 pub(super) fn are_neighbours(graph: &LoopGraph, first: OpId, second: OpId) -> bool {
@@ -32,17 +32,12 @@ fn is_automorphism(graph: &LoopGraph, a: &[OpId], b: &[OpId]) -> bool {
     if a.len() != b.len() || !graph.op_ids().all(|v| alike(&v)) {
         return false;
     }
-    let edges = |swap: bool| -> Vec<_> {
+    let edges = |swap: bool| -> BTreeSet<_> {
         let end = |v: OpId| if swap { image[&v] } else { v };
-        let mut edges: Vec<_> = graph
-            .dependences()
-            .iter()
-            .map(|d| (end(d.from), end(d.to), d.distance, d.delay, d.hold, (d.blocking, d.carries_value, d.tied)))
-            .collect();
-        edges.sort_unstable();
-        edges
+        let flags = |d: &Dependence| (d.blocking, d.carries_value, d.tied);
+        let all = graph.dependences().iter();
+        all.map(|d| (end(d.from), end(d.to), d.distance, d.delay, d.hold, flags(d))).collect()
     };
-    // A dependence that is stated twice binds no more than once.
-    let once = |edges: Vec<_>| -> BTreeSet<_> { edges.into_iter().collect() };
-    once(edges(false)) == once(edges(true))
+    // No dependence is stated twice: graphs refuse that.
+    edges(false) == edges(true)
 }

@@ -69,7 +69,8 @@ fn empty() -> Certificate {
 fn proof(interval: i64, atoms: &[&str], clauses: &[(&str, &str)], steps: &str) -> Proof {
     let lines = |word: &str, each: Vec<&str>| each.iter().map(|line| format!("{word} {line}\n")).collect::<String>();
     let reasons = clauses.iter().map(|(_, reason)| *reason).collect();
-    let why = format!("twill-proof 1\ninterval {interval}\n") + &lines("atom", atoms.to_vec()) + &lines("clause", reasons);
+    let why =
+        format!("twill-proof 1\ninterval {interval}\n") + &lines("atom", atoms.to_vec()) + &lines("clause", reasons);
     let cnf: String = clauses.iter().map(|(clause, _)| format!("{clause}\n")).collect();
     let cnf = format!("p cnf {} {}\n{cnf}", atoms.len(), clauses.len());
     Proof::read("hand", &cnf, steps, &why).unwrap()
@@ -131,13 +132,15 @@ fn what_is_wrong_is_said_with_its_place() {
     assert!(said(&[("1 2 0", "used-order 2")], "").starts_with(&clause(1)));
     assert!(said(&[right, right, ("-1 0", "used-order 2")], "").starts_with(&clause(3)));
     // A literal beyond the atoms, in either part.
-    let unknown = |part: &str, at: usize| format!("proof at 10 cycles: {part} {at} speaks of an atom that does not exist");
+    let unknown =
+        |part: &str, at: usize| format!("proof at 10 cycles: {part} {at} speaks of an atom that does not exist");
     assert_eq!(said(&[right, ("1 -3 0", "used-order 2")], ""), unknown("clause", 2));
     assert_eq!(said(&[right, right, ("1 -2 3 0", "used-order 2")], ""), unknown("clause", 3));
     assert_eq!(said(&[right], "1 -2 0\n1 3 0\n"), unknown("step", 2));
     assert_eq!(said(&[right], "d 3 0\n"), unknown("step", 1));
     // A step that does not follow.
-    let step = |at: usize| format!("proof at 10 cycles: step {at} of the derivation does not follow by unit propagation");
+    let step =
+        |at: usize| format!("proof at 10 cycles: step {at} of the derivation does not follow by unit propagation");
     assert_eq!(said(&[right], "1 0\n"), step(1));
     assert_eq!(said(&[right], "1 -2 0\n1 -2 0\n-1 0\n"), step(3));
     // What is forgotten is of no use.
@@ -184,9 +187,8 @@ fn everything_is_rejected_with_the_last_interval_that_matters() {
     };
     // `S`: operations twice, with transfers (2·10 + 6, 2·8 + 8, 2·5 + 5), then dependences with hand-offs and holds (8, 8 + 3 + 5).
     let largest = 89;
-    let accepted = |interval: i64, all: &str| {
-        format!("below {}{all}: 1 proofs, 1 clauses, 0 lemmas, 0 steps", interval + 1)
-    };
+    let accepted =
+        |interval: i64, all: &str| format!("below {}{all}: 1 proofs, 1 clauses, 0 lemmas, 0 steps", interval + 1);
     assert_eq!(said(largest, true), accepted(largest, ", and everything"));
     assert_eq!(said(largest - 1, true), accepted(largest - 1, ""));
     assert_eq!(said(largest, false), accepted(largest, ""));
@@ -289,7 +291,12 @@ fn register_files_hold_what_groups_are_given() {
     holds_with_all(&problem, &["registers 1 457", "used 2"], "-1 -2", "register-file");
     assert!(!holds(&problem, &["registers 1 456", "used 2"], "-1 -2 0", "register-file"));
     // Of one group the most counts; of the group that loads nothing.
-    assert!(!holds(&problem, &["registers 1 248", "registers 1 240", "registers 0 255"], "-1 -2 -3 0", "register-file"));
+    assert!(!holds(
+        &problem,
+        &["registers 1 248", "registers 1 240", "registers 0 255"],
+        "-1 -2 -3 0",
+        "register-file"
+    ));
     // More registers are fewer as well.
     let atoms = ["registers 1 48", "registers 1 40"];
     holds_with_all(&problem, &atoms, "-1 2", "register-order 1 48 40");
@@ -411,7 +418,7 @@ fn bounds_have_witnesses() {
 fn where_reservations_begin_late_every_interval_is_rejected_by_itself() {
     let late = |start: i64| {
         changed(Resources { shared_memory: Bytes(1023), ..machine() }, ModelOptions::default(), |text| {
-            text["operations"][1]["units"][0]["start"] = start.into();
+            text["operations"][1]["units"][0] = json!({"unit": "tensor", "start": start, "cycles": 3});
         })
     };
     let said = |problem: &Problem, intervals: &[i64]| {
@@ -423,4 +430,209 @@ fn where_reservations_begin_late_every_interval_is_rejected_by_itself() {
     assert_eq!(said(&late(1), &[1, 3]), "nothing rejects the interval of 2 cycles");
     assert_eq!(said(&late(1), &[3, 2, 1]), "below 4: 3 proofs, 3 clauses, 0 lemmas, 0 steps");
     assert_eq!(said(&late(1), &[2, 1]), "nothing rejects the interval of 3 cycles");
+}
+
+#[test]
+fn operations_do_not_keep_themselves_away() {
+    let problem = problem();
+    for reason in ["resource 1 0 1 0 0", "exclusive 2 2 0", "concurrency 2 2 0", "concurrency 1 1 0"] {
+        assert!(!holds(&problem, &[], "0", reason), "{reason}");
+    }
+    // Nor is there anything to say of what does not exist.
+    for reason in [
+        "resource 3 0 1 0 0",
+        "resource 1 0 3 0 0",
+        "resource 1 1 2 0 0",
+        "exclusive 2 3 0",
+        "exclusive 3 2 0",
+        "concurrency 1 3 0",
+        "concurrency 3 1 0",
+        "dependence 1 3 0",
+        "dependence 3 1 0",
+        "handoff 2",
+        "some-group 3",
+        "one-group 3",
+        "group-order 3 1",
+        "sub-tile-order 3 4",
+        "definition 1",
+        "definition 0",
+        "definition -1",
+        "overfull 0 0 3 9 0",
+        "overfull-registers 0 9 0 1 0 0",
+    ] {
+        assert!(!holds(&problem, &["used 1"], "0", reason), "{reason}");
+        assert!(!holds(&problem, &["used 1"], "1 0", reason), "{reason}");
+        assert!(!holds(&problem, &["used 1"], "-1 0", reason), "{reason}");
+    }
+}
+
+#[test]
+fn what_is_interchangeable_may_be_in_order() {
+    let free = problem();
+    let fixed = ModelOptions { warp_assignment: WarpAssignment::BySubTile, ..ModelOptions::default() };
+    let fixed = changed(machine(), fixed, |_| {});
+    let used = ["used 1", "used 2"];
+    assert!(holds(&free, &used, "1 -2 0", "used-order 2") && !holds(&fixed, &used, "1 -2 0", "used-order 2"));
+    // Group 0 loads: no compute group comes before group 1.
+    assert!(!holds(&free, &["used 0", "used 1"], "1 -2 0", "used-order 1"));
+    assert!(!holds(&free, &["used 0", "used 1"], "1 -2 0", "used-order 0"));
+    // The exponential opens group 2 only after the multiply opened group 1.
+    let opened = ["group 1 1", "group 2 2"];
+    holds_with_all(&free, &opened, "1 -2", "group-order 2 2");
+    assert!(!holds(&free, &["group 2 1", "group 2 2"], "1 -2 0", "group-order 2 2"));
+    assert!(!holds(&free, &opened, "1 -2 0", "group-order 1 2"));
+    assert!(holds(&free, &["group 1 2"], "-1 0", "group-order 1 2"), "nothing comes before the multiply on group 1");
+    assert!(!holds(&free, &["group 1 1"], "-1 0", "group-order 1 1"));
+}
+
+/// A load, and in each sub-tile a multiply and an exponential.
+fn tiles(count: usize, change: impl Fn(&mut Value)) -> Problem {
+    changed(machine(), ModelOptions::default(), |text| {
+        let operations = text["operations"].as_array().unwrap().clone();
+        let dependences = text["dependences"].as_array().unwrap().clone();
+        let (mut all, mut between) = (vec![operations[0].clone()], Vec::new());
+        for tile in 0..count {
+            let named = |name: &Value| match name.as_str() {
+                Some("load") => name.clone(),
+                name => format!("{} {tile}", name.unwrap()).into(),
+            };
+            for operation in &operations[1..] {
+                let mut operation = operation.clone();
+                operation["name"] = named(&operation["name"]);
+                operation["sub_tile"] = tile.into();
+                all.push(operation);
+            }
+            for dependence in &dependences {
+                let mut dependence = dependence.clone();
+                for end in ["from", "to"] {
+                    dependence[end] = named(&dependence[end]);
+                }
+                between.push(dependence);
+            }
+        }
+        (text["operations"], text["dependences"]) = (all.into(), between.into());
+        change(text);
+    })
+}
+
+#[test]
+fn sub_tiles_that_are_alike_may_be_in_order() {
+    let in_order = |problem: &Problem, first: usize, second: usize| {
+        let atom = format!("later {first} {second} {first} {second} 0");
+        holds(problem, &[&atom], "1 0", &format!("sub-tile-order {first} {second}"))
+    };
+    let alike = tiles(3, |_| {});
+    assert!(in_order(&alike, 1, 3) && in_order(&alike, 3, 5));
+    // Only neighbours, by their first operations, in this order, and not by less than what is said.
+    for (first, second) in [(1, 5), (3, 1), (2, 4), (1, 4), (2, 3), (0, 1)] {
+        assert!(!in_order(&alike, first, second), "{first} {second}");
+    }
+    assert!(!holds(&alike, &["later 1 3 1 3 1"], "1 0", "sub-tile-order 1 3"));
+    assert!(holds(&alike, &["later 1 3 1 3 -1", "later 1 3 1 3 0"], "1 2 0", "sub-tile-order 1 3"));
+    let two = |change: &dyn Fn(&mut Value)| in_order(&tiles(2, change), 1, 3);
+    assert!(two(&|text| text["operations"][3]["kind"] = "another".into()), "kinds are names");
+    // Anything that tells them apart.
+    assert!(!two(&|text| text["operations"][3]["latency"] = 9.into()));
+    assert!(!two(&|text| text["operations"][4]["handoff"] = 1.into()));
+    assert!(!two(&|text| text["dependences"][3]["delay"] = 9.into()));
+    assert!(!two(&|text| text["dependences"][3]["hold"] = 9.into()));
+    assert!(!two(&|text| text["dependences"][2]["blocking"] = false.into()));
+    assert!(!two(&|text| drop(text["dependences"].as_array_mut().unwrap().pop())));
+    assert!(!two(&|text| {
+        let more = json!({"name": "more", "kind": "exp", "units": [], "cycles": 1, "latency": 1, "sub_tile": 1});
+        text["operations"].as_array_mut().unwrap().push(more);
+    }));
+    assert!(!two(&|text| {
+        let across = json!({"from": "exponential 0", "to": "multiply 1", "delay": 0, "value": false});
+        text["dependences"].as_array_mut().unwrap().push(across);
+    }));
+    // What goes from each to the other is as symmetric.
+    assert!(two(&|text| {
+        for (from, to) in [("exponential 0", "multiply 1"), ("exponential 1", "multiply 0")] {
+            let across = json!({"from": from, "to": to, "delay": 0, "distance": 1, "value": false});
+            text["dependences"].as_array_mut().unwrap().push(across);
+        }
+    }));
+}
+
+#[test]
+fn synchronous_work_of_a_group_does_not_overlap() {
+    // Both synchronous on a group, or one of them not.
+    let with = |execution: &str, cycles: i64, options: ModelOptions| {
+        changed(machine(), options, |text| {
+            text["operations"][1]["execution"] = execution.into();
+            text["operations"][2]["cycles"] = cycles.into();
+            text["operations"][2]["units"] = json!([]);
+        })
+    };
+    let every = ModelOptions::default();
+    let both = with("synchronous", 5, every);
+    // The multiply takes four cycles: the exponential comes four after it, or it five after the exponential.
+    let atoms = ["same 1 2", "bound 3 5 4", "bound 5 3 5"];
+    holds_with_all(&both, &atoms, "-1 2 3", "exclusive 1 2 0");
+    assert!(!holds(&both, &["same 1 2", "bound 3 5 5", "bound 5 3 5"], "-1 2 3 0", "exclusive 1 2 0"));
+    assert!(!holds(&both, &["same 1 2", "bound 3 5 4", "bound 5 3 6"], "-1 2 3 0", "exclusive 1 2 0"));
+    // An interval on, seen from the other.
+    let turned = ["same 1 2", "bound 5 3 -5", "bound 3 5 14"];
+    holds_with_all(&both, &turned[..2], "-1 2", "exclusive 2 1 -1");
+    assert!(!holds(&both, &turned, "-1 2 3 0", "exclusive 2 1 1"));
+    for (problem, why) in [
+        (with("asynchronous", 5, every), "one works by itself"),
+        (with("synchronous", 0, every), "one takes no time"),
+        (with("synchronous", 5, ModelOptions { exclusive_issue: false, ..every }), "it is not asked"),
+    ] {
+        assert!(!holds(&problem, &atoms, "-1 2 3 0", "exclusive 1 2 0"), "{why}");
+        assert!(!holds(&problem, &["same 1 2", "bound 5 3 5", "bound 3 5 4"], "-1 2 3 0", "exclusive 2 1 0"), "{why}");
+    }
+}
+
+#[test]
+fn who_waits_stalls_nobody() {
+    use twill_graph::ConcurrencyWindow::{Issue, Literal};
+    let with = |cycles: i64, window| {
+        let options = ModelOptions { concurrency_window: window, ..ModelOptions::default() };
+        changed(machine(), options, |text| {
+            text["operations"][1]["cycles"] = cycles.into();
+            text["operations"][1]["units"] = json!([]);
+        })
+    };
+    // The exponential waits, always; the multiply is under way for a cycle by its issue, for four by the letter.
+    for (window, end, wrong) in [(Issue, 1, 2), (Literal, 4, 3)] {
+        let problem = with(4, window);
+        let atoms = |end: i64| ["same 1 2".to_owned(), format!("bound 3 5 {end}"), "bound 5 3 1".to_owned()];
+        let judged = |end: i64, clause: &str, reason: &str| {
+            let atoms = atoms(end);
+            holds(&problem, &atoms.each_ref().map(String::as_str), clause, reason)
+        };
+        assert!(judged(end, "-1 2 3 0", "concurrency 2 1 0"));
+        assert!(!judged(end, "2 3 0", "concurrency 2 1 0") && !judged(end, "-1 3 0", "concurrency 2 1 0"));
+        assert!(!judged(end, "-1 2 0", "concurrency 2 1 0"));
+        assert!(!judged(wrong, "-1 2 3 0", "concurrency 2 1 0"), "{window:?}");
+    }
+    // What takes no time stalls nobody by the letter.
+    let atoms = ["same 1 2", "bound 3 5 0", "bound 5 3 1"];
+    assert!(!holds(&with(0, Literal), &atoms, "-1 2 3 0", "concurrency 2 1 0"));
+}
+
+#[test]
+fn registers_are_read_at_home_or_handed_over() {
+    let with = |options: ModelOptions, distance: i64, value: bool| {
+        changed(machine(), options, |text| {
+            text["dependences"][1]["distance"] = distance.into();
+            text["dependences"][1]["value"] = value.into();
+        })
+    };
+    let every = ModelOptions::default();
+    // 8 cycles and 3 for the hand-off.
+    let atoms = ["same 1 2", "later 1 2 1 2 11", "later 1 2 1 2 12"];
+    holds_with_all(&with(every, 0, true), &atoms, "1 2", "handoff 1");
+    assert!(!holds(&with(every, 0, true), &atoms, "1 3 0", "handoff 1"));
+    // Of an iteration before there is none, nor where none is allowed.
+    let never = ModelOptions { cross_group_registers: false, ..every };
+    for problem in [with(every, 1, true), with(never, 0, true), with(never, 1, true)] {
+        holds_with_all(&problem, &atoms, "1", "handoff 1");
+    }
+    // What is no value, or in no register, is not handed over.
+    assert!(!holds(&with(every, 0, false), &atoms, "1 2 0", "handoff 1"));
+    assert!(!holds(&with(every, 0, true), &["same 0 1", "later 0 1 0 1 0"], "1 2 0", "handoff 0"));
 }

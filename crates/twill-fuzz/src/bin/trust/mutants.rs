@@ -55,13 +55,7 @@ const GROUPS: [Group; 4] = [
         optimised: true,
         quick: &["faults", "mutations::nothing", "proofs", "systems"],
     },
-    Group {
-        name: "replay",
-        files: &["src/*.rs"],
-        tests: &["--lib", "--test=replay"],
-        optimised: true,
-        quick: &[],
-    },
+    Group { name: "replay", files: &["src/*.rs"], tests: &["--lib", "--test=replay"], optimised: true, quick: &[] },
 ];
 
 /// Tries all defects that earlier runs have not noticed, and explains what is left with the words that were found before.
