@@ -5,7 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod hand;
+mod bounds;
+mod claims;
+mod clauses;
+mod derivations;
+mod sub_tiles;
+mod sums;
+mod support;
 
 use serde::Deserialize;
 use twill_check::{Evidence, verify_certificate};
