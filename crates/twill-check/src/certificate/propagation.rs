@@ -196,6 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn a_clause_with_two_ways_left_says_nothing() {
+        let mut p = Propagation::new(4);
+        p.add(&[1, 2, 3]);
+        p.add(&[-2, 4]);
+        p.add(&[-2, -4]);
+        // 2 is impossible, but that is found by cases; without 1, either 2 or 3 is left.
+        assert!(!p.follows(&[1]));
+        assert!(p.follows(&[-2]));
+        assert!(p.follows(&[1, 3]));
+        p.add(&[-2]);
+        assert!(!p.follows(&[1]) && !p.follows(&[3]));
+        p.add(&[-3]);
+        assert!(p.follows(&[1]) && !p.is_contradictory());
+    }
+
+    #[test]
     fn deleted_clauses_are_not_used() {
         let mut p = Propagation::new(3);
         p.add(&[1, 2, 3]);

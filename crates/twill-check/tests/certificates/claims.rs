@@ -125,6 +125,25 @@ fn conjunctions_are_what_their_parts_are() {
 }
 
 #[test]
+fn groups_are_used_and_readers_wait() {
+    let problem = problem();
+    holds_with_all(&problem, &["used 1", "group 1 1"], "1 -2", "definition 1");
+    assert!(!holds(&problem, &["used 1", "group 1 1"], "1 -2 0", "definition -1"));
+    assert!(!holds(&problem, &["used 1", "group 1 2"], "1 -2 0", "definition 1"));
+    // Where a dependence does not block, its reader waits for a value from another group, and nobody else does.
+    let handed = changed(machine(), ModelOptions::default(), |text| {
+        for dependence in text["dependences"].as_array_mut().unwrap() {
+            dependence["blocking"] = false.into();
+        }
+    });
+    holds_with_all(&handed, &["waits 2", "same 1 2"], "1 2", "definition 1");
+    for other in ["waits 0", "waits 1"] {
+        assert!(!holds(&handed, &[other, "same 1 2"], "1 2 0", "definition 1"), "{other}");
+        assert!(!holds(&handed, &[other, "same 0 1"], "1 2 0", "definition 1"), "{other}");
+    }
+}
+
+#[test]
 fn rings_are_as_deep_as_uses_are_apart() {
     // It is read again an iteration later, by the exponential.
     let problem = changed(machine(), ModelOptions::default(), |text| {

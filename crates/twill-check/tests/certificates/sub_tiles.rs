@@ -50,6 +50,7 @@ fn sub_tiles_that_are_alike_may_be_in_order() {
     assert!(holds(&alike, &["later 1 3 1 3 -1", "later 1 3 1 3 0"], "1 2 0", "sub-tile-order 1 3"));
     let two = |change: &dyn Fn(&mut Value)| in_order(&tiles(2, change), 1, 3);
     assert!(two(&|text| text["operations"][3]["kind"] = "another".into()), "kinds are names");
+    assert!(two(&|text| text["operations"][3]["source"] = json!({"file": "kernel.py", "line": 7})), "and places");
     // Anything that tells them apart.
     assert!(!two(&|text| text["operations"][3]["latency"] = 9.into()));
     assert!(!two(&|text| text["operations"][4]["handoff"] = 1.into()));

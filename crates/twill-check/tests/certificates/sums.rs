@@ -14,7 +14,7 @@ fn sums_are_of_what_is_assumed() {
     assert!(!holds(&problem, &held, "-1 -2 0", "overfull 0 1 3 1 0"), "another unit");
     assert!(!holds(&problem, &held, "-1 -2 0", "overfull 0 3 3 1 0"), "no unit");
     // A group with fewer than 48 registers a thread has at most 40, 8 of them for tiles: the value takes 16.
-    let below = |least: u32| [format!("group 1 1"), format!("registers 1 {least}"), "alive 1 0 0 1 0 1 0 1 0".into()];
+    let below = |least: u32| ["group 1 1".to_owned(), format!("registers 1 {least}"), "alive 1 0 0 1 0 1 0 1 0".into()];
     let reason = |least: u32| format!("overfull-registers 0 1 0 2 1 {least}");
     for (least, fits) in [(40, false), (48, false), (49, true), (56, true), (8, false), (4, true)] {
         let atoms = below(least);
@@ -59,6 +59,26 @@ fn memories_hold_rings_and_buffers() {
     holds_with_all(&room(2048 + 8191), &buffer, "-1", "overfull 2 0 2 1 0");
     assert!(!holds(&room(2048 + 8192), &buffer, "-1 0", "overfull 2 0 2 1 0"));
     assert!(!holds(&room(2048 + 8191), &buffer, "-1 0", "overfull-rings"));
+}
+
+#[test]
+fn fixed_groups_hold_what_they_are_given() {
+    // A load to registers: a warp with 40 registers a thread, 8 of them for tiles, holds 256 words.
+    let with = |words: u64| {
+        let mut machine = machine();
+        machine.variable_latency_group.as_mut().unwrap().registers_per_thread = 40;
+        changed(machine, ModelOptions::default(), |text| {
+            text["operations"][0]["streaming"] = false.into();
+            text["operations"][0]["result"] = json!({"registers": words});
+        })
+    };
+    let alive = ["alive 1 0 0 0 0 1 0 0 0"];
+    holds_with_all(&with(257), &alive, "-1", "overfull-registers 0 0 0 0 0 0");
+    assert!(!holds(&with(256), &alive, "-1 0", "overfull-registers 0 0 0 0 0 0"));
+    // It is not about other groups, nor of what is on another.
+    assert!(!holds(&with(257), &alive, "-1 0", "overfull-registers 0 0 0 0 1 0"));
+    assert!(!holds(&with(257), &alive, "-1 0", "overfull-registers 0 0 0 1 0 0"));
+    assert!(!holds(&with(257), &["alive 1 0 0 1 0 1 0 1 0"], "-1 0", "overfull-registers 0 1 0 0 0 0"));
 }
 
 #[test]
