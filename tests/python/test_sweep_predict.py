@@ -64,11 +64,12 @@ def test_the_clock_falls_until_power_is_at_the_limit():
     for flop, moved, watts in ((90_000, 0, 200.0), (10_000, 16_000, 200.0), (90_000, 20_000, 400.0)):
         # Energy of an operation goes with the clock: what is left is the limit.
         assert watts * (gpu.clock(flop, moved) / 1000.0) ** 2 == pytest.approx(100.0)
-    # Half of four multiprocessors at work draw half of what is above the base.
+    # What the multiprocessors do together counts, so half of them draw less.
     traffic = [{"global": 0, "common": 0, "flop": 10**7}, {"global": 0, "common": 0, "flop": 0}]
     busy, half = (cycles(count, [1000, 0], gpu=gpu, traffic=traffic) for count in (4, 2))
     at_full_clock = cycles(4, [1000, 0], traffic=traffic)
-    assert busy / at_full_clock == pytest.approx(math.sqrt((20 + 4 * 2e-3 * 1e7 * 1000 / at_full_clock * 1000 / 1000) / 100), rel=1e-3)
+    watts = 20.0 + 2e-12 * 4 * 1000 * 10**7 / (at_full_clock * 1e-9)
+    assert busy / at_full_clock == pytest.approx(math.sqrt(watts / 100.0), rel=1e-3)
     assert at_full_clock < half < busy
 
 
@@ -77,7 +78,7 @@ def test_numbers_of_machines():
     long, rested = Gpu.of(numbers), Gpu.of(numbers, sustained=False)
     assert (long.watts, rested.watts) == (numbers["power.limit_watts"], numbers["power.burst_watts"])
     assert replace(long, watts=0.0) == replace(rested, watts=0.0) and long.watts < rested.watts
-    # GEMM with tiles of 128 × 256 that keep the tensor core busy: 1255 and 1490 MHz were measured.
+    # GEMM with tiles of 128 × 256 that keep the tensor core busy, in MHz.
     for gpu, measured in ((long, 1274), (rested, 1490)):
         assert gpu.clock(513e3, 6.0e3) == pytest.approx(measured, rel=0.05)
     # A machine that says nothing of power has one clock.
@@ -153,9 +154,9 @@ def test_launches_that_were_measured(row):
 
     first = fastest_first(names, times.get, moved, flop, lambda name: row["options"][name])[0]
     assert measured[first] <= 1.03 * min(measured.values())
-    ranks = [sorted(found.values()).index for found in (times, measured)]
-    order = statistics.correlation(*([rank(found[name]) for name in names] for rank, found in zip(ranks, (times, measured))))
-    assert order >= 0.85
+    places = [sorted(found.values()) for found in (times, measured)]
+    ranks = ([order.index(found[name]) for name in names] for order, found in zip(places, (times, measured)))
+    assert statistics.correlation(*ranks) >= 0.85
     errors = [abs(times[name] / measured[name] - 1) for name in names]
     assert statistics.median(errors) < 0.06
     # A clock that does not fall under load is 10 to 28 % off.

@@ -96,7 +96,8 @@ def sweep(
             solved = search.solve_best(max(solve, measure))
             if amounts is not None:
                 search.simulate_all(solved)
-                predicted = {one.index: _predicted(one, search, amounts, gpu_of(machine, sustained)) for one in solved}
+                gpu = _gpu(machine, sustained)
+                predicted = {one.index: _predicted(one, search, amounts, gpu) for one in solved}
             if measure:
                 best = _in_order(solved, search, predicted)[:measure]
                 timed = measured(what, best, machine, limits, arguments, reference, journal, line)
@@ -130,8 +131,7 @@ def _pool(workers: int | None, ray: str | None) -> Pool:
     return Cluster(ray)
 
 
-def gpu_of(machine: Machine, sustained: bool) -> Gpu:
-    """What a launch meets on a machine."""
+def _gpu(machine: Machine, sustained: bool) -> Gpu:
     return Gpu.of({key: number.value for key, number in machine.numbers.items()}, sustained)
 
 
