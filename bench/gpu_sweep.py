@@ -1,19 +1,22 @@
 """Configurations of attention and GEMM: launches predicted by simulation beside launches measured.
 
 python bench/gpu_sweep.py --output DIR [--twill target/release/twill] [--space gemm]
+python bench/gpu_sweep.py --output DIR --measured bench/results/2026-11-22-sweep.json
 
 Compiles every configuration of each space with `twill compile --emit cuda`, as many at a time as there are CPUs; runs those that
 fit and compares their results with each other (bench/gpu.py compares with float64); times them
-side by side after rests, so that clocks are high; and writes DIR/sweep.md and DIR/sweep.json: rank correlation (Spearman) of
-predicted and measured time, and how far the configuration that comes first is behind the fastest.
+side by side after rests, so that they do not meet the limit of power for long launches; and writes DIR/sweep.md and
+DIR/sweep.json: rank correlation (Spearman) of predicted and measured time, how far the configuration that comes first is
+behind the fastest, and how far predicted times are from those measured.
 
-Needs an H200, Triton 3.6 (for TTIR and nvdisasm), torch, NVRTC; `pip install .` is not needed.
+Needs an H200, Triton 3.6 (for TTIR and nvdisasm), torch, NVRTC; `pip install .` is not needed. With --measured the times
+are those of an earlier run, and neither a GPU nor torch is needed: a new model on old measurements.
 """
 
 import argparse
+import importlib.util
 import itertools
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -29,9 +32,18 @@ from gpu_rows import ROWS, Row
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
 
+
+def launch_time() -> object:
+    """The module by which `twill sweep` predicts; by itself, as the package need not be installed."""
+    file = ROOT / "python/twill_gpu/sweeping/launch_time.py"
+    spec = importlib.util.spec_from_file_location("launch_time", file)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LAUNCH = launch_time()
 ROUNDS, REST_SECONDS, LAUNCHES = 5, 0.004, 3
-TIE = 0.01
-MULTIPROCESSORS = 132
 TOLERANCE, SEED = 2e-3, 17
 
 
@@ -123,20 +135,22 @@ def compile_all(spaces: list[Space], folder: Path, twill: str) -> list[str]:
         return [why for why in pool.map(one, jobs) if why]
 
 
-def predicted(kernel: dict, row: Row, clock_mhz: float) -> float:
-    """Milliseconds of a launch, as python/twill_gpu/sweeping/predicting.py has them."""
-    shape, tile, simulated, grid = row.shape, kernel["constants"], kernel["simulated"], kernel["grid"]
+def gpu_of(machine: str, twill: str, sustained: bool) -> object:
+    """What a launch meets on a machine, by its numbers as `twill machine show` prints them."""
+    shown = subprocess.run([twill, "machine", "show", machine], capture_output=True, text=True, check=True).stdout
+    words = [line.split() for line in shown.splitlines()]
+    numbers = {line[0]: float(line[1]) for line in words if len(line) > 2 and line[0].startswith(("chip.", "power."))}
+    return LAUNCH.Gpu.of(numbers, sustained)
+
+
+def amounts(kernel: dict, row: Row) -> tuple[int, list[int]]:
+    """Programs of a row's grid, and trips of the loop."""
+    shape, tile = row.shape, kernel["constants"]
     if "M" in shape:
         programs = (shape["M"] // tile["BLOCK_M"]) * (shape["N"] // tile["BLOCK_N"])
-        trips = shape["K"] // tile["BLOCK_K"]
-    else:
-        programs = shape["batch"] * shape["heads"] * shape["length"] // tile["BLOCK_M"]
-        trips = shape["length"] // tile["BLOCK_N"]
-    ctas = -(-programs // math.prod(grid["programs_per_cta"]))
-    tiles = -(-ctas // MULTIPROCESSORS)
-    (iteration,) = simulated.get("assembled") or simulated["iterations"]
-    starts = 1 if grid["kind"] == "persistent" else tiles
-    return (starts * simulated["start"] + tiles * (simulated["tile"] + trips * iteration)) / clock_mhz / 1000 + 0.002
+        return programs, [shape["K"] // tile["BLOCK_K"]]
+    programs = shape["batch"] * shape["heads"] * shape["length"] // tile["BLOCK_M"]
+    return programs, [shape["length"] // tile["BLOCK_N"]]
 
 
 # ------------------------------------------------------------------------------------------------------------- times
@@ -191,37 +205,38 @@ def spearman(one: list[float], other: list[float]) -> float:
     return statistics.correlation(ranks(one), ranks(other))
 
 
-def in_order(times: dict[str, float], kernels: dict[str, dict]) -> list[str]:
-    """As `twill sweep` ranks: by time; of those within 1 % of the first, what moves fewer bytes for each FLOP, then longer
-    iterations."""
+def in_order(times: dict[str, float], kernels: dict[str, dict], options: dict[str, dict]) -> list[str]:
+    """As `twill sweep` ranks."""
 
     def moved(name: str) -> float:
-        traffic = kernels[name]["traffic"]
+        (traffic,) = kernels[name]["simulated"]["traffic"]
         return (traffic["shared"] + traffic["global"]) / traffic["flop"]
 
-    order, left = [], sorted(times, key=times.get)
-    while left:
-        tied = [name for name in left if times[name] <= times[left[0]] * (1 + TIE)]
-        order += sorted(tied, key=lambda name: (moved(name), -kernels[name]["traffic"]["flop"], times[name]))
-        left = left[len(tied) :]
-    return order
+    def flop(name: str) -> int:
+        return kernels[name]["simulated"]["traffic"][0]["flop"]
+
+    return LAUNCH.fastest_first(list(times), times.get, moved, flop, lambda name: asked(options[name]))
+
+
+def asked(options: dict) -> int:
+    """Options that are not left alone."""
+    return sum(value is not None for value in options.values())
 
 
 # ------------------------------------------------------------------------------------------------------------ report
-def report(space: Space, folder: Path, clock_mhz: float) -> list[dict]:
-    """A dictionary for each row of a space."""
+def report(space: Space, folder: Path, gpu: object, known: dict[str, dict[str, float]]) -> list[dict]:
+    """A dictionary for each row of a space. `known`: milliseconds by row and configuration that need not be measured."""
     folders = sorted(path.parent for path in (folder / space.name).glob("*/kernel.json"))
-    kernels = {}
-    for one in folders:
-        kernels[one.name] = json.loads((one / "kernel.json").read_text())
-        graph = json.loads((one / "schedule.json").read_text())["problem"]["graph"]
-        moves = [operation.get("traffic", {}) for operation in graph["operations"]]
-        kernels[one.name]["traffic"] = {key: sum(m.get(key, 0) for m in moves) for key in ("shared", "global", "flop")}
+    kernels = {one.name: json.loads((one / "kernel.json").read_text()) for one in folders}
+    options = {name_of(*configuration): configuration[1] for configuration in space.configurations()}
     found = []
     for row in (row for row in ROWS if row.name in space.rows):
-        times = measured(row, folders)
-        guess = {name: predicted(kernels[name], row, clock_mhz) for name in times}
-        first, fastest = in_order(guess, kernels)[0], min(times, key=times.get)
+        times = known[row.name] if known else measured(row, folders)
+        times = {name: time for name, time in times.items() if name in kernels}
+        work = {name: amounts(kernels[name], row) for name in times}
+        guess = {name: LAUNCH.milliseconds(kernels[name], work[name], gpu) for name in times}
+        first, fastest = in_order(guess, kernels, options)[0], min(times, key=times.get)
+        errors = {name: guess[name] / times[name] - 1 for name in times}
         found.append(
             {
                 "space": space.name,
@@ -231,8 +246,15 @@ def report(space: Space, folder: Path, clock_mhz: float) -> list[dict]:
                 "first": first,
                 "fastest": fastest,
                 "behind": times[first] / times[fastest] - 1,
+                "median_error": statistics.median(map(abs, errors.values())),
+                "worst": max(errors, key=lambda name: abs(errors[name])),
+                "worst_error": max(errors.values(), key=abs),
                 "predicted_ms": guess,
                 "measured_ms": times,
+                # What they were predicted from, for other models.
+                "kernels": {name: LAUNCH.of_kernel(kernels[name]) for name in times},
+                "amounts": work,
+                "options": {name: asked(options[name]) for name in times},
             }
         )
     return found
@@ -240,10 +262,14 @@ def report(space: Space, folder: Path, clock_mhz: float) -> list[dict]:
 
 def table(found: list[dict]) -> str:
     """As Markdown."""
-    lines = ["| space | row | configurations | Spearman | first by prediction | fastest | first behind |", "|---|---|--:|--:|---|---|--:|"]
+    lines = [
+        "| space | row | configurations | Spearman | first by prediction | fastest | first behind | error, median | worst |",
+        "|---|---|--:|--:|---|---|--:|--:|---|",
+    ]
     for one in found:
         numbers = f"{one['configurations']} | {one['spearman']:.3f} | {one['first']} | {one['fastest']}"
-        lines.append(f"| {one['space']} | {one['row']} | {numbers} | {100 * one['behind']:.1f} % |")
+        errors = f"{100 * one['median_error']:.1f} % | {100 * one['worst_error']:+.0f} % {one['worst']}"
+        lines.append(f"| {one['space']} | {one['row']} | {numbers} | {100 * one['behind']:.1f} % | {errors} |")
     return "\n".join(lines) + "\n"
 
 
@@ -252,16 +278,23 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="kernels and results go there")
     parser.add_argument("--twill", default=str(ROOT / "target/release/twill"), metavar="PATH")
     parser.add_argument("--space", action="append", choices=[space.name for space in SPACES])
-    parser.add_argument("--clock-mhz", type=float, default=1980.0, help="of predictions [default: 1980]")
+    parser.add_argument("--no-compile", action="store_true", help="the kernels are in DIR, from a run before")
+    parser.add_argument("--machine", default="h200", metavar="NAME", help="that times are predicted for [default: h200]")
+    parser.add_argument("--sustained", action="store_true", help="predict launches that follow each other for long")
+    parser.add_argument("--measured", type=Path, metavar="FILE", help="a sweep.json: takes its times, needs no GPU")
     told = parser.parse_args()
     spaces = [space for space in SPACES if not told.space or space.name in told.space]
-    refused = compile_all(spaces, told.output, told.twill)
+    earlier = json.loads(told.measured.read_text()) if told.measured else {"rows": []}
+    known = {row["row"]: row["measured_ms"] for row in earlier["rows"]}
+    refused = [] if told.no_compile else compile_all(spaces, told.output, told.twill)
     print(f"{len(refused)} configurations are refused", flush=True)
-    folders = [path.parent for space in spaces for path in (told.output / space.name).glob("*/kernel.json")]
-    with ProcessPoolExecutor() as pool:
-        list(pool.map(build, folders))
-    found = [one for space in spaces for one in report(space, told.output, told.clock_mhz)]
-    (told.output / "sweep.json").write_text(json.dumps({"refused": refused, "rows": found}, indent=1))
+    if not known:
+        folders = [path.parent for space in spaces for path in (told.output / space.name).glob("*/kernel.json")]
+        with ProcessPoolExecutor() as pool:
+            list(pool.map(build, folders))
+    gpu = gpu_of(told.machine, told.twill, told.sustained)
+    found = [one for space in spaces for one in report(space, told.output, gpu, known)]
+    (told.output / "sweep.json").write_text(json.dumps({"refused": refused, "rows": found}))
     (told.output / "sweep.md").write_text(table(found))
     print(table(found))
 

@@ -229,11 +229,22 @@ class TestCommand:
             ([str(EXAMPLES / "gemm_tma.ttir"), "--constexpr=BLOCK_M=1"], "for Triton functions"),
             ([str(EXAMPLES / "gemm_tma.ttir"), "--option=sub_tiles"], "NAME=VALUE"),
             ([str(EXAMPLES / "gemm_tma.ttir"), "-o", "/nowhere/at/all"], "cannot write"),
+            ([str(EXAMPLES / "gemm_tma.ttir"), "--programs=132"], "go together"),
+            ([str(EXAMPLES / "gemm_tma.ttir"), "--rested"], "needs --programs"),
         ],
     )
     def test_errors(self, words, message, capsys):
         assert main([*words, "--quiet"]) == 1
         assert message in capsys.readouterr().err
+
+    def test_launches_after_a_rest(self, capsys):
+        asked = [str(EXAMPLES / "gemm_tma.ttir"), "--machine=h200", "--set=emit=cuda", "--set=no_assemble=on", "--quiet"]
+        launch, found = ["--programs=2048", "--trips=128", "--format=json"], []
+        for more in ([], ["--rested"]):
+            assert main([*asked, *launch, *more]) == 0
+            found.append(json.loads(capsys.readouterr().out)["rows"][0]["predicted_milliseconds"])
+        # At the limit of 700 W instead of 930: the clock goes with the root.
+        assert found[0] / found[1] == pytest.approx((930 / 700) ** 0.5, rel=0.01)
 
     def test_unknown_words(self, capsys):
         with pytest.raises(SystemExit) as ended:

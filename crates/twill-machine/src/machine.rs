@@ -28,6 +28,7 @@ pub struct Machine {
     pub(crate) handoff_per_kb: f64,
     pub(crate) transfer_latency: Cycles,
     pub(crate) synchronization: Synchronization,
+    pub(crate) power: Option<Power>,
     pub(crate) rules: BTreeMap<RuleName, Rule>,
     pub(crate) rows: Vec<Row>,
     pub(crate) document: Node,
@@ -46,12 +47,35 @@ pub struct Chip {
     pub memory_gb_per_s: f64,
     /// Second-level cache.
     pub l2_mb: f64,
+    /// Bytes that each streaming multiprocessor loads from it in a cycle when all do, and those next to each other load
+    /// different ones. `None` where the file does not say.
+    pub l2_bytes_per_cycle: Option<f64>,
     /// Most warps that are resident on one streaming multiprocessor.
     pub warps: u64,
     /// Most threads of a thread block.
     pub threads_per_block: u64,
     /// Named barriers of a thread block.
     pub named_barriers: u64,
+}
+
+/// What limits the clock under load. At the clock `f` the chip draws
+/// `(base_watts + FLOP/s · pJ + bytes/s · pJ) · (f / clock_mhz)²`, where the rates are those at `clock_mhz`: an operation takes
+/// energy in proportion to the clock, as voltage falls with it. It runs at the highest clock up to `clock_mhz` at which that
+/// is not above the limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Power {
+    /// Highest clock of the streaming multiprocessors under load, in MHz.
+    pub clock_mhz: f64,
+    /// What the chip may draw for long.
+    pub limit_watts: f64,
+    /// What it may draw in the first milliseconds after a rest.
+    pub burst_watts: f64,
+    /// What it draws at `clock_mhz` besides what follows.
+    pub base_watts: f64,
+    /// Energy of a floating-point operation of the tensor core on 16-bit operands at `clock_mhz`, in picojoules.
+    pub tensor_pj_per_flop: f64,
+    /// Energy of a byte from the second-level cache to a streaming multiprocessor at `clock_mhz`, in picojoules.
+    pub l2_pj_per_byte: f64,
 }
 
 /// A memory that tile operations read and write.
@@ -297,6 +321,11 @@ impl Machine {
     /// What synchronisation takes.
     pub fn synchronization(&self) -> &Synchronization {
         &self.synchronization
+    }
+
+    /// What limits the clock under load. `None` where the file does not say.
+    pub fn power(&self) -> Option<&Power> {
+        self.power.as_ref()
     }
 
     /// Every number, with its unit, provenance and source, in the order of the file format.

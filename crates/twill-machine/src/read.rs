@@ -3,7 +3,7 @@
 use crate::document::Node;
 use crate::error::MachineError;
 use crate::extends::{Origin, Resolved, resolve};
-use crate::machine::{Chip, Machine, Synchronization};
+use crate::machine::{Chip, Machine, Power, Synchronization};
 use crate::reader::{Allowed, Reader, Section};
 use twill_graph::{Bytes, Columns, ComputePool, Cycles, FixedGroup, RegisterFile, Resources, Unit};
 
@@ -63,6 +63,8 @@ impl Reader {
             Some(s) => self.synchronization(s),
             None => Synchronization::default(),
         };
+        // A table that is wrong has reported itself, so there is no machine then.
+        let power = self.optional_section(&mut root, "power").and_then(|s| self.power(s));
         let rules = self.section(&mut root, "costs").and_then(|s| self.rules(s, &declared));
         self.finish(root);
         let (name, groups, memory, tiles, latency) = (name?, groups?, memory?, tiles?, latency?);
@@ -91,6 +93,7 @@ impl Reader {
             handoff_per_kb: latency.handoff_per_kb,
             transfer_latency: latency.transfer,
             synchronization,
+            power,
             rules: rules?,
             rows: Vec::new(),
             document: document.clone(),
@@ -103,6 +106,7 @@ impl Reader {
         let memory_gb = self.number(&mut s, "memory_gb", "GB", Allowed::Positive);
         let memory_gb_per_s = self.number(&mut s, "memory_gb_per_s", "GB/s", Allowed::Positive);
         let l2_mb = self.number(&mut s, "l2_mb", "MB", Allowed::Positive);
+        let l2_bytes_per_cycle = self.optional_number(&mut s, "l2_bytes_per_cycle", "bytes/cycle", Allowed::Positive);
         let warps = self.whole(&mut s, "warps", "warps/SM", 1, 1 << 16);
         let threads_per_block = self.whole(&mut s, "threads_per_block", "threads", 1, 1 << 16);
         let named_barriers = self.whole(&mut s, "named_barriers", "barriers", 0, 1 << 16);
@@ -113,6 +117,7 @@ impl Reader {
             memory_gb: memory_gb?,
             memory_gb_per_s: memory_gb_per_s?,
             l2_mb: l2_mb?,
+            l2_bytes_per_cycle,
             warps: warps?,
             threads_per_block: threads_per_block?,
             named_barriers: named_barriers?,
@@ -219,6 +224,24 @@ impl Reader {
         };
         self.finish(s);
         read
+    }
+
+    fn power(&mut self, mut s: Section<'_>) -> Option<Power> {
+        let clock_mhz = self.number(&mut s, "clock_mhz", "MHz", Allowed::Positive);
+        let limit_watts = self.number(&mut s, "limit_watts", "W", Allowed::Positive);
+        let burst_watts = self.number(&mut s, "burst_watts", "W", Allowed::Positive);
+        let base_watts = self.number(&mut s, "base_watts", "W", Allowed::NotNegative);
+        let tensor_pj_per_flop = self.number(&mut s, "tensor_pj_per_flop", "pJ/FLOP", Allowed::NotNegative);
+        let l2_pj_per_byte = self.number(&mut s, "l2_pj_per_byte", "pJ/byte", Allowed::NotNegative);
+        self.finish(s);
+        Some(Power {
+            clock_mhz: clock_mhz?,
+            limit_watts: limit_watts?,
+            burst_watts: burst_watts?,
+            base_watts: base_watts?,
+            tensor_pj_per_flop: tensor_pj_per_flop?,
+            l2_pj_per_byte: l2_pj_per_byte?,
+        })
     }
 
     /// A whole number of cycles that may be absent.

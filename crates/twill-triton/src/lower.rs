@@ -23,14 +23,14 @@ mod operations;
 mod routes;
 mod staging;
 
-use twill_graph::{LoopGraph, Reserved};
+use twill_graph::{Bytes, LoopGraph, Reserved};
 use twill_machine::Machine;
 
 use crate::contract::contract;
 use crate::error::Error;
 use crate::gang::{Gang, gang};
 use crate::sub_tile::sub_tile;
-use crate::tile::{Kind, Split, TileLoop};
+use crate::tile::{Axis, Kind, Split, TileLoop};
 
 pub use staging::Stands;
 
@@ -98,6 +98,21 @@ pub struct Lowered {
     pub tiles: TileLoop,
     /// For every operation of the graph, in order, what it stands for in `tiles`.
     pub stands_for: Vec<Stands>,
+}
+
+impl Lowered {
+    /// Of the bytes that an iteration loads from global memory, those that programs which follow each other along the first
+    /// axis of the grid load alike. Such programs run at the same time on multiprocessors close to each other.
+    pub fn common_bytes(&self) -> Bytes {
+        let loads = self.stands_for.iter().zip(self.graph.operations()).filter_map(|(stands, priced)| {
+            let Stands::Tile(id) = *stands else { return None };
+            let operation = self.tiles.operation(id);
+            let tile = self.tiles.tile(operation.result?);
+            let alike = matches!(operation.kind, Kind::Load(_)) && !tile.differs.contains(Axis::X);
+            alike.then_some(priced.traffic.global)
+        });
+        loads.sum()
+    }
 }
 
 /// The loop graph of a loop on a machine.

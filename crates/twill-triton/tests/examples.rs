@@ -319,6 +319,22 @@ fn multiplies_read_shared_memory_anew_in_every_instruction() {
 }
 
 #[test]
+fn neighbours_along_the_first_axis_load_some_tiles_alike() {
+    let machine = Machine::load("h200").unwrap();
+    let common = |name: &str| {
+        let options = Options::default();
+        lower_parts(&example(name).loops()[0], &machine, &options).unwrap().common_bytes()
+    };
+    // Rows of A are those of the first axis, rows of B of the second; keys and values are those of a head.
+    assert_eq!(common("gemm_tma.ttir"), Bytes(2 * 64 * 128));
+    assert_eq!(common("gemm_tma_n256.ttir"), Bytes(2 * 64 * 256));
+    assert_eq!(common("gemm_tma_m256.ttir"), Bytes(2 * 64 * 128));
+    assert_eq!(common("attention_forward.ttir"), Bytes(64 << 10));
+    // Queries and their gradients of a head, with two numbers of f32 a row; what is added to dQ belongs to each key block.
+    assert_eq!(common("attention_backward.ttir"), Bytes(2 * 2 * 64 * 128 + 2 * 4 * 64));
+}
+
+#[test]
 fn what_threads_store_for_others_counts() {
     let backward = graph("attention_backward.ttir", "h200");
     // Both operands of 64 × 64, the store of dS, and dQ on its way to the TMA.

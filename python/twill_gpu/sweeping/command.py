@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import InputError, TwillError
-from .predicting import amounts_of
+from .amounts import amounts_of
 from .results import Sweep
 from .sweep_call import TIME_LIMIT, sweep
 
@@ -86,6 +86,11 @@ def parser() -> argparse.ArgumentParser:
         help="trip count of each loop, such as '4096 / BLOCK_N', parted by commas",
     )
     add(
+        "--rested",
+        action="store_true",
+        help="with --programs: launches are the first few milliseconds after a rest, when the GPU may draw more power",
+    )
+    add(
         "--time-limit",
         type=float,
         default=TIME_LIMIT,
@@ -124,6 +129,8 @@ def _sweep(told: argparse.Namespace) -> Sweep:
         raise InputError("--constexpr is for Triton functions; TTIR has its own already")
     if (told.programs is None) != (told.trips is None):
         raise InputError("--programs and --trips go together")
+    if told.rested and told.programs is None:
+        raise InputError("--rested says of which launches times are predicted, so it needs --programs and --trips")
     space = dict(_values(text) for text in [*told.constexpr, *told.option])
     if len(space) < len(told.constexpr) + len(told.option):
         raise InputError("a name is given twice; give all its values at once, parted by commas")
@@ -139,6 +146,7 @@ def _sweep(told: argparse.Namespace) -> Sweep:
         arguments=named(told.arguments) if told.arguments else None,
         reference=named(told.reference) if told.reference else None,
         amounts=amounts_of(told.programs, told.trips) if told.programs else None,
+        sustained=not told.rested,
         workers=told.workers,
         ray=told.ray,
         state=told.state,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from .. import _twill
 from ..backend import toolchain
 from ..errors import InfeasibleError, InputError
-from .predicting import of_kernel
+from .launch_time import of_kernel
 
 FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
 
@@ -101,7 +101,7 @@ def solved(question: dict, progress: Callable[[str], None] | None = None) -> Out
 
 
 def simulated(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
-    """What the generated kernel takes by simulation, as `predicting.of_kernel` keeps it; `reason` where there is none.
+    """What the generated kernel takes by simulation, as `launch_time.of_kernel` keeps it; `reason` where there is none.
 
     It is assembled where this Python can; then its machine code is what is simulated.
     """

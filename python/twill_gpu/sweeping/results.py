@@ -57,7 +57,7 @@ class Row:
     registers: int | None = None
     """Registers a thread of the warp group that has most."""
     predicted_milliseconds: float | None = None
-    """Time of a launch by simulation of the generated kernel, at the machine's clock."""
+    """Time of a launch by simulation of the generated kernel, at the clock that the machine's power allows."""
     spilled: int | None = None
     """Bytes of registers that the generated kernel spills."""
     milliseconds: float | None = None

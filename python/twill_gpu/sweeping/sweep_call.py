@@ -10,7 +10,7 @@ from ..machine import Machine
 from ..options import words
 from . import jobs
 from .journal import Journal
-from .predicting import Amounts, fastest_first, milliseconds
+from .launch_time import Amounts, Gpu, fastest_first, milliseconds
 from .progress import Line
 from .results import Row, Sweep
 from .search import Pool, Search, bound_rate, rate_of
@@ -34,6 +34,7 @@ def sweep(
     time_limit: float = TIME_LIMIT,
     measure: int = 0,
     amounts: Callable[[Mapping], Amounts] | None = None,
+    sustained: bool = True,
     arguments: Callable[[Mapping], tuple] | None = None,
     reference: Callable[..., object] | None = None,
     workers: int | None = None,
@@ -59,7 +60,9 @@ def sweep(
         `options` has a limit.
     amounts: is given the constexprs; says how many programs the grid has, and a trip count for each loop. With it, kernels of
         all that were solved are generated and simulated, and ranked by the time of a launch: waves of tiles on all
-        multiprocessors, each with its prologue and epilogue.
+        multiprocessors, each with its prologue and epilogue, at the clock that the machine's power allows.
+    sustained: whether these launches follow each other for long; otherwise they are the first few milliseconds after a rest,
+        when a GPU may draw more.
     measure: the best so many are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
         launch's arguments and its grid, and `reference(*arguments)` what was computed and what should have been.
     workers: threads; by default one for each CPU.
@@ -93,7 +96,8 @@ def sweep(
             solved = search.solve_best(max(solve, measure))
             if amounts is not None:
                 search.simulate_all(solved)
-                predicted = {one.index: _predicted(one, search, amounts, machine) for one in solved}
+                gpu = _gpu(machine, sustained)
+                predicted = {one.index: _predicted(one, search, amounts, gpu) for one in solved}
             if measure:
                 best = _in_order(solved, search, predicted)[:measure]
                 timed = measured(what, best, machine, limits, arguments, reference, journal, line)
@@ -127,15 +131,19 @@ def _pool(workers: int | None, ray: str | None) -> Pool:
     return Cluster(ray)
 
 
-def _predicted(
-    one: Candidate, search: Search, amounts: Callable[[Mapping], Amounts], machine: Machine
-) -> float | None:
+def _gpu(machine: Machine, sustained: bool) -> Gpu:
+    return Gpu.of({key: number.value for key, number in machine.numbers.items()}, sustained)
+
+
+def _predicted(one: Candidate, search: Search, amounts: Callable[[Mapping], Amounts], gpu: Gpu) -> float | None:
     """Milliseconds of a launch; None where its kernel is not simulated."""
-    kernel, numbers = search.simulation(one), machine.numbers
+    kernel = search.simulation(one)
     if kernel is None or "simulated" not in kernel:
         return None
-    multiprocessors, clock = (numbers[f"chip.{name}"].value for name in ("streaming_multiprocessors", "clock_mhz"))
-    return milliseconds(kernel, amounts(one.constexprs), int(multiprocessors), clock)
+    try:
+        return milliseconds(kernel, amounts(one.constexprs), gpu)
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def _in_order(solved: Sequence[Candidate], search: Search, predicted: Mapping[int, float | None]) -> list[Candidate]:
@@ -145,13 +153,19 @@ def _in_order(solved: Sequence[Candidate], search: Search, predicted: Mapping[in
     timed = [one for one in having if predicted.get(one.index) is not None]
     rest = [one for one in having if predicted.get(one.index) is None]
     flop = lambda one: search.bound(one)["flop"]  # noqa: E731
-    first = fastest_first(timed, lambda one: predicted[one.index], lambda one: _moved(search.bound(one)), flop)
+    moved = lambda one: _moved(search.bound(one))  # noqa: E731
+    first = fastest_first(timed, lambda one: predicted[one.index], moved, flop, lambda one: _asked(one.options))
     return first + sorted(rest, key=lambda one: -rates[one.index])
 
 
 def _moved(bound: dict) -> float:
     """Bytes for each FLOP."""
     return (bound.get("moved_bytes") or 0) / bound["flop"] if bound["flop"] else 0.0
+
+
+def _asked(options: Mapping[str, object]) -> int:
+    """Options that are not left alone."""
+    return sum(value is not None for value in options.values())
 
 
 def _rows(
@@ -177,6 +191,7 @@ def _rows(
         lambda row: row.predicted_milliseconds,
         lambda row: row.moved_per_flop,
         lambda row: row.flop or 0,
+        lambda row: _asked(row.options),
     )
     return [*first, *sorted(rest, key=order)]
 

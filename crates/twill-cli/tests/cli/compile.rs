@@ -72,6 +72,9 @@ fn a_folder_has_kernel_launcher_test_and_schedule() {
     // An H200 takes 584 cycles (bench/results/2026-11-22-trace.md).
     let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 584.0).abs() < 0.05 * 584.0, "{simulated}");
+    let traffic = &kernel_json(&place)["simulated"]["traffic"];
+    let expected = [("shared", 48 << 10), ("global", 32 << 10), ("common", 16 << 10), ("flop", 1 << 21)];
+    assert!(expected.iter().all(|(key, amount)| traffic[0][key] == *amount), "{traffic}");
     assert!(said.ends_with("written to kernel\n"), "{said}");
     assert_entries(&place, &["kernel"]);
     let files = contents(&place.path().join("kernel"));

@@ -211,7 +211,7 @@ impl Candidate {
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
-        let simulated = simulated(&program, &source.machine);
+        let simulated = simulated(&program, &lowered, &source.machine);
         let header = header(request, asked, source, &found);
         let signature = signature(asked.language, &program, &header).map_err(emitted)?;
         let (listing, beside) = written(asked.language, &program, &header).map_err(emitted)?;

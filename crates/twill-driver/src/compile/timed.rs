@@ -1,16 +1,24 @@
 //! How long a kernel takes, by simulation.
 
-use twill_emit::gluon::{Assembly, Simulated};
+use twill_emit::gluon::{Assembly, LoopTraffic, Simulated};
 use twill_emit::kernel::program::KernelProgram;
 use twill_machine::Machine;
 use twill_simulate::assembled::{Instruction, Rates, cycles_of_loop};
 use twill_simulate::{KernelTime, Timing};
+use twill_triton::Lowered;
 
 /// Its time from its warp programs, where programs like this are simulated.
-pub(super) fn simulated(program: &KernelProgram, machine: &Machine) -> Option<Simulated> {
+pub(super) fn simulated(program: &KernelProgram, lowered: &[Lowered], machine: &Machine) -> Option<Simulated> {
     let time = KernelTime::of(program, &Timing::of(machine)?).ok()?;
     let iterations = time.iterations.iter().copied().map(whole).collect();
-    Some(Simulated { iterations, tile: whole(time.tile), start: whole(time.start), assembled: Vec::new() })
+    let traffic = lowered.iter().map(traffic).collect();
+    Some(Simulated { iterations, tile: whole(time.tile), start: whole(time.start), assembled: Vec::new(), traffic })
+}
+
+fn traffic(lowered: &Lowered) -> LoopTraffic {
+    let all = lowered.graph.traffic();
+    let common = lowered.common_bytes().0;
+    LoopTraffic { shared: all.shared.0, global: all.global.0, common, flop: all.flop }
 }
 
 /// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take; empty unless all

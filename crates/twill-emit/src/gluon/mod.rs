@@ -31,7 +31,7 @@ use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;
 pub use crate::listing::Listing;
 pub use assembly::{AssembledGroup, AssembledLoop, Assembly, Finding};
-pub use signature::{CodeLine, Signature, Simulated};
+pub use signature::{CodeLine, LoopTraffic, Signature, Simulated};
 use twill_graph::showable;
 
 /// What a generated file says about where it comes from.

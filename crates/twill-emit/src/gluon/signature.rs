@@ -55,6 +55,19 @@ pub struct Simulated {
     /// An iteration of the machine code, by loop, where it is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assembled: Vec<u32>,
+    /// What an iteration moves and multiplies, by loop.
+    pub traffic: Vec<LoopTraffic>,
+}
+
+/// What an iteration of a loop moves and multiplies: bytes through shared memory, bytes from and to the second-level cache,
+/// of these the bytes that neighbouring programs load alike, and floating-point operations of the tensor core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct LoopTraffic {
+    pub shared: u64,
+    pub global: u64,
+    pub common: u64,
+    pub flop: u64,
 }
 
 /// A line of the kernel that runs an operation.

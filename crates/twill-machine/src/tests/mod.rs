@@ -5,4 +5,5 @@ mod difference;
 mod errors;
 mod extends;
 mod files;
+mod power;
 mod synchronization;

@@ -1,0 +1,57 @@
+"""Launches and clocks: what `[power]` of machines/h200.toml says of those that were measured. No GPU."""
+
+import statistics
+import tomllib
+import unittest
+
+import fit_power
+import gpu_sweep
+from fit_power import Load
+
+RESULTS = gpu_sweep.ROOT / "bench/results"
+FILES = [RESULTS / f"2026-11-{name}.json" for name in ("21-gpu", "22-gpu-cuda", "22-gpu-cuda-2")]
+
+
+def numbers() -> dict[str, float]:
+    """`[power]` as the machine file has it."""
+    table = tomllib.loads((gpu_sweep.ROOT / "machines/h200.toml").read_text())["power"]
+    return {name: value.get("measured", value.get("derived", value.get("specified"))) for name, value in table.items()}
+
+
+class Clocks(unittest.TestCase):
+    def test_those_that_took_no_part_in_the_fit(self) -> None:
+        every = fit_power.loads(FILES)
+        for part, least in ((True, 14), (False, 8)):
+            some = [one for one in every if one.is_fitted == part]
+            self.assertGreaterEqual(len(some), least)
+            for off in fit_power.errors(numbers(), some):
+                self.assertLess(statistics.median(map(abs, off)), 0.025)
+                self.assertLess(max(map(abs, off)), 0.07)
+
+    def test_the_benchmark_predicts_the_same_clock(self) -> None:
+        power = {f"power.{name}": value for name, value in numbers().items()}
+        chip = {"chip.streaming_multiprocessors": 132.0, "chip.clock_mhz": 1830.0}
+        one = Load("", "", 500e3, 6e3, 0, 0)
+        for sustained, limit in ((True, numbers()["limit_watts"]), (False, numbers()["burst_watts"])):
+            gpu = gpu_sweep.LAUNCH.Gpu.of(chip | power, sustained)
+            expected = fit_power.clock(numbers(), one, limit)
+            self.assertAlmostEqual(gpu.clock(one.flop_per_cycle, one.bytes_per_cycle), expected, places=6)
+
+    def test_tiles_that_are_not_known_do_not_count(self) -> None:
+        self.assertEqual(fit_power.tile_of("gemm-8192", "stock Triton, 128 × 64 × 32, 4 warps"), (128, 64))
+        self.assertEqual(fit_power.tile_of("forward-d128-16k", "stock Triton, 64 × 128, 4 warps"), (64, 0))
+        self.assertEqual(fit_power.tile_of("forward-d64-16k", "attention_forward_d64_m64.cuda"), (192, 0))
+        self.assertIsNone(fit_power.tile_of("gemm-8192", "cuBLAS"))
+
+
+class Order(unittest.TestCase):
+    def test_as_a_sweep_ranks(self) -> None:
+        traffic = {"shared": 2, "global": 1, "common": 0, "flop": 10}
+        kernels = {name: {"simulated": {"traffic": [traffic]}} for name in "abc"}
+        options = {"a": {"ring-depth": 3}, "b": {"ring-depth": None}, "c": {"ring-depth": None}}
+        times = {"a": 1.0, "b": 1.005, "c": 1.2}
+        self.assertEqual(gpu_sweep.in_order(times, kernels, options), ["b", "a", "c"])
+
+
+if __name__ == "__main__":
+    unittest.main()
