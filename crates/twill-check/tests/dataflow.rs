@@ -197,3 +197,41 @@ fn who_holds_too_much_is_named() {
     let other = verify_dataflow(&problem, StartSteps { interval: None, steps: vec![0; 4] }).unwrap_err().to_string();
     assert!(other.contains("the schedule is one without an interval; the problem is one at the interval 2"), "{other}");
 }
+
+/// Three operations of one resource: from a step after their start on, for two steps, so many units each.
+fn heavy(limit: u64, interval: Option<u64>) -> DataflowProblem {
+    let random: Random = "nodes=3,resources=1,recurrence=0,density=0".parse().unwrap();
+    let graph = random.graph().unwrap();
+    let mut operations = graph.operations().to_vec();
+    for (op, amount) in operations.iter_mut().zip([3, 2, 1]) {
+        op.uses[0] = twill_graph::ResourceUse { offset: 1, steps: 2, amount, ..op.uses[0] };
+        op.latency = 4;
+    }
+    let mut resources = graph.resources().to_vec();
+    resources[0].limit = Some(limit);
+    let graph = Dataflow::new("heavy", operations, graph.dependences().to_vec(), resources).unwrap();
+    DataflowProblem { graph, latency_bound: None, interval, objective: DataflowObjective::Latency }
+}
+
+#[test]
+fn amounts_count_from_their_first_step_to_their_last() {
+    let said = |limit: u64, interval: Option<u64>, steps: [u64; 3]| {
+        let start = StartSteps { interval, steps: steps.to_vec() };
+        verify_dataflow(&heavy(limit, interval), start)
+            .map(|sealed| (sealed.peaks[0], sealed.latency))
+            .map_err(|e| e.to_string())
+    };
+    // Steps 1 and 2, 3 and 4, 5 and 6.
+    assert_eq!(said(3, None, [0, 2, 4]), Ok((3, 8)));
+    // Together from step 2 on, and no longer than that; who is not there is not named.
+    let held = |step: u64, who: &str| format!("unit `r0` (capacity 4) is held 5 times at cycle {step} (slot {step}): {who}");
+    let both = held(2, "`v0` 3, `v1` 2");
+    assert!(said(4, None, [0, 1, 4]).unwrap_err().contains(&both), "{:?}", said(4, None, [0, 1, 4]));
+    // Of several such steps the first is named.
+    let first = held(6, "`v0` 3, `v1` 2");
+    assert!(said(4, None, [5, 5, 0]).unwrap_err().contains(&first), "{:?}", said(4, None, [5, 5, 0]));
+    // Round an interval of three slots: 1 and 2, 2 and 0, 0 and 1.
+    assert_eq!(said(5, Some(3), [0, 1, 2]), Ok((5, 6)));
+    let slot = "unit `r0` (capacity 4) is held 5 times at slot 2: `v0` 3, `v1` 2";
+    assert!(said(4, Some(3), [0, 1, 2]).unwrap_err().contains(slot), "{:?}", said(4, Some(3), [0, 1, 2]));
+}
