@@ -224,7 +224,8 @@ fn amounts_count_from_their_first_step_to_their_last() {
     // Steps 1 and 2, 3 and 4, 5 and 6.
     assert_eq!(said(3, None, [0, 2, 4]), Ok((3, 8)));
     // Together from step 2 on, and no longer than that; who is not there is not named.
-    let held = |step: u64, who: &str| format!("unit `r0` (capacity 4) is held 5 times at cycle {step} (slot {step}): {who}");
+    let held =
+        |step: u64, who: &str| format!("unit `r0` (capacity 4) is held 5 times at cycle {step} (slot {step}): {who}");
     let both = held(2, "`v0` 3, `v1` 2");
     assert!(said(4, None, [0, 1, 4]).unwrap_err().contains(&both), "{:?}", said(4, None, [0, 1, 4]));
     // Of several such steps the first is named.

@@ -40,7 +40,7 @@ struct Arguments {
     /// Only these parts.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only these fuzz targets.
+    /// Only these fuzz targets, and these groups of defects: certificate, dataflow, protocol, replay.
     #[arg(long, value_delimiter = ',')]
     targets: Vec<String>,
     /// Forgets the counts of earlier runs of the parts that run.

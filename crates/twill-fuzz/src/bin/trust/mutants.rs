@@ -65,15 +65,17 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let mut lists = Lists::default();
     for (at, group) in GROUPS.iter().enumerate() {
         let folder = arguments.root.join("target").join("mutants").join(group.name);
-        if arguments.fresh {
-            let _ = std::fs::remove_dir_all(&folder);
-        }
         // Files of the groups before are theirs.
         let others = || GROUPS[..at].iter().flat_map(|group| group.files);
-        if !group.quick.is_empty() {
-            tried(arguments, &folder, group, others(), group.quick)?;
+        if arguments.targets.is_empty() || arguments.targets.iter().any(|name| name == group.name) {
+            if arguments.fresh {
+                let _ = std::fs::remove_dir_all(&folder);
+            }
+            if !group.quick.is_empty() {
+                tried(arguments, &folder, group, others(), group.quick)?;
+            }
+            tried(arguments, &folder, group, others(), &[])?;
         }
-        tried(arguments, &folder, group, others(), &[])?;
         lists.add(Lists::read(&folder.join("mutants.out"))?);
     }
     let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();
@@ -85,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         order: 14,
         command: "cargo xtask trust --only mutants".into(),
         text: vec![TEXT.into()],
-        tables: vec![lists.table(), lists.explained(&explained)],
+        tables: vec![lists.table(before.tables.first()), lists.explained(&explained)],
         ..before
     };
     section.write(&arguments.root, NAME)?;
@@ -151,21 +153,26 @@ impl Lists {
         self.unviable.extend(more.unviable);
     }
 
-    /// A row for each file, and one for all.
-    fn table(&self) -> Table {
+    /// A row for each file, and one for all; files that were not tried here keep theirs.
+    fn table(&self, before: Option<&Table>) -> Table {
         let mut files: BTreeMap<String, Figures> = BTreeMap::new();
-        let mut count = |names: &[String], add: fn(&mut Figures)| {
-            for name in names {
-                add(files.entry(file(name).to_owned()).or_default());
-                add(files.entry(ALL.to_owned()).or_default());
+        for row in before.into_iter().flat_map(|table| &table.rows) {
+            let [Value::String(name), _, noticed, _, missed, unviable] = row.as_slice() else { continue };
+            let [noticed, missed, unviable] = [noticed, missed, unviable].map(|cell| cell.as_u64().unwrap_or(0));
+            if name != ALL && !self.names().any(|tried| file(tried) == name) {
+                files.insert(name.clone(), Figures { noticed, missed, unviable });
             }
+        }
+        let mut count = |names: &[String], add: fn(&mut Figures)| {
+            names.iter().for_each(|name| add(files.entry(file(name).to_owned()).or_default()));
         };
         count(&self.noticed, |f| f.noticed += 1);
         count(&self.missed, |f| f.missed += 1);
         count(&self.unviable, |f| f.unviable += 1);
+        let sum = |part: fn(&Figures) -> u64| files.values().map(part).sum();
+        let all = Figures { noticed: sum(|f| f.noticed), missed: sum(|f| f.missed), unviable: sum(|f| f.unviable) };
         let mut table = Table::new(&COLUMNS);
-        let all = files.remove_entry(ALL);
-        for (name, Figures { noticed, missed, unviable }) in files.into_iter().chain(all) {
+        for (name, Figures { noticed, missed, unviable }) in files.into_iter().chain([(ALL.to_owned(), all)]) {
             let viable = noticed + missed;
             let share = 100.0 * noticed as f64 / viable.max(1) as f64;
             let row = [viable.into(), noticed.into(), share.into(), missed.into(), unviable.into()];
@@ -174,21 +181,32 @@ impl Lists {
         table
     }
 
-    /// What was not noticed, with the words there are for it.
+    /// Everything that was tried.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        [&self.noticed, &self.missed, &self.unviable].into_iter().flatten()
+    }
+
+    /// What was not noticed, with the words there are for it; that of files that were not tried here stays.
     fn explained(&self, before: &Table) -> Table {
         let mut table = Table::new(&["not noticed", "why"]);
+        let of = |row: &[Value], name: &String| {
+            row.first().and_then(Value::as_str).is_some_and(|text| text.starts_with(&format!("`{}`:", file(name))))
+        };
+        table.rows = before.rows.iter().filter(|row| !self.names().any(|name| of(row, name))).cloned().collect();
         for name in &self.missed {
-            let why = explanation(before, name).unwrap_or("not explained");
+            let why = explanation(before, name).unwrap_or(UNEXPLAINED);
             table.set(vec![unplaced(name).into(), why.into()]);
         }
         table
     }
 }
 
+const UNEXPLAINED: &str = "not explained";
+
 /// The words for a defect, wherever its line is now.
 fn explanation<'t>(table: &'t Table, name: &str) -> Option<&'t str> {
     let row = table.rows.iter().find(|row| row.first().is_some_and(|cell| *cell == unplaced(name)))?;
-    row.get(1)?.as_str().filter(|why| *why != "not explained")
+    row.get(1)?.as_str().filter(|why| *why != UNEXPLAINED)
 }
 
 /// `crates/twill-check/src/rings.rs:12:5: replace …` is of `rings.rs`.
@@ -219,12 +237,17 @@ mod tests {
     fn defects_are_counted_by_file_and_explained_wherever_they_are() {
         let names = |which: &[usize]| which.iter().map(|k| NAMES[*k].to_owned()).collect::<Vec<_>>();
         let lists = Lists { noticed: names(&[0, 0, 0]), missed: names(&[1]), unviable: names(&[0]) };
-        let table = lists.table();
+        let table = lists.table(None);
         let figures = |row: &str| COLUMNS[1..].iter().map(|c| table.number(row, c)).collect::<Vec<_>>();
         assert_eq!(figures("rings.rs"), [3.0, 3.0, 100.0, 0.0, 1.0]);
         assert_eq!(figures("certificate/atoms.rs"), [1.0, 0.0, 0.0, 1.0, 0.0]);
         assert_eq!(figures(ALL), [4.0, 3.0, 75.0, 1.0, 1.0]);
         assert_eq!(table.rows.last().and_then(|row| row[0].as_str()), Some(ALL));
+        // Another file, tried elsewhere.
+        let other = Lists { noticed: vec![NAMES[0].replace("rings", "lives")], ..Lists::default() };
+        let both = other.table(Some(&table));
+        assert_eq!([both.number("lives.rs", "noticed"), both.number("rings.rs", "noticed")], [1.0, 3.0]);
+        assert_eq!([both.number(ALL, "defects"), both.number(ALL, "not noticed")], [5.0, 1.0]);
         let mut words = lists.explained(&Table::default());
         assert_eq!(explanation(&words, NAMES[1]), None);
         words.rows[0][1] = "the same".into();
