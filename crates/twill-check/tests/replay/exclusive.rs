@@ -83,3 +83,15 @@ fn everyone_in_the_way_is_named() {
     ];
     rejected(&problem, schedule(&problem, 12, &[(0, 0), (2, 0), (5, 0)]), Exclusive, &messages);
 }
+
+#[test]
+fn of_two_that_end_together_the_first_is_in_the_way() {
+    let each = |name: &str, unit: &str| json!({"name": name, "units": [{"unit": unit, "cycles": 5}]});
+    let problem = problem(plain(), json!([each("a", "alu"), each("b", "fma"), each("c", "xu")]), json!([]));
+    let broken = schedule(&problem, 20, &[(0, 0), (0, 0), (4, 0)]);
+    let messages = [
+        "`a` and `b` are both executed by group 0 at cycle 0 (slot 0)",
+        "`a` and `c` are both executed by group 0 at cycle 4 (slot 4)",
+    ];
+    rejected(&problem, broken, Exclusive, &messages);
+}

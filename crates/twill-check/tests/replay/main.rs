@@ -11,6 +11,7 @@ mod dependence;
 mod derived;
 mod exclusive;
 mod handoff;
+mod kernel;
 mod literal;
 mod options;
 mod pipeline;
