@@ -62,7 +62,7 @@ const GROUPS: [Group; 4] = [
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let before = Section::read(&arguments.root, NAME)?;
     let explained = before.tables.get(1).cloned().unwrap_or_default();
-    let mut lists = Lists::default();
+    let (mut lists, mut failed) = (Lists::default(), Ok(()));
     for (at, group) in GROUPS.iter().enumerate() {
         let folder = arguments.root.join("target").join("mutants").join(group.name);
         // Files of the groups before are theirs.
@@ -72,10 +72,11 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
                 let _ = std::fs::remove_dir_all(&folder);
             }
             if !group.quick.is_empty() {
-                tried(arguments, &folder, group, others(), group.quick)?;
+                failed = failed.and_then(|()| tried(arguments, &folder, group, others(), group.quick));
             }
-            tried(arguments, &folder, group, others(), &[])?;
+            failed = failed.and_then(|()| tried(arguments, &folder, group, others(), &[]));
         }
+        // What was tried until it was stopped is not lost.
         lists.add(Lists::read(&folder.join("mutants.out"))?);
     }
     let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();
@@ -91,6 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         ..before
     };
     section.write(&arguments.root, NAME)?;
+    failed?;
     if left.is_empty() { Ok(()) } else { Err(format!("{} defects are neither noticed nor explained", left.len())) }
 }
 
