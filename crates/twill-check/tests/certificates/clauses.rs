@@ -37,6 +37,7 @@ fn operations_do_not_keep_themselves_away() {
         assert!(!holds(&problem, &["used 1"], "1 0", reason), "{reason}");
         assert!(!holds(&problem, &["used 1"], "-1 0", reason), "{reason}");
     }
+    assert!(!holds(&problem, &["group 1 1", "group 2 1"], "1 2 0", "group-order 3 2"));
 }
 
 #[test]
