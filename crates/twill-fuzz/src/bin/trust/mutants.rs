@@ -5,7 +5,7 @@
 use crate::Arguments;
 use crate::section::{Section, Table};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
             failed = failed.and_then(|()| tried(arguments, &folder, group, others(), &[]));
         }
         // What was tried until it was stopped is not lost.
-        lists.add(Lists::read(&folder.join("mutants.out"))?);
+        lists.add(Lists::read(&folder)?);
     }
     let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();
     for name in &left {
@@ -124,7 +124,7 @@ fn tried<'a>(
     // It tells by its exit code that some were not noticed (2) or took too long (3); that is for the page to say.
     let status = command.current_dir(&arguments.root).status().map_err(|e| format!("cargo mutants: {e}"))?;
     if matches!(status.code(), Some(0 | 2 | 3)) {
-        return Ok(());
+        return unviable(folder).map(|_| ());
     }
     Err("cargo mutants failed; `cargo install cargo-mutants --locked` if there is no such command".into())
 }
@@ -138,15 +138,14 @@ struct Lists {
 }
 
 impl Lists {
+    /// The lists of a group.
     fn read(folder: &Path) -> Result<Lists, String> {
-        let lines = |name: &str| match std::fs::read_to_string(folder.join(name)) {
-            Ok(text) => Ok(text.lines().map(str::to_owned).collect::<Vec<_>>()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(e) => Err(format!("{}: {e}", folder.join(name).display())),
-        };
+        let of_run = |name: &str| lines(&folder.join("mutants.out").join(name));
+        let unviable = unviable(folder)?;
         // A test that does not end has noticed.
-        let noticed = [lines("caught.txt")?, lines("previously_caught.txt")?, lines("timeout.txt")?].concat();
-        Ok(Lists { noticed, missed: lines("missed.txt")?, unviable: lines("unviable.txt")? })
+        let mut noticed = [of_run("caught.txt")?, of_run("previously_caught.txt")?, of_run("timeout.txt")?].concat();
+        noticed.retain(|name| !unviable.contains(name));
+        Ok(Lists { noticed, missed: of_run("missed.txt")?, unviable })
     }
 
     fn add(&mut self, more: Lists) {
@@ -205,6 +204,28 @@ impl Lists {
 
 const UNEXPLAINED: &str = "not explained";
 
+/// The lines of a file, none where it is not there.
+fn lines(path: &Path) -> Result<Vec<String>, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(format!("{}: {e}", path.display())),
+    }
+}
+
+/// What does not compile, of all runs: from the second on cargo-mutants has it among what was noticed before, so it is
+/// kept in a list beside its own.
+fn unviable(folder: &Path) -> Result<Vec<String>, String> {
+    let kept = folder.join("unviable.txt");
+    let all = [lines(&kept)?, lines(&folder.join("mutants.out").join("unviable.txt"))?].concat();
+    let all: BTreeSet<String> = all.into_iter().collect();
+    if !all.is_empty() {
+        let text: String = all.iter().map(|name| format!("{name}\n")).collect();
+        std::fs::write(&kept, text).map_err(|e| format!("{}: {e}", kept.display()))?;
+    }
+    Ok(all.into_iter().collect())
+}
+
 /// The words for a defect, wherever its line is now.
 fn explanation<'t>(table: &'t Table, name: &str) -> Option<&'t str> {
     let row = table.rows.iter().find(|row| row.first().is_some_and(|cell| *cell == unplaced(name)))?;
@@ -256,5 +277,26 @@ mod tests {
         let moved = NAMES[1].replace(":9:20:", ":19:2:");
         assert_eq!(explanation(&words, &moved), Some("the same"));
         assert_eq!(words.rows[0][0], "`certificate/atoms.rs`: replace \\|\\| with && in Atoms::new");
+    }
+
+    #[test]
+    fn what_did_not_compile_in_an_earlier_run_is_not_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("mutants.out");
+        std::fs::create_dir(&run).unwrap();
+        let write = |file: &str, text: &str| std::fs::write(run.join(file), text).unwrap();
+        write("caught.txt", "a\nb\n");
+        write("unviable.txt", "c\n");
+        write("timeout.txt", "d\n");
+        let first = Lists::read(folder.path()).unwrap();
+        assert_eq!((first.noticed.join(" "), first.unviable.join(" ")), ("a b d".into(), "c".into()));
+        // The next run is about what is left.
+        write("previously_caught.txt", "a\nb\nc\n");
+        write("caught.txt", "");
+        write("unviable.txt", "e\n");
+        write("missed.txt", "f\n");
+        let next = Lists::read(folder.path()).unwrap();
+        assert_eq!((next.noticed.join(" "), next.unviable.join(" ")), ("a b d".into(), "c e".into()));
+        assert_eq!(next.missed, ["f"]);
     }
 }
