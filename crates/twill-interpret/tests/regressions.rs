@@ -162,3 +162,20 @@ fn another_group_makes_a_left_operand_or_stores_a_sum() {
         agrees(&Kept { name, machine: "h200", sub_tiles: None, assignment: FREE, way, step: 1 });
     }
 }
+
+#[test]
+fn what_only_code_after_the_loop_reads_is_not_handed_over() {
+    let kept = |assignment| Kept {
+        name: "stored_elsewhere",
+        machine: "h200",
+        sub_tiles: None,
+        assignment,
+        way: way(false, 1, 1, false),
+        step: 16,
+    };
+    let refused = kept(FREE).compile().and_then(|compiled| compiled.program(kept(FREE).way).map_err(Refusal::Code));
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("v28.0 comes to the group that reads it after the loop"), "{refused}");
+    assert!(refused.contains("--warp-assignment by-sub-tile"), "{refused}");
+    agrees(&kept(FIXED));
+}

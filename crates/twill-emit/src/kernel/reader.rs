@@ -205,8 +205,13 @@ impl Reader<'_, '_> {
         let facts = &self.lowering.loops[index];
         let name = facts.problem.graph().operation(op).name.clone();
         let (id, transposed) = (facts.parts.operation, facts.is_turned(op));
+        // What an operation of the loop reads of another group has a buffer: the checker says so.
         let Some(buffer) = facts.buffer(op) else {
-            return Err(self.lowering.defect(id, format!("where {name} is stored")));
+            return Err(self.lowering.unsupported(
+                id,
+                format!("how {name} comes to the group that reads it after the loop; another makes it"),
+                "assign groups by sub-tile (--warp-assignment by-sub-tile)",
+            ));
         };
         let at = self.lowering.of_loop[&(index, buffer)];
         let track = self.group.slots.get(&at);
