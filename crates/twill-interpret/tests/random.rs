@@ -31,12 +31,3 @@ fn any_bytes_are_a_kernel_that_is_read() {
         twill_triton::read(&text, "random").unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 }
-
-/// The long run; `cargo run --release -p twill-interpret --example campaign` has options and prints figures.
-#[test]
-#[ignore = "takes many minutes"]
-fn a_thousand_random_kernels_agree() {
-    let plan = Plan { seed: 1_000, programs: 1_000, seeds: 2, mutants: 4 };
-    let report = run(plan, &Machines::load().unwrap(), &mut |_| ());
-    assert_eq!(report.findings, Vec::<String>::new());
-}

@@ -14,10 +14,11 @@ mod sums;
 mod support;
 
 use serde::Deserialize;
+use support::empty;
 use twill_check::{Evidence, verify_certificate};
+use twill_graph::Problem;
 use twill_graph::format::{CertificateFile, ProblemEntry};
-use twill_graph::proof::{BoundWitness, Certificate, Proof};
-use twill_graph::{Cycles, Problem};
+use twill_graph::proof::{Certificate, Proof};
 
 #[derive(Deserialize)]
 struct Case {
@@ -93,14 +94,7 @@ fn clauses_are_judged_as_before() {
             let why = format!("twill-proof 1\n{}\n{}\n", atoms.join("\n"), tried.reason);
             let cnf = format!("p cnf {} 1\n{}\n", atoms.len() - 1, tried.clause);
             let proof = Proof::read("case", &cnf, "", &why).unwrap();
-            let certificate = Certificate {
-                below: Cycles(1),
-                infeasible: false,
-                bound: Cycles(1),
-                witness: BoundWitness::Trivial,
-                conflicts: Vec::new(),
-                proofs: vec![proof],
-            };
+            let certificate = Certificate { proofs: vec![proof], ..empty() };
             let said = verdict(&problem, &certificate);
             assert_eq!(said, tried.verdict, "{} {}: {atoms:#?}", tried.clause, tried.reason);
             // The clause stands; that nothing follows from it alone is what is said then.
