@@ -138,6 +138,9 @@ mod tests {
         assert!(verify_modulo(&long, times(6, &[4, 1])).is_ok());
         assert!(complaint(&long, times(6, &[4, 0])).contains("held 2 times at slot 0: `v0` 1, `v1` 1"));
         assert!(complaint(&long, times(5, &[0, 3])).contains("held 2 times at slot 0"));
+        // Whose use ends where that of others begins holds nothing there.
+        let after = complaint(&problem(1, 2, 3, vec![]), times(6, &[0, 2, 2]));
+        assert!(after.contains("held 2 times at slot 2: `v1` 1, `v2` 1"), "{after}");
         // Five cycles every two: in each slot twice, and once more in one of them.
         let deep = problem(3, 5, 1, vec![]);
         assert!(verify_modulo(&deep, times(2, &[1])).is_ok());

@@ -487,3 +487,15 @@ fn place(storage: &ChannelStorage) -> String {
         ChannelStorage::Tensor(columns) => format!("{columns} columns of tensor memory"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_intervals_are_named() {
+        let other = Violation::OtherInterval { required: None, given: Some(4) };
+        let message = "the schedule is one at the interval 4; the problem is one without an interval";
+        assert_eq!(other.to_string(), message);
+    }
+}

@@ -40,6 +40,28 @@ fn values_of_one_iteration_fit() {
 }
 
 #[test]
+fn who_is_over_holds_nothing() {
+    // `a` is read until cycle 6, in which `b` begins.
+    let problem = problem(
+        plain(),
+        json!([
+            {"name": "a", "units": [{"unit": "alu", "cycles": 2}], "result": {"registers": 424}},
+            {"name": "long", "units": [{"unit": "alu", "cycles": 2}], "result": {"registers": 600}},
+            {"name": "reader", "units": [{"unit": "fma", "cycles": 2}]},
+            {"name": "b", "units": [{"unit": "alu", "cycles": 2}], "result": {"registers": 425}},
+            {"name": "last", "units": [{"unit": "fma", "cycles": 2}]}
+        ]),
+        json!([
+            {"from": "a", "to": "reader"}, {"from": "long", "to": "last"}, {"from": "b", "to": "last"}
+        ]),
+    );
+    let schedule = schedule_with(&problem, 16, &[(0, 0), (2, 0), (4, 0), (6, 0), (8, 0)], REGISTERS);
+    let message = twill_check::verify(&problem, schedule).unwrap_err().to_string();
+    assert!(message.contains("at cycle 6 (slot 6) it needs 1025: `long` 600, `b` 425"), "{message}");
+    assert!(!message.contains("`a`"), "{message}");
+}
+
+#[test]
 fn copies_of_earlier_iterations_count() {
     // The value lives longer than the interval: in its own iteration there is only one.
     let problem = pair(plain(), 600, 0, 0);
