@@ -188,3 +188,148 @@ fn offset(access: &Access) -> u32 {
     let (Iteration::Absolute(n) | Iteration::Current(n) | Iteration::End(_, n)) = access.value.iteration;
     u32::try_from(n.unsigned_abs()).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::system::{Buffer, BufferId, LoopId, Process, Tag};
+    use super::*;
+
+    /// One process that goes through its loops one after the other.
+    fn system(loops: &[&str], in_tiles: bool) -> System {
+        let one = |trips| Node::Loop { trips: LoopId(trips), first: 0, body: vec![] };
+        let body: Vec<Node> = (0..loops.len() as u32).map(one).collect();
+        let body = if in_tiles { vec![Node::Tiles(body)] } else { body };
+        let process = Process { name: "p".into(), cursors: vec![], body };
+        let loops = loops.iter().map(|name| (*name).to_owned()).collect();
+        System { loops, processes: vec![process], ..System::default() }
+    }
+
+    fn at_most(cases: usize) -> Limits {
+        Limits { cases, ..Limits::default() }
+    }
+
+    fn tried(system: &System, limits: &Limits) -> Vec<Vec<Vec<u32>>> {
+        cases(system, limits).unwrap().into_iter().map(|case| case.tiles).collect()
+    }
+
+    #[test]
+    fn cases_have_names() {
+        let name = |system: &System, tiles: &[&[u32]]| {
+            let case = Case { tiles: tiles.iter().map(|tile| tile.to_vec()).collect() };
+            Named(system, &case).to_string()
+        };
+        assert_eq!(name(&system(&["k"], false), &[&[3]]), "trips of k: 3");
+        assert_eq!(name(&system(&["k", "n"], false), &[&[3, 4]]), "trips of k: 3, n: 4");
+        assert_eq!(name(&system(&[], false), &[&[]]), "trips of no loops");
+        let tiles = system(&["k"], true);
+        assert_eq!(name(&tiles, &[&[3]]), "1 tile, trips of k: 3");
+        assert_eq!(name(&tiles, &[&[3], &[0]]), "2 tiles, trips of k: 3; k: 0");
+        let eight = "k: 1; ".repeat(7) + "k: 1";
+        assert_eq!(name(&tiles, &[&[1u32] as &[u32]; 8]), format!("8 tiles, trips of {eight}"));
+        assert_eq!(name(&tiles, &[&[1u32] as &[u32]; 9]), format!("9 tiles, trips of {eight}; ..."));
+    }
+
+    #[test]
+    fn one_tile_has_all_trip_counts_of_a_window() {
+        // One slot, one arrival: a window of 4, behind the constant of 1.
+        let one: Vec<Vec<Vec<u32>>> = (0..=5).map(|trips| vec![vec![trips]]).collect();
+        assert_eq!(tried(&system(&["k"], false), &Limits::default()), one);
+        let further = Limits { further: 2, ..Limits::default() };
+        assert_eq!(tried(&system(&["k"], false), &further).len(), 8);
+        // Of two loops a window cannot hold more.
+        assert_eq!(
+            combinations(2, 1, 1, 100).unwrap(),
+            [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [2, 0], [2, 1]]
+        );
+        assert_eq!(combinations(2, 1, 1, 8).map(|all| all.len()), Some(8));
+        assert_eq!(combinations(2, 1, 1, 7), None);
+    }
+
+    #[test]
+    fn as_many_as_are_allowed() {
+        let none = system(&[], false);
+        assert_eq!(cases(&none, &at_most(4)).unwrap().len(), 1);
+        assert_eq!(cases(&none, &at_most(3)), Err(ProtocolError::TooManyCases { limit: 3 }));
+        let tiles = system(&["k"], true);
+        let all = tried(&tiles, &Limits::default()).len();
+        assert_eq!(tried(&tiles, &at_most(all)).len(), all);
+        assert_eq!(cases(&tiles, &at_most(all - 1)), Err(ProtocolError::TooManyCases { limit: all - 1 }));
+    }
+
+    #[test]
+    fn tiles_stand_behind_each_other_smallest_first() {
+        let all = tried(&system(&["k"], true), &Limits::default());
+        assert_eq!(
+            all[..9],
+            [
+                vec![vec![0]],
+                vec![vec![1]],
+                vec![vec![0], vec![0]],
+                vec![vec![2]],
+                vec![vec![0], vec![1]],
+                vec![vec![1], vec![0]],
+                vec![vec![3]],
+                vec![vec![0], vec![2]],
+                vec![vec![1], vec![1]],
+            ]
+        );
+        // Equal ones, one more than the window has iterations; and every three of four in a long run.
+        for trips in 0..=2 {
+            assert!(all.contains(&vec![vec![trips]; 5]));
+        }
+        let longest = all.last().unwrap();
+        assert_eq!(longest.len(), 4 * 4 * 4 + 2);
+        // Six of one tile, pairs of the four small ones, three alike, and the run.
+        assert_eq!(all.len(), 6 + 4 * 4 + 3 + 1);
+    }
+
+    #[test]
+    fn small_trip_counts() {
+        let one = |all: &[u32]| all.iter().map(|n| vec![*n]).collect::<Vec<_>>();
+        assert_eq!(small(1, 1, 2, 30), one(&[0, 1, 2, 3, 4, 5]));
+        assert_eq!(small(1, 1, 2, 4), one(&[0, 1, 2, 3]));
+        // Nine pairs of 0, 1, 2; sixteen would be too many, but three and three may stand together.
+        let pairs = small(2, 1, 1, 10);
+        assert_eq!((pairs.len(), &pairs[9]), (10, &vec![3, 3]));
+        assert_eq!(small(2, 1, 1, 9).len(), 9);
+    }
+
+    #[test]
+    fn every_three_stand_behind_each_other() {
+        assert_eq!(every_three(0), [0, 0]);
+        assert_eq!(every_three(1), [0, 0, 0]);
+        assert_eq!(every_three(2), [0, 0, 1, 1, 1, 0, 1, 0, 0, 0]);
+        for count in 3..6 {
+            let sequence = every_three(count);
+            let threes: std::collections::BTreeSet<_> = sequence.windows(3).collect();
+            assert_eq!((threes.len(), sequence.len()), (count.pow(3), count.pow(3) + 2));
+        }
+    }
+
+    #[test]
+    fn numbers_that_tell_iterations_apart() {
+        let access = |iteration| Access { buffer: BufferId(0), at: None, value: Tag { value: 0, iteration } };
+        let of = |event| largest_constant(&[Node::Do(event)]);
+        let (absolute, current) = (access(Iteration::Absolute(3)), access(Iteration::Current(-4)));
+        let end = access(Iteration::End(LoopId(0), -5));
+        assert_eq!([of(Event::Write(absolute)), of(Event::Read(current)), of(Event::Store(end))], [3, 4, 5]);
+        let multiply = |reads: &[Access], writes: &[Access]| {
+            of(Event::Multiply { reads: reads.to_vec(), writes: writes.to_vec(), signals: vec![] })
+        };
+        assert_eq!([multiply(&[absolute, end], &[current]), multiply(&[], &[current]), multiply(&[], &[])], [5, 4, 0]);
+        assert_eq!([of(Event::WaitMultiplies(2)), of(Event::WaitStores(6)), of(Event::Fence)], [2, 6, 0]);
+        assert_eq!(offset(&access(Iteration::Current(i64::MIN))), u32::MAX);
+        let when = |at_least, at_most| Node::When { trips: LoopId(0), at_least, at_most, body: vec![] };
+        assert_eq!(largest_constant(&[when(2, None), when(1, Some(3))]), 4);
+        let inner = Node::Tiles(vec![Node::Loop { trips: LoopId(0), first: 7, body: vec![when(8, None)] }]);
+        assert_eq!(largest_constant(&[when(1, None), inner]), 8);
+    }
+
+    #[test]
+    fn rings_and_arrivals_make_the_window() {
+        let mut system = system(&["k"], false);
+        system.buffers.push(Buffer { name: "ring".into(), slots: 3 });
+        // 3 · (1 + 1) + 2, behind the constant of 1.
+        assert_eq!(tried(&system, &Limits::default()).len(), 1 + 1 + 8);
+    }
+}

@@ -8,3 +8,4 @@ mod faults;
 mod mutations;
 mod proofs;
 mod systems;
+mod verdicts;

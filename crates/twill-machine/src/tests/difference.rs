@@ -3,12 +3,12 @@
 use crate::{Difference, Machine, Provenance, check, differences};
 
 fn changed(changes: &str) -> Machine {
-    let text = format!("name = \"mine\"\ndescription = \"another\"\nextends = \"h200\"\n{changes}");
+    let text = format!("name = \"mine\"\ndescription = \"another\"\nextends = \"h100\"\n{changes}");
     check(&text, "mine.toml").unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 fn found(changes: &str) -> Vec<Difference> {
-    differences(&Machine::builtin("h200").unwrap(), &changed(changes))
+    differences(&Machine::builtin("h100").unwrap(), &changed(changes))
 }
 
 #[test]

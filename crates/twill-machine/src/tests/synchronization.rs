@@ -16,13 +16,13 @@ sharing = \"in_order\"
 ";
 
 fn extended(changes: &str) -> Result<Machine, Vec<String>> {
-    let text = format!("name = \"mine\"\nextends = \"h200\"\n{changes}");
+    let text = format!("name = \"mine\"\nextends = \"h100\"\n{changes}");
     check(&text, "mine.toml").map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
 #[test]
 fn all_of_it_is_read_and_written_and_costs_stay_what_they_are() {
-    let (h200, mine) = (Machine::builtin("h200").unwrap(), extended(ALL).unwrap());
+    let (h100, mine) = (Machine::builtin("h100").unwrap(), extended(ALL).unwrap());
     let expected = Synchronization {
         arrive: Some(Cycles(16)),
         wait: Some(Cycles(48)),
@@ -34,16 +34,17 @@ fn all_of_it_is_read_and_written_and_costs_stay_what_they_are() {
     assert_eq!(*mine.synchronization(), expected);
     let core = mine.tensor_core();
     assert_eq!((core.wait_latency, core.sharing), (Some(Cycles(54)), Some(Sharing::InOrder)));
-    assert_eq!(mine.rows().count(), h200.rows().count() + 7);
+    assert_eq!(mine.rows().count(), h100.rows().count() + 7);
     let gemm = TileOperation::MatrixMultiply { rows: 64, columns: 128, depth: 64, element: Element::F16 };
-    assert_eq!(mine.cost(&gemm).unwrap(), h200.cost(&gemm).unwrap());
+    assert_eq!(mine.cost(&gemm).unwrap(), h100.cost(&gemm).unwrap());
     let again = check(&mine.to_toml(), "again.toml").unwrap();
     assert_eq!((again.synchronization(), again.tensor_core()), (&expected, core));
 }
 
 #[test]
 fn any_of_it_may_be_absent() {
-    for name in builtin_names() {
+    // An H200 was calibrated.
+    for name in builtin_names().filter(|name| *name != "h200") {
         let machine = Machine::builtin(name).unwrap();
         assert_eq!(*machine.synchronization(), Synchronization::default(), "{name}");
         assert_eq!((machine.tensor_core().wait_latency, machine.tensor_core().sharing), (None, None), "{name}");

@@ -1,0 +1,30 @@
+//! What is said of small mistakes, word for word: every fault, and the tables of some.
+
+use crate::systems;
+use std::fmt::Write as _;
+use twill_check::protocol::{Limits, ProtocolError, mutants, verify};
+
+/// Of so many mistakes that are found the table of one is kept.
+const TABLES: usize = 12;
+
+#[test]
+fn what_is_said_of_mistakes() {
+    let mut said = String::new();
+    for (name, system) in systems::all().into_iter().filter(|(name, _)| *name != "gemm with 3 slots") {
+        let mut found = 0;
+        for mutant in mutants(&system) {
+            // Without the search there is a way all the same, another one.
+            let states = if found % 2 == 0 { Limits::default().states } else { 0 };
+            let verdict = match verify(&mutant.system, &Limits { states, ..Limits::default() }) {
+                Ok(_) => "holds".to_owned(),
+                Err(ProtocolError::Violated(way)) => {
+                    found += 1;
+                    if found % TABLES == 0 { format!("\n{way}") } else { way.fault }
+                }
+                Err(other) => other.to_string(),
+            };
+            let _ = writeln!(said, "{name}, {}: {verdict}", mutant.name);
+        }
+    }
+    insta::assert_snapshot!("verdicts", said);
+}
