@@ -313,6 +313,33 @@ fn naive_schedules_are_schedules_and_worse() {
     }
 }
 
+#[test]
+fn one_program_shares_its_cta_with_none() {
+    let place = TempDir::new().unwrap();
+    let kernel = |arguments: &[&str]| {
+        compiled(&place, "gemm_tma", &[&["--emit", "cuda"], arguments].concat());
+        let text = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
+        text.split_once("#include").unwrap().1.to_owned()
+    };
+    assert_eq!(kernel(&["--programs-per-cta", "1"]), kernel(&["--sub-tiles", "1"]));
+}
+
+/// Triton prints no tiles that are no power of two; others may. A tile of keys is read in multiplies of 176 columns.
+#[test]
+fn tiles_need_not_be_powers_of_two() {
+    let place = TempDir::new().unwrap();
+    let text = fs::read_to_string(example("attention_forward_d64_m64")).unwrap();
+    let text =
+        text.replace("128x64x", "176x64x").replace("64x128x", "64x176x").replace("constant 128 :", "constant 176 :");
+    fs::write(place.path().join("keys.ttir"), text).unwrap();
+    let output = compile(&place, &["keys.ttir", "--emit", "cuda", "--no-assemble", "--programs-per-cta", "3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let code = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
+    for part in ["m64n176k16", "place<__half, 176, 64> k_buffer", "accumulator<64, 176>", "(length + 175) / 176"] {
+        assert!(code.contains(part), "{part}");
+    }
+}
+
 /// With results a little later, the same interval has a schedule that starts both multiplies of a group in one turn; the first
 /// schedule found has a row sum between them, which costs 9 % on an H200.
 #[test]

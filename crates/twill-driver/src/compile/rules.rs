@@ -71,7 +71,8 @@ pub(crate) fn options(
         turns: asked.turns.unwrap_or(!grows),
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
-        programs: source.options.programs.map(|gang| (gang.count, number(gang.axis))),
+        // One program shares its CTA with none.
+        programs: source.options.programs.filter(|gang| gang.count > 1).map(|gang| (gang.count, number(gang.axis))),
     };
     // Without pipelining, what is loaded is for the iteration at hand.
     if asked.schedule == Which::NoSwp {
