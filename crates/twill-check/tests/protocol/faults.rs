@@ -1,11 +1,13 @@
 //! Each kind of fault, with the shortest way to it.
 
 use crate::build::{
-    Absolute, Builder, Current, access, advance, arrive, each, fence, load, multiply, only, read, signal, store, sync,
-    wait, wait_multiplies, wait_previous, wait_stores, write,
+    Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, multiply, only, read, signal, store,
+    sync, wait, wait_multiplies, wait_previous, wait_stores, write,
 };
 use crate::systems;
-use twill_check::protocol::{BufferId, Counterexample, FaultKind, Limits, Node, ProtocolError, System, verify};
+use twill_check::protocol::{
+    BufferId, Counterexample, FaultKind, Limits, LoopId, NamedBarrierId, Node, Process, ProtocolError, System, verify,
+};
 
 fn violated(system: &System) -> Counterexample {
     match verify(system, &Limits::default()) {
@@ -170,6 +172,10 @@ fn too_little_work_is_allowed() {
     assert_eq!(few, ProtocolError::TooManyCases { limit: 3 });
     let short = verify(&systems::attention(2), &Limits { events: 50, ..Limits::default() }).unwrap_err();
     assert!(matches!(short, ProtocolError::TooLarge { limit: 50, .. }), "{short}");
+    // Nine trips of eleven events and six accesses.
+    let gemm = |events| verify(&systems::gemm(2), &Limits { events, ..Limits::default() });
+    assert!(gemm(9 * 17).is_ok());
+    assert_eq!(gemm(9 * 17 - 1).unwrap_err(), ProtocolError::TooLarge { events: 9 * 17, limit: 9 * 17 - 1 });
     // Without a search there still is a way, which is not said to be the shortest.
     let mut system = systems::gemm(2);
     system.barriers[0].arrivals = 1;
@@ -229,6 +235,29 @@ fn what_makes_no_sense_is_said() {
     assert_eq!(
         error(&|s| s.processes[0].body.push(read(only(BufferId(0), 0, Current(0))))),
         "producer: value 0 is of the current iteration, outside of loops"
+    );
+    let beyond = |count: usize| System {
+        processes: vec![Process { name: "p".into(), cursors: vec![], body: vec![] }; count],
+        ..System::default()
+    };
+    assert_eq!(verify(&beyond(17), &Limits::default()).unwrap_err().to_string(), "processes: more than 16");
+    assert!(verify(&beyond(16), &Limits::default()).is_ok());
+    let missing = |count: u32| {
+        alone(|s| {
+            for _ in 0..count {
+                s.named("turn", 1);
+            }
+            vec![sync(NamedBarrierId(1))]
+        })
+    };
+    assert_eq!(
+        verify(&missing(1), &Limits::default()).unwrap_err().to_string(),
+        "alone: named barrier 1 does not exist"
+    );
+    assert!(verify(&missing(2), &Limits::default()).is_ok());
+    assert_eq!(
+        error(&|s| s.processes[0].body.push(read(only(BufferId(0), 0, End(LoopId(7), 1))))),
+        "producer: loop 7 does not exist; there are 1"
     );
     // Waits for more than there ever is.
     let idle = alone(|_| vec![wait_multiplies(u32::MAX)]);

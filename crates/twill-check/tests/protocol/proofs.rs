@@ -1,7 +1,7 @@
 //! Correct systems are proved, by the order of events alone.
 
 use crate::systems;
-use twill_check::protocol::{Limits, System, verify};
+use twill_check::protocol::{Limits, Proof, ProtocolError, System, explore, mutants, try_at_random, verify};
 
 fn proved(name: &str, system: &System) {
     let start = std::time::Instant::now();
@@ -22,4 +22,35 @@ fn correct_systems_hold() {
     proved("attention with 4 slots", &systems::attention(4));
     proved("hand-off with 4 slots", &systems::handoff(4));
     proved("backward", &systems::backward());
+}
+
+#[test]
+fn what_a_proof_says() {
+    let limits = Limits::default();
+    let gemm = systems::gemm(2);
+    let verified = verify(&gemm, &limits).unwrap();
+    assert_eq!(*verified, gemm);
+    assert_eq!(verified.proof(), Proof { cases: 10, searched: 0, states: 0, events: 99 });
+    assert_eq!(verified.into_inner(), gemm);
+    // Who arrives at the slot of another cursor that stands at the same one is found by a search.
+    let (name, searched) = ("upper.2.1: OtherCursor", Proof { cases: 10, searched: 8, states: 3812, events: 99 });
+    let other = mutants(&gemm).into_iter().find(|mutant| mutant.name.starts_with(name)).unwrap();
+    assert_eq!(verify(&other.system, &limits).unwrap().proof(), searched);
+}
+
+#[test]
+fn all_states_of_short_cases() {
+    let limits = Limits::default();
+    let gemm = systems::gemm(2);
+    let explored = |events| explore(&gemm, &limits, events).unwrap();
+    // Of trip counts 0, 1 and 2.
+    assert_eq!(explored(10), Proof { cases: 1, searched: 0, states: 1, events: 0 });
+    assert_eq!(explored(11), Proof { cases: 2, searched: 0, states: 24, events: 11 });
+    assert_eq!(explored(21), explored(11));
+    assert_eq!(explored(22), Proof { cases: 3, searched: 0, states: 245, events: 22 });
+    let few = |states| explore(&gemm, &Limits { states, ..limits }, 11);
+    assert_eq!(few(23), Ok(explored(11)));
+    let case = "trips of k: 1".to_owned();
+    assert_eq!(few(22), Err(ProtocolError::Undecided { case, states: 22 }));
+    assert_eq!(try_at_random(&gemm, &limits, 1), Ok(Proof { cases: 10, searched: 0, states: 0, events: 99 }));
 }
