@@ -6,6 +6,7 @@ mod agreement;
 mod build;
 mod faults;
 mod mutations;
+mod order;
 mod proofs;
 mod systems;
 mod verdicts;

@@ -1,0 +1,92 @@
+//! What puts events in order, and what does not.
+
+use crate::build::{
+    Absolute, Builder, arrive, fence, multiply, only, read, signal, store, sync, wait, wait_multiplies, wait_stores,
+    write,
+};
+use twill_check::protocol::{Access, Event, FaultKind, Limits, Node, ProtocolError, System, verify};
+
+fn kind(system: &System) -> FaultKind {
+    match verify(system, &Limits::default()) {
+        Err(ProtocolError::Violated(found)) => found.kind,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn multiply_into(place: Access) -> Node {
+    Node::Do(Event::Multiply { reads: vec![], writes: vec![place], signals: vec![] })
+}
+
+/// Of whatever has ended only that is over: a store of one group says nothing of a multiply of another.
+#[test]
+fn ends_of_one_unit_are_not_those_of_another() {
+    let mut s = Builder::default();
+    let (k, out) = (s.buffer("k", 1), s.buffer("out", 1));
+    let (full, stored) = (s.barrier("full", 1, 1), s.barrier("stored", 1, 1));
+    let result = only(out, 0, Absolute(0));
+    let stores = vec![write(result), fence(), store(result), wait_stores(0), arrive(stored, 0)];
+    s.process("stores", &[("at", 1)], stores);
+    let (first, second) = (only(k, 1, Absolute(0)), only(k, 2, Absolute(0)));
+    s.process("multiplies", &[("at", 1)], vec![wait(full, 0), multiply(&[first]), wait_multiplies(0)]);
+    let writes = vec![write(first), fence(), arrive(full, 0), wait(stored, 0), write(second)];
+    s.process("writes", &[("at", 1)], writes);
+    assert!(matches!(kind(&s.0), FaultKind::InUse | FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
+}
+
+/// Who comes to a named barrier first and who comes last both know what the other did before.
+#[test]
+fn a_named_barrier_orders_both_ways() {
+    let mut s = Builder::default();
+    let (one, other) = (s.buffer("one", 1), s.buffer("other", 1));
+    let turn = s.named("turn", 2);
+    let (a, b) = (only(one, 0, Absolute(0)), only(other, 1, Absolute(0)));
+    s.process("first", &[], vec![write(a), sync(turn), read(b)]);
+    s.process("second", &[], vec![write(b), sync(turn), read(a)]);
+    // Proved by the order of events.
+    assert_eq!(verify(&s.0, &Limits::default()).unwrap().proof().searched, 0);
+}
+
+/// Who only signals does not learn what others did, though it stands at another barrier when they come.
+#[test]
+fn a_signal_orders_one_way() {
+    let mut s = Builder::default();
+    let tile = s.buffer("tile", 1);
+    let (turn, next) = (s.named("turn", 2), s.named("next", 2));
+    let value = only(tile, 0, Absolute(0));
+    s.process("signals", &[], vec![signal(turn), sync(next), read(value)]);
+    s.process("writes", &[], vec![write(value), sync(turn)]);
+    s.process("goes on", &[], vec![signal(next)]);
+    assert!(matches!(kind(&s.0), FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
+}
+
+/// Results in memory are written until a multiply ends: its own group has to wait, and another one's multiply too.
+#[test]
+fn multiplies_write_until_they_end() {
+    let system = |bodies: Vec<Vec<Node>>, s: Builder| {
+        let mut s = s;
+        for (name, body) in ["one", "two"].iter().zip(bodies) {
+            s.process(name, &[("at", 1)], body);
+        }
+        s.0
+    };
+    let begin = || {
+        let mut s = Builder::default();
+        let tile = s.buffer("tile", 1);
+        (only(tile, 0, Absolute(0)), only(tile, 1, Absolute(0)), s)
+    };
+    let (value, _, s) = begin();
+    let early = system(vec![vec![multiply_into(value), read(value), wait_multiplies(0)]], s);
+    assert_eq!(kind(&early), FaultKind::InUse);
+    let (value, _, s) = begin();
+    let waits = system(vec![vec![multiply_into(value), wait_multiplies(0), read(value)]], s);
+    assert!(verify(&waits, &Limits::default()).is_ok());
+    // Multiplies of one group end in their order.
+    let (value, next, s) = begin();
+    let in_order = vec![multiply_into(value), multiply_into(next), wait_multiplies(0), read(next)];
+    assert!(verify(&system(vec![in_order], s), &Limits::default()).is_ok());
+    let (value, next, mut s) = begin();
+    let issued = s.barrier("issued", 1, 1);
+    let one = vec![multiply_into(value), arrive(issued, 0), wait_multiplies(0)];
+    let two = vec![wait(issued, 0), multiply_into(next), wait_multiplies(0)];
+    assert_eq!(kind(&system(vec![one, two], s)), FaultKind::InUse);
+}
