@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 
 const MINE: &str = "name = \"mine\"
-extends = \"h200\"
+extends = \"h100\"
 [latency]
 transfer = { measured = 910, source = \"my own runs\" }
 [synchronization]
@@ -20,9 +20,9 @@ fn numbers_that_differ_with_their_sources() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.toml").to_str().unwrap().to_owned();
     fs::write(&path, MINE).unwrap();
-    let output = twill(&["machine", "diff", "h200", &path]);
+    let output = twill(&["machine", "diff", "h100", &path]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
-    let expected = "h200 -> mine, different: 3
+    let expected = "h100 -> mine, different: 3
 
 number                   old       new   change  unit    provenance
 latency.transfer         650       910  +40.0 %  cycles  derived -> measured
@@ -34,7 +34,7 @@ Sources of mine
   synchronization.arrive: my own runs
 ";
     assert_eq!(stdout(&output), expected);
-    let output = twill(&["machine", "diff", "h200", &path, "--format", "json"]);
+    let output = twill(&["machine", "diff", "h100", &path, "--format", "json"]);
     let all: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(all.as_array().unwrap().len(), 3);

@@ -30,16 +30,16 @@ struct Run {
 /// Runs every target until it has had its time.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let root = &arguments.root;
-    let mut section = Section::read(root, NAME)?;
-    let mut table =
-        section.tables.first().cloned().filter(|_| !arguments.fresh).unwrap_or_else(|| Table::new(&COLUMNS));
+    if arguments.fresh {
+        Section { tables: Vec::new(), ..Section::read(root, NAME)? }.write(root, NAME)?;
+    }
     let programs = build(root)?;
     let mut found = Vec::new();
     for target in
         TARGETS.iter().filter(|t| arguments.targets.is_empty() || arguments.targets.iter().any(|n| n == t.name))
     {
         loop {
-            let minutes = table.number(target.name, "CPU minutes");
+            let minutes = kept(root)?.1.number(target.name, "CPU minutes");
             let left = (arguments.minutes - minutes) * 60.0;
             if left < 1.0 {
                 break;
@@ -52,19 +52,28 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
                     break;
                 }
             };
+            // What another process, with other targets, found in the meantime stays.
+            let (section, mut table) = kept(root)?;
             table.set(row(&table, target, &run, seconds));
-            section = Section {
+            let section = Section {
                 title: "Fuzzing".into(),
                 order: 20,
                 command: "cargo xtask trust --only fuzzing".into(),
                 text: vec![TEXT.into()],
-                tables: vec![table.clone()],
+                tables: vec![table],
                 ..section
             };
-            section.clone().write(root, NAME)?;
+            section.write(root, NAME)?;
         }
     }
     if found.is_empty() { Ok(()) } else { Err(format!("found something: {}", found.join(", "))) }
+}
+
+/// What there is of earlier runs.
+fn kept(root: &Path) -> Result<(Section, Table), String> {
+    let section = Section::read(root, NAME)?;
+    let table = section.tables.first().cloned().unwrap_or_else(|| Table::new(&COLUMNS));
+    Ok((section, table))
 }
 
 /// The figures of a target with those of another run.
