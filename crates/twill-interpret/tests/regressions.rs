@@ -167,7 +167,7 @@ fn another_group_makes_a_left_operand_or_stores_a_sum() {
 fn what_only_code_after_the_loop_reads_is_not_handed_over() {
     let kept = |assignment| Kept {
         name: "stored_elsewhere",
-        machine: "h200",
+        machine: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/stored_elsewhere.toml"),
         sub_tiles: None,
         assignment,
         way: way(false, 1, 1, false),
