@@ -90,3 +90,15 @@ fn multiplies_write_until_they_end() {
     let two = vec![wait(issued, 0), multiply_into(next), wait_multiplies(0)];
     assert_eq!(kind(&system(vec![one, two], s)), FaultKind::InUse);
 }
+
+/// A branch for at most so many trips is run for so few, and for no more.
+#[test]
+fn branches_for_few_trips() {
+    let mut s = Builder::default();
+    let (n, full) = (s.trips("n"), s.barrier("full", 1, 1));
+    let when = |at_least, at_most, body| Node::When { trips: n, at_least, at_most, body };
+    let few = when(0, Some(1), vec![arrive(full, 0)]);
+    s.process("arrives", &[("at", 1)], vec![few, when(2, None, vec![arrive(full, 0)])]);
+    s.process("waits", &[("at", 1)], vec![wait(full, 0)]);
+    assert!(verify(&s.0, &Limits::default()).is_ok());
+}

@@ -238,10 +238,16 @@ fn file(name: &str) -> &str {
     path.split_once("/src/").map_or(path, |(_, file)| file)
 }
 
-/// Without line and column.
+/// Without line and column, as text in a table: nothing in it is a column or a tag.
 fn unplaced(name: &str) -> String {
     let what = name.splitn(4, ':').nth(3).unwrap_or_default();
-    format!("`{}`:{}", file(name), what.replace('|', "\\|"))
+    let is_tag = |at: usize| what[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic());
+    let shown = what.char_indices().map(|(at, c)| match c {
+        '|' => "\\|".to_owned(),
+        '<' if is_tag(at) => "\\<".to_owned(),
+        other => other.to_string(),
+    });
+    format!("`{}`:{}", file(name), shown.collect::<String>())
 }
 
 const TEXT: &str = "[cargo-mutants](https://mutants.rs) changes the checker in one place at a time: another operator, a condition that always or never holds, a function that does nothing. The tests of `twill-check` alone have to notice, \
@@ -277,6 +283,8 @@ mod tests {
         let moved = NAMES[1].replace(":9:20:", ":19:2:");
         assert_eq!(explanation(&words, &moved), Some("the same"));
         assert_eq!(words.rows[0][0], "`certificate/atoms.rs`: replace \\|\\| with && in Atoms::new");
+        let tags = unplaced("crates/twill-check/src/rings.rs:1:5: replace f<'a> -> Vec<usize> with vec![a < b]");
+        assert_eq!(tags, "`rings.rs`: replace f<'a> -> Vec\\<usize> with vec![a < b]");
     }
 
     #[test]
