@@ -24,7 +24,9 @@ fn ends_of_one_unit_are_not_those_of_another() {
     let (k, out) = (s.buffer("k", 1), s.buffer("out", 1));
     let (full, stored) = (s.barrier("full", 1, 1), s.barrier("stored", 1, 1));
     let result = only(out, 0, Absolute(0));
-    let stores = vec![write(result), fence(), store(result), wait_stores(0), arrive(stored, 0)];
+    // Two stores, one after the other: where everything runs as soon as it can, the multiply ends before the second.
+    let mut stores = vec![write(result), fence()];
+    stores.extend([store(result), wait_stores(0), store(result), wait_stores(0), arrive(stored, 0)]);
     s.process("stores", &[("at", 1)], stores);
     let (first, second) = (only(k, 1, Absolute(0)), only(k, 2, Absolute(0)));
     s.process("multiplies", &[("at", 1)], vec![wait(full, 0), multiply(&[first]), wait_multiplies(0)]);
