@@ -53,7 +53,7 @@ const GROUPS: [Group; 4] = [
         files: &["src/protocol/*.rs"],
         tests: &["--lib", "--test=protocol"],
         optimised: true,
-        quick: &["faults", "mutations::nothing", "proofs", "systems", "cases", "verdicts"],
+        quick: &["faults", "mutations::nothing", "order", "proofs", "systems", "cases", "verdicts"],
     },
     Group { name: "replay", files: &["src/*.rs"], tests: &["--lib", "--test=replay"], optimised: true, quick: &[] },
 ];
