@@ -49,6 +49,8 @@ class Generated:
     folder: Path
     example: str
     constants: dict
+    # CTAs that form a cluster, along the first axis of the grid.
+    cluster: int = 1
 
     @property
     def naive(self) -> bool:
@@ -101,7 +103,8 @@ def read(folder: Path) -> Generated:
     schedule = folder / "schedule.json"
     loops = answer(schedule).get("loops", []) if schedule.is_file() else []
     try:
-        return Generated(folder.name, folder, example, constants(example, info, folder.name, len(loops)))
+        found = constants(example, info, folder.name, len(loops))
+        return Generated(folder.name, folder, example, found, info.get("grid", {}).get("cluster", 1))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{folder / 'kernel.json'}: not as `twill compile` writes it: {error!r}") from error
 

@@ -93,6 +93,14 @@ class Kernels(unittest.TestCase):
         self.assertLessEqual({1, 2, 3, 7, 16}, {shape["K"] // 64 for shape in product})
         self.assertTrue(all(shape["M"] % 128 == shape["N"] % 256 == 0 for shape in product))
 
+    def test_checks_of_clusters_have_whole_ones(self):
+        for shape in check_shapes("attention_backward", dict(BLOCK_M=64, BLOCK_N=128, HEAD_DIM=64), 2):
+            self.assertEqual(shape["length"] // 128 % 2, 0)
+        for example in ("gemm_tma", "gemm_pointers"):
+            shapes = check_shapes(example, dict(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64), 2)
+            self.assertTrue(shapes)
+            self.assertTrue(all(-(-shape["M"] // 128) % 2 == 0 for shape in shapes))
+
     def test_work_is_counted_as_usual(self):
         self.assertEqual(ROW["forward-d128-16k"].flops(), 4 * 16 * 16384**2 * 128)
         self.assertEqual(ROW["forward-causal-d128-16k"].flops(), 2 * 16 * 16384**2 * 128)

@@ -24,6 +24,7 @@ CASES = {
     "attention_forward_causal": [],
     "attention_forward_d64_m64": ["--programs-per-cta", "3"],
     "attention_backward": ["--attempts", "1"],
+    "attention_backward_d64": ["--cluster", "2"],
     "gemm_pointers_n256": [],
     "tutorial_attention": [],
     "fixtures/epilogue_bias_vector_masked": [],

@@ -267,6 +267,15 @@ class Calls(Launches):
             self.kernel(**persistent)(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
 
+    def test_clusters(self):
+        for kind, ctas in ("one_per_program", 150), ("persistent", 132):
+            grid = {"kind": kind, "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2}
+            kernel = self.kernel(grid=grid)
+            kernel(self.a, self.b, self.c, 256, grid=(6, 25))
+            self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
+            with self.assertRaisesRegex(ValueError, r"grid \(5, 4, 1\) has 5 thread blocks along its first axis, and 2 form a"):
+                kernel(self.a, self.b, self.c, 256, grid=(5, 4))
+
     def test_nothing_to_do(self):
         self.kernel()(self.a, self.b, self.c, 256, grid=(0, 3))
         self.assertEqual(self.launched, [])

@@ -98,6 +98,12 @@ pub enum Error {
         /// The input.
         input: String,
     },
+    /// Clusters of CTAs in a language that has none here.
+    #[error("{input}: only kernels in CUDA C++ form clusters of CTAs (--cluster): add --emit cuda")]
+    NoClusters {
+        /// The input.
+        input: String,
+    },
     /// The machine.
     #[error(transparent)]
     Machine(Box<twill_machine::MachineError>),

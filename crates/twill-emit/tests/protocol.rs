@@ -11,7 +11,7 @@ use Mutation::{
 use common::{Scheduled, gang, sub_tiles};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use twill_check::protocol::{Limits, Mutation, ProtocolError, System, mutants, verify};
+use twill_check::protocol::{Event, Limits, Mutation, Node, ProtocolError, System, mutants, verify};
 use twill_emit::Error;
 use twill_emit::kernel::check;
 
@@ -88,6 +88,77 @@ fn kernels_in_tensor_memory_are_proved() {
         assert!(proved_on("b200-left-shared", example, &whole) >= 2, "{example}");
         let error = Scheduled::new(example, "b200", &whole).program(false, 1, false).unwrap_err();
         assert!(matches!(error, Error::TensorMemory { available: 512, .. }), "{error}");
+    }
+}
+
+#[test]
+fn clusters_are_proved() {
+    let whole = twill_triton::Options::default();
+    for (example, rings) in [
+        ("attention_forward", vec!["k", "v"]),
+        ("attention_backward", vec!["q", "do"]),
+        ("gemm_tma", vec!["b"]),
+        ("gemm_pointers", vec!["b"]),
+        ("swiglu", vec!["gate_weights", "up_weights"]),
+    ] {
+        let scheduled = Scheduled::new(example, "h200", &whole);
+        for persistent in [false, true] {
+            let program = match scheduled.clusters(persistent, 2) {
+                // What is handed over, and the stores of the tile before, take more where there is another tile.
+                Err(Error::SharedMemory { .. }) if persistent => continue,
+                other => other.unwrap_or_else(|error| panic!("{example}: {error}")),
+            };
+            let checked = check(program).unwrap();
+            assert_eq!(checked.system().processes.len(), 2 * checked.groups.len(), "{example}");
+            assert_eq!(checked.proof().searched, 0, "{example}: the order of events alone should be enough");
+            let common = &checked.cluster.as_ref().unwrap().rings;
+            let names: Vec<&str> =
+                common.iter().map(|ring| checked.buffers[ring.buffer.index()].name.as_str()).collect();
+            let wanted: Vec<String> = rings.iter().map(|name| format!("{name}_buffer")).collect();
+            assert_eq!(names, wanted, "{example}");
+        }
+    }
+}
+
+/// What a cluster adds to a program is there for something.
+#[test]
+fn a_cluster_needs_both_of_its_ctas() {
+    let scheduled = Scheduled::new("gemm_tma", "h200", &twill_triton::Options::default());
+    for persistent in [false, true] {
+        let program = scheduled.clusters(persistent, 2).unwrap();
+        let ring = program.cluster.as_ref().unwrap().rings[0];
+        let (barriers, buffers) = (program.barriers.len(), program.buffers.len());
+        let is_wrong = |change: &dyn Fn(&mut System)| {
+            let mut system = program.system();
+            change(&mut system);
+            assert_ne!(system, program.system());
+            matches!(verify(&system, &Limits::default()), Err(ProtocolError::Violated(_)))
+        };
+        // The first CTA, which comes first in everything, does no more than it would alone.
+        assert!(is_wrong(&|s| s.barriers[ring.empty.index()].arrivals /= 2));
+        assert!(is_wrong(&|s| s.barriers[ring.full.index()].arrivals /= 2));
+        let groups = program.groups.len();
+        let without = |s: &mut System, event: &dyn Fn(&Event) -> bool| {
+            s.processes[..groups].iter_mut().for_each(|p| leave_out(&mut p.body, event));
+        };
+        let others = |barrier: usize| barrier >= barriers;
+        assert!(is_wrong(&|s| without(s, &|e| matches!(e, Event::Arrive { barrier, .. } if others(barrier.index())))));
+        assert!(is_wrong(&|s| without(s, &|e| matches!(e, Event::Load { barrier, .. } if others(barrier.index())))));
+        // Both halves from the same CTA into one place.
+        assert!(is_wrong(&|s| {
+            let of_second = |e: &Event| matches!(e, Event::Load { writes, .. } if writes.buffer.index() >= 2 * buffers);
+            s.processes[groups..].iter_mut().for_each(|p| leave_out(&mut p.body, &of_second));
+        }));
+    }
+}
+
+fn leave_out(nodes: &mut Vec<Node>, event: &dyn Fn(&Event) -> bool) {
+    nodes.retain(|node| !matches!(node, Node::Do(e) if event(e)));
+    for node in nodes {
+        match node {
+            Node::Do(_) => {}
+            Node::Loop { body, .. } | Node::When { body, .. } | Node::Tiles(body) => leave_out(body, event),
+        }
     }
 }
 

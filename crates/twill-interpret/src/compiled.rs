@@ -110,6 +110,7 @@ impl Compiled {
             handover_depth: way.handover_depth,
             late_releases: false,
             operands_in_registers: way.turns,
+            cluster: false,
             turns: way.turns,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,

@@ -95,9 +95,12 @@ class Gemm:
             parameter, tile = self.tiles.get(name, (None, None))
             arguments.append(self.planning.Descriptor(addresses[parameter], tile) if tile else self.numbers[name])
         grid = self.kernel["grid"]
-        ctas = math.prod(-(-count // per) for count, per in zip(self.programs, grid["programs_per_cta"]))
+        extents = [-(-count // per) for count, per in zip(self.programs, grid["programs_per_cta"])]
+        ctas, cluster = math.prod(extents), grid.get("cluster", 1)
+        if extents[0] % cluster:
+            raise ValueError(f"{extents[0]} thread blocks along x are no whole clusters of {cluster}")
         if grid["kind"] == "persistent":
-            ctas = min(ctas, multiprocessors * grid["ctas_per_sm"])
+            ctas = min(ctas, multiprocessors * grid["ctas_per_sm"] // cluster * cluster)
         compiled, _ = self.assemble.build(self.kernel, self.sources)
         # In the place of torch: the current device is the one there is, and the stream is the default one.
         cuda = SimpleNamespace(current_device=lambda: 0, current_stream=lambda index: SimpleNamespace(cuda_stream=0))

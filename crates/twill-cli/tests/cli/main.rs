@@ -5,6 +5,7 @@
 mod ablations;
 mod bad_input;
 mod certificates;
+mod cluster;
 mod common;
 mod compile;
 mod compile_blackwell;

@@ -51,6 +51,8 @@ pub struct CompileOptions {
     pub operands_in_registers: Option<bool>,
     /// Groups take turns on the tensor core, in the order of the schedule.
     pub turns: Option<bool>,
+    /// Two CTAs with neighbouring tiles form a cluster and load together what both read; in CUDA C++ alone.
+    pub cluster: bool,
     /// Which schedule code is generated for.
     pub schedule: Which,
     /// Most schedules to try, where registers spill or multiplies run one by one.
@@ -115,6 +117,7 @@ impl Default for CompileOptions {
             late_releases: None,
             operands_in_registers: None,
             turns: None,
+            cluster: false,
             schedule: Which::Optimal,
             attempts: 4,
             candidates: 1,
@@ -174,6 +177,9 @@ pub fn compile(
     };
     if options.trace.is_some() && options.language != Language::Cuda {
         return Err(Error::NotTraced { input: request.input.name.clone() });
+    }
+    if options.cluster && options.language != Language::Cuda {
+        return Err(Error::NoClusters { input: request.input.name.clone() });
     }
     let cache = session.cache.clone();
     let depends = (text, &request.input.name, lowering(request), limits(request), options);

@@ -69,6 +69,7 @@ pub(crate) fn options(
             .unwrap_or(held > 0 && room && asked.language == Language::Gluon),
         // Groups of a tile with few trips and of one with many do not keep step.
         turns: asked.turns.unwrap_or(!grows),
+        cluster: asked.cluster,
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.

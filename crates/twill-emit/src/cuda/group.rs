@@ -282,7 +282,9 @@ impl<'a> Printer<'a> {
             Action::Load { descriptor, coordinates, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let (from, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
-                self.by_one(&format!("load({from}, at({at}), {}, {barrier});", print.place(to)?))
+                let is_common = self.kernel.cluster.as_ref().is_some_and(|cluster| cluster.loads(to.buffer));
+                let load = if is_common { "load_half_into_both" } else { "load" };
+                self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.place(to)?))
             }
             Action::Copy { pointers, mask, to, full } => self.copy(pointers, mask.as_ref(), to, *full)?,
             Action::Write { value, to } => self.write(value, to)?,
@@ -304,7 +306,11 @@ impl<'a> Printer<'a> {
                 let phase = if *previous { format!("{phase} ^ 1") } else { phase };
                 format!("acquire{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
             }
-            Action::Arrive { barrier, at } => format!("release{}({});", self.ordered(), self.barrier(*barrier, *at)),
+            Action::Arrive { barrier, at } => {
+                let is_common = self.kernel.cluster.as_ref().is_some_and(|cluster| cluster.releases(*barrier));
+                let how = if is_common { "_both" } else { self.ordered() };
+                format!("release{how}({});", self.barrier(*barrier, *at))
+            }
             Action::Advance(cursor) => self.advance(*cursor),
             Action::Keep { to, from } => self.keep(*to, *from),
             Action::Sync(id) => format!("meet<{}, {}>();", FIRST_TURN + id, 2 * threads),

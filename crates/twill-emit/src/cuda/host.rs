@@ -3,7 +3,8 @@
 use super::names::{self, missing};
 use super::source::{Storage, Warps};
 use crate::error::Error;
-use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter};
+use crate::kernel::cluster::CTAS;
+use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter, SharedRing};
 use std::fmt::Write as _;
 use twill_triton::mlir::{FloatKind, Type};
 
@@ -106,8 +107,9 @@ pub struct Boxes {
 }
 
 impl Boxes {
-    /// A tile is copied panel by panel, as `place` of the primitives has them.
-    pub(super) fn of(descriptor: &Descriptor) -> Result<Boxes, Error> {
+    /// A tile is copied panel by panel, as `place` of the primitives has them; of what both CTAs of a cluster load, each copies
+    /// one half of the rows.
+    pub(super) fn of(kernel: &KernelProgram, descriptor: &Descriptor) -> Result<Boxes, Error> {
         let size = u64::from(descriptor.element.scalar_bits().unwrap_or(32) / 8);
         let columns = descriptor.block.last().copied().unwrap_or(1);
         let bytes = columns * size;
@@ -116,6 +118,10 @@ impl Boxes {
         let mut extents = descriptor.block.clone();
         if let Some(last) = extents.last_mut() {
             *last = line / size.max(1);
+        }
+        let is_half = |ring: &SharedRing| kernel.descriptors[ring.descriptor.index()] == *descriptor;
+        if kernel.cluster.as_ref().is_some_and(|cluster| cluster.rings.iter().any(is_half)) {
+            extents[0] /= u64::from(CTAS);
         }
         if extents.len() > 4 || extents.iter().any(|n| *n > LONGEST_BOX) {
             return Err(missing(format!("copies of blocks of {:?}", descriptor.block)));
@@ -154,7 +160,7 @@ pub(super) fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) ->
     }
     body.push_str(&grid(kernel));
     for descriptor in &kernel.descriptors {
-        body.push_str(&map(descriptor)?);
+        body.push_str(&map(kernel, descriptor)?);
     }
     let name = names::name(&kernel.name);
     let passed: Vec<String> = super::source::parameters(kernel)?
@@ -290,6 +296,12 @@ fn grid(kernel: &KernelProgram) -> String {
   cudaError_t failed = cudaGetDevice(&device);
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n"
     );
+    if kernel.cluster.is_some() {
+        let _ = writeln!(
+            out,
+            "  if ({x} % {CTAS}) return refuse(\"the grid\", \"has an odd number of thread blocks along x, and {CTAS} form a cluster\");"
+        );
+    }
     if kernel.tiling.persistent {
         out.push_str(
             "  int multiprocessors = 0;
@@ -297,13 +309,16 @@ fn grid(kernel: &KernelProgram) -> String {
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));
   if (ctas > multiprocessors) ctas = multiprocessors;\n",
         );
+        if kernel.cluster.is_some() {
+            let _ = writeln!(out, "  ctas -= ctas % {CTAS};");
+        }
     }
     out
 }
 
 /// A tensor map of an argument.
-fn map(descriptor: &Descriptor) -> Result<String, Error> {
-    let boxes = Boxes::of(descriptor)?;
+fn map(kernel: &KernelProgram, descriptor: &Descriptor) -> Result<String, Error> {
+    let boxes = Boxes::of(kernel, descriptor)?;
     let name = names::name(&descriptor.name);
     let box_text = boxes.extents.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     Ok(format!(

@@ -15,6 +15,7 @@
 //! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
 //! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
+//! | `twill_cluster.cuh` | those of kernels whose CTAs form clusters |
 
 mod expression;
 mod fragment;
@@ -31,6 +32,7 @@ mod trace;
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::Checked;
+use crate::kernel::program::Descriptor;
 use crate::listing::Listing;
 pub use host::Boxes;
 use std::collections::BTreeMap;
@@ -41,11 +43,17 @@ pub const PRIMITIVES: &str = include_str!("twill.cuh");
 /// The primitives of tensor memory.
 const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
 
+/// The primitives of clusters.
+const CLUSTER_PRIMITIVES: &str = include_str!("twill_cluster.cuh");
+
 /// The headers that the kernel includes, by their names.
 pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
     let mut headers = vec![("twill.cuh", PRIMITIVES)];
     if tensor_memory::is_used(kernel) {
         headers.push(("twill_tcgen05.cuh", TENSOR_PRIMITIVES));
+    }
+    if kernel.cluster.is_some() {
+        headers.push(("twill_cluster.cuh", CLUSTER_PRIMITIVES));
     }
     headers
 }
@@ -102,7 +110,8 @@ pub struct Launch {
 pub fn launch(kernel: &Checked) -> Result<Launch, Error> {
     let warps = source::Warps::of(kernel)?;
     let name = |k: &usize| kernel.groups[*k].name.clone();
-    let boxes = kernel.descriptors.iter().map(|d| Ok((d.name.clone(), Boxes::of(d)?))).collect::<Result<_, Error>>()?;
+    let named = |d: &Descriptor| Ok((d.name.clone(), Boxes::of(kernel, d)?));
+    let boxes = kernel.descriptors.iter().map(named).collect::<Result<_, Error>>()?;
     Ok(Launch {
         function: names::name(&kernel.name),
         threads: warps.threads(),

@@ -5,8 +5,10 @@ use super::names::{self, missing};
 use super::{host, instruction, tensor_memory, trace};
 use crate::error::Error;
 use crate::gluon::Header;
+use crate::kernel::cluster::CTAS;
 use crate::kernel::program::{Arrival, Buffer, Group, KernelProgram, TileOrder};
 use std::fmt::Write as _;
+use twill_check::protocol::BarrierId;
 use twill_triton::mlir::Type;
 
 /// Warps that change their registers together.
@@ -154,13 +156,17 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
     }
     let _ = write!(
         out,
-        "//\n// nvcc -std=c++17 -O3 -gencode=arch=compute_{},code={} -c kernel.cu\n\n#include \"twill.cuh\"\n",
+        "//\n// nvcc -std=c++17 -O3 -gencode=arch=compute_{},code={} -c kernel.cu\n\n{}#include \"twill.cuh\"\n",
         header.architecture.trim_start_matches("sm_"),
-        header.architecture
+        header.architecture,
+        if kernel.cluster.is_some() { "#define TWILL_CLUSTER\n" } else { "" }
     );
     let has_tensor_memory = tensor_memory::is_used(kernel);
     if has_tensor_memory {
         out.push_str("#include \"twill_tcgen05.cuh\"\n");
+    }
+    if kernel.cluster.is_some() {
+        out.push_str("#include \"twill_cluster.cuh\"\n");
     }
     out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");
     if !has_tensor_memory {
@@ -264,8 +270,9 @@ TWILL program_ids program_of(int tile, int programs_x, int programs_y, int progr
 fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<String, Error> {
     let parameters = parameters(kernel)?;
     let declared: Vec<&str> = parameters.iter().map(|p| p.declared.as_str()).collect();
+    let cluster = kernel.cluster.as_ref().map_or(String::new(), |_| format!("__cluster_dims__({CTAS}, 1, 1) "));
     let mut out = format!(
-        "extern \"C\" __global__ void __launch_bounds__({}, 1) {}(\n    {}) {{\n",
+        "extern \"C\" __global__ void {cluster}__launch_bounds__({}, 1) {}(\n    {}) {{\n",
         warps.threads(),
         names::name(&kernel.name),
         declared.join(",\n    ")
@@ -274,7 +281,9 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
     for descriptor in &kernel.descriptors {
         let _ = writeln!(out, "    prefetch({});", names::name(&descriptor.name));
     }
-    for barriers in &kernel.barriers {
+    let is_common = |id: BarrierId| kernel.cluster.as_ref().is_some_and(|cluster| cluster.releases(id));
+    for (k, barriers) in kernel.barriers.iter().enumerate() {
+        let ctas = if is_common(BarrierId(u32::try_from(k).unwrap_or(u32::MAX))) { CTAS } else { 1 };
         let arrivals: u32 = barriers
             .arrivals
             .iter()
@@ -289,7 +298,7 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
             out,
             "    for (int k = 0; k < {}; k++) barrier_begin(bars({name} + k), {});",
             barriers.slots,
-            arrivals.max(1)
+            arrivals.max(1) * ctas
         );
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);
@@ -299,6 +308,8 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
     out.push_str("    barriers_begun();\n  }\n");
     if has_tensor_memory {
         out.push_str(&tensor_memory::begin(kernel, storage.tensor));
+    } else if kernel.cluster.is_some() {
+        out.push_str("  meet_cluster();\n");
     } else {
         out.push_str("  __syncthreads();\n");
     }
@@ -329,6 +340,9 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
     out.push('\n');
     if has_tensor_memory {
         out.push_str(&tensor_memory::end(kernel, storage.tensor));
+    }
+    if kernel.cluster.is_some() {
+        out.push_str("  meet_cluster();\n");
     }
     out.push_str("}\n");
     Ok(out)

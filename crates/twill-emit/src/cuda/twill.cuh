@@ -595,11 +595,20 @@ template <typename P> struct transposed {
 };
 template <typename P> TWILL transposed<P> transpose(P place) { return {place}; }
 
+/// An address without what says whose shared memory it is in, which those of a cluster's CTAs begin with.
+TWILL u32 within_cta(u32 address) {
+#ifdef TWILL_CLUSTER
+  return address & 0x3ffff;
+#else
+  return address;
+#endif
+}
+
 /// A matrix in shared memory ("Matrix Descriptor Format"): address, and strides between panels and eight lines, by 16 bytes.
 template <typename P> TWILL u64 matrix(P place, int byte) {
   constexpr u32 swizzle = P::line == 128 ? 1 : P::line == 64 ? 2 : 3;
   static_assert(P::swizzled, "the tensor core reads lines of 128, 64 or 32 bytes");
-  const u32 low = (place.start >> 4) + (u32(P::panel >> 4) << 16);
+  const u32 low = (within_cta(place.start) >> 4) + (u32(P::panel >> 4) << 16);
   constexpr u64 high = swizzle << 30 | u32(P::line * 8 >> 4);
   // One addition of 64 bits from its neighbour, which ptxas makes ahead of the multiply.
   return (high << 32 | low) + (byte >> 4);

@@ -5,6 +5,7 @@ use super::source::arguments;
 use super::trace::TraceEntry;
 use super::{Assembly, Header};
 use crate::kernel::Checked;
+use crate::kernel::cluster::CTAS;
 use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -122,6 +123,8 @@ struct Grid {
     kind: &'static str,
     programs_per_cta: [u32; 3],
     ctas_per_sm: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<u32>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -157,6 +160,7 @@ impl Signature {
                 kind: if kernel.tiling.persistent { "persistent" } else { "one_per_program" },
                 programs_per_cta: kernel.tiling.programs_per_cta,
                 ctas_per_sm: 1,
+                cluster: kernel.cluster.as_ref().map(|_| CTAS),
             },
             threads: None,
             shared_memory: None,

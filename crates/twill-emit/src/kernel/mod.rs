@@ -9,6 +9,7 @@
 //! | `loops`, `state`, `rings`, `issue`, `multiply` | a loop's steps |
 //! | `corner` | where a tile of a matrix begins |
 //! | `outside` | what is done before and after the loops |
+//! | `cluster` | what two CTAs load together |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
 //! | `marks`, `runs` | where a traced kernel records the time |
@@ -23,6 +24,7 @@ pub mod action;
 mod apply;
 mod carried;
 mod checked;
+pub(crate) mod cluster;
 mod corner;
 pub(crate) mod cursors;
 pub mod expression;
@@ -85,6 +87,8 @@ pub struct Options {
     /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong), unless they would wait for
     /// each other for ever.
     pub turns: bool,
+    /// Two CTAs with neighbouring tiles form a cluster, and load together what both read.
+    pub cluster: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Columns of tensor memory that a CTA can have, where multiplies leave their results there.
@@ -250,6 +254,7 @@ fn lower_with(
         stages: l.schedule.stages(),
         dot: first_dot(kernel.module(), l.parts.operation),
     });
+    let cluster = if options.cluster { Some(cluster::plan(&lowering, &groups)?) } else { None };
     let mut program = KernelProgram {
         name: names::identifier(kernel.name()),
         parameters: parameters(kernel),
@@ -260,6 +265,7 @@ fn lower_with(
         named_barriers: lowering.named_barriers,
         groups,
         tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
+        cluster,
         trace: None,
     };
     let refused = |p: &Parameter| names::refused(&program, &p.name).map(|why| (p.name.clone(), why));

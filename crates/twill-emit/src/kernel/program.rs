@@ -52,6 +52,8 @@ pub struct KernelProgram {
     pub groups: Vec<Group>,
     /// How programs of the grid are dealt out to CTAs.
     pub tiling: Tiling,
+    /// What two CTAs do together, where they form a cluster.
+    pub cluster: Option<Cluster>,
     /// What is recorded of its time.
     pub trace: Option<Trace>,
 }
@@ -65,6 +67,26 @@ pub struct Tiling {
     pub programs_per_cta: [u32; 3],
     /// In which order tiles are worked on.
     pub order: TileOrder,
+}
+
+/// What two CTAs with neighbouring tiles load together: each copies one half of a tile to both (TMA multicast).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// The rings of what both read; there is at least one.
+    pub rings: Vec<SharedRing>,
+}
+
+/// A ring of loads that both CTAs of a cluster fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedRing {
+    /// Its slots.
+    pub buffer: BufferId,
+    /// What copies halves of its tiles, and nothing else.
+    pub descriptor: DescriptorId,
+    /// Complete when both halves are there.
+    pub full: BarrierId,
+    /// At which the groups of both CTAs arrive.
+    pub empty: BarrierId,
 }
 
 /// In which order the programs of a grid are worked on.

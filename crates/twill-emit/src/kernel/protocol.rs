@@ -7,8 +7,16 @@ use twill_check::protocol as checked;
 use twill_check::protocol::{Access, Event, Iteration, LoopId, NamedBarrierId, Tag};
 
 impl KernelProgram {
-    /// The groups as processes that share storage and barriers.
+    /// The groups as processes that share storage and barriers; those of both CTAs of a cluster.
     pub fn system(&self) -> checked::System {
+        let one = self.system_of_one();
+        match &self.cluster {
+            Some(cluster) => cluster.of_both(&one),
+            None => one,
+        }
+    }
+
+    fn system_of_one(&self) -> checked::System {
         let arrivals = |a: &Arrival| match a {
             Arrival::Unit | Arrival::Threads { .. } | Arrival::EachThread { .. } => 1,
         };

@@ -43,11 +43,17 @@ impl Scheduled {
 
     /// The warp programs.
     pub fn program(&self, persistent: bool, ring_depth: u32, turns: bool) -> Result<KernelProgram, twill_emit::Error> {
-        let each = self.lowered.iter().zip(&self.problems).zip(&self.schedules);
-        let loops: Vec<ScheduledLoop<'_>> =
-            each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
-        let (shared_bytes, programs) = (self.shared_bytes, self.programs);
-        let options = Options {
+        self.lower(&self.options(persistent, ring_depth, turns))
+    }
+
+    /// The warp programs of CTAs that form clusters of two.
+    #[allow(dead_code, reason = "not all tests that share this file ask for it")]
+    pub fn clusters(&self, persistent: bool, ring_depth: u32) -> Result<KernelProgram, twill_emit::Error> {
+        self.lower(&Options { cluster: true, ..self.options(persistent, ring_depth, false) })
+    }
+
+    fn options(&self, persistent: bool, ring_depth: u32, turns: bool) -> Options {
+        Options {
             persistent,
             order: TileOrder::Linear,
             ring_depth,
@@ -56,11 +62,18 @@ impl Scheduled {
             late_releases: false,
             operands_in_registers: turns,
             turns,
-            shared_bytes,
+            cluster: false,
+            shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
-            programs,
-        };
-        kernel::lower(&self.kernel, &loops, &options)
+            programs: self.programs,
+        }
+    }
+
+    fn lower(&self, options: &Options) -> Result<KernelProgram, twill_emit::Error> {
+        let each = self.lowered.iter().zip(&self.problems).zip(&self.schedules);
+        let loops: Vec<ScheduledLoop<'_>> =
+            each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
+        kernel::lower(&self.kernel, &loops, options)
     }
 }
 

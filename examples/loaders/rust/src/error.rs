@@ -72,6 +72,14 @@ pub enum Error {
         /// Tiles of the result.
         tiles: u64,
     },
+    /// A grid that is not made of whole clusters.
+    #[error("{along_x} thread blocks along x are no whole clusters of {cluster}")]
+    NoClusters {
+        /// Thread blocks along the grid's first axis.
+        along_x: u64,
+        /// Thread blocks of a cluster.
+        cluster: u64,
+    },
     /// A machine without CUDA's driver.
     #[error("no GPU: CUDA's driver (libcuda.so.1) is not there")]
     NoDriver,

@@ -76,6 +76,13 @@ pub struct Grid {
     pub programs_per_cta: [u64; 3],
     /// Of a persistent grid, thread blocks a multiprocessor.
     pub ctas_per_sm: u64,
+    /// Thread blocks that form a cluster, next to each other along x.
+    #[serde(default = "one")]
+    pub cluster: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// Whether thread blocks do several tiles.
@@ -127,16 +134,20 @@ impl Kernel {
     /// Thread blocks for so many programs.
     ///
     /// # Errors
-    /// [`Error::TooMany`].
+    /// [`Error::TooMany`], [`Error::NoClusters`].
     pub fn ctas(&self, programs: [u32; 3], multiprocessors: u64) -> Result<u32, Error> {
-        let tiles: u64 = programs
+        let extents: Vec<u64> = programs
             .iter()
             .zip(self.grid.programs_per_cta)
             .map(|(n, per)| u64::from(*n).div_ceil(per.max(1)))
-            .product();
+            .collect();
+        let (tiles, cluster) = (extents.iter().product::<u64>(), self.grid.cluster.max(1));
+        if extents[0] % cluster != 0 {
+            return Err(Error::NoClusters { along_x: extents[0], cluster });
+        }
         let ctas = match self.grid.kind {
             GridKind::OnePerProgram => tiles,
-            GridKind::Persistent => tiles.min(multiprocessors * self.grid.ctas_per_sm),
+            GridKind::Persistent => tiles.min(multiprocessors * self.grid.ctas_per_sm / cluster * cluster),
         };
         u32::try_from(ctas).ok().filter(|n| *n <= i32::MAX as u32).ok_or(Error::TooMany { tiles })
     }

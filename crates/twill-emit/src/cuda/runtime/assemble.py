@@ -22,7 +22,7 @@ from pathlib import Path
 PROGRAMS = ("programs_x", "programs_y", "programs_z")
 REQUIRED = ("name", "function", "architecture", "parameters", "arguments", "grid", "threads", "shared_memory")
 SOURCES = ("kernel.cu", "twill.cuh")
-TENSOR_PRIMITIVES = "twill_tcgen05.cuh"
+OTHER_PRIMITIVES = ("twill_tcgen05.cuh", "twill_cluster.cuh")
 OPTIONS = ("-std=c++17", "-default-device", "--ptxas-options=-v")
 
 Target = collections.namedtuple("Target", "arch")
@@ -62,8 +62,7 @@ def read_kernel(folder):
     try:
         kernel = json.loads((folder / "kernel.json").read_text())
         sources = {name: (folder / name).read_text() for name in SOURCES}
-        if (folder / TENSOR_PRIMITIVES).exists():
-            sources[TENSOR_PRIMITIVES] = (folder / TENSOR_PRIMITIVES).read_text()
+        sources |= {name: (folder / name).read_text() for name in OTHER_PRIMITIVES if (folder / name).exists()}
     except (OSError, ValueError) as error:
         raise KernelError(f"{folder}: {error}") from None
     if (kernel.get("format"), kernel.get("version"), kernel.get("language")) != ("twill-kernel", 1, "cuda"):

@@ -333,13 +333,20 @@ class Kernel:
     def _ctas(self, programs, index):
         """Thread blocks that run so many programs."""
         grid = self._kernel["grid"]
-        ctas = math.prod(-(-count // per) for count, per in zip(programs, grid["programs_per_cta"]))
+        extents = [-(-count // per) for count, per in zip(programs, grid["programs_per_cta"])]
+        ctas, cluster = math.prod(extents), grid.get("cluster", 1)
+        if extents[0] % cluster:
+            raise ValueError(
+                f"{self._kernel['name']}: grid {programs} has {extents[0]} thread blocks along its first axis, and {cluster}"
+                " form a cluster; compile without --cluster for such grids"
+            )
         if grid["kind"] == "persistent":
             if index not in self._multiprocessors:
                 import torch
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
             ctas = min(ctas, self._multiprocessors[index] * grid["ctas_per_sm"])
+            ctas -= ctas % cluster
         if ctas >= 1 << 31:
             raise ValueError(
                 f"{self._kernel['name']}: grid {programs} takes {ctas} thread blocks, more than a launch can have"
