@@ -147,8 +147,8 @@ pub(crate) enum Reply {
     Stopped,
 }
 
-/// Turns of two operations that any problem of use has.
-const FEW_TURNS: i64 = 1024;
+/// Turns of two operations, or copies of an item, that any problem of use has.
+pub(crate) const FEW_TURNS: i64 = 1024;
 
 impl<'p> Encoding<'p> {
     /// Encodes a question; `None` when dependences alone rule it out, or bandwidth.

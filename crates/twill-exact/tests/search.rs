@@ -139,16 +139,22 @@ fn values_that_live_for_ages_take_no_more_memory_than_others() {
     assert_eq!(schedule.interval, Cycles(long / 31 + 1));
 }
 
-/// An operation of 2^31 cycles beside an interval of a few has 2^30 turns with every other on its unit: they are work, and the
-/// search ends.
+/// An operation of 2^31 cycles beside an interval of a few has 2^30 turns with every other on its unit, and as many copies where
+/// the unit has several instances: they are work, and the search ends.
 #[test]
 fn turns_without_number_keep_to_the_budget() {
-    let file = GraphFile::from_json(include_str!("data/many_turns.json"), "many_turns.json").unwrap();
-    let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
-    let long = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
-    let budget = Budget { work: Some(20_000), ..Budget::default() };
-    let report = schedule(&long, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});
-    if let Some(found) = report.outcome.schedule() {
-        assert!(twill_check::verify(&long, found.clone()).is_ok());
+    for text in [
+        include_str!("data/many_turns.json"),
+        include_str!("data/many_copies.json"),
+        include_str!("data/many_copies_late.json"),
+    ] {
+        let file = GraphFile::from_json(text, "many.json").unwrap();
+        let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
+        let long = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
+        let budget = Budget { work: Some(20_000), ..Budget::default() };
+        let report = schedule(&long, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});
+        if let Some(found) = report.outcome.schedule() {
+            assert!(twill_check::verify(&long, found.clone()).is_ok());
+        }
     }
 }
