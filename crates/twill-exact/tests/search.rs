@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use serde_json::{Value, json};
-use twill_exact::{Budget, SearchOptions, schedule};
+use twill_exact::{Budget, SearchOptions, certify, schedule};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{Cycles, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status};
 
@@ -137,6 +137,17 @@ fn values_that_live_for_ages_take_no_more_memory_than_others() {
     let Outcome::Optimal { schedule } = search(&problem(64, ops, dependences)).outcome else { panic!() };
     // The value lives for `long` and the interval that carries it; 32 copies fit.
     assert_eq!(schedule.interval, Cycles(long / 31 + 1));
+}
+
+/// The only use of a ring's load: how deep the ring is does not depend on times, and proofs must not speak of them.
+#[test]
+fn rings_of_one_use_are_certified() {
+    let file = GraphFile::from_json(include_str!("data/ring_of_one_use.json"), "ring_of_one_use.json").unwrap();
+    let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
+    let problem = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
+    let certificate = certify(&problem, &search(&problem), &Budget::default()).unwrap();
+    let evidence = twill_check::verify_certificate(&problem, &certificate).unwrap();
+    assert!(evidence.everything, "{evidence:?}");
 }
 
 /// An operation of 2^31 cycles beside an interval of a few has 2^30 turns with every other on its unit, and as many copies where

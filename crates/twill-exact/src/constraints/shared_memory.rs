@@ -133,7 +133,11 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
             // transfer + (t_last + δI + completion) − (t_first + δI) > (slots − 1) I
             let shift = (i64::from(last.distance) - i64::from(first.distance)) * interval;
             let least = (slots - 1) * interval - transfer - graph.operation(last.to).completion().0 - shift + 1;
-            ways.push(e.at_least(Anchor::Issue(first.to), Anchor::Issue(last.to), least));
+            // Of one operation it is known.
+            ways.push(match first.to == last.to {
+                true => e.engine.constant(least <= 0),
+                false => e.at_least(Anchor::Issue(first.to), Anchor::Issue(last.to), least),
+            });
         }
     }
     ways.sort_unstable();
@@ -142,7 +146,8 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
     ways.retain(|w| *w != never);
     let literal = match ways.as_slice() {
         [] => never,
-        [one] => *one,
+        [one] if *one == e.engine.truth() => *one,
+        // What a proof says of storage, it says of rings: a single way has to be named as well.
         _ => {
             let deeper = e.engine.fresh(|| Atom::Ring { load: ring.load, slots });
             for way in ways {
