@@ -3,7 +3,7 @@
 
 use super::cumulative::{Pool, When};
 use super::registers::{Read, kept, values};
-use crate::encoding::{Anchor, Candidate, Encoding};
+use crate::encoding::{Anchor, Candidate, Encoding, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
@@ -146,8 +146,8 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
     ways.retain(|w| *w != never);
     let literal = match ways.as_slice() {
         [] => never,
-        [one] if *one == e.engine.truth() => *one,
-        // What a proof says of storage, it says of rings: a single way has to be named as well.
+        // What proofs say of storage, and they are made in the unbounded form, they say of rings: a single way has a name too.
+        [one] if *one == e.engine.truth() || !matches!(e.question.stages, Stages::Any) => *one,
         _ => {
             let deeper = e.engine.fresh(|| Atom::Ring { load: ring.load, slots });
             for way in ways {
