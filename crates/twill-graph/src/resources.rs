@@ -158,12 +158,13 @@ impl Resources {
 
     /// Registers left for compute groups after the fixed groups have theirs.
     pub fn compute_register_budget(&self) -> u64 {
-        let fixed: u64 = [self.variable_latency_group, self.issue_group]
-            .into_iter()
-            .flatten()
-            .map(|g| WARP_THREADS * u64::from(g.allocated_warps) * u64::from(g.registers_per_thread))
-            .sum();
-        self.registers.words.saturating_sub(fixed)
+        self.registers.words.saturating_sub(self.fixed_registers())
+    }
+
+    /// Registers that the fixed groups take from the file.
+    fn fixed_registers(&self) -> u64 {
+        let fixed = [self.variable_latency_group, self.issue_group].into_iter().flatten();
+        fixed.map(|g| WARP_THREADS * u64::from(g.allocated_warps) * u64::from(g.registers_per_thread)).sum()
     }
 
     /// Registers that one compute group takes from the file with `registers` a thread.
@@ -245,6 +246,10 @@ impl Resources {
                 )?;
             }
         }
+        // They have theirs in every schedule.
+        let fixed =
+            "at least 32 · allocated_warps · registers_per_thread of variable_latency_group and issue_group together";
+        number("registers.words", r.words, self.fixed_registers(), u64::MAX, fixed)?;
         Ok(())
     }
 }

@@ -47,6 +47,9 @@ fn a_wrong_token_is_named_with_its_place() {
     assert_eq!(message("module {\n  what }"), "k.ttir:2:3: expected an operation, found `what`");
     assert_eq!(message("module {\n} }"), "k.ttir:2:3: expected the end of the text after the module, found `}`");
     assert_eq!(message("hello world"), "k.ttir:1:1: expected an operation, found `hello`");
+    // A bracket closes the one that was opened.
+    assert_eq!(in_function("  %b = tt.load %a cache<i32 %c] : f32"), "k.ttir:2:31: expected `>`, found `]`");
+    assert_eq!(in_function("  %b = tt.load %a {a = b(<c)}> : f32"), "k.ttir:2:28: expected `>`, found `)`");
     assert_eq!(
         in_function("  %b = arith.constant \"x"),
         "k.ttir:2:23: this string has no closing quotation mark in its line"

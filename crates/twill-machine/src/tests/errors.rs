@@ -239,6 +239,11 @@ fn numbers_that_do_not_go_together() {
         "[registers]\nminimum_per_thread = { derived = 300, source = \"me\" }",
         "mine.toml: machine `mine`: `registers.minimum_per_thread` is 300; it must be at most registers.maximum_per_thread in whole granules",
     );
+    only_error(
+        "h100",
+        "[registers]\nwords = { derived = 3000, source = \"me\" }",
+        "mine.toml: machine `mine`: `registers.words` is 3000; it must be at least 32 · allocated_warps · registers_per_thread of variable_latency_group and issue_group together",
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl Parser<'_> {
             segments.push(1);
             if self.accept_word("weights") {
                 self.expect('(')?;
-                self.skip_past_closing("`cf.cond_br`")?;
+                self.skip_past_closing('(', "`cf.cond_br`")?;
             }
             self.expect(',')?;
         }

@@ -186,7 +186,7 @@ impl<'text> Parser<'text> {
                         self.advance();
                         self.advance();
                         let start = self.token.offset;
-                        self.skip_past_closing(&format!("`{name}`"))?;
+                        self.skip_past_closing('<', &format!("`{name}`"))?;
                         let text = self.text_since(start);
                         let text = text.strip_suffix('>').unwrap_or(&text).trim_end().to_owned();
                         pieces

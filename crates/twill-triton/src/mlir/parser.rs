@@ -196,18 +196,29 @@ impl<'text> Parser<'text> {
     }
 
     /// Steps over everything up to the bracket that closes one already stepped over, and over it too.
-    pub(super) fn skip_past_closing(&mut self, what: &str) -> Parsed<()> {
+    pub(super) fn skip_past_closing(&mut self, opening: char, what: &str) -> Parsed<()> {
         let line = self.token.line;
-        let mut depth = 1_usize;
-        while depth > 0 {
+        let closing = |opening| match opening {
+            '<' => '>',
+            '(' => ')',
+            '[' => ']',
+            _ => '}',
+        };
+        let mut open = vec![closing(opening)];
+        while let Some(innermost) = open.last() {
             match self.token.kind {
                 TokenKind::End => {
                     self.begin(what, line)?;
                     return Err(self.unexpected("a closing bracket"));
                 }
                 TokenKind::UnterminatedString | TokenKind::Unknown => return Err(self.unexpected("a token")),
-                TokenKind::Punctuation('<' | '(' | '[' | '{') => depth += 1,
-                TokenKind::Punctuation('>' | ')' | ']' | '}') => depth -= 1,
+                TokenKind::Punctuation(bracket @ ('<' | '(' | '[' | '{')) => open.push(closing(bracket)),
+                TokenKind::Punctuation(bracket @ ('>' | ')' | ']' | '}')) if bracket != *innermost => {
+                    return Err(self.unexpected(&format!("`{innermost}`")));
+                }
+                TokenKind::Punctuation('>' | ')' | ']' | '}') => {
+                    open.pop();
+                }
                 _ => {}
             }
             self.advance();

@@ -83,8 +83,9 @@ impl Parser<'_> {
             _ if has_parameters || self.peek().is('(') => {
                 let start = self.token.offset;
                 self.advance();
+                let opening = if has_parameters { '<' } else { '(' };
                 self.advance();
-                self.skip_past_closing("an attribute")?;
+                self.skip_past_closing(opening, "an attribute")?;
                 Ok(Attribute::Other(self.text_since(start)))
             }
             _ => {
@@ -101,7 +102,7 @@ impl Parser<'_> {
             return Ok(Attribute::Other(token.text.to_owned()));
         }
         let inside = self.token.offset;
-        self.skip_past_closing("an attribute")?;
+        self.skip_past_closing('<', "an attribute")?;
         if ENUMERATIONS.contains(&token.text) {
             let text = self.text_since(inside);
             return Ok(Attribute::Enumeration(text.strip_suffix('>').unwrap_or(&text).trim_end().to_owned()));
@@ -127,7 +128,7 @@ impl Parser<'_> {
             let kind = self.read_type()?;
             return Ok(Attribute::Splat { value: Box::new(literal.of_type(kind.element())?), kind });
         }
-        self.skip_past_closing("an attribute")?;
+        self.skip_past_closing('<', "an attribute")?;
         let text = self.text_since(start);
         self.expect(':')?;
         Ok(Attribute::Typed { text, kind: self.read_type()? })
@@ -151,7 +152,7 @@ impl Parser<'_> {
             })?;
             return Ok(Attribute::Integers(values));
         }
-        self.skip_past_closing("an attribute")?;
+        self.skip_past_closing('<', "an attribute")?;
         Ok(Attribute::Other(self.text_since(start)))
     }
 

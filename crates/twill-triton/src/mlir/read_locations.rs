@@ -67,7 +67,7 @@ impl<'text> Parser<'text> {
                 _ => {
                     self.advance();
                     if self.accept('<') {
-                        self.skip_past_closing("a location")?;
+                        self.skip_past_closing('<', "a location")?;
                     }
                     PendingLocation::Unknown
                 }
@@ -114,7 +114,7 @@ impl<'text> Parser<'text> {
     fn read_fused(&mut self) -> Parsed<PendingLocation<'text>> {
         self.advance();
         if self.accept('<') {
-            self.skip_past_closing("a location")?;
+            self.skip_past_closing('<', "a location")?;
         }
         self.expect('[')?;
         let mut parts = Vec::new();

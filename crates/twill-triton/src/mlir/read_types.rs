@@ -102,7 +102,7 @@ impl Parser<'_> {
     /// The rest of a type that is kept as text: its parameters, if it has any.
     fn opaque_since(&mut self, start: usize) -> Parsed<Type> {
         if self.accept('<') {
-            self.skip_past_closing("a type")?;
+            self.skip_past_closing('<', "a type")?;
         }
         Ok(Type::Opaque(self.text_since(start)))
     }
@@ -112,7 +112,7 @@ impl Parser<'_> {
         let place = self.here();
         let start = self.token.offset;
         if self.token.is('*') {
-            self.skip_past_closing("a type")?;
+            self.skip_past_closing('<', "a type")?;
             return Ok(Type::Opaque(format!("tensor<{}", self.text_since(start))));
         }
         let shape = self
@@ -121,7 +121,7 @@ impl Parser<'_> {
         let element = Box::new(self.read_type()?);
         let encoding = if self.accept(',') {
             let start = self.token.offset;
-            self.skip_past_closing("a type")?;
+            self.skip_past_closing('<', "a type")?;
             let text = self.text_since(start);
             Some(text.strip_suffix('>').unwrap_or(&text).to_owned())
         } else {

@@ -59,7 +59,7 @@ impl<'text> Parser<'text> {
                 // `{-# … #-}` holds resources that no kernel needs.
                 TokenKind::Punctuation('{') => {
                     self.advance();
-                    self.skip_past_closing("file metadata")?;
+                    self.skip_past_closing('{', "file metadata")?;
                 }
                 _ => {
                     let is_module = self.token.is_word("module")
