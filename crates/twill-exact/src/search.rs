@@ -60,6 +60,11 @@ const BODY_WORK: u64 = 8_000_000;
 /// Work for a schedule that is built: a few seconds.
 const GREEDY_WORK: u64 = 10_000_000;
 
+/// Intervals that may be refuted one by one without being counted as work, and what each takes after that: a millisecond,
+/// even where nothing is searched.
+const FEW_INTERVALS: usize = 1024;
+const INTERVAL_WORK: u64 = 1000;
+
 /// What the search is doing, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -155,6 +160,8 @@ struct Gap {
     open: i64,
     /// The best schedule so far.
     found: Option<i64>,
+    /// Some of those may be answered with more work; others have more stages than can be counted.
+    paused: bool,
 }
 
 impl Gap {
@@ -360,7 +367,7 @@ impl<'p, 'a> Search<'p, 'a> {
     /// others are settled. So there is a schedule early, and the proof gets what time is left.
     fn bisect(&mut self, bottom: i64, limit: i64) -> bool {
         let found = self.best.as_ref().map(|found| found.encoding.question.interval);
-        let mut gap = Gap { excluded: bottom, open: bottom, found };
+        let mut gap = Gap { excluded: bottom, open: bottom, found, paused: false };
         let mut work = FIRST_WORK;
         let (mut interval, mut step) = (bottom, 1);
         while gap.found.is_none() && interval <= limit {
@@ -385,10 +392,11 @@ impl<'p, 'a> Search<'p, 'a> {
                 }
             }
             gap.open = gap.excluded;
-            if !gap.is_open(limit) {
+            if !gap.is_open(limit) || !gap.paused {
                 self.meter.allow(None);
-                return true;
+                return !gap.is_open(limit);
             }
+            gap.paused = false;
             work = work.saturating_mul(4);
         }
     }
@@ -404,13 +412,22 @@ impl<'p, 'a> Search<'p, 'a> {
                 self.raise_bound(gap.excluded);
             }
             None if self.meter.stopped().is_some() => return false,
-            None => gap.open = gap.open.max(interval + 1),
+            None => {
+                gap.open = gap.open.max(interval + 1);
+                gap.paused |= self.meter.pause();
+            }
         }
         true
     }
 
     /// Whether there is a schedule at an interval; `None` when stopped.
     fn ask(&mut self, interval: i64) -> Option<bool> {
+        if self.rejections.len() >= FEW_INTERVALS {
+            self.meter.spend(INTERVAL_WORK);
+            if self.meter.stopped().is_some() {
+                return None;
+            }
+        }
         (self.progress)(Progress::Trying { interval: Cycles(interval) });
         match query::ask(self.problem, interval, Families::ALL, &self.meter) {
             Verdict::Found(found) => {
