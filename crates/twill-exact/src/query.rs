@@ -34,6 +34,20 @@ const FEW_STAGES: u32 = 2;
 /// question of its own; this is where we stop asking.
 const PAPER_STAGES: u32 = 8;
 
+/// Intervals that are refuted one by one before each is counted as work, even where nothing was searched.
+const FEW_INTERVALS: usize = 1024;
+const INTERVAL_WORK: u64 = 100;
+
+/// Whether who was refused so many intervals must not ask for another. Without it there would be as many questions as there are
+/// cycles in a graph, and nobody would look at the clock.
+pub(crate) fn is_too_much(refused: usize, meter: &Meter) -> bool {
+    if refused < FEW_INTERVALS {
+        return false;
+    }
+    meter.spend(INTERVAL_WORK);
+    meter.pause()
+}
+
 /// Asks for a schedule at `interval` under some of the constraints, with as few stages as possible.
 pub(crate) fn ask<'p>(problem: &'p Problem, interval: i64, families: Families, meter: &Meter) -> Verdict<'p> {
     match exists(problem, interval, families, meter) {

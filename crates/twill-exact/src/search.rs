@@ -60,11 +60,6 @@ const BODY_WORK: u64 = 8_000_000;
 /// Work for a schedule that is built: a few seconds.
 const GREEDY_WORK: u64 = 10_000_000;
 
-/// Intervals that may be refuted one by one without being counted as work, and what each takes after that: a millisecond,
-/// even where nothing is searched.
-const FEW_INTERVALS: usize = 1024;
-const INTERVAL_WORK: u64 = 1000;
-
 /// What the search is doing, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -422,11 +417,8 @@ impl<'p, 'a> Search<'p, 'a> {
 
     /// Whether there is a schedule at an interval; `None` when stopped.
     fn ask(&mut self, interval: i64) -> Option<bool> {
-        if self.rejections.len() >= FEW_INTERVALS {
-            self.meter.spend(INTERVAL_WORK);
-            if self.meter.stopped().is_some() {
-                return None;
-            }
+        if query::is_too_much(self.rejections.len(), &self.meter) {
+            return None;
         }
         (self.progress)(Progress::Trying { interval: Cycles(interval) });
         match query::ask(self.problem, interval, Families::ALL, &self.meter) {

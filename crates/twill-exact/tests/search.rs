@@ -152,7 +152,7 @@ fn rings_of_one_use_are_certified() {
 
 /// An operation of 2^31 cycles beside an interval of a few has 2^30 turns with every other on its unit, and as many copies where
 /// the unit has several instances: they are work, and the search ends. So it does where 2^40 cycles are more stages than can be
-/// counted, and more work would not help.
+/// counted, and more work would not help, and where intervals are refuted one by one for ages.
 #[test]
 fn turns_without_number_keep_to_the_budget() {
     for text in [
@@ -160,6 +160,7 @@ fn turns_without_number_keep_to_the_budget() {
         include_str!("data/many_copies.json"),
         include_str!("data/many_copies_late.json"),
         include_str!("data/many_stages.json"),
+        include_str!("data/many_intervals.json"),
     ] {
         let file = GraphFile::from_json(text, "many.json").unwrap();
         let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
