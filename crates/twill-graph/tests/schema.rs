@@ -18,3 +18,11 @@ fn published_schemas_are_up_to_date() {
     assert!(published("pipeline") == pipeline_schema(), "{hint}");
     assert!(published("trace") == trace_schema(), "{hint}");
 }
+
+/// What is read is what was written, to the last bit.
+#[test]
+fn numbers_are_read_as_they_are_written() {
+    let seconds = 9.223_371_536_769_308e18_f64;
+    let read: f64 = serde_json::from_str(&serde_json::to_string(&seconds).unwrap()).unwrap();
+    assert_eq!(read.to_bits(), seconds.to_bits());
+}
