@@ -282,8 +282,7 @@ impl<'a> Printer<'a> {
             Action::Load { descriptor, coordinates, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let (from, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
-                let is_common = self.kernel.cluster.as_ref().is_some_and(|cluster| cluster.loads(to.buffer));
-                let load = if is_common { "load_half_into_both" } else { "load" };
+                let load = if self.kernel.is_loaded_in_halves(to.buffer) { "load_half_into_both" } else { "load" };
                 self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.place(to)?))
             }
             Action::Copy { pointers, mask, to, full } => self.copy(pointers, mask.as_ref(), to, *full)?,
@@ -307,8 +306,7 @@ impl<'a> Printer<'a> {
                 format!("acquire{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
             }
             Action::Arrive { barrier, at } => {
-                let is_common = self.kernel.cluster.as_ref().is_some_and(|cluster| cluster.releases(*barrier));
-                let how = if is_common { "_both" } else { self.ordered() };
+                let how = if self.kernel.is_released_by_both(*barrier) { "_both" } else { self.ordered() };
                 format!("release{how}({});", self.barrier(*barrier, *at))
             }
             Action::Advance(cursor) => self.advance(*cursor),

@@ -281,9 +281,9 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
     for descriptor in &kernel.descriptors {
         let _ = writeln!(out, "    prefetch({});", names::name(&descriptor.name));
     }
-    let is_common = |id: BarrierId| kernel.cluster.as_ref().is_some_and(|cluster| cluster.releases(id));
     for (k, barriers) in kernel.barriers.iter().enumerate() {
-        let ctas = if is_common(BarrierId(u32::try_from(k).unwrap_or(u32::MAX))) { CTAS } else { 1 };
+        let id = BarrierId(u32::try_from(k).unwrap_or(u32::MAX));
+        let ctas = if kernel.is_released_by_both(id) { CTAS } else { 1 };
         let arrivals: u32 = barriers
             .arrivals
             .iter()

@@ -5,7 +5,6 @@ use super::source::arguments;
 use super::trace::TraceEntry;
 use super::{Assembly, Header};
 use crate::kernel::Checked;
-use crate::kernel::cluster::CTAS;
 use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -160,7 +159,7 @@ impl Signature {
                 kind: if kernel.tiling.persistent { "persistent" } else { "one_per_program" },
                 programs_per_cta: kernel.tiling.programs_per_cta,
                 ctas_per_sm: 1,
-                cluster: kernel.cluster.as_ref().map(|_| CTAS),
+                cluster: Some(kernel.ctas_per_cluster()).filter(|ctas| *ctas > 1),
             },
             threads: None,
             shared_memory: None,

@@ -4,7 +4,7 @@
 
 use super::action::{Action, Node};
 use super::lowering::{Lowering, is_tma};
-use super::program::{Cluster, Group, SharedRing, TileOrder};
+use super::program::{Cluster, Group, KernelProgram, SharedRing, TileOrder};
 use crate::error::Error;
 use crate::program::BufferKind;
 use std::collections::BTreeMap;
@@ -129,14 +129,31 @@ fn actions(group: &Group) -> Vec<&Action> {
     all
 }
 
+impl KernelProgram {
+    /// Whether the groups of both CTAs of a cluster arrive at a barrier.
+    pub fn is_released_by_both(&self, barrier: BarrierId) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| cluster.releases(barrier))
+    }
+
+    /// Whether both CTAs of a cluster load a buffer, each one half.
+    pub fn is_loaded_in_halves(&self, buffer: BufferId) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| cluster.loads(buffer))
+    }
+
+    /// CTAs that form a cluster: 2, or 1 where none is formed.
+    pub fn ctas_per_cluster(&self) -> u32 {
+        if self.cluster.is_some() { CTAS } else { 1 }
+    }
+}
+
 impl Cluster {
     /// Whether both CTAs load a buffer together.
-    pub fn loads(&self, buffer: BufferId) -> bool {
+    fn loads(&self, buffer: BufferId) -> bool {
         self.rings.iter().any(|ring| ring.buffer == buffer)
     }
 
     /// Whether the groups of both CTAs arrive at a barrier.
-    pub fn releases(&self, barrier: BarrierId) -> bool {
+    fn releases(&self, barrier: BarrierId) -> bool {
         self.rings.iter().any(|ring| ring.empty == barrier)
     }
 
