@@ -11,7 +11,7 @@ use twill_graph::{Cycles, Families, Liveness, Outcome, Problem, RejectionReason,
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CertifyError {
     /// Nothing was proved.
-    #[error("the search was stopped before its answer was proved; give it a larger budget")]
+    #[error("the search ended before its answer was proved; give it a larger budget, if one ended it")]
     NotProved,
     /// A reading of the model in which a proof for one number of stages says nothing of the others.
     #[error("certificates cover every number of stages at once, which `{option}` does not allow; leave it out")]
@@ -61,12 +61,15 @@ pub fn certify<S>(problem: &Problem, report: &Report<S>, budget: &Budget) -> Res
         proofs: Vec::new(),
     };
     for interval in first..below.0 {
+        let stopped = CertifyError::Stopped { interval: Cycles(interval) };
+        if meter.stopped().is_some() {
+            return Err(stopped);
+        }
         if let Some((op, _)) = bounds::self_conflict(problem, interval, Families::ALL) {
             certificate.conflicts.push((Cycles(interval), op));
             continue;
         }
         meter.allow(None);
-        let stopped = CertifyError::Stopped { interval: Cycles(interval) };
         certificate.proofs.push(query::prove(problem, interval, &meter).ok_or(stopped)?);
     }
     Ok(certificate)

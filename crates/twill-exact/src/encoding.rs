@@ -381,14 +381,20 @@ impl<'p> Encoding<'p> {
         let low = -(end - 1 - least).div_euclid(interval);
         let high = (most - first).div_euclid(interval);
         for k in low..=high {
-            // An interval that is short beside occupancies or issue times has very many turns: they are work.
-            if k - low > FEW_TURNS && self.engine.is_spent(1) {
+            if self.is_spent_on(k - low) {
                 return;
             }
             let after = self.engine.at_least(a, b, end + k * interval);
             let before = self.engine.at_least(b, a, 1 - first - k * interval);
             self.engine.clause(conditions.iter().map(|&c| !c).chain([after, before]), reason(k));
         }
+    }
+
+    /// Whether clauses need not be added any more after so many of a kind. Where an interval is short beside occupancies, lives or
+    /// issue times there are very many turns, copies and slots: beyond a few they are work, each as much as there are already,
+    /// for its bound takes its place among theirs.
+    pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {
+        count > FEW_TURNS && self.engine.is_spent(u64::try_from(count / FEW_TURNS).unwrap_or(u64::MAX))
     }
 
     /// Groups that are interchangeable and counted.

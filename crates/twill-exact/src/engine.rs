@@ -248,11 +248,11 @@ impl Engine {
         self.is_cut_off
     }
 
-    /// The same, after so much work besides, also in a part that is otherwise run to its end.
+    /// The same, after so much work besides, of what a part of the search is allowed, also where it is otherwise run to its end.
     pub(crate) fn is_spent(&mut self, work: u64) -> bool {
         let meter = &self.solver.cb().meter;
         meter.spend(work);
-        self.is_cut_off = self.is_cut_off || meter.stopped().is_some();
+        self.is_cut_off = self.is_cut_off || meter.is_used_up();
         self.is_cut_off
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Meter {
     work: Rc<Cell<u64>>,
     /// Work at which to stop; may be lowered for a part of the search.
     limit: Rc<Cell<u64>>,
+    /// The same, but for attempts within a part after which it goes on.
+    allowed: Rc<Cell<u64>>,
     total: u64,
     memory: Option<MemoryMeter>,
     interrupt: Option<Arc<AtomicBool>>,
@@ -70,6 +72,7 @@ impl Meter {
             deadline: own.into_iter().chain(budget.until).min(),
             work: Rc::new(Cell::new(0)),
             limit: Rc::new(Cell::new(total)),
+            allowed: Rc::new(Cell::new(total)),
             total,
             memory: budget.memory.map(MemoryMeter::start),
             interrupt: budget.interrupt.clone(),
@@ -85,6 +88,7 @@ impl Meter {
             deadline: self.deadline.map(|end| now + end.saturating_duration_since(now) / 2),
             work: Rc::clone(&self.work),
             limit: Rc::new(Cell::new(total)),
+            allowed: Rc::new(Cell::new(total)),
             total,
             memory: self.memory.clone(),
             interrupt: self.interrupt.clone(),
@@ -134,7 +138,7 @@ impl Meter {
         result
     }
 
-    /// Runs `part` with at most `work` units of what is allowed now.
+    /// Runs `part`, an attempt, with at most `work` units of what is allowed now.
     pub(crate) fn within<T>(&self, work: u64, part: impl FnOnce() -> T) -> T {
         let before = self.limit.get();
         self.limit.set(before.min(self.work.get().saturating_add(work)));
@@ -146,13 +150,19 @@ impl Meter {
     /// A meter for a search within this one, which may do so much work.
     pub(crate) fn part(&self, work: u64) -> Meter {
         let total = self.total.min(self.work.get().saturating_add(work));
-        Meter { limit: Rc::new(Cell::new(total)), total, ..self.clone() }
+        Meter { limit: Rc::new(Cell::new(total)), allowed: Rc::new(Cell::new(total)), total, ..self.clone() }
     }
 
     /// Allows the next part of the search at most `work` units.
     pub(crate) fn allow(&self, work: Option<u64>) {
         let limit = work.map_or(u64::MAX, |w| self.work.get().saturating_add(w));
         self.limit.set(limit.min(self.total));
+        self.allowed.set(self.limit.get());
+    }
+
+    /// Whether the part of the search is over that [`allow`](Self::allow) began, whatever is small and left to be finished.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.work.get() >= self.allowed.get() || self.stopped().is_some()
     }
 }
 

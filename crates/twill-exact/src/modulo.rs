@@ -46,13 +46,13 @@ pub(crate) fn schedule(problem: &Problem, limit: i64, length_work: u64, meter: &
     let mut best: Option<(i64, Box<Found>)> = None;
     let mut refused = 0;
     while best.as_ref().map_or(interval <= limit, |(found, _)| excluded < *found) {
+        if query::spend_on_refused(refused, meter) {
+            return Modulo::Stopped { bound: excluded };
+        }
         match query::ask(problem, interval, Families::THROUGHPUT, meter) {
             Verdict::Found(found) => best = Some((interval, found)),
             Verdict::Excluded { .. } => (excluded, refused) = (interval + 1, refused + 1),
             Verdict::Stopped => return Modulo::Stopped { bound: excluded },
-        }
-        if query::is_too_much(refused, meter) {
-            return Modulo::Stopped { bound: excluded };
         }
         interval = match &best {
             Some((found, _)) => excluded + (found - excluded) / 2,

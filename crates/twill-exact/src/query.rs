@@ -38,9 +38,9 @@ const PAPER_STAGES: u32 = 8;
 const FEW_INTERVALS: usize = 1024;
 const INTERVAL_WORK: u64 = 100;
 
-/// Whether who was refused so many intervals must not ask for another. Without it there would be as many questions as there are
-/// cycles in a graph, and nobody would look at the clock.
-pub(crate) fn is_too_much(refused: usize, meter: &Meter) -> bool {
+/// Spends the work of going on after so many intervals that were refused, and tells whether to stop. Without it there would be as
+/// many questions as there are cycles in a graph, and nobody would look at the clock.
+pub(crate) fn spend_on_refused(refused: usize, meter: &Meter) -> bool {
     if refused < FEW_INTERVALS {
         return false;
     }

@@ -242,7 +242,9 @@ impl<'p, 'a> Search<'p, 'a> {
         let started = Instant::now();
         // It is a bound and a measure; the answer does not hang on it.
         let work = modulo::LENGTH_WORK;
-        let modulo = self.meter.within(MODULO_WORK, || modulo::schedule(self.problem, limit, work, &self.meter));
+        self.meter.allow(Some(MODULO_WORK));
+        let modulo = modulo::schedule(self.problem, limit, work, &self.meter);
+        self.meter.allow(None);
         self.phase("modulo schedule", started);
         match modulo {
             Modulo::Found { interval, shortest } => {
@@ -268,7 +270,7 @@ impl<'p, 'a> Search<'p, 'a> {
         let proved = settled && !self.stages_were_limited();
         match &self.best {
             Some(found) => Settled::Found { interval: found.encoding.question.interval, proved },
-            None => Settled::Not(if proved { self.exhausted(limit) } else { self.stopped() }),
+            None => Settled::Not(if settled { self.exhausted(limit) } else { self.stopped() }),
         }
     }
 
@@ -417,7 +419,7 @@ impl<'p, 'a> Search<'p, 'a> {
 
     /// Whether there is a schedule at an interval; `None` when stopped.
     fn ask(&mut self, interval: i64) -> Option<bool> {
-        if query::is_too_much(self.rejections.len(), &self.meter) {
+        if query::spend_on_refused(self.rejections.len(), &self.meter) {
             return None;
         }
         (self.progress)(Progress::Trying { interval: Cycles(interval) });

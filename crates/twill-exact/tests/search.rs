@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use serde_json::{Value, json};
-use twill_exact::{Budget, SearchOptions, certify, schedule};
+use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_kernel};
 use twill_graph::format::{GraphFile, MachineReference};
-use twill_graph::{Cycles, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status};
+use twill_graph::{
+    Cycles, KernelProblem, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status,
+};
 
 /// A problem on a machine with one tensor core, one TMA, one unit of two instances, `shared` bytes and up to two compute groups.
 fn problem(shared: u64, operations: Value, dependences: Value) -> Problem {
@@ -142,33 +144,89 @@ fn values_that_live_for_ages_take_no_more_memory_than_others() {
 /// The only use of a ring's load: how deep the ring is does not depend on times, and proofs must not speak of them.
 #[test]
 fn rings_of_one_use_are_certified() {
-    let file = GraphFile::from_json(include_str!("data/ring_of_one_use.json"), "ring_of_one_use.json").unwrap();
-    let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
-    let problem = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
+    let problem = read(include_str!("data/ring_of_one_use.json"));
     let certificate = certify(&problem, &search(&problem), &Budget::default()).unwrap();
     let evidence = twill_check::verify_certificate(&problem, &certificate).unwrap();
     assert!(evidence.everything, "{evidence:?}");
 }
 
+/// The problem of a graph file that has its machine.
+fn read(text: &str) -> Problem {
+    let file = GraphFile::from_json(text, "file.json").unwrap();
+    let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
+    Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap()
+}
+
+const MANY_TURNS: &str = include_str!("data/many_turns.json");
+const MANY_COPIES: &str = include_str!("data/many_copies.json");
+const MANY_COPIES_LATE: &str = include_str!("data/many_copies_late.json");
+const MANY_STAGES: &str = include_str!("data/many_stages.json");
+const MANY_INTERVALS: &str = include_str!("data/many_intervals.json");
+
+fn with_work(work: u64) -> SearchOptions {
+    SearchOptions { budget: Budget { work: Some(work), ..Budget::default() }, ..SearchOptions::default() }
+}
+
+/// What a search found within so much work: the interval, and the cycles a round of a kernel takes.
+fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycles> {
+    match outcome {
+        Outcome::Feasible { schedule } => Some(cycles(schedule)),
+        Outcome::Unknown { stopped_by } => {
+            assert_eq!(stopped_by, "work budget");
+            None
+        }
+        Outcome::Optimal { .. } | Outcome::Infeasible { .. } => panic!("nothing can be proved here"),
+    }
+}
+
 /// An operation of 2^31 cycles beside an interval of a few has 2^30 turns with every other on its unit, and as many copies where
-/// the unit has several instances: they are work, and the search ends. So it does where 2^40 cycles are more stages than can be
-/// counted, and more work would not help, and where intervals are refuted one by one for ages.
+/// the unit has several instances: they are work of each part of the search. So it is where intervals are refuted one by one for
+/// ages.
 #[test]
 fn turns_without_number_keep_to_the_budget() {
-    for text in [
-        include_str!("data/many_turns.json"),
-        include_str!("data/many_copies.json"),
-        include_str!("data/many_copies_late.json"),
-        include_str!("data/many_stages.json"),
-        include_str!("data/many_intervals.json"),
-    ] {
-        let file = GraphFile::from_json(text, "many.json").unwrap();
-        let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
-        let long = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
-        let budget = Budget { work: Some(20_000), ..Budget::default() };
-        let report = schedule(&long, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});
+    let cases = [
+        (MANY_TURNS, 20_000, None),
+        (MANY_COPIES, 20_000, None),
+        (MANY_COPIES_LATE, 20_000, None),
+        // The schedule without warps, about which most of these are, gets its part and no more.
+        (MANY_COPIES_LATE, 5_000_000, Some(Cycles(1_398_105))),
+        (MANY_INTERVALS, 20_000, None),
+    ];
+    for (text, work, interval) in cases {
+        let long = read(text);
+        let report = schedule(&long, &with_work(work), &mut |_| {});
+        assert_eq!(found(&report.outcome, |s| s.interval), interval);
         if let Some(found) = report.outcome.schedule() {
             assert!(twill_check::verify(&long, found.clone()).is_ok());
         }
     }
+    let report = schedule_kernel(&twice(MANY_INTERVALS), &with_work(1_000_000), &mut |_| {});
+    assert_eq!(found(&report.outcome, |common| common.cycles), None);
+}
+
+/// More stages than can be counted are no matter of work: the search ends without a budget, with nothing proved.
+#[test]
+fn stages_without_number_end_the_search() {
+    let options = SearchOptions::default();
+    let report = schedule(&read(MANY_STAGES), &options, &mut |_| {});
+    assert_eq!(found(&report.outcome, |s| s.interval), Some(Cycles(257)));
+    let report = schedule_kernel(&twice(MANY_STAGES), &options, &mut |_| {});
+    assert_eq!(found(&report.outcome, |common| common.cycles), Some(Cycles(514)));
+}
+
+/// A certificate that would have a conflict for each of 2^31 intervals.
+#[test]
+fn conflicts_without_number_keep_to_the_budget() {
+    let wide = read(&MANY_INTERVALS.replacen("\"issue_width\": 1", "\"issue_width\": 4", 1));
+    let report = search(&wide);
+    let Outcome::Infeasible { reason: RejectionReason::NoGroup { .. } } = &report.outcome else { panic!() };
+    let interrupt = Some(std::sync::Arc::new(true.into()));
+    let stopped = certify(&wide, &report, &Budget { interrupt, ..Budget::default() });
+    assert!(matches!(stopped, Err(CertifyError::Stopped { .. })), "{stopped:?}");
+}
+
+/// A kernel of the same loop twice.
+fn twice(text: &str) -> KernelProblem {
+    let one = read(text);
+    KernelProblem::new("both", vec![one.clone(), one], vec![1, 1], Vec::new()).unwrap()
 }

@@ -109,6 +109,19 @@ pub enum ResourcesError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// The register file does not hold what groups have in every schedule.
+    #[error(
+        "machine `{machine}`: `registers.words` is {words}; it must be at least {fixed}, 32 · allocated_warps · \
+         registers_per_thread of variable_latency_group and issue_group together"
+    )]
+    RegisterFile {
+        /// The machine.
+        machine: String,
+        /// Words of the file.
+        words: u64,
+        /// Words that are always taken.
+        fixed: u64,
+    },
     /// A name that cannot be shown.
     #[error("{what} is named {name}: {fault}")]
     Name {
@@ -246,10 +259,7 @@ impl Resources {
                 )?;
             }
         }
-        // They have theirs in every schedule.
-        let fixed =
-            "at least 32 · allocated_warps · registers_per_thread of variable_latency_group and issue_group together";
-        number("registers.words", r.words, self.fixed_registers(), u64::MAX, fixed)?;
-        Ok(())
+        let (machine, words, fixed) = (self.name.clone(), r.words, self.fixed_registers());
+        if words < fixed { Err(ResourcesError::RegisterFile { machine, words, fixed }) } else { Ok(()) }
     }
 }

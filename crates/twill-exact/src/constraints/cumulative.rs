@@ -3,7 +3,7 @@
 //! The sum can only rise where something starts, so it is enough to look there. Where a candidate
 //! breaks it, the sum over all copies at that event becomes a constraint of the solver.
 
-use crate::encoding::{Anchor, Candidate, Encoding, FEW_TURNS, Stages};
+use crate::encoding::{Anchor, Candidate, Encoding, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
@@ -227,7 +227,7 @@ impl Pool {
         if e.question.stages == Stages::Any {
             let mut alive = Vec::new();
             for copies in 1..=depth {
-                if is_too_much(e, copies) {
+                if e.is_spent_on(copies) || e.engine.is_cut_off() {
                     break;
                 }
                 alive.push(vec![self.copies_alive(e, i, copies, event)]);
@@ -248,7 +248,7 @@ impl Pool {
         let mut k = newest;
         loop {
             let alive = self.alive(e, i, k, event);
-            if alive == never || is_too_much(e, newest - k) {
+            if alive == never || e.is_spent_on(newest - k) || e.engine.is_cut_off() {
                 break;
             }
             let shift = start.offset + k * interval - at.offset;
@@ -335,10 +335,4 @@ impl Pool {
         self.alive.insert((i, k, event), literal);
         literal
     }
-}
-
-/// Whether clauses need not be added any more. Where an interval is short beside lives or issue times, an item has very many
-/// copies: they are work.
-fn is_too_much(e: &mut Encoding, copies: i64) -> bool {
-    if copies > FEW_TURNS { e.engine.is_spent(1) } else { e.engine.is_cut_off() }
 }

@@ -3,7 +3,7 @@
 
 use super::cumulative::{Pool, When};
 use super::registers::{Read, kept, values};
-use crate::encoding::{Anchor, Candidate, Encoding, Stages};
+use crate::encoding::{Anchor, Candidate, Encoding, FEW_TURNS, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
@@ -85,27 +85,29 @@ fn refine_with(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool, rings: 
     };
     let rings_take = rings.iter().map(deeper).fold(0, u64::saturating_add);
     if rings_take > room {
-        let terms = ring_terms(e, rings, room);
+        let terms = ring_terms(e, rings, candidate, room);
         e.engine.at_most(&[], terms, room, Reason::OverfullRings);
         return true;
     }
     let events = pool.overfull(e, candidate, |_| true, room, rings_take);
     for &event in &events {
         let mut terms = pool.terms(e, event, false);
-        terms.extend(ring_terms(e, rings, room));
+        terms.extend(ring_terms(e, rings, candidate, room));
         let reason = pool.overfull_at(event);
         e.engine.at_most(&[], terms, room, reason);
     }
     !events.is_empty()
 }
 
-/// The bytes of every slot after the first of every ring, up to one more than there is room for.
-fn ring_terms(e: &mut Encoding, rings: &mut [RingLoad], room: u64) -> Vec<(Lit, u64)> {
+/// The bytes of every slot after the first of every ring, up to one more than there is room for; of rings of very many only
+/// somewhat more than the candidate has, as deeper ones can be excluded when they come.
+fn ring_terms(e: &mut Encoding, rings: &mut [RingLoad], candidate: &Candidate, room: u64) -> Vec<(Lit, u64)> {
     let mut terms = Vec::new();
     for ring in rings {
         let most = i64::try_from(room / ring.bytes).unwrap_or(i64::MAX).saturating_add(2);
-        for slots in 2..=most {
-            if e.engine.is_cut_off() {
+        let depth = ring_depth(e.problem, ring.load, &candidate.times, e.question.interval);
+        for slots in 2..=most.min(depth.saturating_mul(2).max(FEW_TURNS)) {
+            if e.is_spent_on(slots) || e.engine.is_cut_off() {
                 break;
             }
             let literal = deeper(e, ring, slots);

@@ -67,11 +67,11 @@ pub fn explain<S: AsRef<Schedule>>(
     let smaller_too = bounds::is_monotone(problem);
     let mut rejections = Vec::new();
     let mut start: Option<Relaxation> = None;
+    let bound = bounds::lower_bound(problem, Families::ALL);
     for rejection in excluded.into_iter().rev() {
         let interval = rejection.interval;
         progress(Progress::Explaining { interval });
-        let bound = bounds::lower_bound(problem, Families::ALL);
-        let bound = Some(bound).filter(|b| b.interval > interval);
+        let bound = Some(&bound).filter(|b| b.interval > interval).cloned();
         let without_warps = report.modulo.is_some_and(|m| interval < m.initiation_interval);
         // What excludes a larger interval excludes this one.
         let known = start.take().filter(|_| smaller_too);

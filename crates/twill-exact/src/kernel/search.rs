@@ -9,6 +9,7 @@ use crate::compact;
 use crate::encoding::Candidate;
 use crate::extract;
 use crate::limits::Meter;
+use crate::query;
 use crate::search::{self, Progress, Search, SearchOptions, Settled};
 use std::time::Instant;
 use twill_graph::{
@@ -134,7 +135,12 @@ impl Together<'_, '_> {
         let mut open = self.excluded.clone();
         let (mut work, mut step) = (FIRST_WORK, 0);
         let (mut bound, mut patient) = (self.corner(&open), None);
+        // Some questions may be answered with more work; others have more stages than can be counted.
+        let mut paused = false;
         loop {
+            if query::spend_on_refused(self.rejections.len(), &self.meter) && self.meter.stopped().is_some() {
+                return false;
+            }
             let above = self.best.as_ref().map_or(i64::MAX, |(intervals, _)| self.value(intervals));
             let (probe, allowed) = match (patient.take(), self.corner(&open).filter(|c| self.value(c) < above)) {
                 (Some(bound), _) => (bound, BOUND_WORK),
@@ -147,6 +153,10 @@ impl Together<'_, '_> {
                         }
                         self.meter.allow(None);
                         return true;
+                    }
+                    if !std::mem::take(&mut paused) {
+                        self.meter.allow(None);
+                        return false;
                     }
                     open = self.excluded.clone();
                     (work, step) = (work.saturating_mul(4), 0);
@@ -166,7 +176,10 @@ impl Together<'_, '_> {
                     self.lower = self.lower.max(self.lower_bound().unwrap_or(self.lower));
                 }
                 JointVerdict::Stopped if self.meter.stopped().is_some() => return false,
-                JointVerdict::Stopped => open.exclude(&probe),
+                JointVerdict::Stopped => {
+                    paused |= self.meter.pause();
+                    open.exclude(&probe);
+                }
             }
             step = i64::saturating_mul(step, 4).max(1);
         }

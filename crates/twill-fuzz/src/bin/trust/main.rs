@@ -40,7 +40,7 @@ struct Arguments {
     /// Only these parts.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only these fuzz targets, and these groups of defects: certificate, dataflow, protocol, replay.
+    /// Only these fuzz targets, and these groups of defects: certificate, dataflow, protocol, replay, constraints.
     #[arg(long, value_delimiter = ',')]
     targets: Vec<String>,
     /// Forgets the counts of earlier runs of the parts that run.
@@ -77,7 +77,7 @@ enum Part {
     Interleavings,
     /// Licences, unsafe code, Miri.
     Supply,
-    /// Defects put into the checker, by cargo-mutants.
+    /// Defects put into the checker and the constraints, by cargo-mutants.
     Mutants,
     /// Nothing but the page, from the figures there are.
     Page,

@@ -1,4 +1,4 @@
-//! Defects put into the checker, one at a time, by cargo-mutants: its tests have to notice.
+//! Defects put into the checker, and into the engine's constraints, one at a time, by cargo-mutants: tests have to notice.
 //!
 //! What was noticed by an earlier run is not tried again (`--iterate`), as long as its line has not moved.
 
@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-const NAME: &str = "mutants";
 const COLUMNS: [&str; 6] = ["file", "defects", "noticed", "noticed, %", "not noticed", "no code"];
 const ALL: &str = "all";
 
@@ -22,6 +21,16 @@ struct Figures {
     unviable: u64,
 }
 
+/// What defects are put into: a page's section.
+struct Subject {
+    name: &'static str,
+    title: &'static str,
+    order: u32,
+    text: &'static str,
+    package: &'static str,
+    groups: &'static [Group],
+}
+
 /// Files, and the tests that have to notice what is wrong in them: others would only take time.
 struct Group {
     name: &'static str,
@@ -29,52 +38,109 @@ struct Group {
     tests: &'static [&'static str],
     /// Tests that take long are built with optimisations.
     optimised: bool,
-    /// Those that take little time, where others take long: what these notice need not be put to all.
-    quick: &'static [&'static str],
+    quick: Quick,
 }
 
-const GROUPS: [Group; 4] = [
-    Group {
-        name: "certificate",
-        files: &["src/certificate.rs", "src/certificate/*.rs"],
-        tests: &["--lib", "--test=certificates"],
-        optimised: false,
-        quick: &[],
+/// What comes before all of a group's tests, where they take long: what it notices need not be put to all.
+enum Quick {
+    Nothing,
+    /// Tests of these names.
+    Named(&'static [&'static str]),
+    /// Other programs of tests.
+    Programs(&'static [&'static str]),
+}
+
+const SUBJECTS: [Subject; 2] = [
+    Subject {
+        name: "mutants",
+        title: "Defects put into the checker",
+        order: 14,
+        text: CHECKER,
+        package: "twill-check",
+        groups: &[
+            Group {
+                name: "certificate",
+                files: &["src/certificate.rs", "src/certificate/*.rs"],
+                tests: &["--lib", "--test=certificates"],
+                optimised: false,
+                quick: Quick::Nothing,
+            },
+            Group {
+                name: "dataflow",
+                files: &["src/dataflow.rs"],
+                tests: &["--lib", "--test=dataflow"],
+                optimised: false,
+                quick: Quick::Nothing,
+            },
+            Group {
+                name: "protocol",
+                files: &["src/protocol/*.rs"],
+                tests: &["--lib", "--test=protocol"],
+                optimised: true,
+                quick: Quick::Named(&[
+                    "faults",
+                    "mutations::nothing",
+                    "order",
+                    "proofs",
+                    "systems",
+                    "cases",
+                    "verdicts",
+                ]),
+            },
+            Group {
+                name: "replay",
+                files: &["src/*.rs"],
+                tests: &["--lib", "--test=replay"],
+                optimised: true,
+                quick: Quick::Nothing,
+            },
+        ],
     },
-    Group {
-        name: "dataflow",
-        files: &["src/dataflow.rs"],
-        tests: &["--lib", "--test=dataflow"],
-        optimised: false,
-        quick: &[],
+    Subject {
+        name: "mutants-constraints",
+        title: "Defects put into the engine's constraints",
+        order: 14,
+        text: CONSTRAINTS,
+        package: "twill-exact",
+        groups: &[Group {
+            name: "constraints",
+            files: &["src/constraints/*.rs"],
+            tests: &["--lib", "--tests"],
+            optimised: true,
+            quick: Quick::Programs(&["--test=search", "--test=modulo", "--test=alternatives"]),
+        }],
     },
-    Group {
-        name: "protocol",
-        files: &["src/protocol/*.rs"],
-        tests: &["--lib", "--test=protocol"],
-        optimised: true,
-        quick: &["faults", "mutations::nothing", "order", "proofs", "systems", "cases", "verdicts"],
-    },
-    Group { name: "replay", files: &["src/*.rs"], tests: &["--lib", "--test=replay"], optimised: true, quick: &[] },
 ];
 
 /// Tries all defects that earlier runs have not noticed, and explains what is left with the words that were found before.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
-    let before = Section::read(&arguments.root, NAME)?;
+    let each = SUBJECTS.iter().map(|subject| put_into(arguments, subject));
+    each.fold(Ok(()), |so_far, one| so_far.and(one))
+}
+
+fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
+    let before = Section::read(&arguments.root, subject.name)?;
     let explained = before.tables.get(1).cloned().unwrap_or_default();
     let (mut lists, mut failed) = (Lists::default(), Ok(()));
-    for (at, group) in GROUPS.iter().enumerate() {
+    for (at, group) in subject.groups.iter().enumerate() {
         let folder = arguments.root.join("target").join("mutants").join(group.name);
         // Files of the groups before are theirs.
-        let others = || GROUPS[..at].iter().flat_map(|group| group.files);
+        let others: Vec<&str> = subject.groups[..at].iter().flat_map(|group| group.files).copied().collect();
         if arguments.targets.is_empty() || arguments.targets.iter().any(|name| name == group.name) {
             if arguments.fresh {
                 let _ = std::fs::remove_dir_all(&folder);
             }
-            if !group.quick.is_empty() {
-                failed = failed.and_then(|()| tried(arguments, &folder, group, others(), group.quick));
+            let mut tries = |tests, named| {
+                if failed.is_ok() {
+                    failed = tried(arguments, &folder, subject.package, group, &others, tests, named);
+                }
+            };
+            match group.quick {
+                Quick::Nothing => {}
+                Quick::Named(names) => tries(group.tests, names),
+                Quick::Programs(tests) => tries(tests, &[]),
             }
-            failed = failed.and_then(|()| tried(arguments, &folder, group, others(), &[]));
+            tries(group.tests, &[]);
         }
         // What was tried until it was stopped is not lost.
         lists.add(Lists::read(&folder)?);
@@ -84,39 +150,40 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         eprintln!("trust: not noticed, and not explained: {name}");
     }
     let section = Section {
-        title: "Defects put into the checker".into(),
-        order: 14,
+        title: subject.title.into(),
+        order: subject.order,
         command: "cargo xtask trust --only mutants".into(),
-        text: vec![TEXT.into()],
+        text: vec![subject.text.into()],
         tables: vec![lists.table(before.tables.first()), lists.explained(&explained)],
         ..before
     };
-    section.write(&arguments.root, NAME)?;
+    section.write(&arguments.root, subject.name)?;
     failed?;
     if left.is_empty() { Ok(()) } else { Err(format!("{} defects are neither noticed nor explained", left.len())) }
 }
 
-/// Puts what was not noticed before to the group's tests of these names, or to all.
-fn tried<'a>(
+/// Puts what was not noticed before to these of the group's tests, or to those of these names.
+fn tried(
     arguments: &Arguments,
     folder: &Path,
+    package: &str,
     group: &Group,
-    others: impl Iterator<Item = &'a &'static str>,
+    others: &[&str],
+    tests: &[&str],
     names: &[&str],
 ) -> Result<(), String> {
-    const CRATE: &str = "crates/twill-check/";
     let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    command.args(["mutants", "--package", "twill-check", "--iterate", "--no-shuffle", "--jobs", "2", "--output"]);
+    command.args(["mutants", "--package", package, "--iterate", "--no-shuffle", "--jobs", "2", "--output"]);
     command.arg(folder);
     for file in group.files {
-        command.args(["--file", &format!("{CRATE}{file}")]);
+        command.args(["--file", &format!("crates/{package}/{file}")]);
     }
     for file in others {
-        command.args(["--exclude", &format!("{CRATE}{file}")]);
+        command.args(["--exclude", &format!("crates/{package}/{file}")]);
     }
-    command.args(group.tests.iter().map(|test| format!("--cargo-arg={test}")));
+    command.args(tests.iter().map(|test| format!("--cargo-arg={test}")));
     if group.optimised {
-        command.arg("--cargo-arg=--config=profile.mutants.package.twill-check.opt-level=2");
+        command.arg(format!("--cargo-arg=--config=profile.mutants.package.{package}.opt-level=2"));
     }
     if !names.is_empty() {
         command.args(["--", "--"]).args(names);
@@ -250,8 +317,10 @@ fn unplaced(name: &str) -> String {
     format!("`{}`:{}", file(name), shown.collect::<String>())
 }
 
-const TEXT: &str = "[cargo-mutants](https://mutants.rs) changes the checker in one place at a time: another operator, a condition that always or never holds, a function that does nothing. The tests of `twill-check` alone have to notice, \
+const CHECKER: &str = "[cargo-mutants](https://mutants.rs) changes the checker in one place at a time: another operator, a condition that always or never holds, a function that does nothing. The tests of `twill-check` alone have to notice, \
      without the engine: what they know of its proofs is in files ([`tests/certificates`](../crates/twill-check/tests/certificates/main.rs)). What does not compile does not count; what never ends is noticed.";
+
+const CONSTRAINTS: &str = "The same with [`twill-exact/src/constraints`](../crates/twill-exact/src/constraints/mod.rs), which tells the solver what a schedule must satisfy, and the tests of `twill-exact`, which put every schedule and every proof to the checker.";
 
 #[cfg(test)]
 mod tests {
