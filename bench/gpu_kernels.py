@@ -49,8 +49,8 @@ class Generated:
     folder: Path
     example: str
     constants: dict
-    # CTAs that form a cluster, along the first axis of the grid.
-    cluster: int = 1
+    # Programs along the first axis of the grid of which there must be a multiple: those of a cluster of CTAs.
+    whole: int = 1
 
     @property
     def naive(self) -> bool:
@@ -104,7 +104,10 @@ def read(folder: Path) -> Generated:
     loops = answer(schedule).get("loops", []) if schedule.is_file() else []
     try:
         found = constants(example, info, folder.name, len(loops))
-        return Generated(folder.name, folder, example, found, info.get("grid", {}).get("cluster", 1))
+        grid = info.get("grid", {})
+        cluster = grid.get("cluster", 1)
+        whole = cluster * grid["programs_per_cta"][0] if cluster > 1 else 1
+        return Generated(folder.name, folder, example, found, whole)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{folder / 'kernel.json'}: not as `twill compile` writes it: {error!r}") from error
 

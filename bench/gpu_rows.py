@@ -96,21 +96,22 @@ def small(row: Row) -> Row:
     return Row(row.name, row.example, row.shape | dict(batch=1, heads=2, length=256), row.targets)
 
 
-def check_shapes(example: str, constants: dict, cluster: int = 1) -> list[dict]:
+def check_shapes(example: str, constants: dict, whole: int = 1) -> list[dict]:
     """Sizes for checking a kernel of these constants: loops of one, two, three and many trips, few programs and more
     than a GPU has multiprocessors, and for kernels with masks also sizes that no tile divides. Along the first axis of the
-    grid there are whole clusters of so many CTAs."""
+    grid there is a multiple of `whole` programs."""
     c = constants
     if example in ("attention_forward", "attention_backward"):
-        unit = math.lcm(c["BLOCK_M"], c["BLOCK_N"]) * cluster
+        along_x = "BLOCK_M" if example == "attention_forward" else "BLOCK_N"
+        unit = math.lcm(c["BLOCK_M"], c["BLOCK_N"], c[along_x] * whole)
         kind = dict(head_dim=c["HEAD_DIM"], causal=c.get("CAUSAL", False))
         sizes = [(1, 1, 1, 1), (2, 3, 1, 1), (1, 2, 2, 1), (2, 1, 3, 1), (1, 3, 5, 3), (1, 40, 10, 1)]
         return [
             dict(batch=batch, heads=heads, length=unit * times, spread=spread, **kind)
             for batch, heads, times, spread in sizes
         ]
-    m, n, k = c["BLOCK_M"] * cluster, c["BLOCK_N"], c["BLOCK_K"]
+    m, n, k = c["BLOCK_M"] * whole, c["BLOCK_N"], c["BLOCK_K"]
     sizes = [(m, n, k), (m, 2 * n, 2 * k), (3 * m, 2 * n, 3 * k), (2 * m, 3 * n, 7 * k), (20 * m, 14 * n, 16 * k)]
     if example == "gemm_pointers":
         sizes += [(3 * m - 48, 2 * n - 80, 3 * k), (m + 16, n + 16, 3 * k + 16), (16, 16, 16)]
-    return [dict(M=m, N=n, K=k) for m, n, k in sizes if -(-m // c["BLOCK_M"]) % cluster == 0]
+    return [dict(M=m, N=n, K=k) for m, n, k in sizes if -(-m // c["BLOCK_M"]) % whole == 0]

@@ -32,6 +32,8 @@ class Entry(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(scratch.cleanup)
         cls.entries = {name: cls.entry(name, tools.cuda(name), scratch.name) for name in ("gemm_tma", "gemm_pointers")}
+        (place := Path(scratch.name) / "clusters").mkdir()
+        cls.entries["clusters"] = cls.entry("gemm_tma", tools.cuda("gemm_tma", "--cluster", "2"), place)
 
     @staticmethod
     def entry(name, folder, place):
@@ -47,9 +49,9 @@ class Entry(unittest.TestCase):
         entry.restype = ctypes.c_char_p
         return entry
 
-    def gemm(self, a=RIGHT, b=RIGHT, c=RIGHT, k=128, programs=(2, 2, 1)):
+    def gemm(self, a=RIGHT, b=RIGHT, c=RIGHT, k=128, programs=(2, 2, 1), kernel="gemm_tma"):
         a, b, c = (None if matrix is None else ctypes.byref(matrix) for matrix in (a, b, c))
-        return (self.entries["gemm_tma"](a, b, c, k, *programs, None) or b"").decode()
+        return (self.entries[kernel](a, b, c, k, *programs, None) or b"").decode()
 
     def test_tensors_that_tma_cannot_copy(self):
         cases = [
@@ -79,6 +81,15 @@ class Entry(unittest.TestCase):
             self.assertEqual(
                 self.gemm(programs=programs), "gemm_tma: the grid: has more programs than a launch can have"
             )
+
+    def test_clusters_are_whole(self):
+        said = self.gemm(programs=(3, 2, 1), kernel="clusters")
+        self.assertEqual(
+            said,
+            "gemm_tma: the grid: has an odd number of thread blocks along x, and 2 form a cluster; generate the kernel"
+            " without --cluster for such grids",
+        )
+        self.assertEqual(self.gemm(programs=(3, 0, 1), kernel="clusters"), "")
 
     def test_nothing_to_do_needs_no_gpu(self):
         for programs in (0, 2, 1), (2, 0, 1), (2, 2, 0):

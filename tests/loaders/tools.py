@@ -72,6 +72,6 @@ def kernel(name, *options):
     return folder
 
 
-def cuda(name):
+def cuda(name, *options):
     """A folder with the CUDA kernel of an example."""
-    return kernel(name, "--emit", "cuda")
+    return kernel(name, "--emit", "cuda", *options)

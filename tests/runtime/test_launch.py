@@ -275,6 +275,9 @@ class Calls(Launches):
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
             with self.assertRaisesRegex(ValueError, r"grid \(5, 4, 1\) has 5 thread blocks along its first axis, and 2 form a"):
                 kernel(self.a, self.b, self.c, 256, grid=(5, 4))
+            launches = len(self.launched)
+            kernel(self.a, self.b, self.c, 256, grid=(5, 0))
+            self.assertEqual(len(self.launched), launches, "nothing to do")
 
     def test_nothing_to_do(self):
         self.kernel()(self.a, self.b, self.c, 256, grid=(0, 3))

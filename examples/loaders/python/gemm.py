@@ -97,7 +97,7 @@ class Gemm:
         grid = self.kernel["grid"]
         extents = [-(-count // per) for count, per in zip(self.programs, grid["programs_per_cta"])]
         ctas, cluster = math.prod(extents), grid.get("cluster", 1)
-        if extents[0] % cluster:
+        if ctas and extents[0] % cluster:
             raise ValueError(f"{extents[0]} thread blocks along x are no whole clusters of {cluster}")
         if grid["kind"] == "persistent":
             ctas = min(ctas, multiprocessors * grid["ctas_per_sm"] // cluster * cluster)

@@ -24,6 +24,10 @@ pub(crate) struct CompileArguments {
     /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
     #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
     pub(crate) emit: LanguageArgument,
+    /// CTAs of a cluster: two with neighbouring tiles along the grid's first axis load once what both read, each one half for
+    /// both (TMA multicast). The axis must then have an even number of CTAs. With --emit cuda, for Hopper.
+    #[arg(long, value_name = "CTAS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
+    pub(crate) cluster: u32,
     /// Let the kernel record when its operations begin and end, for the last so many iterations of its first tile, in a buffer it
     /// takes besides [16 where no number is given]; twill trace reads that. With --emit cuda.
     #[arg(long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]
@@ -78,10 +82,6 @@ pub(crate) struct GeneratorArguments {
     /// where the multiplies of a group stand together and all programs run their loops equally often].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) turns: Option<Switch>,
-    /// CTAs of a cluster: two with neighbouring tiles along the grid's first axis load once what both read, each one half for
-    /// both (TMA multicast). The axis must then have an even number of CTAs. With --emit cuda, for Hopper.
-    #[arg(long, value_name = "CTAS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
-    pub(crate) cluster: u32,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
     pub(crate) schedule: WhichSchedule,

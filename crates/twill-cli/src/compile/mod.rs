@@ -78,6 +78,7 @@ impl CompileArguments {
             command,
             language,
             trace,
+            cluster: self.cluster > 1,
             candidates: self.candidates,
             ..self.generator.options(self.attempts)
         }
@@ -101,7 +102,6 @@ impl GeneratorArguments {
             late_releases: is_on(self.late_releases),
             operands_in_registers: is_on(self.operands_in_registers),
             turns: is_on(self.turns),
-            cluster: self.cluster > 1,
             schedule: match self.schedule {
                 WhichSchedule::Optimal => Which::Optimal,
                 WhichSchedule::SwpOnly => Which::SwpOnly,

@@ -291,17 +291,19 @@ fn grid(kernel: &KernelProgram) -> String {
   if (programs_x == 0 || programs_y == 0 || programs_z == 0) return nullptr;
   long long ctas = (long long){x} * {y};
   if (ctas <= 0x7fffffff) ctas *= {z};
-  if (ctas > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");
-  int device = 0;
-  cudaError_t failed = cudaGetDevice(&device);
-  if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n"
+  if (ctas > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");\n"
     );
     if kernel.cluster.is_some() {
         let _ = writeln!(
             out,
-            "  if ({x} % {CTAS}) return refuse(\"the grid\", \"has an odd number of thread blocks along x, and {CTAS} form a cluster\");"
+            "  if ({x} % {CTAS}) return refuse(\"the grid\", \"has an odd number of thread blocks along x, and {CTAS} form a cluster; generate the kernel without --cluster for such grids\");"
         );
     }
+    out.push_str(
+        "  int device = 0;
+  cudaError_t failed = cudaGetDevice(&device);
+  if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n",
+    );
     if kernel.tiling.persistent {
         out.push_str(
             "  int multiprocessors = 0;

@@ -15,8 +15,9 @@ pub(super) fn name(text: &str) -> String {
 }
 
 /// Types and functions of the primitives.
-static DECLARED: LazyLock<BTreeSet<&'static str>> =
-    LazyLock::new(|| &declared(super::PRIMITIVES) | &declared(super::TENSOR_PRIMITIVES));
+static DECLARED: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    [super::PRIMITIVES, super::TENSOR_PRIMITIVES, super::CLUSTER_PRIMITIVES].into_iter().flat_map(declared).collect()
+});
 
 /// What a header declares outside of its types.
 fn declared(header: &'static str) -> BTreeSet<&'static str> {
@@ -190,6 +191,7 @@ mod tests {
             "accumulator",
             "tile",
             "row_shares",
+            "release_both",
             "tensor_map",
             "transposed",
             "u32",

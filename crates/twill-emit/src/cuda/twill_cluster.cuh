@@ -8,15 +8,15 @@ namespace twill {
 /// Which of the cluster's CTAs this is.
 TWILL u32 cluster_rank() {
   u32 rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
 
 /// All threads of both CTAs meet: barriers of the other have begun, and nobody is gone to whom something may still come.
 TWILL void meet_cluster() { asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory"); }
 
-/// One thread of every warp arrives, at the barrier of both CTAs. Nothing that threads wrote passes: what the tensor core reads
-/// is waited for before. A release of cluster scope would be a fence of all memory, at a third of a kernel's speed.
+/// One thread of every warp arrives, at the barrier of both CTAs. Nothing that threads wrote passes: tensor cores alone
+/// read such slots, and are waited for before. A release of cluster scope would be a fence of all memory, at a third of a kernel's speed.
 TWILL void release_both(u32 barrier) {
   asm volatile("{ .reg .pred p; .reg .b32 there; bar.warp.sync 0xffffffff; elect.sync _|p, 0xffffffff;"
                " mapa.shared::cluster.u32 there, %0, 0; @p mbarrier.arrive.shared::cluster.b64 _, [there];"

@@ -2,7 +2,8 @@
 //! shared memory of both (TMA multicast). What is full or empty is so for each CTA by itself; a slot is empty when the groups
 //! of both have released it.
 
-use super::action::{Action, Node};
+use super::action::Action;
+use super::layout::visit;
 use super::lowering::{Lowering, is_tma};
 use super::program::{Cluster, Group, KernelProgram, SharedRing, TileOrder};
 use crate::error::Error;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use twill_check::protocol::{
     Access, BarrierId, Buffer, BufferId, Event, NamedBarrierId, Node as Step, Process, System,
 };
-use twill_triton::tile::Axis;
+use twill_triton::tile::{Axis, Kind};
 
 /// CTAs of a cluster.
 pub(crate) const CTAS: u32 = 2;
@@ -54,28 +55,42 @@ pub(super) fn plan(lowering: &Lowering<'_>, groups: &[Group]) -> Result<Cluster,
         rings.remove(&buffer);
     }
     if rings.is_empty() {
-        return refuse(
-            "a cluster of CTAs without a tile that TMA loads in the loop alike for programs next to each other along x",
-            "leave out --cluster, or let the grid's first axis be the one along which loads are shared",
-        );
+        return if lowering.of_loop.values().any(|buffer| is_common(lowering, *buffer)) {
+            refuse(
+                "clusters whose common tiles cannot be copied in halves: of two dimensions, a multiple of 16 rows, and a \
+                 descriptor that copies nothing else",
+                "leave out --cluster",
+            )
+        } else {
+            refuse(
+                "a cluster of CTAs without a tile that TMA loads in the loop for multiplies alone, alike for programs next to \
+                 each other along x",
+                "leave out --cluster, or let the grid's first axis be the one along which loads are shared",
+            )
+        };
     }
     Ok(Cluster { rings: rings.into_values().collect() })
 }
 
-/// Rings of loops whose tiles are the same for both, in halves that TMA can copy.
+/// Whether a buffer is a ring of loops whose tiles are the same for both CTAs. Tensor cores read them and no threads: those
+/// would release a slot to the other CTA without a fence of the cluster.
+fn is_common(lowering: &Lowering<'_>, at: BufferId) -> bool {
+    let mut of = lowering.of_loop.iter().filter(|(_, known)| **known == at);
+    of.all(|((index, id), _)| {
+        let facts = &lowering.loops[*index];
+        let buffer = facts.program.buffer(*id);
+        let is_dot = |op| facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Dot { .. }));
+        let alike = |op| {
+            let tile = facts.tile_operation(op).and_then(|o| o.result);
+            let same = tile.is_some_and(|t| !facts.tiles.tile(t).differs.contains(Axis::X));
+            is_tma(facts, op) && same && facts.problem.graph().uses(op).all(|d| is_dot(d.to))
+        };
+        matches!(buffer.kind, BufferKind::Ring(_)) && buffer.values.iter().all(|v| alike(v.op))
+    })
+}
+
+/// Rings of such tiles in halves that TMA can copy.
 fn common(lowering: &Lowering<'_>, groups: &[Group]) -> BTreeMap<BufferId, SharedRing> {
-    let is_common = |at: BufferId| {
-        let mut of = lowering.of_loop.iter().filter(|(_, known)| **known == at);
-        of.all(|((index, id), _)| {
-            let facts = &lowering.loops[*index];
-            let buffer = facts.program.buffer(*id);
-            let alike = |op| {
-                let tile = facts.tile_operation(op).and_then(|o| o.result);
-                is_tma(facts, op) && tile.is_some_and(|t| !facts.tiles.tile(t).differs.contains(Axis::X))
-            };
-            matches!(buffer.kind, BufferKind::Ring(_)) && buffer.values.iter().all(|v| alike(v.op))
-        })
-    };
     let halves = |at: BufferId| {
         let buffer = &lowering.buffers[at.index()];
         matches!(buffer.shape[..], [rows, _] if rows.is_multiple_of(u64::from(CTAS) * PATTERN))
@@ -88,7 +103,7 @@ fn common(lowering: &Lowering<'_>, groups: &[Group]) -> BTreeMap<BufferId, Share
         if let Some(empty) = lowering.empties.get(&buffer)
             && !known
             && whole
-            && is_common(buffer)
+            && is_common(lowering, buffer)
             && halves(buffer)
         {
             rings.insert(buffer, SharedRing { buffer, descriptor: *descriptor, full: *full, empty: *empty });
@@ -112,20 +127,8 @@ fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, SharedRing>, r
 
 /// Everything that a group does.
 fn actions(group: &Group) -> Vec<&Action> {
-    fn add<'a>(nodes: &'a [Node], all: &mut Vec<&'a Action>) {
-        for node in nodes {
-            match node {
-                Node::Do(action, _) => all.push(action),
-                Node::Loop { body, .. } => add(body, all),
-                Node::When { then, exactly, .. } => {
-                    add(then, all);
-                    exactly.iter().for_each(|(_, nodes)| add(nodes, all));
-                }
-            }
-        }
-    }
     let mut all = Vec::new();
-    [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| add(nodes, &mut all));
+    [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| visit(nodes, &mut |action| all.push(action)));
     all
 }
 
@@ -166,10 +169,10 @@ impl Cluster {
         for of in 0..CTAS {
             system.buffers.extend(one.buffers.iter().map(|b| Buffer { name: cta(&b.name, of), slots: b.slots }));
             system.barriers.extend(one.barriers.iter().enumerate().map(|(k, b)| {
-                let is_common = self.rings.iter().any(|r| r.full.index() == k || r.empty.index() == k);
+                let is_shared = self.rings.iter().any(|r| r.full.index() == k || r.empty.index() == k);
                 let mut barriers = b.clone();
                 barriers.name = cta(&b.name, of);
-                barriers.arrivals *= if is_common { CTAS } else { 1 };
+                barriers.arrivals *= if is_shared { CTAS } else { 1 };
                 barriers
             }));
             system.named_barriers.extend(one.named_barriers.iter().map(|b| {

@@ -142,7 +142,7 @@ impl Kernel {
             .map(|(n, per)| u64::from(*n).div_ceil(per.max(1)))
             .collect();
         let (tiles, cluster) = (extents.iter().product::<u64>(), self.grid.cluster.max(1));
-        if extents[0] % cluster != 0 {
+        if tiles > 0 && extents[0] % cluster != 0 {
             return Err(Error::NoClusters { along_x: extents[0], cluster });
         }
         let ctas = match self.grid.kind {

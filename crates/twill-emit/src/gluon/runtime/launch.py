@@ -335,8 +335,8 @@ class Kernel:
         grid = self._kernel["grid"]
         extents = [-(-count // per) for count, per in zip(programs, grid["programs_per_cta"])]
         ctas, cluster = math.prod(extents), grid.get("cluster", 1)
-        if extents[0] % cluster:
-            raise ValueError(
+        if ctas and extents[0] % cluster:
+            raise RefusedValue(
                 f"{self._kernel['name']}: grid {programs} has {extents[0]} thread blocks along its first axis, and {cluster}"
                 " form a cluster; compile without --cluster for such grids"
             )

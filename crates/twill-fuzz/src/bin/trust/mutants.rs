@@ -114,8 +114,9 @@ const SUBJECTS: [Subject; 2] = [
 
 /// Tries all defects that earlier runs have not noticed, and explains what is left with the words that were found before.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
-    let each = SUBJECTS.iter().map(|subject| put_into(arguments, subject));
-    each.fold(Ok(()), |so_far, one| so_far.and(one))
+    // What is not explained in one leaves the others to be tried.
+    let each: Vec<Result<(), String>> = SUBJECTS.iter().map(|subject| put_into(arguments, subject)).collect();
+    each.into_iter().collect()
 }
 
 fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {

@@ -1,7 +1,7 @@
 
 BLOCK_M, BLOCK_N, HEAD_DIM, CAUSAL = (CONSTANTS[name] for name in ("BLOCK_M", "BLOCK_N", "HEAD_DIM", "CAUSAL"))
-STEP = max(BLOCK_M, BLOCK_N)
-"""Lengths are multiples of both blocks."""
+STEP = math.lcm(WHOLE * BLOCK_M, BLOCK_N)
+"""Lengths are multiples of both blocks, with whole clusters along the first axis of the grid."""
 
 
 class AttentionForward(Runs):

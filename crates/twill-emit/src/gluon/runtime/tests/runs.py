@@ -20,6 +20,9 @@ except ImportError:
 HERE = Path(__file__).resolve().parent
 KERNEL = json.loads((HERE / "kernel.json").read_text())
 CONSTANTS = KERNEL["constants"]
+CLUSTER = KERNEL["grid"].get("cluster", 1)
+WHOLE = CLUSTER * KERNEL["grid"]["programs_per_cta"][0] if CLUSTER > 1 else 1
+"""Programs along the first axis of the grid of which there must be a multiple: those of a cluster of thread blocks."""
 DEVICE = "cuda"
 GUARD = 4096
 """Elements behind every output; a multiple of what descriptors want addresses to be."""

@@ -14,10 +14,10 @@ class SwiGlu(Runs):
     def test_short_loops(self):
         for trips in (1, 2, 3, 4, 7):
             with self.subTest(trips=trips):
-                self.check(BLOCK_M, 2 * BLOCK_N, trips * BLOCK_K)
+                self.check(WHOLE * BLOCK_M, 2 * BLOCK_N, trips * BLOCK_K)
 
     def test_more_programs_than_multiprocessors(self):
-        self.check(17 * BLOCK_M, 13 * BLOCK_N, 9 * BLOCK_K)
+        self.check(17 * WHOLE * BLOCK_M, 13 * BLOCK_N, 9 * BLOCK_K)
 
     def test_tiles_over_the_edge(self):
-        self.check(3 * BLOCK_M - 16, 2 * BLOCK_N - 32, 5 * BLOCK_K - 16)
+        self.check(3 * WHOLE * BLOCK_M - 16, 2 * BLOCK_N - 32, 5 * BLOCK_K - 16)
