@@ -80,6 +80,28 @@ fn a_shallow_ring_waits_for_a_long_transfer() {
     assert_eq!(two.outcome.schedule().unwrap().interval, Cycles(502));
 }
 
+/// Beside a ring of which one slot goes, one of a byte could have a million.
+#[test]
+fn slots_that_no_ring_needs_are_not_asked_about() {
+    let named = |name: &str, bytes: u64, transfer: i64| {
+        let mut one = load(transfer);
+        (one["name"], one["result"]["shared_memory"]) = (name.into(), bytes.into());
+        one
+    };
+    let operations =
+        json!([named("small", 1, 0), named("large", 1 << 20, 1000), gemm("a", 2), gemm("b", 2), gemm("c", 4)]);
+    let dependences = json!([
+        {"from": "small", "to": "a"}, {"from": "small", "to": "b"}, {"from": "large", "to": "c"},
+        {"from": "a", "to": "b", "value": false, "delay": 300}
+    ]);
+    let long = problem(1 << 21, operations, dependences);
+    let report = search(&long);
+    assert_eq!(report.outcome.status(), Status::Optimal);
+    assert_eq!(report.outcome.schedule().unwrap().interval, Cycles(1004));
+    let certificate = certify(&long, &report, &Budget { work: Some(500_000), ..Budget::default() }).unwrap();
+    twill_check::verify_certificate(&long, &certificate).unwrap();
+}
+
 #[test]
 fn no_room_for_one_slot_is_infeasible_with_the_amounts() {
     let report = search(&problem(63, json!([load(10), gemm("mma", 4)]), json!([{"from": "load", "to": "mma"}])));

@@ -106,8 +106,8 @@ const SUBJECTS: [Subject; 2] = [
             name: "constraints",
             files: &["src/constraints/*.rs"],
             tests: &["--lib", "--tests"],
-            optimised: true,
-            quick: Quick::Programs(&["--test=search", "--test=modulo", "--test=alternatives"]),
+            optimised: false,
+            quick: Quick::Programs(&["--test=search", "--test=modulo", "--test=alternatives", "--test=explain"]),
         }],
     },
 ];
