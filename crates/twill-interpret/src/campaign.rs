@@ -1,7 +1,7 @@
 //! Many random kernels, and mistakes in their programs: the figures that say how much was tried.
 
 use crate::fault::Fault;
-use crate::mutate::{Mutant, mutants};
+use crate::mutate::{Mutant, sites};
 use crate::trial::{Finding, Machines, Outcome, Trial};
 use crate::warps::{Choice, Habit};
 use serde::Serialize;
@@ -111,10 +111,10 @@ fn mistakes(trial: &Trial, seed: u64, count: usize, machines: &Machines, report:
     let calls: Result<Vec<_>, Finding> =
         (0..trial.calls.len()).map(|call| trial.expected(&compiled, &program, call)).collect();
     let Ok(calls) = calls else { return };
-    let mut all = mutants(&program);
+    let mut left = sites(&program);
     let mut random = SplitMix64::new(seed ^ 0x6d75_7461_6e74);
-    for _ in 0..count.min(all.len()) {
-        let mutant = all.swap_remove(random.index(all.len()));
+    let drawn = std::iter::from_fn(|| (!left.is_empty()).then(|| left.swap_remove(random.index(left.len()))));
+    for mutant in drawn.filter_map(|site| site.mutant(&program)).take(count) {
         let notice = execute(&mutant.program, &calls);
         let figures = judge(&mutant, &notice);
         if figures.execution_alone > 0 {

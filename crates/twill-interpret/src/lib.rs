@@ -23,7 +23,7 @@ pub use compare::{Difference, Tolerance, difference, tolerance};
 pub use compiled::{Compiled, Question, Refusal, Way};
 pub use fault::Fault;
 pub use memory::{Argument, Array, Launch, Memory, Tensor};
-pub use mutate::{Mutant, mutants};
+pub use mutate::{Mutant, Site, sites};
 pub use random::Recipe;
 pub use trial::{Expected, Finding, Machines, Outcome, Trial, fuzz};
 pub use value::{Arithmetic, Data, Pointer, Tile};

@@ -25,53 +25,80 @@ enum Edit {
     Swap,
 }
 
-/// All such programs.
-pub fn mutants(program: &KernelProgram) -> Vec<Mutant> {
+/// Where a program may have such a mistake. A large program has as many places as actions, so mistakes are made one by one.
+#[derive(Clone, Copy)]
+pub struct Site(At);
+
+#[derive(Clone, Copy)]
+enum At {
+    Action { group: usize, part: usize, action: usize, edit: Edit },
+    Cursor { group: usize, cursor: usize },
+    MoreArrivals { barrier: usize },
+    FewerArrivals { barrier: usize },
+    Ring { buffer: usize },
+}
+
+/// All places of a program.
+pub fn sites(program: &KernelProgram) -> Vec<Site> {
     let mut all = Vec::new();
-    for g in 0..program.groups.len() {
+    for (group, of) in program.groups.iter().enumerate() {
         for part in 0..3 {
-            for k in 0..count(nodes_of(&program.groups[g], part)) {
-                for edit in [Edit::Drop, Edit::Previous, Edit::InFlight, Edit::Swap] {
-                    let mut mutant = program.clone();
-                    let group = &mut mutant.groups[g];
-                    let name = group.name.clone();
-                    let nodes = match part {
-                        0 => &mut group.begin,
-                        1 => &mut group.body,
-                        _ => &mut group.end,
-                    };
-                    if let Some(kind) = change(nodes, &mut k.clone(), edit) {
-                        let place = format!("action {k} of part {part} of {name}");
-                        all.push(Mutant { kind, place, program: mutant });
-                    }
-                }
+            for action in 0..count(nodes_of(of, part)) {
+                let edits = [Edit::Drop, Edit::Previous, Edit::InFlight, Edit::Swap];
+                all.extend(edits.map(|edit| At::Action { group, part, action, edit }));
             }
         }
-        for c in (0..program.groups[g].cursors.len()).filter(|c| program.groups[g].cursors[*c].slots > 1) {
-            let mut mutant = program.clone();
-            let cursor = &mut mutant.groups[g].cursors[c];
-            cursor.slots -= 1;
-            let place = format!("{} of {}", cursor.name, program.groups[g].name);
-            all.push(Mutant { kind: "Cursor".into(), place, program: mutant });
-        }
+        let rings = (0..of.cursors.len()).filter(|cursor| of.cursors[*cursor].slots > 1);
+        all.extend(rings.map(|cursor| At::Cursor { group, cursor }));
     }
-    for b in 0..program.barriers.len() {
-        let name = program.barriers[b].name.clone();
-        let mut more = program.clone();
-        let first = more.barriers[b].arrivals.first().copied().unwrap_or(Arrival::Unit);
-        more.barriers[b].arrivals.push(first);
-        all.push(Mutant { kind: "Arrivals +1".into(), place: name.clone(), program: more });
-        if program.barriers[b].arrivals.len() > 1 {
-            let mut fewer = program.clone();
-            fewer.barriers[b].arrivals.pop();
-            all.push(Mutant { kind: "Arrivals -1".into(), place: name, program: fewer });
-        }
+    for (barrier, of) in program.barriers.iter().enumerate() {
+        all.push(At::MoreArrivals { barrier });
+        all.extend((of.arrivals.len() > 1).then_some(At::FewerArrivals { barrier }));
     }
-    for b in (0..program.buffers.len()).filter(|b| program.buffers[*b].slots > 1) {
-        let place = program.buffers[b].name.clone();
-        all.push(Mutant { kind: "Ring".into(), place, program: shrunk(program, b) });
+    let rings = (0..program.buffers.len()).filter(|buffer| program.buffers[*buffer].slots > 1);
+    all.extend(rings.map(|buffer| At::Ring { buffer }));
+    all.into_iter().map(Site).collect()
+}
+
+impl Site {
+    /// The program with the mistake; `None` where that changes nothing.
+    pub fn mutant(self, program: &KernelProgram) -> Option<Mutant> {
+        let mut mutant = program.clone();
+        let (kind, place) = match self.0 {
+            At::Action { group, part, action, edit } => {
+                let group = &mut mutant.groups[group];
+                let place = format!("action {action} of part {part} of {}", group.name);
+                let nodes = match part {
+                    0 => &mut group.begin,
+                    1 => &mut group.body,
+                    _ => &mut group.end,
+                };
+                (change(nodes, &mut action.clone(), edit)?, place)
+            }
+            At::Cursor { group, cursor } => {
+                let group = &mut mutant.groups[group];
+                let cursor = &mut group.cursors[cursor];
+                cursor.slots -= 1;
+                ("Cursor".into(), format!("{} of {}", cursor.name, group.name))
+            }
+            At::MoreArrivals { barrier } => {
+                let barrier = &mut mutant.barriers[barrier];
+                barrier.arrivals.push(barrier.arrivals.first().copied().unwrap_or(Arrival::Unit));
+                ("Arrivals +1".into(), barrier.name.clone())
+            }
+            At::FewerArrivals { barrier } => {
+                let barrier = &mut mutant.barriers[barrier];
+                barrier.arrivals.pop();
+                ("Arrivals -1".into(), barrier.name.clone())
+            }
+            At::Ring { buffer } => {
+                let place = program.buffers[buffer].name.clone();
+                mutant = shrunk(program, buffer);
+                ("Ring".into(), place)
+            }
+        };
+        Some(Mutant { kind, place, program: mutant })
     }
-    all
 }
 
 fn nodes_of(group: &Group, part: usize) -> &[Node] {
