@@ -242,7 +242,7 @@ fn numbers_that_do_not_go_together() {
     only_error(
         "h100",
         "[registers]\nwords = { derived = 3000, source = \"me\" }",
-        "mine.toml: machine `mine`: `registers.words` is 3000; it must be at least 5120, 32 · allocated_warps · registers_per_thread of variable_latency_group and issue_group together",
+        "mine.toml: machine `mine`: `registers.words` is 3000; it must be at least 3072, 32 · allocated_warps · registers_per_thread of variable_latency_group and issue_group together",
     );
 }
 
