@@ -73,6 +73,15 @@ fn where_there_is_no_cluster_it_is_said_why() {
     assert!(error.contains("clusters of CTAs that run this loop differently often"), "{error}");
     let error = refused("gemm_tma", &["--machine", "b200", "--emit", "cuda"]);
     assert!(error.contains("clusters of CTAs with tensor memory; leave out --cluster"), "{error}");
+    // Half of 168 rows are no whole patterns of swizzling.
+    let text = fs::read_to_string(root().join("examples/gemm_tma_n256.ttir")).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let narrow = place.path().join("narrow.ttir");
+    fs::write(&narrow, text.replace("x256x", "x168x").replace("<256x", "<168x").replace(" 256 : i32", " 168 : i32"))
+        .unwrap();
+    let error = refused(narrow.to_str().unwrap(), &h200);
+    assert!(error.contains("cannot be copied in halves: of two dimensions, a multiple of 16 rows"), "{error}");
+    assert!(compile_with("1", narrow.to_str().unwrap(), &h200).is_ok());
     let error = refused("gemm_tma", &[h200.as_slice(), &["--band", "3"]].concat());
     assert!(error.contains("bands of an odd number of programs; ask for an even --band"), "{error}");
     let error = refused("gemm_tma", &[h200.as_slice(), &["--order", "longest"]].concat());
