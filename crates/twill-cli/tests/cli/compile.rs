@@ -338,6 +338,8 @@ fn tiles_need_not_be_powers_of_two() {
     for part in ["m64n176k16", "place<__half, 176, 64> k_buffer", "accumulator<64, 176>", "(length + 175) / 176"] {
         assert!(code.contains(part), "{part}");
     }
+    // The sum begins with zero, of which any number of columns has its share: the exchange waits for the end of the loop.
+    assert!(code.contains("row_sum_reduce_sum_0 = row_shares(p_exp2_0, add{})"), "{code}");
 }
 
 /// With results a little later, the same interval has a schedule that starts both multiplies of a group in one turn; the first

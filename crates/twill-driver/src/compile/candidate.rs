@@ -282,7 +282,7 @@ impl Candidate {
         let assembly = self.assembly.as_ref();
         let spills = assembly.map_or(0, |a| a.spill_stores + a.spill_loads);
         let serial = assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused"));
-        (serial, spills / 256, interval, spills)
+        (serial, spills / gluon::MANY_SPILLED, interval, spills)
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Assembly {
     pub groups: Vec<AssembledGroup>,
 }
 
+/// Bytes of spills, stores and loads, that matter wherever they are: less is nothing beside a longer interval.
+pub const MANY_SPILLED: u64 = 256;
+
 /// Machine code of a warp group.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AssembledGroup {
@@ -71,8 +74,46 @@ impl Assembly {
         groups.iter().filter_map(|(g, loops)| Some(g.loops[*loops.get(index)?].code.as_slice())).collect()
     }
 
-    /// Whether registers did not suffice: multiplies run one by one, or values went to memory.
+    /// Instructions of the innermost loops that keep values in memory for want of registers; those outside of loops are
+    /// counted too where the code is not known.
+    pub fn spills_in_loops(&self) -> u64 {
+        let codes: Vec<&[String]> = self.groups.iter().flat_map(|g| &g.loops).map(|l| l.code.as_slice()).collect();
+        if codes.is_empty() || codes.iter().any(|code| code.is_empty()) {
+            return self.spill_stores + self.spill_loads;
+        }
+        let local = |line: &&String| line.contains("LDL") || line.contains("STL");
+        codes.iter().map(|code| code.iter().filter(local).count() as u64).sum()
+    }
+
+    /// Whether registers did not suffice: multiplies run one by one, or values went to memory, in loops or so many of them
+    /// that it matters outside as well.
     pub fn is_short_of_registers(&self) -> bool {
-        ["serialised", "spilled", "registers_refused"].iter().any(|kind| self.count(kind) > 0)
+        let spills = self.spills_in_loops() > 0 || self.spill_stores + self.spill_loads >= MANY_SPILLED;
+        spills || ["serialised", "registers_refused"].iter().any(|kind| self.count(kind) > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembly(bytes: u64, code: &[&str]) -> Assembly {
+        let code = code.iter().map(|line| (*line).to_owned()).collect();
+        let groups = vec![AssembledGroup { loops: vec![AssembledLoop { mma: 8, code }] }];
+        let finding = Finding { kind: "spilled".into(), message: String::new() };
+        let findings = vec![finding];
+        let (registers, shared_memory, barriers_at) = (168, 0, 0);
+        Assembly { registers, spill_stores: bytes, spill_loads: bytes, shared_memory, barriers_at, findings, groups }
+    }
+
+    #[test]
+    fn few_spills_outside_of_loops_are_no_want_of_registers() {
+        let code = ["HGMMA.64x128x16.F32 R24, gdesc[UR12], RZ", "MUFU.EX2 R24, R24"];
+        let outside = assembly(12, &code);
+        assert_eq!((outside.spills_in_loops(), outside.is_short_of_registers()), (0, false));
+        assert!(assembly(128, &code).is_short_of_registers(), "so many matter anywhere");
+        let inside = assembly(12, &[code[0], "STL [R1+0x8], R3", "LDL R3, [R1+0x8]"]);
+        assert_eq!((inside.spills_in_loops(), inside.is_short_of_registers()), (2, true));
+        assert!(assembly(12, &[]).is_short_of_registers(), "nothing is known of the code");
     }
 }

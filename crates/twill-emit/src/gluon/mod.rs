@@ -30,7 +30,7 @@ mod trace;
 use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;
 pub use crate::listing::Listing;
-pub use assembly::{AssembledGroup, AssembledLoop, Assembly, Finding};
+pub use assembly::{AssembledGroup, AssembledLoop, Assembly, Finding, MANY_SPILLED};
 pub use signature::{CodeLine, LoopTraffic, Signature, Simulated};
 use twill_graph::showable;
 

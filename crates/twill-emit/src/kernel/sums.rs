@@ -40,10 +40,7 @@ pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<Op
         let shape = module.type_of(*tile).known_shape().unwrap_or_default();
         // The new sum and the sum of the tile go nowhere else.
         let only = |value: ValueId| module.uses(value).len() == 1;
-        let by_rows = operation.attributes.integer("axis") == Some(1)
-            && shape.len() == 2
-            && shape[1].is_multiple_of(8)
-            && shape[1].is_power_of_two();
+        let by_rows = operation.attributes.integer("axis") == Some(1) && shape.len() == 2 && shape[1].is_multiple_of(8);
         if !(only(*argument) && only(*yielded) && only(sum) && by_rows) {
             continue;
         }
@@ -99,9 +96,11 @@ impl Lowering<'_> {
             let mut sums = carried_sums(self.module, &self.loops[index]);
             sums.retain(|_, sum| {
                 let initial = self.loops[index].parts.initial[sum.carried];
+                let shape = self.module.type_of(sum.tile).known_shape();
+                let halves = shape.is_some_and(|shape| shape[1].is_power_of_two());
                 match self.loop_result(initial) {
                     Some((before, k)) => self.loops[before].sums.values().any(|s| s.carried == k),
-                    None => self.module.float_constant(initial).is_some_and(f64::is_finite),
+                    None => self.module.float_constant(initial).is_some_and(|c| c == 0.0 || (halves && c.is_finite())),
                 }
             });
             // Shares are added up by the group that stores what is made of them.
@@ -137,8 +136,8 @@ pub(crate) fn shares(tile: Expression) -> Expression {
     Expression { kind: ExpressionKind::Shares(Box::new(tile)), shape, element }
 }
 
-/// The shares of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. As the
-/// number of columns is a power of two, the shares add up to the constant.
+/// The shares of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. They
+/// add up to the constant, as it is zero or the number of columns a power of two.
 pub(crate) fn begin(constant: f64, columns: u64, region: &Region, element: Type) -> Expression {
     let part = constant / columns.max(1) as f64;
     let shape = tile_region(region, columns).extents;
