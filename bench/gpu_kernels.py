@@ -51,6 +51,8 @@ class Generated:
     constants: dict
     # Programs along the first axis of the grid of which there must be a multiple: those of a cluster of CTAs.
     whole: int = 1
+    # The shortest loop, in elements, where it has longer steps than its source.
+    least: int = 1
 
     @property
     def naive(self) -> bool:
@@ -107,7 +109,8 @@ def read(folder: Path) -> Generated:
         grid = info.get("grid", {})
         cluster = grid.get("cluster", 1)
         whole = cluster * grid["programs_per_cta"][0] if cluster > 1 else 1
-        return Generated(folder.name, folder, example, found, whole)
+        least = max((parameter.get("at_least", 1) for parameter in info.get("parameters", [])), default=1)
+        return Generated(folder.name, folder, example, found, whole, least)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{folder / 'kernel.json'}: not as `twill compile` writes it: {error!r}") from error
 

@@ -96,10 +96,10 @@ def small(row: Row) -> Row:
     return Row(row.name, row.example, row.shape | dict(batch=1, heads=2, length=256), row.targets)
 
 
-def check_shapes(example: str, constants: dict, whole: int = 1) -> list[dict]:
+def check_shapes(example: str, constants: dict, whole: int = 1, least: int = 1) -> list[dict]:
     """Sizes for checking a kernel of these constants: loops of one, two, three and many trips, few programs and more
     than a GPU has multiprocessors, and for kernels with masks also sizes that no tile divides. Along the first axis of the
-    grid there is a multiple of `whole` programs."""
+    grid there is a multiple of `whole` programs, and loops go over `least` elements or more."""
     c = constants
     if example in ("attention_forward", "attention_backward"):
         along_x = "BLOCK_M" if example == "attention_forward" else "BLOCK_N"
@@ -109,6 +109,7 @@ def check_shapes(example: str, constants: dict, whole: int = 1) -> list[dict]:
         return [
             dict(batch=batch, heads=heads, length=unit * times, spread=spread, **kind)
             for batch, heads, times, spread in sizes
+            if unit * times >= least
         ]
     m, n, k = c["BLOCK_M"] * whole, c["BLOCK_N"], c["BLOCK_K"]
     sizes = [(m, n, k), (m, 2 * n, 2 * k), (3 * m, 2 * n, 3 * k), (2 * m, 3 * n, 7 * k), (20 * m, 14 * n, 16 * k)]

@@ -49,7 +49,7 @@ class Worker:
     def check(self) -> None:
         """One generated kernel at many small sizes."""
         kernel = gpu_kernels.exact(self.kernels[0])
-        shapes = check_shapes(kernel.example, kernel.constants, kernel.whole)
+        shapes = check_shapes(kernel.example, kernel.constants, kernel.whole, kernel.least)
         for shape in shapes[:2] if self.rehearsal else shapes:
             say("case", shape=shape)
             given = problem(kernel.example, shape, self.seed, self.device)

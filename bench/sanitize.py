@@ -34,7 +34,7 @@ def run_here(folder: Path) -> bool:
 
     kernel = gpu_kernels.exact(gpu_kernels.read(folder))
     right = True
-    for shape in sorted(check_shapes(kernel.example, kernel.constants, kernel.whole), key=size)[:SIZES]:
+    for shape in sorted(check_shapes(kernel.example, kernel.constants, kernel.whole, kernel.least), key=size)[:SIZES]:
         given = problem(kernel.example, shape, 7, "cuda")
         reference = given.reference()
         launch = generated(kernel, given, whole=False)

@@ -379,6 +379,15 @@ class Errors(Launches):
             with self.subTest(said):
                 self.refused(kind, said, self.a, self.b, self.c, number)
 
+    def test_loops_with_longer_steps_than_their_source(self):
+        parameters = [{"name": "length", "kind": "scalar", "element": "i32", "at_least": 129}]
+        kernel = self.kernel()
+        kernel._parameters, kernel._readers = parameters, launch.Readers(parameters)
+        for number in (-128, 0, 129, 4096):
+            self.assertEqual(kernel._number(parameters[0], number), number)
+        with self.assertRaisesRegex(ValueError, "length: must be 0, or at least 129, but is 128: the loop has longer"):
+            kernel(128, grid=1)
+
     def test_a_pointer_that_is_not_aligned(self):
         parameters = [{"name": "p", "kind": "pointer", "element": "fp16", "divisible_by_16": True}]
         kernel = self.kernel()

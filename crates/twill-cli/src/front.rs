@@ -54,6 +54,7 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
         ("kernel", source.lowering.kernel.is_some()),
         ("sub-tiles", source.lowering.sub_tiles.is_some()),
         ("programs-per-cta", source.lowering.programs_per_cta.is_some()),
+        ("loop-step", source.lowering.loop_step.is_some()),
         ("no-contract", source.lowering.no_contract),
         ("machine", source.lowering.machine.is_some() && is_file_of_others),
         ("loop", source.lowering.loop_index.is_some() && is_file_of_others),

@@ -91,6 +91,7 @@ impl LoweringArguments {
             loop_index: self.loop_index,
             sub_tiles: self.sub_tiles,
             programs: self.programs_per_cta.map(|count| Gang { count, axis }),
+            loop_step: self.loop_step,
             contract: !self.no_contract,
         })
     }

@@ -166,6 +166,7 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
         ("loop", lowering.loop_index.is_some()),
         ("sub-tiles", lowering.sub_tiles.is_some()),
         ("programs-per-cta", lowering.programs_per_cta.is_some()),
+        ("loop-step", lowering.loop_step.is_some()),
         ("no-contract", lowering.no_contract),
         ("compute-groups", limits.compute_groups.is_some()),
         ("registers-per-thread", limits.registers_per_thread.is_some()),

@@ -76,10 +76,8 @@ fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Er
         Some(machine) => machine.clone(),
         None => Machine::builtin(DEFAULT_MACHINE)?,
     };
-    let kernel = match &lowering.kernel {
-        Some(function) => twill_triton::read_kernel(text, name, function)?,
-        None => twill_triton::read(text, name)?,
-    };
+    let module = twill_triton::mlir::parse(text, name).map_err(twill_triton::Error::from)?;
+    let kernel = twill_triton::Kernel::with_step(module, lowering.kernel.as_deref(), lowering.loop_step)?;
     let options = twill_triton::Options {
         sub_tiles: lowering.sub_tiles,
         programs: lowering.programs,
@@ -142,6 +140,7 @@ fn from_graph(
     let given = [
         ("sub-tiles", lowering.sub_tiles.is_some()),
         ("programs-per-cta", lowering.programs.is_some()),
+        ("loop-step", lowering.loop_step.is_some()),
         ("no-contract", !lowering.contract),
         ("kernel", lowering.kernel.is_some()),
         ("loop", lowering.loop_index.is_some()),

@@ -76,13 +76,23 @@ pub struct Lowering {
     pub sub_tiles: Option<u32>,
     /// Programs of the grid that share a CTA, instead of sub-tiles.
     pub programs: Option<Gang>,
+    /// Elements of the loop's tiles along it, instead of the source's step ([`twill_triton::loop_step`]).
+    pub loop_step: Option<u64>,
     /// Whether multiply and add are contracted, as ptxas does.
     pub contract: bool,
 }
 
 impl Default for Lowering {
     fn default() -> Lowering {
-        Lowering { machine: None, kernel: None, loop_index: None, sub_tiles: None, programs: None, contract: true }
+        Lowering {
+            machine: None,
+            kernel: None,
+            loop_index: None,
+            sub_tiles: None,
+            programs: None,
+            loop_step: None,
+            contract: true,
+        }
     }
 }
 

@@ -23,6 +23,12 @@ pub enum Error {
         /// What it would have to write.
         what: String,
     },
+    /// What Triton cannot compile.
+    #[error("the Gluon back end does not write {what}; generate the kernel with --emit cuda")]
+    NotInGluon {
+        /// What it would have to write.
+        what: String,
+    },
     /// What the schedule says does not fit the kernel: a defect of Twill.
     #[error("{place}: the schedule does not say {what}; this is a defect of twill")]
     Defect {

@@ -103,15 +103,17 @@ fn read(text: &str) {
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
     says_the_same(&module);
-    let kernel = match Kernel::new(module, None) {
-        Ok(kernel) => kernel,
-        Err(error) => return assert!(!error.to_string().is_empty()),
-    };
     let machines = ["h100", "b200", "a100"].map(Machine::load);
-    for machine in machines.iter().flatten() {
-        for tile_loop in kernel.loops() {
-            let _ = lower(tile_loop, machine, &Options::default());
-            let _ = sub_tile(tile_loop, 3);
+    for step in [None, Some(48)] {
+        let kernel = match Kernel::with_step(module.clone(), None, step) {
+            Ok(kernel) => kernel,
+            Err(error) => return assert!(!error.to_string().is_empty()),
+        };
+        for machine in machines.iter().flatten() {
+            for tile_loop in kernel.loops() {
+                let _ = lower(tile_loop, machine, &Options::default());
+                let _ = sub_tile(tile_loop, 3);
+            }
         }
     }
 }

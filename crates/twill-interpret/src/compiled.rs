@@ -72,7 +72,14 @@ impl Compiled {
     /// # Errors
     /// When the text is not read or lowered, or no schedule is found.
     pub fn new(text: &str, question: &Question<'_>) -> Result<Compiled, Refusal> {
-        let kernel = read(text, "kernel.ttir")?;
+        Compiled::of(read(text, "kernel.ttir")?, question)
+    }
+
+    /// The same of a kernel that is read.
+    ///
+    /// # Errors
+    /// When it is not lowered, or no schedule is found.
+    pub fn of(kernel: Kernel, question: &Question<'_>) -> Result<Compiled, Refusal> {
         let Question { machine, lowering, assignment, work } = question;
         let each = kernel.loops().iter();
         let lowered = each.clone().map(|l| lower_parts(l, machine, lowering)).collect::<Result<Vec<_>, _>>()?;

@@ -10,7 +10,7 @@ use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{Arithmetic, Compiled, Question, Tolerance, Way, difference, sequential, tolerance, warps};
 use twill_machine::Machine;
 use twill_triton::tile::Axis;
-use twill_triton::{Gang, Options};
+use twill_triton::{Gang, Kernel, Options};
 
 const PLAIN: Way = Way { persistent: false, ring_depth: 1, handover_depth: 1, turns: false };
 const PERSISTENT: Way = Way { persistent: true, ring_depth: 2, handover_depth: 2, turns: true };
@@ -136,6 +136,45 @@ fn tiles_of_176_keys() {
         text.replace("128x64x", "176x64x").replace("64x128x", "64x176x").replace("constant 128 :", "constant 176 :");
     assert!(!text.contains("x128x") && text.contains("64x176xf32"));
     executes("176 keys", &text, "h200", &gang(), SHORT);
+}
+
+/// Only the first iteration has a mask, and a tile reads what the source reads.
+#[test]
+fn steps_of_another_size() {
+    let machine = Machine::load("h200").unwrap();
+    let assignment = WarpAssignment::BySubTile;
+    for (name, lowering, steps, habits) in [
+        ("attention_forward_d64_m64", gang(), &[176, 80][..], &[Habit::Priorities, Habit::UnitsLate][..]),
+        ("attention_forward_d64", Options::default(), &[176, 256, 64, 48], &[Habit::Priorities]),
+        ("tutorial_attention", Options::default(), &[64], &[Habit::Priorities]),
+    ] {
+        let text = example(name);
+        let source = twill_triton::read(&text, name).unwrap();
+        for step in steps {
+            let module = twill_triton::mlir::parse(&text, name).unwrap();
+            let kernel = Kernel::with_step(module, None, Some(*step)).unwrap();
+            let question = Question { machine: &machine, lowering: lowering.clone(), assignment, work: 200_000 };
+            let compiled = Compiled::of(kernel, &question).unwrap_or_else(|error| panic!("{name}, {step}: {error}"));
+            let program = compiled.program(PLAIN).unwrap_or_else(|error| panic!("{name}, {step}: {error}"));
+            for trips in [0, 1, 2, 3, 5, 11] {
+                let place = format!("{name} in steps of {step}, {trips} of the source's");
+                let mut call = Call::new(&source, trips, 7 + trips as u64);
+                call.launch.arithmetic = Arithmetic::Double;
+                let (mut expected, mut alike) = (call.memory.clone(), call.memory.clone());
+                sequential::run(&source, &call.launch, &mut expected).unwrap();
+                // What is in other heads beyond a short one is finite here.
+                sequential::run(compiled.kernel(), &call.launch, &mut alike).unwrap_or_else(|f| panic!("{place}: {f}"));
+                let close = Tolerance::Relative(1e-9);
+                assert_eq!(difference(&expected, &alike, close), None, "{place}");
+                for habit in habits {
+                    let mut found = call.memory.clone();
+                    let run = warps::run(&program, &call.launch, 2, &mut found, &mut Choice::new(*habit, 1));
+                    run.unwrap_or_else(|fault| panic!("{place}: {fault}"));
+                    assert_eq!(difference(&expected, &found, close), None, "{place}, {habit:?}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

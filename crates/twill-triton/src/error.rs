@@ -277,6 +277,14 @@ pub enum Error {
         /// The axis asked for.
         axis: Axis,
     },
+    /// The loop cannot be made one over tiles of another size.
+    #[error("{place}: the loop takes no other step: {why}; leave --loop-step out")]
+    Step {
+        /// The operation that is in the way.
+        place: Box<Place>,
+        /// Why.
+        why: String,
+    },
     /// The machine cannot do an operation.
     #[error("{place}: {error}")]
     Cost {
@@ -308,6 +316,7 @@ impl Error {
             | Error::ControlFlow { place, .. }
             | Error::Call { place, .. }
             | Error::ProgramsPartWays { place, .. }
+            | Error::Step { place, .. }
             | Error::Cost { place, .. } => Some(place),
             _ => None,
         }

@@ -19,6 +19,7 @@ use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
 use crate::tile::{Axes, TileLoop};
 use grid::Differences;
 pub use matrix::{Amount, Matrix, MatrixTile};
+pub(crate) use operations::combine;
 pub use operations::is_conversion;
 pub use polynomial::{Polynomial, Symbol};
 use twill_graph::showable;
@@ -39,7 +40,19 @@ impl Kernel {
     /// # Errors
     /// When there is no such kernel, or one of its innermost loops is not a straight line of known operations.
     pub fn new(module: Module, name: Option<&str>) -> Result<Kernel, Error> {
+        Kernel::with_step(module, name, None)
+    }
+
+    /// The same, its loop in steps of another size ([`loop_step`](crate::loop_step)).
+    ///
+    /// # Errors
+    /// As [`Kernel::new`], and where the loop cannot be made so.
+    pub fn with_step(module: Module, name: Option<&str>, step: Option<u64>) -> Result<Kernel, Error> {
         let function = find(&module, name)?;
+        let module = match step {
+            Some(step) => crate::loop_step::with_step(module, function, step)?,
+            None => module,
+        };
         let name = showable(module.function_name(function).unwrap_or_default());
         let needed = needs::values(&module, function);
         let differences = Differences::new(&module, function);

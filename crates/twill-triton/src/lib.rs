@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`mlir`] | text of Triton's intermediate representation (TTIR) | operations and values that remember their place in the Python source |
 //! | [`kernel`] | a module | the kernel's innermost loops, as tile operations ([`tile::TileLoop`]) |
+//! | [`loop_step`] | a kernel | the same with tiles of another size along its loop |
 //! | [`contract`](fn@contract) | multiply and add | one multiply-add |
 //! | [`sub_tile`](fn@sub_tile) | a tile loop | the same loop cut along its rows |
 //! | [`gang`](fn@gang) | a tile loop | the same loop for several programs that share a CTA |
@@ -28,6 +29,7 @@ mod contract;
 mod error;
 mod gang;
 pub mod kernel;
+pub mod loop_step;
 mod lower;
 pub mod mlir;
 mod siblings;

@@ -28,6 +28,7 @@ mod build;
 mod constants;
 mod control_flow;
 mod custom;
+mod edit;
 mod error;
 mod functions;
 mod generic;
@@ -50,6 +51,7 @@ mod walk;
 
 pub use ast::{Block, BlockId, Definition, Module, Operation, OperationId, Region, RegionId, Use, Value, ValueId};
 pub use attributes::{Attribute, Attributes, FloatValue};
+pub(crate) use edit::NewOperation;
 pub use error::{Lookalike, ParseError, Place};
 pub use location::{FilePosition, SourceLocation};
 pub use loops::ForLoop;

@@ -45,6 +45,10 @@ pub(crate) struct LoweringArguments {
     /// Axis of the grid along which these programs follow each other.
     #[arg(long, value_enum, value_name = "AXIS", requires = "programs_per_cta", default_value_t = AxisArgument::X)]
     pub(crate) programs_axis: AxisArgument,
+    /// Elements of the loop's tiles along it, instead of the source's step: 176 keys for attention in steps of 128, say. The
+    /// first iteration masks what the others do; what the loop computes must not depend on how it is cut. Never chosen by itself.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) loop_step: Option<u64>,
     /// Keep multiply and add apart instead of contracting them as ptxas does.
     #[arg(long)]
     pub(crate) no_contract: bool,

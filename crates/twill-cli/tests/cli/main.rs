@@ -18,6 +18,7 @@ mod gaus;
 mod known_answers;
 mod known_answers_blackwell;
 mod known_answers_published;
+mod loop_step;
 mod machine;
 mod modulo;
 mod pictures;

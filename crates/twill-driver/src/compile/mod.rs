@@ -240,10 +240,10 @@ pub fn as_compiled(request: &Request, options: &CompileOptions) -> Result<Reques
 
 /// How the kernel is lowered, as far as its code depends on it.
 fn lowering(request: &Request) -> impl Serialize {
-    let Lowering { machine, kernel, loop_index, sub_tiles, programs, contract } = &request.lowering;
+    let Lowering { machine, kernel, loop_index, sub_tiles, programs, loop_step, contract } = &request.lowering;
     let programs = programs.map(|gang| (gang.count, gang.axis.number()));
     let machine = machine.as_ref().map_or(DEFAULT_MACHINE.to_owned(), Machine::to_toml);
-    (machine, kernel.clone(), *loop_index, *sub_tiles, programs, *contract)
+    (machine, kernel.clone(), *loop_index, *sub_tiles, programs, *loop_step, *contract)
 }
 
 /// What limits the schedule, as far as the code depends on it.

@@ -39,6 +39,7 @@ pub(super) fn written(
 ) -> Result<(Listing, Files), twill_emit::Error> {
     Ok(match language {
         Language::Gluon => {
+            gluon::check(program)?;
             let beside = vec![("plan.py", gluon::PLAN.to_owned()), ("assemble.py", gluon::ASSEMBLER.to_owned())];
             (gluon::listing(program, header), beside)
         }

@@ -150,6 +150,7 @@ pub(super) fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) ->
     let mut body = String::new();
     for parameter in &kernel.parameters {
         check(&mut body, parameter);
+        check_least(&mut body, parameter);
     }
     for (k, descriptor) in kernel.descriptors.iter().enumerate() {
         let is_first = kernel.descriptors[..k].iter().all(|d| d.parameter != descriptor.parameter);
@@ -232,6 +233,17 @@ fn check(body: &mut String, parameter: &Parameter) {
             let _ = writeln!(body, "  if ({name} % 16) return refuse(\"{said}\", \"must be a multiple of 16\");");
         }
         _ => {}
+    }
+}
+
+/// What a number must be for the loop's steps.
+fn check_least(body: &mut String, parameter: &Parameter) {
+    let (name, said) = (own(&parameter.name), &parameter.name);
+    if let Some(least) = parameter.at_least {
+        let _ = writeln!(
+            body,
+            "  if ({name} > 0 && {name} < {least}) return refuse(\"{said}\", \"must be 0, or at least {least}: the loop has longer steps than its source\");"
+        );
     }
 }
 

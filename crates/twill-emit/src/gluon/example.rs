@@ -99,6 +99,7 @@ fn named_constants(example: Example, kernel: &KernelProgram) -> Option<Vec<(&'st
     Some(match example {
         Example::AttentionForward | Example::AttentionBackward => {
             let ([m, d], [n, _]) = (tile("q_desc")?, tile("k_desc")?);
+            let n = kernel.loops.first().and_then(|l| l.source_step).unwrap_or(n);
             let mut found = [("BLOCK_M", m), ("BLOCK_N", n), ("HEAD_DIM", d)].map(number).to_vec();
             if example == Example::AttentionForward {
                 // The masked keys have a loop of their own.
@@ -116,6 +117,7 @@ fn named_constants(example: Example, kernel: &KernelProgram) -> Option<Vec<(&'st
         }
         Example::TutorialAttention => {
             let ([m, d], [n, _]) = (tile("desc_q")?, tile("desc_k")?);
+            let n = kernel.loops.first().and_then(|l| l.source_step).unwrap_or(n);
             let stage = if kernel.loops.len() > 1 { 3 } else { 1 };
             [("BLOCK_M", m), ("BLOCK_N", n), ("HEAD_DIM", d), ("STAGE", stage)].map(number).to_vec()
         }

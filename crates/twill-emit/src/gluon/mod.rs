@@ -27,6 +27,7 @@ mod source;
 mod tensor_memory;
 mod trace;
 
+use crate::error::Error;
 use crate::kernel::Checked;
 use crate::kernel::program::KernelProgram;
 pub use crate::listing::Listing;
@@ -74,6 +75,23 @@ pub const MACHINE_CODE: &str = include_str!("runtime/machine_code.py");
 
 /// The assembler check that is written beside every kernel.
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
+
+/// Whether Triton can compile a kernel.
+///
+/// # Errors
+/// [`Error::NotInGluon`] where a tile has an extent that is no power of two.
+pub fn check(kernel: &KernelProgram) -> Result<(), Error> {
+    let held = kernel.groups.iter().flat_map(|g| &g.variables).map(|v| &v.shape);
+    let copied = kernel.descriptors.iter().map(|d| &d.block);
+    let odd = |shape: &&Vec<u64>| shape.iter().any(|extent| !extent.is_power_of_two());
+    match held.chain(copied).find(odd) {
+        None => Ok(()),
+        Some(shape) => {
+            let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
+            Err(Error::NotInGluon { what: format!("tiles of {}, no powers of two", extents.join(" × ")) })
+        }
+    }
+}
 
 /// The kernel's source.
 pub fn source(kernel: &Checked, header: &Header) -> String {

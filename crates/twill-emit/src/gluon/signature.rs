@@ -91,6 +91,8 @@ struct ParameterEntry {
     blocks: Option<Vec<Block>>,
     #[serde(skip_serializing_if = "is_false")]
     divisible_by_16: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_least: Option<i64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -232,7 +234,8 @@ fn parameter(kernel: &KernelProgram, parameter: &Parameter) -> ParameterEntry {
         Type::Pointer { pointee, .. } => ("pointer", element(pointee), Some(blocks).filter(|b| !b.is_empty())),
         other => ("scalar", element(other), None),
     };
-    ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16: parameter.divisible_by_16 }
+    let Parameter { divisible_by_16, at_least, .. } = *parameter;
+    ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16, at_least }
 }
 
 fn block(descriptor: &Descriptor) -> Block {

@@ -5,6 +5,8 @@ use super::operation;
 use super::reader::{Place, Reader};
 use super::region::Region;
 use crate::error::Error;
+use crate::program::Iteration;
+use twill_triton::loop_step::FIRST_ITERATION;
 use twill_triton::mlir::{Attribute, FloatKind, Operation, OperationId, Type};
 
 const FLOAT: Type = Type::Float(FloatKind::F32);
@@ -114,6 +116,10 @@ impl Reader<'_, '_> {
                 }
                 of(ExpressionKind::Apply { operation: operation.name.clone(), predicate: Some(symbol), operands: made })
             }
+            // Where the condition is known to hold; elsewhere it is asked.
+            ("arith.select", [_, x, _]) if operation.attributes.flag(FIRST_ITERATION) && self.is_later(at) => {
+                self.value(*x, region, program, at)
+            }
             (name, _) if operation::form(name).is_some() => {
                 let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
                     match operation.attributes.get("predicate") {
@@ -160,6 +166,18 @@ impl Reader<'_, '_> {
                 format!("`{name}`"),
                 "move it out of the kernel, or schedule without generating code",
             )),
+        }
+    }
+
+    /// Whether an iteration is known to come after a loop's first.
+    fn is_later(&self, at: Place) -> bool {
+        let Some((index, iteration)) = at else { return false };
+        let warps = &self.lowering.loops[index].program.warps;
+        // So many iterations have begun ahead of the steady state, and there is an end only behind them.
+        let begun = warps.iter().find(|w| w.group == self.group.id).map_or(0, |w| i64::from(w.first));
+        match iteration {
+            Iteration::Absolute(n) => n > 0,
+            Iteration::Current(n) | Iteration::End(n) => begun + n > 0,
         }
     }
 

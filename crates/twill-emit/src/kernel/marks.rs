@@ -87,7 +87,7 @@ impl KernelProgram {
             parameter.push('_');
         }
         let kind = Type::Pointer { pointee: Box::new(Type::Integer(64)), address_space: 1 };
-        self.parameters.push(Parameter { name: parameter.clone(), kind, divisible_by_16: false });
+        self.parameters.push(Parameter { name: parameter.clone(), kind, divisible_by_16: false, at_least: None });
         for group in &mut self.groups {
             match detail {
                 Detail::Operations => {}

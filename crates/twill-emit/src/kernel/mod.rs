@@ -66,6 +66,7 @@ use lowering::Lowering;
 use program::{Group, KernelProgram, Loop, Parameter, TileOrder, Tiling};
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole};
+use twill_triton::loop_step::{AT_LEAST, SOURCE_STEP};
 use twill_triton::mlir::{Module, OperationId, Type};
 use twill_triton::{Kernel, Place};
 
@@ -253,6 +254,7 @@ fn lower_with(
         interval: l.schedule.interval.0,
         stages: l.schedule.stages(),
         dot: first_dot(kernel.module(), l.parts.operation),
+        source_step: source_step(kernel.module(), l.parts.operation),
     });
     let cluster = if options.cluster { Some(cluster::plan(&lowering, &groups)?) } else { None };
     let mut program = KernelProgram {
@@ -289,6 +291,11 @@ fn lower_with(
     Ok(program)
 }
 
+/// The step of a loop's source, if the loop has another.
+fn source_step(module: &Module, of: OperationId) -> Option<u64> {
+    module.operation(of).attributes.integer(SOURCE_STEP).and_then(|step| u64::try_from(step).ok())
+}
+
 /// Rows, columns and depth of the first dot in a loop.
 fn first_dot(module: &Module, of: OperationId) -> Option<[u64; 3]> {
     let dot = module.walk(of).find(|id| module.operation(*id).name == "tt.dot")?;
@@ -316,7 +323,8 @@ fn parameters(kernel: &Kernel) -> Vec<Parameter> {
         }
         let attributes = module.argument_attributes(kernel.function(), index);
         let divisible_by_16 = attributes.and_then(|a| a.integer("tt.divisibility")).is_some_and(|d| d % 16 == 0);
-        parameters.push(Parameter { name: module.value(*value).name.clone(), kind, divisible_by_16 });
+        let at_least = attributes.and_then(|a| a.integer(AT_LEAST));
+        parameters.push(Parameter { name: module.value(*value).name.clone(), kind, divisible_by_16, at_least });
     }
     parameters
 }

@@ -112,6 +112,8 @@ pub struct Parameter {
     pub kind: Type,
     /// The caller promises a multiple of 16.
     pub divisible_by_16: bool,
+    /// The least number above 0 that it may be: tiles of a longer step than the source's must not reach beyond its span.
+    pub at_least: Option<i64>,
 }
 
 /// A tensor descriptor for blocks of one shape.
@@ -247,6 +249,8 @@ pub struct Loop {
     pub stages: u32,
     /// Rows, columns and depth of the source's first dot in it.
     pub dot: Option<[u64; 3]>,
+    /// What the source's step was, if it goes in steps of another size ([`twill_triton::loop_step`]).
+    pub source_step: Option<u64>,
 }
 
 /// What one warp group does.

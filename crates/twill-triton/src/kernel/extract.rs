@@ -107,7 +107,7 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
         "tt.reduce" if operation.results.len() > 1 => Err(unsupported()),
         "tt.extern_elementwise" if !operation.attributes.flag("pure") => Err(unsupported()),
         "tt.dot" | "tt.reduce" => Ok(is_needed && varies),
-        _ if views::is_view(name) || views::is_constant(name) => Ok(false),
+        _ if views::viewed(operation).is_some() || views::is_constant(name) => Ok(false),
         _ if operations::is_addressing(name) || operations::is_hint(name) => Ok(false),
         _ if operations::is_conversion(name) || elementwise(name).is_some() => {
             Ok(is_needed && varies && !is_index_arithmetic(module, facts, operation))

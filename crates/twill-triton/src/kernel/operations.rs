@@ -76,7 +76,7 @@ pub(super) fn is_tile(kind: &Type) -> bool {
 }
 
 /// How a `tt.reduce` combines two elements.
-pub(super) fn combine(module: &Module, reduce: OperationId) -> Combine {
+pub(crate) fn combine(module: &Module, reduce: OperationId) -> Combine {
     let Some(body) = module.body(reduce) else { return Combine::Other };
     let mut names = module.block(body).operations.iter().map(|id| module.operation(*id).name.as_str());
     match (names.next(), names.next(), names.next()) {

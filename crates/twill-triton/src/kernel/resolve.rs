@@ -124,7 +124,8 @@ impl<'m> Resolver<'m> {
                     distance = distance.saturating_add(1);
                 }
                 Definition::Result { operation, .. } if self.is_traced(operation) => {
-                    let Some(operand) = self.module.operation(operation).operands.first() else {
+                    let viewed = self.module.operation(operation);
+                    let Some(operand) = views::viewed(viewed).and_then(|k| viewed.operands.get(k)) else {
                         return Ok(Resolved::Scalar);
                     };
                     path.push((operation, at));
@@ -155,7 +156,7 @@ impl<'m> Resolver<'m> {
 
     /// Whether the operation is a view that operands are traced through.
     fn is_traced(&self, operation: OperationId) -> bool {
-        views::is_view(&self.module.operation(operation).name)
+        views::viewed(self.module.operation(operation)).is_some()
     }
 
     /// A value that does not change: `Err` if it is no tile.

@@ -1,6 +1,7 @@
 //! Views: operations that show a tile under another shape or order and compute nothing.
 
-use crate::mlir::{Attribute, Module, OperationId};
+use crate::loop_step::FIRST_ITERATION;
+use crate::mlir::{Attribute, Module, Operation, OperationId};
 
 /// Where the extents of a view's result come from: for each, the dimension of its operand, or `None` where elements are
 /// repeated or dimensions do not correspond.
@@ -19,6 +20,15 @@ pub(super) fn is_view(operation: &str) -> bool {
             | "tt.bitcast"
             | "arith.bitcast"
     )
+}
+
+/// Whether an operation shows one of its operands and computes nothing that counts: which of them. A mask of the first
+/// iteration alone is none of the others' business.
+pub(super) fn viewed(operation: &Operation) -> Option<usize> {
+    if is_view(&operation.name) {
+        return Some(0);
+    }
+    (operation.name == "arith.select" && operation.attributes.flag(FIRST_ITERATION)).then_some(1)
 }
 
 /// Whether the operation of this name gives a tile that is known before the loop.
@@ -55,7 +65,7 @@ fn unchecked(module: &Module, view: OperationId, from: &[u64], to: &[u64]) -> Ma
                 .collect()
         }
         "tt.reshape" => reshape(from, to),
-        "tt.broadcast" | "tt.bitcast" | "arith.bitcast" => (0..to.len()).map(Some).collect(),
+        "tt.broadcast" | "tt.bitcast" | "arith.bitcast" | "arith.select" => (0..to.len()).map(Some).collect(),
         _ => vec![None; to.len()],
     }
 }

@@ -252,6 +252,13 @@ class Kernel:
             self._fail(
                 ValueError, parameter, f"must be a multiple of 16, but is {number}: the kernel was compiled for that"
             )
+        least = parameter.get("at_least", 0)
+        if 0 < number < least:
+            self._fail(
+                ValueError,
+                parameter,
+                f"must be 0, or at least {least}, but is {number}: the loop has longer steps than its source",
+            )
         return number
 
     # --------------------------------------------------------------------------------------------- launching
@@ -457,6 +464,9 @@ class Readers:
             elif name in sizes:
                 self.sizes.append(name)
             else:
-                self.counts.append((name, *limits_of(element), 15 if parameter.get("divisible_by_16") else 0))
+                least, most = limits_of(element)
+                # What is below is looked at one by one.
+                least = max(least, parameter.get("at_least", least))
+                self.counts.append((name, least, most, 15 if parameter.get("divisible_by_16") else 0))
         self.varying = [name for name, *_ in (*self.memory, *self.counts)] + self.reals
         """What varies between launches by one plan."""

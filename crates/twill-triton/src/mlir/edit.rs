@@ -1,0 +1,84 @@
+//! Changes a module that was read: new operations in the middle of blocks, other types, other operands.
+//!
+//! Uses are in the order of the text again after [`Module::number_uses`].
+
+use super::ast::{BlockId, Module, OperationId, Use, ValueId};
+use super::attributes::{Attribute, Attributes};
+use super::types::Type;
+
+/// An operation that is to be added.
+pub(crate) struct NewOperation<'a> {
+    pub name: &'a str,
+    pub operands: Vec<ValueId>,
+    pub attributes: Vec<(&'a str, Attribute)>,
+    /// Type and name of its result.
+    pub result: (Type, &'a str),
+    /// The operation whose place in the text it has; it comes from no line of Python.
+    pub like: OperationId,
+}
+
+impl Module {
+    /// Adds an operation at a position of a block, and gives back its result.
+    pub(crate) fn insert(&mut self, block: BlockId, position: usize, new: NewOperation<'_>) -> ValueId {
+        let like = self.operation(new.like);
+        let (line, column) = (like.line, like.column);
+        let id = self.add_operation(Some(block), line, column);
+        let order = &mut self.blocks[block.index()].operations;
+        order.pop();
+        order.insert(position.min(order.len()), id);
+        let mut attributes = Attributes::default();
+        for (name, attribute) in new.attributes {
+            attributes.insert(name.to_owned(), attribute);
+        }
+        let operation = &mut self.operations[id.index()];
+        (operation.name, operation.attributes) = (new.name.to_owned(), attributes);
+        self.set_operands(id, new.operands);
+        self.add_result(id, new.result.0, new.result.1)
+    }
+
+    /// Where in its block an operation stands.
+    pub(crate) fn position(&self, id: OperationId) -> Option<(BlockId, usize)> {
+        let block = self.operation(id).block?;
+        Some((block, self.block(block).operations.iter().position(|other| *other == id)?))
+    }
+
+    pub(crate) fn set_type(&mut self, value: ValueId, kind: Type) {
+        self.values[value.index()].kind = kind;
+    }
+
+    pub(crate) fn set_attribute(&mut self, id: OperationId, name: &str, attribute: Attribute) {
+        self.operations[id.index()].attributes.insert(name.to_owned(), attribute);
+    }
+
+    /// Gives an argument of a function an attribute that is a number.
+    pub(crate) fn set_argument_attribute(&mut self, function: OperationId, index: usize, name: &str, number: i128) {
+        let count = self.arguments(function).len();
+        let attributes = &mut self.operations[function.index()].attributes;
+        if !matches!(attributes.get("arg_attrs"), Some(Attribute::Array(_))) {
+            attributes.insert("arg_attrs".into(), Attribute::Array(Vec::new()));
+        }
+        let Some(Attribute::Array(all)) = attributes.get_mut("arg_attrs") else { return };
+        all.resize(count.max(all.len()), Attribute::Dictionary(Attributes::default()));
+        if let Some(Attribute::Dictionary(own)) = all.get_mut(index) {
+            own.insert(name.to_owned(), Attribute::Integer { value: number, kind: Type::Integer(32) });
+        }
+    }
+
+    /// Makes another value the operand at a place; uses are not kept up.
+    pub(crate) fn set_operand(&mut self, id: OperationId, index: usize, value: ValueId) {
+        if let Some(operand) = self.operations[id.index()].operands.get_mut(index) {
+            *operand = value;
+        }
+    }
+
+    /// Writes down anew who uses which value, in the order of the text.
+    pub(crate) fn number_uses(&mut self) {
+        let order: Vec<OperationId> = self.walk(self.top()).collect();
+        self.values.iter_mut().for_each(|value| value.uses.clear());
+        for operation in order {
+            for (index, value) in self.operations[operation.index()].operands.iter().enumerate() {
+                self.values[value.index()].uses.push(Use { operation, index });
+            }
+        }
+    }
+}
