@@ -104,6 +104,14 @@ pub enum Error {
         /// The input.
         input: String,
     },
+    /// Steps of another size where results of multiplies are in tensor memory.
+    #[error("{input}: --loop-step is not for {machine} yet, whose multiplies write to tensor memory; leave it out")]
+    StepInTensorMemory {
+        /// The input.
+        input: String,
+        /// The machine.
+        machine: String,
+    },
     /// The machine.
     #[error(transparent)]
     Machine(Box<twill_machine::MachineError>),

@@ -76,6 +76,9 @@ fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Er
         Some(machine) => machine.clone(),
         None => Machine::builtin(DEFAULT_MACHINE)?,
     };
+    if lowering.loop_step.is_some() && machine.has_tensor_memory() {
+        return Err(Error::StepInTensorMemory { input: name.to_owned(), machine: machine.name().to_owned() });
+    }
     let module = twill_triton::mlir::parse(text, name).map_err(twill_triton::Error::from)?;
     let kernel = twill_triton::Kernel::with_step(module, lowering.kernel.as_deref(), lowering.loop_step)?;
     let options = twill_triton::Options {

@@ -19,8 +19,8 @@ use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
 use crate::tile::{Axes, TileLoop};
 use grid::Differences;
 pub use matrix::{Amount, Matrix, MatrixTile};
-pub(crate) use operations::combine;
 pub use operations::is_conversion;
+pub(crate) use operations::{combine, memory};
 pub use polynomial::{Polynomial, Symbol};
 use twill_graph::showable;
 
@@ -47,7 +47,9 @@ impl Kernel {
     ///
     /// # Errors
     /// As [`Kernel::new`], and where the loop cannot be made so.
-    pub fn with_step(module: Module, name: Option<&str>, step: Option<u64>) -> Result<Kernel, Error> {
+    pub fn with_step(mut module: Module, name: Option<&str>, step: Option<u64>) -> Result<Kernel, Error> {
+        // What a text says of itself in our words is not taken for what we found.
+        module.forget("twill.");
         let function = find(&module, name)?;
         let module = match step {
             Some(step) => crate::loop_step::with_step(module, function, step)?,

@@ -68,6 +68,18 @@ fn uses_are_kept_up() {
     assert_eq!(values.map(|v| module.uses(v).len()).sum::<usize>(), uses);
 }
 
+/// A text cannot say that its own masks are needed once only.
+#[test]
+fn marks_of_the_text_are_forgotten() {
+    let causal = text("attention_forward_causal");
+    let at = causal.find("arith.select").unwrap();
+    let end = at + causal[at..].find(" : ").unwrap();
+    let marked = format!("{} {{{FIRST_ITERATION}}}{}", &causal[..end], &causal[end..]);
+    let count = |text: &str| twill_triton::read(text, "kernel.ttir").unwrap().loops()[1].operations().len();
+    assert!(parse(&marked, "kernel.ttir").unwrap().to_string().contains(FIRST_ITERATION));
+    assert_eq!(count(&marked), count(&causal));
+}
+
 #[test]
 fn other_loops_are_refused() {
     let attention = text("attention_forward");
@@ -95,7 +107,30 @@ fn other_loops_are_refused() {
         let found = why(&text, 176);
         assert!(found.contains(said), "{found} ({said})");
     }
+    let twice = changed("%k = arith.addi %first_row_18, %n", "%k = arith.addi %n, %n");
+    assert!(why(&twice, 176).contains("a tile must begin at the loop's"), "{}", why(&twice, 176));
+    let huge = changed("to %length step", "to %most step").replacen(
+        "%first_query = tt.get",
+        "%most = arith.constant 2147483647 : i32\n    %first_query = tt.get",
+        1,
+    );
+    assert!(why(&huge, 176).contains("further than 32 bits"), "{}", why(&huge, 176));
+    // A place that goes on by half as much.
+    let tutorial = text("tutorial_attention");
+    let half = tutorial.replacen(
+        "%offsetk_y_48 = arith.addi %offsetk_y, %c128_i32",
+        "%offsetk_y_48 = arith.addi %offsetk_y, %half",
+        1,
+    );
+    let half = half.replacen("    %offset_y_19 =", "    %half = arith.constant 64 : i32\n    %offset_y_19 =", 1);
+    assert!(why(&half, 176).contains("goes on by another step"), "{}", why(&half, 176));
     assert!(why(&text("gemm_tma"), 32).contains("not loaded"));
     assert!(why(&text("attention_forward_causal"), 64).contains("one loop"));
-    assert!(why(&attention, 12).contains("a multiple of 8"));
+    for step in [12, 72, 272, 0] {
+        assert!(why(&attention, step).contains("a multiple of 16"));
+    }
+    // Of the value that is multiplied, nothing is known.
+    let ones = "%ones = arith.constant dense<1.000000e+00> : tensor<128x128xf16>\n    %first_query = tt.get";
+    let text = changed("%first_query = tt.get", ones).replacen("tt.dot %acc_45,", "tt.dot %ones,", 1);
+    assert!(why(&text, 176).contains("must be computed in the loop"), "{}", why(&text, 176));
 }

@@ -635,6 +635,7 @@ TWILL void multiply(tile<D, accumulator<R, C>> &sum, Left left, Right right, boo
   constexpr int width = C < 256 ? C : 256;
   using one = instruction<width, typename Right::type, !Left::along_rows, Right::along_rows>;
   multiply_fence();
+  static_assert(Right::rows % 16 == 0, "a multiply takes 16 elements of each row");
   constexpr int depth = Right::rows / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
@@ -649,6 +650,7 @@ TWILL void multiply(tile<D, accumulator<R, C>> &sum, const tile<T, accumulator<R
   constexpr int width = C < 256 ? C : 256;
   using one = instruction<width, T, false, Right::along_rows>;
   multiply_fence();
+  static_assert(K % 16 == 0, "a multiply takes 16 elements of each row");
   constexpr int depth = K / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;

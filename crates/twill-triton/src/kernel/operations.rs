@@ -5,7 +5,7 @@ use crate::tile::{Combine, Transfer};
 
 /// An operation that touches global memory, and which of its operands are data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(crate) enum Memory {
     /// Reads it.
     Load { transfer: Transfer, other: Option<usize> },
     /// Writes it.
@@ -15,7 +15,7 @@ pub(super) enum Memory {
 }
 
 /// The memory operation of this name. Operands stand in the order of the generic form.
-pub(super) fn memory(operation: &str) -> Option<Memory> {
+pub(crate) fn memory(operation: &str) -> Option<Memory> {
     use Transfer::{Pointer, Tma};
     Some(match operation {
         "tt.load" => Memory::Load { transfer: Pointer, other: Some(2) },

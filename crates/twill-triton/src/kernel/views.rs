@@ -23,7 +23,7 @@ pub(super) fn is_view(operation: &str) -> bool {
 }
 
 /// Whether an operation shows one of its operands and computes nothing that counts: which of them. A mask of the first
-/// iteration alone is none of the others' business.
+/// iteration alone ([`FIRST_ITERATION`]) is no operation of the schedule.
 pub(super) fn viewed(operation: &Operation) -> Option<usize> {
     if is_view(&operation.name) {
         return Some(0);

@@ -23,8 +23,10 @@ impl Plan {
         let source = Attribute::Integer { value: i128::from(self.source), kind: Type::Integer(32) };
         module.set_attribute(self.loop_id, SOURCE_STEP, source);
         self.change_bounds(module);
-        if let Bound::Parameter(function, index) = self.bound {
-            let least = (self.step.div_ceil(self.source) - 1) * self.source + 1;
+        let least = (self.step.div_ceil(self.source) - 1) * self.source + 1;
+        if let Bound::Parameter(function, index) = self.bound
+            && least > 1
+        {
             module.set_argument_attribute(function, index, AT_LEAST, i128::from(least));
         }
         module.number_uses();
@@ -154,12 +156,12 @@ impl Plan {
 
     /// Masks a value behind the operation that makes it.
     fn mask(&self, module: &mut Module, mask: &Mask, counts: ValueId) {
-        let Mask { value, neutral, dimension } = *mask;
+        let Mask { value, neutral, dimension, only } = *mask;
         let Some(maker) = module.defining_operation(value) else { return };
         let Some((block, mut at)) = module.position(maker) else { return };
         let kind = module.type_of(value).clone();
         let name = module.value(value).name.clone();
-        let users: Vec<_> = self.users(module, value);
+        let users = only.map_or_else(|| self.users(module, value), |one| vec![one]);
         let mut insert = |module: &mut Module, new: NewOperation<'_>| {
             at += 1;
             module.insert(block, at, new)

@@ -39,9 +39,11 @@ impl Classes {
     }
 
     fn join(&mut self, a: Node, b: Node) {
-        let (a, b) = (self.root(a), self.root(b));
-        if a != b {
-            self.parents.insert(a.max(b), a.min(b));
+        let (roots, nodes) = ([self.root(a), self.root(b)], [a, b]);
+        let root = roots[0].min(roots[1]);
+        // All four, for short ways to it.
+        for node in roots.into_iter().chain(nodes).filter(|node| *node != root) {
+            self.parents.insert(node, root);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::classes::Node;
 use super::{Refused, extents};
+use crate::kernel::memory;
 use crate::mlir::{Definition, ForLoop, Module, Type, ValueId};
 
 /// Carried values of 32 bits that go on by the loop's step in every iteration.
@@ -60,7 +61,12 @@ pub(super) fn tiles(
 
 /// What goes on with the loop says where tiles begin and which elements they have, and nothing else: as a number of
 /// iterations, say, it would be another one.
-pub(super) fn only_places(module: &Module, parts: &ForLoop<'_>, follows: &[ValueId]) -> Result<(), Refused> {
+pub(super) fn only_places(
+    module: &Module,
+    parts: &ForLoop<'_>,
+    follows: &[ValueId],
+    runs: &dyn Fn(Node) -> bool,
+) -> Result<(), Refused> {
     let (mut seen, mut work) = (BTreeSet::new(), follows.to_vec());
     while let Some(value) = work.pop() {
         if !seen.insert(value) {
@@ -69,18 +75,17 @@ pub(super) fn only_places(module: &Module, parts: &ForLoop<'_>, follows: &[Value
         for used in module.uses(value) {
             let operation = module.operation(used.operation);
             let is_range = |value: &ValueId| {
-                module.defining_operation(*value).is_some_and(|id| module.operation(id).name == "tt.make_range")
+                let maker = module.defining_operation(*value);
+                maker.is_some_and(|id| module.operation(id).name == "tt.make_range") && runs(Node::Value(*value, 0))
             };
             match operation.name.as_str() {
                 "arith.addi" => {
-                    let others = operation.operands.iter().filter(|v| **v != value);
+                    let other = operation.operands.iter().enumerate().find(|(index, _)| *index != used.index);
                     let is_tile = module.type_of(value).is_tensor();
-                    if others.clone().any(|v| if is_tile { !is_range(v) } else { depends(module, parts, follows, *v) })
-                    {
-                        return Err((
-                            used.operation,
-                            "its variable is added to something else than where tiles begin".into(),
-                        ));
+                    let fits = |v: &ValueId| if is_tile { is_range(v) } else { is_invariant(module, parts, *v) };
+                    if !other.is_some_and(|(_, v)| fits(v)) {
+                        let why = "its variable is added to something else than where tiles begin";
+                        return Err((used.operation, why.into()));
                     }
                     if !is_tile {
                         work.extend(&operation.results);
@@ -124,11 +129,31 @@ fn is_ahead(module: &Module, parts: &ForLoop<'_>, follows: &[ValueId], value: Va
     }
     let Some(id) = module.defining_operation(value) else { return false };
     match (module.operation(id).name.as_str(), module.operation(id).operands.as_slice()) {
-        ("arith.addi", [a, b]) => match (depends(module, parts, follows, *a), depends(module, parts, follows, *b)) {
-            (true, false) => is_ahead(module, parts, follows, *a),
-            (false, true) => is_ahead(module, parts, follows, *b),
-            _ => false,
-        },
+        ("arith.addi", [a, b]) => {
+            let begins =
+                |at: ValueId, from: ValueId| is_ahead(module, parts, follows, at) && is_invariant(module, parts, from);
+            begins(*a, *b) || begins(*b, *a)
+        }
         _ => false,
     }
+}
+
+/// Whether a value is the same in all iterations.
+fn is_invariant(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> bool {
+    let (mut seen, mut work) = (BTreeSet::new(), vec![value]);
+    while let Some(value) = work.pop() {
+        match module.definition(value) {
+            Definition::Argument { block, .. } if block == parts.body => return false,
+            Definition::Result { operation, .. } if module.operation(operation).block == Some(parts.body) => {
+                if memory(&module.operation(operation).name).is_some() {
+                    return false;
+                }
+                if seen.insert(value) {
+                    work.extend(&module.operation(operation).operands);
+                }
+            }
+            _ => {}
+        }
+    }
+    true
 }

@@ -1,9 +1,11 @@
 //! What is combined along a loop, and what does not count there.
 
+use std::borrow::Cow;
+
 use super::classes::Node;
 use super::{Refused, extents, is_constant};
 use crate::kernel::{combine, is_conversion};
-use crate::mlir::{ForLoop, Module, OperationId, Type, ValueId};
+use crate::mlir::{FloatKind, ForLoop, Module, OperationId, Type, ValueId};
 use crate::tile::Combine;
 
 /// What does not count where a tile is combined over its columns.
@@ -20,66 +22,99 @@ pub(super) struct Mask {
     pub neutral: Neutral,
     /// The dimension along the loop.
     pub dimension: usize,
+    /// The operation and the operand that reads it masked; all in the loop without one.
+    pub only: Option<(OperationId, usize)>,
 }
 
-/// The values that are combined along the loop, what does not count in them, and which of their dimensions that is.
-pub(super) fn needed(module: &Module, parts: &ForLoop<'_>, runs: &dyn Fn(Node) -> bool) -> Result<Vec<Mask>, Refused> {
+/// Bits of an operand's row that one multiply of the tensor core takes: 16 elements of 16.
+const DEPTH_BITS: u64 = 256;
+
+/// The values that are combined along the loop, what does not count in them, and which of their dimensions that is. Of a
+/// multiply's operands the left one is masked; the right one must be finite.
+///
+/// Only the top level of the body is looked at: no kernel is read whose branches hold tiles.
+pub(super) fn needed(
+    module: &Module,
+    parts: &ForLoop<'_>,
+    step: u64,
+    runs: &dyn Fn(Node) -> bool,
+) -> Result<Vec<Mask>, Refused> {
+    let body = &module.block(parts.body).operations;
+    let along = |id: OperationId, index: usize, value: ValueId, d: usize| match is_constant(module, value) {
+        true => runs(Node::Use(id, index, d)),
+        false => runs(Node::Value(value, d)),
+    };
+    let made = |id: OperationId, value: ValueId| {
+        let why =
+            "what is combined along it must be computed in the loop, not loaded: there is no mask for what is loaded";
+        base(module, parts, value).ok_or((id, Cow::Borrowed(why)))
+    };
     let mut masks: Vec<Mask> = Vec::new();
-    for id in &module.block(parts.body).operations {
+    for id in body {
         let operation = module.operation(*id);
-        let along = |value: ValueId, d: usize| !is_constant(module, value) && runs(Node::Value(value, d));
-        let combined = match (operation.name.as_str(), operation.operands.as_slice()) {
-            ("tt.reduce", [value]) => {
-                let axis = operation.attributes.integer("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
-                if !along(*value, axis) {
-                    continue;
+        match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("tt.dot", [left, ..]) if along(*id, 0, *left, 1) => {
+                let bits = module.type_of(*left).element().scalar_bits().map_or(1, u64::from);
+                if !(step * bits).is_multiple_of(DEPTH_BITS) {
+                    return Err((*id, "a multiply takes 256 bits at a time along it".into()));
                 }
-                let neutral = match combine(module, *id) {
-                    Combine::Sum => Neutral::Zero,
-                    Combine::Maximum => Neutral::Least,
-                    Combine::Minimum => Neutral::Greatest,
-                    _ => return Err((*id, "only sums, maxima and minima along it have a neutral element".into())),
-                };
-                (*value, neutral, axis)
+                let value = made(*id, *left)?;
+                if !masks.iter().any(|known| known.value == value) {
+                    masks.push(Mask { value, neutral: Neutral::Zero, dimension: 1, only: None });
+                }
             }
-            ("tt.dot", [left, ..]) if along(*left, 1) => (*left, Neutral::Zero, 1),
             ("tt.descriptor_store" | "tt.descriptor_reduce", [_, value, ..])
-                if (0..extents(module, *value).len()).any(|d| along(*value, d)) =>
+                if (0..extents(module, *value).len()).any(|d| along(*id, 1, *value, d)) =>
             {
                 return Err((*id, "what is stored runs along it".into()));
             }
-            _ => continue,
-        };
-        let (value, neutral, dimension) = combined;
-        let (base, maker) = base(module, parts, value).ok_or((
-            *id,
-            "what is combined along it must be computed in the loop, not loaded: there is no mask for what is loaded"
-                .into(),
-        ))?;
-        if !matches!(module.type_of(base).element(), Type::Float(_)) {
-            return Err((maker, "what is combined along it must be floating-point numbers".into()));
+            _ => {}
         }
-        match masks.iter().find(|known| known.value == base) {
-            Some(known) if known.neutral != neutral || known.dimension != dimension => {
-                return Err((maker, "one value is combined along it in two ways".into()));
-            }
-            Some(_) => {}
-            None => masks.push(Mask { value: base, neutral, dimension }),
+    }
+    for id in body {
+        let operation = module.operation(*id);
+        let axis = operation.attributes.integer("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
+        let ("tt.reduce", [value]) = (operation.name.as_str(), operation.operands.as_slice()) else { continue };
+        if !along(*id, 0, *value, axis) {
+            continue;
+        }
+        let neutral = match combine(module, *id) {
+            Combine::Sum => Neutral::Zero,
+            Combine::Maximum => Neutral::Least,
+            Combine::Minimum => Neutral::Greatest,
+            _ => return Err((*id, "only sums, maxima and minima along it have a neutral element".into())),
+        };
+        let base = made(*id, *value)?;
+        if !is_wide(module.type_of(*value)) {
+            return Err((*id, "what is combined along it must be floating-point numbers of 16 bits or more".into()));
+        }
+        let is_zero_there = masks.iter().any(|m| m.value == base && m.only.is_none() && m.dimension == axis);
+        if neutral != Neutral::Zero || !is_zero_there {
+            masks.push(Mask { value: *value, neutral, dimension: axis, only: Some((*id, 0)) });
         }
     }
     Ok(masks)
 }
 
-/// What a value is a conversion of, and the operation of the loop that computes it.
-fn base(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> Option<(ValueId, OperationId)> {
-    let id = module.defining_operation(value)?;
-    let operation = module.operation(id);
-    if operation.block != Some(parts.body) {
+/// Whether numbers of a type have infinities and zeros that conversions keep.
+fn is_wide(kind: &Type) -> bool {
+    matches!(kind.element(), Type::Float(FloatKind::F16 | FloatKind::BF16 | FloatKind::F32 | FloatKind::F64))
+}
+
+/// What a value is a conversion of that keeps zeros, if an operation of the loop computes it.
+fn base(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> Option<ValueId> {
+    let operation = module.operation(module.defining_operation(value)?);
+    let computes = ["tt.dot", "tt.fp_to_fp"].contains(&operation.name.as_str())
+        || ["arith.", "math."].iter().any(|dialect| operation.name.starts_with(dialect));
+    if operation.block != Some(parts.body) || !computes || is_constant(module, value) || !is_wide(module.type_of(value))
+    {
         return None;
     }
-    match operation.name.as_str() {
-        name if is_conversion(name) => base(module, parts, *operation.operands.first()?),
-        name if name == "tt.dot" || name.starts_with("arith.") || name.starts_with("math.") => Some((value, id)),
-        _ => None,
+    match operation.operands.first() {
+        Some(from) if is_conversion(&operation.name) && is_wide(module.type_of(*from)) => {
+            // What is converted may be loaded: then there is nothing to mask.
+            base(module, parts, *from)
+        }
+        _ => Some(value),
     }
 }

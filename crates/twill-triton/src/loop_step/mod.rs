@@ -4,10 +4,12 @@
 //! divide the span `S = s · ⌈(upper − lower) / s⌉` that the source covers. Its iterations end where the source's do, so the
 //! first begins too early, at `lower − (t · ⌈S/t⌉ − S)`; it works on the tile at `lower` instead, of which only what the
 //! next iteration does not begin with counts: `t · (1 − ⌈S/t⌉) + S` elements. What is summed, multiplied or compared over
-//! the others is 0, or ∓∞ for maxima and minima. So only the first iteration has a mask, which code generation leaves out
-//! of the others ([`FIRST_ITERATION`]), and a tile reads nothing outside of the span, if that is not shorter than a tile.
+//! the others is 0, or ∓∞ for maxima and minima. So only the first iteration needs a mask, which code generation leaves out
+//! where an iteration is known to be another ([`FIRST_ITERATION`]), and a tile reads nothing outside of the span, if that
+//! is not shorter than a tile.
 //!
-//! As of a source whose step is tuned, what the loop computes must not depend on how it is cut.
+//! As of a source whose step is tuned, what the loop computes must not depend on how it is cut; nor may the step occur in
+//! it as a number.
 //!
 //! Which dimensions of which values run along the loop follows from its loads through tensor descriptors by unification, as
 //! rows do (`kernel/dimensions.rs`).
@@ -86,11 +88,15 @@ impl Plan {
         let refuse = |why: &'static str| (parts.operation, Cow::Borrowed(why));
         let source = module.integer_constant(parts.step).and_then(|s| u64::try_from(s).ok()).filter(|s| *s > 0);
         let source = source.ok_or_else(|| refuse("its step must be a constant"))?;
-        if step == 0 || !step.is_multiple_of(8) || step > LONGEST {
-            return Err(refuse("a step must be a multiple of 8, and at most 256"));
+        if step == 0 || !step.is_multiple_of(16) || step > LONGEST {
+            return Err(refuse("a step must be a multiple of 16, and at most 256"));
         }
         let bound = bound(module, function, parts)
             .ok_or_else(|| refuse("it must go from 0 to a parameter, or to a constant, in 32 bits"))?;
+        let most = u64::from(i32::MAX.unsigned_abs()) - step;
+        if source > most || matches!(bound, Bound::Constant(upper) if upper > most - source) {
+            return Err(refuse("it goes further than 32 bits count"));
+        }
         if matches!(bound, Bound::Constant(upper) if upper.next_multiple_of(source) < step) {
             return Err(refuse("it goes over less than one such step"));
         }
@@ -104,10 +110,18 @@ impl Plan {
         if seeds.is_empty() {
             return Err(refuse("no tile that a tensor descriptor loads follows it"));
         }
-        follows::only_places(module, parts, &follows)?;
+        let number = |value: &ValueId| matches!(module.type_of(*value).element(), Type::Float(_));
+        let other = |(k, value): &(usize, &ValueId)| {
+            !followers.contains(k) && !number(value) && !module.uses(**value).is_empty()
+        };
+        if let Some((_, value)) = parts.carried.iter().enumerate().find(other) {
+            let name = &module.value(*value).name;
+            return Err((parts.operation, format!("%{name}, which it carries, goes on by another step").into()));
+        }
         let classes = Classes::of(module, function);
         let along: BTreeSet<Node> = seeds.iter().map(|seed| classes.root(*seed)).collect();
         let runs = |node: Node| along.contains(&classes.root(node));
+        follows::only_places(module, parts, &follows, &runs)?;
         if let Some((_, id)) = classes.fixed.iter().find(|(node, _)| runs(*node)) {
             return Err((*id, "this operation cannot be made for tiles of another size".into()));
         }
@@ -128,7 +142,7 @@ impl Plan {
             let name = &module.value(*carried).name;
             return Err((parts.operation, format!("%{name}, which it carries, runs along it").into()));
         }
-        plan.masks = masks::needed(module, parts, &runs)?;
+        plan.masks = masks::needed(module, parts, step, &runs)?;
         Ok(plan)
     }
 

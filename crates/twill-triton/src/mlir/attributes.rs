@@ -153,6 +153,10 @@ impl Attributes {
         self.0.insert(name, attribute)
     }
 
+    pub(super) fn forget(&mut self, prefix: &str) {
+        self.0.retain(|name, _| !name.starts_with(prefix));
+    }
+
     pub(super) fn remove(&mut self, name: &str) -> Option<Attribute> {
         self.0.remove(name)
     }

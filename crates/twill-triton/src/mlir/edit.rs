@@ -50,6 +50,19 @@ impl Module {
         self.operations[id.index()].attributes.insert(name.to_owned(), attribute);
     }
 
+    /// Takes away all attributes whose names begin so, also those of arguments.
+    pub(crate) fn forget(&mut self, prefix: &str) {
+        for operation in &mut self.operations {
+            operation.attributes.forget(prefix);
+            let Some(Attribute::Array(arguments)) = operation.attributes.get_mut("arg_attrs") else { continue };
+            for argument in arguments {
+                if let Attribute::Dictionary(own) = argument {
+                    own.forget(prefix);
+                }
+            }
+        }
+    }
+
     /// Gives an argument of a function an attribute that is a number.
     pub(crate) fn set_argument_attribute(&mut self, function: OperationId, index: usize, name: &str, number: i128) {
         let count = self.arguments(function).len();
