@@ -217,6 +217,17 @@ def accumulators():
     )
 
 
+def attention_relu():
+    return Variant(
+        name="attention_relu",
+        folder="fixtures",
+        kernel="fixtures.fixtures.attention_relu",
+        arguments={f"{tensor}_desc": tile(128, 64) for tensor in "qkvo"} | {"length": "i32"},
+        constants={"BLOCK_M": 128, "BLOCK_N": 128, "D": 64},
+        divisible=("length",),
+    )
+
+
 def epilogue(kernel, element="fp16", columns=128, parameters=(), **constants):
     """A kernel of fixtures/epilogues.py: the product's arguments, then its own in the order of `parameters`."""
     arguments = {"a_desc": tile(128, 64), "b_desc": tile(columns, 64)}
@@ -292,6 +303,7 @@ VARIANTS = [
     no_loop(),
     zero_trip(),
     accumulators(),
+    attention_relu(),
     epilogue("bias_vector", parameters={"bias_ptr": "*fp16", "K": "i32"}),
     epilogue("bias_vector_masked", parameters={"bias_ptr": "*fp32", "N": "i32", "K": "i32"}),
     epilogue("residual_tile", parameters={"r_desc": tile(128, 128), "K": "i32"}),

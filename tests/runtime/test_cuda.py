@@ -27,6 +27,7 @@ CASES = {
     "attention_backward_d64": ["--cluster", "2"],
     "gemm_pointers_n256": [],
     "tutorial_attention": ["--loop-step", "176"],
+    "fixtures/attention_relu": ["--loop-step", "176"],
     "fixtures/epilogue_bias_vector_masked": [],
     "fixtures/epilogue_integers": [],
     "fixtures/epilogue_libdevice_pow": [],

@@ -111,6 +111,11 @@ fn ingredients_of_kernels_are_generated() {
 
 /// A fixture, and what its source in CUDA must have.
 const IN_CUDA: &[(&str, &[&str])] = &[
+    // A row's sum is one value, whatever is made of it.
+    (
+        "attention_relu",
+        &["= rows(total_add_0, add{});", "accumulator_rows<64>>([&](auto e) { return whole_2_[e] + 1.0f; });"],
+    ),
     ("epilogue_bias_vector", &["each<__half, accumulator_columns<128>>([&](auto e) { return *(", "e.column()"]),
     ("epilogue_bias_vector_masked", &["< N) ? *(", " : 0.0f"]),
     ("epilogue_residual_tile", &["load(r_desc_"]),

@@ -147,6 +147,7 @@ fn steps_of_another_size() {
         ("attention_forward_d64_m64", gang(), &[176, 80][..], &[Habit::Priorities, Habit::UnitsLate][..]),
         ("attention_forward_d64", Options::default(), &[176, 256, 64, 48], &[Habit::Priorities]),
         ("tutorial_attention", Options::default(), &[64], &[Habit::Priorities]),
+        ("fixtures/attention_relu", Options::default(), &[176, 48], &[Habit::Priorities]),
     ] {
         let text = example(name);
         let source = twill_triton::read(&text, name).unwrap();

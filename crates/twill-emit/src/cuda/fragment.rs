@@ -52,6 +52,8 @@ impl Fragment {
             {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
             }
+            // What is made of a row's whole sum.
+            (Layout::Like(_), [rows, 1]) => Fragment::Rows { rows: *rows },
             (Layout::Like(_), [rows, _]) => Fragment::Shares { rows: *rows },
             (Layout::Tensor { warps: 4, .. }, [rows @ (64 | 128), 1]) => Fragment::TensorRows { rows: *rows },
             (Layout::Tensor { rows: rows @ (64 | 128), warps: 4, .. }, [1, columns]) if columns % 8 == 0 => {

@@ -34,6 +34,7 @@ impl Call {
         let mut call = Call { launch, memory, random: SplitMix64::new(seed), kernel: kernel.clone() };
         match kernel.name() {
             "attention_forward" => call.attention_forward(trips),
+            "attention_relu" => call.attention_relu(trips),
             "_attn_fwd" => call.tutorial_attention(trips),
             "attention_backward" => call.attention_backward(trips),
             "gemm_tma" => call.gemm(trips, ["a_desc", "b_desc", "c_desc"]),
@@ -98,6 +99,18 @@ impl Call {
         self.give("softmax_scale", Tile::float(0.125));
         self.give("length", Tile::integer(length));
         self.launch.grid = [programs as u32, 1, 1];
+    }
+
+    /// Two heads, so that what is read beyond the first one would be noticed.
+    fn attention_relu(&mut self, trips: i64) {
+        let ([_, depth], [n, _]) = (self.block("q_desc"), self.block("k_desc"));
+        let length = trips * n;
+        for name in ["q_desc", "k_desc", "v_desc"] {
+            self.tensor(name, &[2 * length, depth], HALF, true);
+        }
+        self.tensor("o_desc", &[2 * length, depth], HALF, false);
+        self.give("length", Tile::integer(length));
+        self.launch.grid = [1, 2, 1];
     }
 
     fn tutorial_attention(&mut self, trips: i64) {
