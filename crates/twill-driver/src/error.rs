@@ -104,6 +104,12 @@ pub enum Error {
         /// The input.
         input: String,
     },
+    /// CTAs that begin their tiles together in a language that has no such thing here.
+    #[error("{input}: only the CTAs of kernels in CUDA C++ keep in step (--in-step): add --emit cuda")]
+    NotInStep {
+        /// The input.
+        input: String,
+    },
     /// Steps of another size where results of multiplies are in tensor memory.
     #[error("{input}: --loop-step is not for {machine} yet, whose multiplies write to tensor memory; leave it out")]
     StepInTensorMemory {

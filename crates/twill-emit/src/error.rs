@@ -23,6 +23,12 @@ pub enum Error {
         /// What it would have to write.
         what: String,
     },
+    /// CTAs that cannot begin their tiles together.
+    #[error("CTAs cannot keep in step: {what}; leave out --in-step")]
+    NotInStep {
+        /// Why.
+        what: &'static str,
+    },
     /// What Triton cannot compile.
     #[error("the Gluon back end does not write {what}; generate the kernel with --emit cuda")]
     NotInGluon {

@@ -118,6 +118,7 @@ impl Compiled {
             late_releases: false,
             operands_in_registers: way.turns,
             cluster: false,
+            in_step: false,
             turns: way.turns,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,

@@ -28,6 +28,10 @@ pub(crate) struct CompileArguments {
     /// both (TMA multicast). The axis must then have an even number of CTAs. With --emit cuda, for Hopper.
     #[arg(long, value_name = "CTAS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
     pub(crate) cluster: u32,
+    /// Let persistent CTAs wait for each other, for 20000 cycles at most, ahead of each tile's loop, so that what several of them
+    /// load passes the L2 cache once; for long loops over what is common to many programs. With --emit cuda, for Hopper.
+    #[arg(long)]
+    pub(crate) in_step: bool,
     /// Let the kernel record when its operations begin and end, for the last so many iterations of its first tile, in a buffer it
     /// takes besides [16 where no number is given]; twill trace reads that. With --emit cuda.
     #[arg(long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 
 /// All that is written, here and by tracing and reports; a folder with anything else in it is somebody's. What was measured and
 /// drawn of a kernel goes with it: the folder is replaced as a whole.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
     "kernel.py",
     "kernel.cu",
     "kernel.h",
     "twill.cuh",
     "twill_tcgen05.cuh",
     "twill_cluster.cuh",
+    "twill_in_step.cuh",
     "kernel.json",
     "schedule.json",
     "launch.py",

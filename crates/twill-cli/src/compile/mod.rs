@@ -79,6 +79,7 @@ impl CompileArguments {
             language,
             trace,
             cluster: self.cluster > 1,
+            in_step: self.in_step,
             candidates: self.candidates,
             ..self.generator.options(self.attempts)
         }

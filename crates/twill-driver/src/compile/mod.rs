@@ -53,6 +53,8 @@ pub struct CompileOptions {
     pub turns: Option<bool>,
     /// Two CTAs with neighbouring tiles form a cluster and load together what both read; in CUDA C++ alone.
     pub cluster: bool,
+    /// Persistent CTAs begin their tiles together; in CUDA C++ alone.
+    pub in_step: bool,
     /// Which schedule code is generated for.
     pub schedule: Which,
     /// Most schedules to try, where registers spill or multiplies run one by one.
@@ -118,6 +120,7 @@ impl Default for CompileOptions {
             operands_in_registers: None,
             turns: None,
             cluster: false,
+            in_step: false,
             schedule: Which::Optimal,
             attempts: 4,
             candidates: 1,
@@ -180,6 +183,9 @@ pub fn compile(
     }
     if options.cluster && options.language != Language::Cuda {
         return Err(Error::NoClusters { input: request.input.name.clone() });
+    }
+    if options.in_step && options.language != Language::Cuda {
+        return Err(Error::NotInStep { input: request.input.name.clone() });
     }
     let cache = session.cache.clone();
     let depends = (text, &request.input.name, lowering(request), limits(request), options);
@@ -300,7 +306,7 @@ fn assembled(
             let fewer = compute_groups(&best) - 1;
             limits.compute_groups = Some(fewer);
             session.observer.note(&format!("{what}; attempt {number}: {fewer} compute groups"));
-        } else if tried.persistent.is_none() && best.program.tiling.persistent {
+        } else if tried.persistent.is_none() && best.program.tiling.persistent && !tried.in_step {
             tried.persistent = Some(false);
             session.observer.note(&format!("{what}; attempt {number}: one tile a CTA"));
         } else if limits.warp_assignment.is_none() {

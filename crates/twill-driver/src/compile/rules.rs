@@ -70,6 +70,7 @@ pub(crate) fn options(
         // Groups of a tile with few trips and of one with many do not keep step.
         turns: asked.turns.unwrap_or(!grows),
         cluster: asked.cluster,
+        in_step: asked.in_step,
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.
@@ -80,8 +81,8 @@ pub(crate) fn options(
         return vec![Options { ring_depth: 1, handover_depth: 1, ..whole }];
     }
     let mut all = Vec::new();
-    let persistent: &[bool] =
-        if asked.persistent.is_none() && whole.persistent { &[true, false] } else { &[whole.persistent] };
+    let may_be_none = asked.persistent.is_none() && whole.persistent && !asked.in_step;
+    let persistent: &[bool] = if may_be_none { &[true, false] } else { &[whole.persistent] };
     for persistent in persistent {
         let rings: &[u32] = if asked.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
         let handovers: &[u32] = if asked.handover_depth.is_none() { &[2, 1] } else { &[whole.handover_depth] };

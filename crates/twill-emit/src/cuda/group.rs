@@ -5,7 +5,7 @@ use super::fragment::Fragment;
 use super::names::{self, missing};
 use super::operation::bare;
 use super::rows::layouts_in_rows;
-use super::{tensor_memory, trace};
+use super::{in_step, tensor_memory, trace};
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::Expression;
@@ -82,6 +82,10 @@ impl<'a> Printer<'a> {
             }
         }
         self.nodes(1, &self.group.begin)?;
+        let meets = in_step::meets(self.kernel, self.group);
+        if meets {
+            self.line(1, in_step::BEGIN, "");
+        }
         if self.kernel.tiling.persistent {
             self.line(
                 1,
@@ -96,11 +100,20 @@ impl<'a> Printer<'a> {
         if let Some(traced) = &self.kernel.trace {
             self.line(2, &trace::begin(traced, self.group, is_one_thread(self.kernel, self.group)), "");
         }
-        self.nodes(2, &self.group.body)?;
+        let first_loop = self.group.body.iter().position(|node| !matches!(node, Node::Do(..)));
+        let (ahead, loops) = self.group.body.split_at(first_loop.unwrap_or(0));
+        self.nodes(2, ahead)?;
+        if meets {
+            self.line(2, in_step::MEET, "what all load reaches the L2 cache together");
+        }
+        self.nodes(2, loops)?;
         let body = self.out.split_off(start);
         self.programs(2, &body);
         self.out.push_str(&body);
         self.line(1, "}", "");
+        if meets {
+            self.line(1, in_step::END, "");
+        }
         self.nodes(1, &self.group.end)?;
         if let Some(last) = tensor_memory::end_of_group(self.group) {
             self.line(1, last, "tensor memory, and the barriers, must outlive them");

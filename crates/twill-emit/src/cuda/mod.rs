@@ -10,17 +10,20 @@
 //! | `instruction` | the multiplies that the kernel uses |
 //! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
+//! | `in_step` | CTAs that begin their tiles together |
 //! | `names` | what C++ calls things |
 //! | `trace` | the time stamps of a traced kernel |
 //! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
 //! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
 //! | `twill_cluster.cuh` | those of kernels whose CTAs form clusters |
+//! | `twill_in_step.cuh` | those of kernels whose CTAs begin their tiles together |
 
 mod expression;
 mod fragment;
 mod group;
 mod host;
+mod in_step;
 mod instruction;
 mod names;
 mod operation;
@@ -46,6 +49,9 @@ const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
 /// The primitives of clusters.
 const CLUSTER_PRIMITIVES: &str = include_str!("twill_cluster.cuh");
 
+/// The primitives of CTAs that begin their tiles together.
+const STEP_PRIMITIVES: &str = include_str!("twill_in_step.cuh");
+
 /// The headers that the kernel includes, by their names.
 pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
     let mut headers = vec![("twill.cuh", PRIMITIVES)];
@@ -54,6 +60,9 @@ pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
     }
     if kernel.cluster.is_some() {
         headers.push(("twill_cluster.cuh", CLUSTER_PRIMITIVES));
+    }
+    if kernel.tiling.in_step {
+        headers.push(("twill_in_step.cuh", STEP_PRIMITIVES));
     }
     headers
 }

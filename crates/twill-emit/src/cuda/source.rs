@@ -2,7 +2,7 @@
 
 use super::group::{Printer, is_one_thread};
 use super::names::{self, missing};
-use super::{host, instruction, tensor_memory, trace};
+use super::{host, in_step, instruction, tensor_memory, trace};
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::cluster::CTAS;
@@ -146,6 +146,7 @@ impl Warps {
 
 /// The source.
 pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, Error> {
+    in_step::check(kernel)?;
     let warps = Warps::of(kernel)?;
     let storage = Storage::of(kernel);
     let mut out = String::new();
@@ -167,6 +168,9 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
     }
     if kernel.cluster.is_some() {
         out.push_str("#include \"twill_cluster.cuh\"\n");
+    }
+    if kernel.tiling.in_step {
+        out.push_str("#include \"twill_in_step.cuh\"\n");
     }
     out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");
     if !has_tensor_memory {

@@ -90,6 +90,8 @@ pub struct Options {
     pub turns: bool,
     /// Two CTAs with neighbouring tiles form a cluster, and load together what both read.
     pub cluster: bool,
+    /// Persistent CTAs begin their tiles together.
+    pub in_step: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Columns of tensor memory that a CTA can have, where multiplies leave their results there.
@@ -266,7 +268,12 @@ fn lower_with(
         barriers: lowering.barriers,
         named_barriers: lowering.named_barriers,
         groups,
-        tiling: Tiling { persistent: options.persistent, programs_per_cta, order: options.order },
+        tiling: Tiling {
+            persistent: options.persistent,
+            in_step: options.in_step,
+            programs_per_cta,
+            order: options.order,
+        },
         cluster,
         trace: None,
     };

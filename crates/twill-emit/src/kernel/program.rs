@@ -63,6 +63,8 @@ pub struct KernelProgram {
 pub struct Tiling {
     /// A CTA works on one tile after another.
     pub persistent: bool,
+    /// CTAs begin their tiles together, as far as they all have one.
+    pub in_step: bool,
     /// Programs along each axis that share a CTA.
     pub programs_per_cta: [u32; 3],
     /// In which order tiles are worked on.

@@ -63,6 +63,7 @@ impl Scheduled {
             operands_in_registers: turns,
             turns,
             cluster: false,
+            in_step: false,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,

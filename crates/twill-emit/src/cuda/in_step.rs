@@ -1,0 +1,47 @@
+//! CTAs that begin their tiles together: what they load of the same tiles reaches the L2 cache once, and the power that
+//! this saves is clock rate (bench/results/2026-11-23-in-step.md). A meeting decides when a CTA loads, never what, and ends
+//! after a bounded time, so the protocol needs no proof of it.
+
+use super::group::is_one_thread;
+use super::tensor_memory;
+use crate::error::Error;
+use crate::kernel::action::{Action, Node};
+use crate::kernel::program::{Group, KernelProgram};
+
+/// Ahead of the tiles.
+pub(super) const BEGIN: &str = "others others_;";
+
+/// Ahead of a tile's first loop.
+pub(super) const MEET: &str = "others_.meet(tile_, tile_count(programs_x, programs_y, programs_z));";
+
+/// Behind the tiles.
+pub(super) const END: &str = "others_.leave();";
+
+/// Whether this group meets its like of the other CTAs.
+pub(super) fn meets(kernel: &KernelProgram, group: &Group) -> bool {
+    kernel.tiling.in_step && is_one_thread(kernel, group) && loads(&group.body)
+}
+
+/// Why the CTAs of a kernel cannot keep in step, if they shall.
+pub(super) fn check(kernel: &KernelProgram) -> Result<(), Error> {
+    let refuse = |what| Err(Error::NotInStep { what });
+    if !kernel.tiling.in_step {
+        Ok(())
+    } else if tensor_memory::is_used(kernel) {
+        refuse("kernels with tensor memory were not measured so")
+    } else if !kernel.tiling.persistent {
+        refuse("these CTAs work on one tile each, as with --persistent off or loops of different length")
+    } else if kernel.groups.iter().filter(|group| meets(kernel, group)).count() != 1 {
+        refuse("here no single thread does all loads through tensor descriptors")
+    } else {
+        Ok(())
+    }
+}
+
+fn loads(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Do(action, _) => matches!(action, Action::Load { .. }),
+        Node::Loop { body, .. } => loads(body),
+        Node::When { then, exactly, .. } => loads(then) || exactly.iter().any(|(_, nodes)| loads(nodes)),
+    })
+}
