@@ -21,6 +21,7 @@ CASES = {
     "gemm_tma_n256": [],
     "swiglu": [],
     "attention_forward": [],
+    "attention_forward_d64": ["--in-step"],
     "attention_forward_causal": [],
     "attention_forward_d64_m64": ["--programs-per-cta", "3"],
     "attention_backward": ["--attempts", "1"],

@@ -15,6 +15,7 @@ mod explain;
 mod fit;
 mod formats;
 mod gaus;
+mod in_step;
 mod known_answers;
 mod known_answers_blackwell;
 mod known_answers_published;

@@ -1,0 +1,79 @@
+//! `twill compile --in-step`: CTAs that begin their tiles together.
+
+use crate::common::{root, stderr, stdout, twill};
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// Compiles an example without an assembler; where to, or what the command complains of.
+fn compile(example: &str, options: &[&str]) -> Result<(TempDir, PathBuf), String> {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, example) = (place.path().join("kernel"), root().join("examples").join(example).with_extension("ttir"));
+    let paths = [example.to_str().unwrap(), "-o", folder.to_str().unwrap()];
+    let done = twill(&[&["compile", "--no-assemble"], paths.as_slice(), options].concat());
+    if done.status.code() == Some(0) { Ok((place, folder)) } else { Err(stdout(&done) + &stderr(&done)) }
+}
+
+const H200: [&str; 4] = ["--machine", "h200", "--emit", "cuda"];
+
+#[test]
+fn who_loads_meets_the_others_ahead_of_each_loop() {
+    let in_step = [&H200[..], &["--in-step"]].concat();
+    let (_place, folder) = compile("attention_forward", &in_step).unwrap();
+    let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
+    assert!(folder.join("twill_in_step.cuh").exists() && source.contains("#include \"twill_in_step.cuh\""));
+    // Once in the program of the warp that loads: after Q, before the first K.
+    let (computing, loading) = source.split_once("TWILL void loads(").unwrap();
+    assert!(!computing.contains("others_"), "{computing}");
+    let at = |text: &str| loading.find(text).unwrap_or_else(|| panic!("no `{text}` in {loading}"));
+    let places = [
+        at("others others_;"),
+        at("for (int tile_"),
+        at("load(q_desc"),
+        at("others_.meet(tile_, tile_count("),
+        at("load(k_desc"),
+        at("others_.leave();"),
+    ];
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!(loading.matches("others_.").count(), 2);
+
+    // Nothing else is different, and nothing of it is there without.
+    let (_place, plain) = compile("attention_forward", &H200).unwrap();
+    assert!(!plain.join("twill_in_step.cuh").exists());
+    let lines = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|l| !l.starts_with("//") && !l.contains("others") && !l.contains("in_step"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(lines(&source), lines(&fs::read_to_string(plain.join("kernel.cu")).unwrap()));
+}
+
+#[test]
+fn products_meet_ahead_of_their_loop_too() {
+    let (_place, folder) = compile("gemm_tma", &[&H200[..], &["--in-step"]].concat()).unwrap();
+    let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
+    assert_eq!(source.matches("others_.meet(").count(), 1);
+}
+
+#[test]
+fn what_cannot_keep_in_step_says_why() {
+    for (example, options, why) in [
+        (
+            "attention_forward",
+            &["--machine", "h200"][..],
+            "only the CTAs of kernels in CUDA C++ keep in step (--in-step)",
+        ),
+        (
+            "attention_forward",
+            &["--machine", "h200", "--emit", "cuda", "--persistent", "off"],
+            "these CTAs work on one tile each, as with --persistent off",
+        ),
+        ("attention_forward_causal", &H200, "loops of different length; leave out --in-step"),
+        ("attention_backward_d64", &H200, "here no single thread does all loads through tensor descriptors"),
+        ("gemm_tma", &["--machine", "b200", "--emit", "cuda"], "kernels with tensor memory were not measured so"),
+    ] {
+        let error = compile(example, &[options, &["--in-step"]].concat()).unwrap_err();
+        assert!(error.contains(why), "{example}: {error}");
+    }
+}
