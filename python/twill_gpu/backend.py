@@ -34,7 +34,7 @@ def check_options(options: Mapping[str, object]) -> None:
 
 
 def compile_kernel(ttir: str, name: str, machine: str | Machine | None, options: Mapping[str, object]) -> Path:
-    """A folder with the kernel that runs the best schedule of a TTIR: kernel.py, kernel.json, launch.py and more.
+    """A folder with the kernel that runs the best schedule of a TTIR: kernel.py or kernel.cu, kernel.json, launch.py and more.
 
     Raises `TwillError` with the reason where there is none. The folder lasts as long as this process; the kernel itself is
     kept in the cache on disk.
@@ -71,11 +71,14 @@ def toolchain() -> str:
     """What machine code depends on beside the kernel."""
     from importlib.metadata import PackageNotFoundError, version
 
-    try:
-        triton = version("triton")
-    except PackageNotFoundError:
-        triton = "none"
-    return f"triton {triton}, ptxas {os.environ.get('TRITON_PTXAS_PATH', '')}"
+    def installed(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return "none"
+
+    triton, nvrtc = installed("triton"), installed("nvidia-cuda-nvrtc")
+    return f"triton {triton}, ptxas {os.environ.get('TRITON_PTXAS_PATH', '')}, NVRTC {nvrtc}"
 
 
 def folder() -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .errors import InputError
 
-FLAGS = ("no_assemble", "no_cache", "no_contract", "no_siblings", "quiet")
+FLAGS = ("in_step", "no_assemble", "no_cache", "no_contract", "no_siblings", "quiet")
 """Options without a value: True is the flag, False or None its absence. Other booleans are `on` and `off`."""
 
 OURS = ("machine", "output", "python", "top", "within")

@@ -11,12 +11,16 @@ from pathlib import Path
 from .errors import TwillError
 
 
+SOURCES = {"gluon": "kernel.py", "cuda": "kernel.cu"}
+"""The file of a generated kernel's source, by what it is written in."""
+
+
 class ScheduledKernel:
     """A kernel that Twill made: what `warmup` and a launch give back, as stock Triton gives back a compiled kernel."""
 
     def __init__(self, folder: Path, ttir: str, machine: str | None):
         self.folder = Path(folder)
-        """kernel.py, kernel.json, schedule.json, launch.py and more."""
+        """kernel.py or kernel.cu, kernel.json, schedule.json, launch.py and more."""
         self.ttir = ttir
         """What it was made from."""
         self.machine = machine
@@ -25,6 +29,8 @@ class ScheduledKernel:
         self.metadata: dict = json.loads((self.folder / "kernel.json").read_text(encoding="utf-8"))
         """What kernel.json says."""
         self.name: str = self.metadata["name"]
+        self.language = language_of(self.metadata)
+        """What its source is written in: `gluon` or `cuda`."""
         self.launch = self._kernel.launch
         """Launches it on values by their parameters' names and a grid, on the current stream."""
         self.plan = self._kernel.plan
@@ -49,9 +55,10 @@ class ScheduledKernel:
 
     @cached_property
     def asm(self) -> dict:
-        """Its forms by name: `ttir`, `gluon` (the source of kernel.py), and Triton's from `ttgir` to `cubin`."""
+        """Its forms by name: `ttir`, `gluon` or `cuda` (its source), and the compiler's to `ptx` and `cubin`; Triton's have more."""
         asm = self.compile().asm
-        asm["ttir"], asm["gluon"] = self.ttir, (self.folder / "kernel.py").read_text(encoding="utf-8")
+        asm["ttir"] = self.ttir
+        asm[self.language] = (self.folder / SOURCES[self.language]).read_text(encoding="utf-8")
         return asm
 
     @property
@@ -65,7 +72,7 @@ class ScheduledKernel:
         return self.info["spills"]
 
     def compile(self) -> object:
-        """Compiles it to machine code, for which no GPU is needed; what Triton made of it."""
+        """Compiles it to machine code, for which no GPU is needed; what Triton or NVRTC made of it."""
         return self._kernel.compile()
 
     def check_parameters(self, names: list[str]) -> None:
@@ -78,6 +85,11 @@ class ScheduledKernel:
     def __repr__(self) -> str:
         schedule = self.metadata.get("schedule", {})
         return f"ScheduledKernel({self.name} for {self.architecture}, I = {schedule.get('interval')}, {self.folder})"
+
+
+def language_of(metadata: dict) -> str:
+    """What kernel.json says that the source is written in."""
+    return metadata.get("language", "gluon")
 
 
 def load(path: Path) -> object:

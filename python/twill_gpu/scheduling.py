@@ -15,6 +15,7 @@ from .errors import BudgetError, InfeasibleError
 from .graph import Graph
 from .inputs import question_of
 from .machine import Machine
+from .scheduled import SOURCES, language_of
 
 WIDTH = 110
 """Columns of text."""
@@ -229,14 +230,16 @@ class Schedule:
 
     @cached_property
     def kernel_source(self) -> str:
-        """The generated kernel in Gluon, as `twill compile` writes it without a look at its machine code.
+        """The generated kernel in Gluon, or in CUDA C++ with `emit="cuda"`, as `twill compile` writes it without a look at its
+        machine code.
 
         Its options are the generator's, which fixes some of the scheduler's. Raises `InputError` for a loop graph.
         """
-        return self.compile(assemble=False)["kernel.py"]
+        files = self.compile(assemble=False)
+        return files[SOURCES[language_of(json.loads(files["kernel.json"]))]]
 
     def compile(self, assemble: bool = True, progress: Callable[[str], None] | None = None) -> dict[str, str]:
-        """All files of the generated kernel by name: kernel.py, launch.py, schedule.json and more.
+        """All files of the generated kernel by name: kernel.py (kernel.cu with `emit="cuda"`), launch.py, schedule.json and more.
 
         assemble: look at the machine code with this Python's Triton, and make the schedule again where registers spill.
         """

@@ -92,6 +92,44 @@ def fake_gpu_of_torch(monkeypatch):
     return gpu
 
 
+class FakeDriver:
+    """CUDA's driver, which makes tensor maps of nothing and only records what is launched."""
+
+    def __init__(self):
+        from cuda.bindings import driver
+
+        self._driver, self.encoded, self.launched = driver, [], []
+        self._success = driver.CUresult.CUDA_SUCCESS
+
+    def __getattr__(self, name):
+        return getattr(self._driver, name)
+
+    def cuCtxGetCurrent(self):
+        return self._success, 1
+
+    def cuModuleLoadData(self, cubin):
+        return self._success, cubin
+
+    def cuModuleGetFunction(self, module, name):
+        return self._success, name
+
+    def cuFuncSetAttribute(self, function, attribute, value):
+        return (self._success,)
+
+    def cuTensorMapEncodeTiled(self, kind, rank, address, shape, strides, box, *rest):
+        self.encoded.append((address, [int(extent) for extent in box]))
+        return self._success, types.SimpleNamespace(getPtr=lambda: address)
+
+    def cuLaunchKernel(self, *launch):
+        self.launched.append(launch)
+        return (self._success,)
+
+
+@pytest.fixture
+def fake_driver():
+    return FakeDriver()
+
+
 class Half(Tensor):
     """A tensor that Triton's own descriptors take too."""
 

@@ -27,7 +27,7 @@ pub enum Error {
     #[error("CTAs cannot keep in step: {what}; leave out --in-step")]
     NotInStep {
         /// Why.
-        what: &'static str,
+        what: String,
     },
     /// What Triton cannot compile.
     #[error("the Gluon back end does not write {what}; generate the kernel with --emit cuda")]
@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// Buffers take more than there is.
     #[error(
-        "the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles, fewer stages or rings of fewer slots"
+        "the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles, fewer stages, rings of fewer slots, or CTAs of one tile each (--persistent off, without --in-step)"
     )]
     SharedMemory {
         /// With all buffers.

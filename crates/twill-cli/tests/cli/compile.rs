@@ -196,6 +196,32 @@ fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
     assert!(error.contains("atomics of programs that share a CTA"), "{error}");
 }
 
+/// What a row's whole sum is spread over is a tile like any other, not four shares of each row.
+#[test]
+fn sums_spread_over_a_tile_are_whole_tiles() {
+    let text = fs::read_to_string(root().join("examples/fixtures/attention_relu.ttir")).unwrap();
+    let (divide, store) = ("    %o_26 = arith.divf %o_22, %o_25", "    tt.descriptor_store %o_desc");
+    assert!(text.contains(divide) && text.contains(store));
+    // Stored itself, and with something computed of it.
+    let stored = format!(
+        "    %spread = arith.truncf %o_25 : tensor<128x64xf32> to tensor<128x64xf16>\n    tt.descriptor_store \
+         %o_desc[%queries_18, %c0_i32], %spread : !tt.tensordesc<tensor<128x64xf16>>, tensor<128x64xf16>\n{store}"
+    );
+    let computed = "    %e = math.exp %o_25 : tensor<128x64xf32>\n    %o_26 = arith.divf %o_22, %e";
+    for (from, to, stores) in [(store, stored.as_str(), 2), (divide, computed, 1)] {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("spread.ttir"), text.replace(from, to)).unwrap();
+        let options = ["spread.ttir", "--emit", "cuda", "--no-assemble"];
+        let output = compile(&place, &options);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let source = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
+        let group =
+            &source[source.find("TWILL void compute_1(").unwrap()..source.find("TWILL void compute_2(").unwrap()];
+        assert_eq!(group.matches("write_matrices(staging_1(), ").count(), stores, "{group}");
+        assert_eq!(group.matches(" write(").count(), 0, "{group}");
+    }
+}
+
 /// The group that loads also adds dQ to memory: what it loads does not wait for sums of the iteration before.
 #[test]
 fn loads_run_ahead_of_what_their_group_stores() {

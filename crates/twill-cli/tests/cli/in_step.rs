@@ -70,7 +70,16 @@ fn what_cannot_keep_in_step_says_why() {
             "these CTAs work on one tile each, as with --persistent off",
         ),
         ("attention_forward_causal", &H200, "loops of different length; leave out --in-step"),
-        ("attention_backward_d64", &H200, "here no single thread does all loads through tensor descriptors"),
+        (
+            "attention_backward_d64",
+            &H200,
+            "no single thread does all loads through tensor descriptors; one warp also does what line ",
+        ),
+        (
+            "attention_forward",
+            &["--machine", "h200", "--emit", "cuda", "--ring-depth", "3"],
+            "or CTAs of one tile each (--persistent off, without --in-step)",
+        ),
         ("gemm_tma", &["--machine", "b200", "--emit", "cuda"], "kernels with tensor memory were not measured so"),
     ] {
         let error = compile(example, &[options, &["--in-step"]].concat()).unwrap_err();

@@ -3,6 +3,7 @@
 use super::names::missing;
 use crate::error::Error;
 use crate::kernel::layout::Layout;
+use crate::kernel::sums::SHARES;
 
 /// A layout of a tile of known extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,9 +53,12 @@ impl Fragment {
             {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
             }
-            // What is made of a row's whole sum.
+            // What is made of a row's whole sum, of its shares, and of tiles that either is spread over.
             (Layout::Like(_), [rows, 1]) => Fragment::Rows { rows: *rows },
-            (Layout::Like(_), [rows, _]) => Fragment::Shares { rows: *rows },
+            (Layout::Like(_), [rows, SHARES]) => Fragment::Shares { rows: *rows },
+            (Layout::Like(_), [rows, columns]) if rows % 64 == 0 && columns % 8 == 0 => {
+                Fragment::Accumulator { rows: *rows, columns: *columns }
+            }
             (Layout::Tensor { warps: 4, .. }, [rows @ (64 | 128), 1]) => Fragment::TensorRows { rows: *rows },
             (Layout::Tensor { rows: rows @ (64 | 128), warps: 4, .. }, [1, columns]) if columns % 8 == 0 => {
                 Fragment::TensorColumns { rows: *rows, columns: *columns }

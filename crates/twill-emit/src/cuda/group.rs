@@ -467,21 +467,28 @@ impl<'a> Printer<'a> {
 /// Whether a group needs one thread only: it loads, and computes nothing but where from. Without a warp to keep together it
 /// waits and loads sooner (attention forward on an H200: 1 % fewer cycles).
 pub(super) fn is_one_thread(kernel: &KernelProgram, group: &Group) -> bool {
+    group.warps == 1 && !tensor_memory::is_used(kernel) && beyond_one_thread(group).is_none()
+}
+
+/// What is said about the first thing that a group does for which one thread is not enough.
+pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
     let by_one = |action: &Action| match action {
         Action::Let { value, .. } => value.shape.is_empty(),
         Action::Rename { to, .. } => group.variables[to.index()].shape.is_empty(),
         Action::Load { .. } | Action::Wait { .. } | Action::Advance(_) | Action::Keep { .. } | Action::Mark(_) => true,
         _ => false,
     };
-    fn all(nodes: &[Node], by_one: &impl Fn(&Action) -> bool) -> bool {
-        nodes.iter().all(|node| match node {
-            Node::Do(action, _) => by_one(action),
-            Node::Loop { body, .. } => all(body, by_one),
-            Node::When { then, exactly, .. } => all(then, by_one) && exactly.iter().all(|(_, n)| all(n, by_one)),
+    fn first<'n>(nodes: &'n [Node], by_one: &impl Fn(&Action) -> bool) -> Option<&'n Note> {
+        nodes.iter().find_map(|node| match node {
+            Node::Do(action, note) => (!by_one(action)).then_some(note),
+            Node::Loop { body, .. } => first(body, by_one),
+            Node::When { then, exactly, .. } => {
+                let mut all = std::iter::once(then).chain(exactly.iter().map(|(_, nodes)| nodes));
+                all.find_map(|nodes| first(nodes, by_one))
+            }
         })
     }
-    let mut parts = [&group.begin, &group.body, &group.end].into_iter();
-    group.warps == 1 && !tensor_memory::is_used(kernel) && parts.all(|nodes| all(nodes, &by_one))
+    [&group.begin, &group.body, &group.end].into_iter().find_map(|nodes| first(nodes, &by_one))
 }
 
 /// An operand of a multiply in shared memory.

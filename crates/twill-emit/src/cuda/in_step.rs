@@ -2,7 +2,7 @@
 //! this saves is clock rate (bench/results/2026-11-23-in-step.md). A meeting decides when a CTA loads, never what, and ends
 //! after a bounded time, so the protocol needs no proof of it.
 
-use super::group::is_one_thread;
+use super::group::{beyond_one_thread, is_one_thread};
 use super::tensor_memory;
 use crate::error::Error;
 use crate::kernel::action::{Action, Node};
@@ -24,7 +24,7 @@ pub(super) fn meets(kernel: &KernelProgram, group: &Group) -> bool {
 
 /// Why the CTAs of a kernel cannot keep in step, if they shall.
 pub(super) fn check(kernel: &KernelProgram) -> Result<(), Error> {
-    let refuse = |what| Err(Error::NotInStep { what });
+    let refuse = |what: &str| Err(Error::NotInStep { what: what.to_owned() });
     if !kernel.tiling.in_step {
         Ok(())
     } else if tensor_memory::is_used(kernel) {
@@ -32,7 +32,10 @@ pub(super) fn check(kernel: &KernelProgram) -> Result<(), Error> {
     } else if !kernel.tiling.persistent {
         refuse("these CTAs work on one tile each, as with --persistent off or loops of different length")
     } else if kernel.groups.iter().filter(|group| meets(kernel, group)).count() != 1 {
-        refuse("here no single thread does all loads through tensor descriptors")
+        let loader = kernel.groups.iter().find(|group| group.warps == 1);
+        let line = loader.and_then(beyond_one_thread).and_then(|note| note.line);
+        let why = line.map_or_else(String::new, |line| format!("; one warp also does what line {line} says"));
+        refuse(&format!("here no single thread does all loads through tensor descriptors{why}"))
     } else {
         Ok(())
     }

@@ -5,44 +5,52 @@
 
 namespace twill {
 
-/// Arrivals, for each of the launches that may run at once. What is here decides when CTAs go on, never what they compute.
-static __device__ u32 arrivals_of_launch[64];
-
-/// Cycles after which a CTA goes on alone: others may not run at all, beside other work on the GPU.
-constexpr i64 longest_meeting = 20000;
+/// Of the launches that may run at once, by their numbers: CTAs that are there (high half), and arrivals of all that were
+/// (low half). What is here decides when CTAs go on, never what they compute. Zero again when no CTA is there, also where two
+/// launches of the same number have disturbed each other.
+static __device__ u64 arrivals_of_launch_[64];
 
 /// The other CTAs of the grid, as one thread of each meets them.
 struct others {
-  u32 *arrivals;
+  /// Cycles after which a CTA goes on alone: others may not run at all, beside other work on the GPU.
+  static constexpr i64 longest_meeting = 20000;
+  static constexpr u64 one_cta = u64(1) << 32;
+
+  u64 *arrivals;
   u32 whole = 0;
   bool alone = false;
 
   TWILL others() {
-    unsigned long long launch;
+    u64 launch;
     asm("mov.u64 %0, %%gridid;" : "=l"(launch));
-    arrivals = &arrivals_of_launch[launch % 64];
+    arrivals = &arrivals_of_launch_[launch % 64];
+    add(one_cta);
   }
 
   /// Waits for the others where each of them has a tile in this round, but not for long, and never again if they did not come.
   TWILL void meet(int tile, int tiles) {
     if (tile >= tiles / int(gridDim.x) * int(gridDim.x)) return;
     whole += gridDim.x;
-    asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
+    add(1);
     const i64 start = clock64();
     while (!alone && int(arrived() - whole) < 0) alone = clock64() - start > longest_meeting;
   }
 
-  /// At the end; the last CTA leaves the place as it was.
+  /// At the end.
   TWILL void leave() {
-    u32 before;
-    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(arrivals) : "memory");
-    if (int(before + 1 - whole - gridDim.x) >= 0) *arrivals = 0;
+    u64 before, found;
+    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(arrivals), "l"(u64(0) - one_cta) : "memory");
+    if (before / one_cta != 1) return;
+    // Unless another CTA has come in between, which will do it then.
+    asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, 0;" : "=l"(found) : "l"(arrivals), "l"(before - one_cta) : "memory");
   }
 
+  TWILL void add(u64 what) const { asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(arrivals), "l"(what) : "memory"); }
+
   TWILL u32 arrived() const {
-    u32 count;
-    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(arrivals) : "memory");
-    return count;
+    u64 count;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(count) : "l"(arrivals) : "memory");
+    return u32(count);
   }
 };
 

@@ -51,7 +51,7 @@ mod rings;
 mod runs;
 mod state;
 mod stores;
-mod sums;
+pub(crate) mod sums;
 mod tensor;
 mod turns;
 mod views;

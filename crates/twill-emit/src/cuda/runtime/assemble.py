@@ -51,9 +51,13 @@ class Compiled:
         # Of each argument: a number's type; None for a pointer or a descriptor.
         self.kinds = ["i32" if name in PROGRAMS else elements.get(name) for name in kernel["arguments"]]
         used = re.search(r"Used (\d+) registers", log)
-        # NVRTC says nothing of what it had compiled before.
-        self.n_regs = used and int(used[1])
-        self.n_spills = used and sum(int(count) for count in re.findall(r"(\d+) bytes spill", log))
+        # NVRTC says nothing of what it had compiled before; kernel.json does, if the kernel was assembled then.
+        known = kernel.get("assembly")
+        self.n_regs = known["registers"] if known else None
+        self.n_spills = known["spill_stores"] + known["spill_loads"] if known else None
+        if used:
+            self.n_regs = int(used[1])
+            self.n_spills = sum(int(count) for count in re.findall(r"(\d+) bytes spill", log))
 
 
 def read_kernel(folder):
