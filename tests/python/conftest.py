@@ -80,6 +80,7 @@ def fake_gpu(monkeypatch, fake_gpu_of_torch):
     """A GPU with a torch of a few lines."""
     torch = Torch()
     torch.cuda.get_device_name = lambda index: "NVIDIA H200"
+    torch.cuda.current_stream = lambda index: types.SimpleNamespace(cuda_stream=7)
     monkeypatch.setitem(sys.modules, "torch", torch)
     return fake_gpu_of_torch
 

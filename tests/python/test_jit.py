@@ -93,14 +93,14 @@ class TestScheduled:
         assert made.language == "cuda" and "gluon" not in made.asm
         assert 'extern "C" __global__' in made.asm["cuda"] and "twill_in_step.cuh" in made.asm["cuda"]
         assert made.asm["cubin"].startswith(b"\x7fELF") and "wgmma.mma_async" in made.asm["ptx"]
-        assert (made.n_regs, made.n_spills) == (168, 0)
 
         monkeypatch.setattr(made._module.planning, "driver", fake_driver)
         assert kernel[(4, 3)](*gemm_arguments(tensor), **TILES) is made
+        assert (made.n_regs, made.n_spills) == (168, 0)
         # Triton launches nothing, and each matrix has a tensor map of boxes of 64 columns.
         assert fake_gpu.launched == [] and len(fake_driver.launched) == 1
         assert fake_driver.launched[0][:4] == (b"gemm_tma", 12, 1, 1)
-        assert [address for address, *_ in fake_driver.encoded] == [1 << 20, 2 << 20, 3 << 20]
+        assert sorted(address for address, _ in fake_driver.encoded) == [1 << 20, 2 << 20, 3 << 20]
         assert all(box[0] == 64 for _, box in fake_driver.encoded)
 
     def test_a_machine_that_is_not_here(self, tensor, monkeypatch):
