@@ -2,7 +2,7 @@
 //! (docs/model.md).
 
 use crate::constraints::assignment;
-use crate::constraints::{bandwidth, exclusive, resource};
+use crate::constraints::{bandwidth, concurrency, exclusive, resource};
 use crate::encoding::longest_paths;
 use twill_graph::proof::BoundWitness;
 use twill_graph::{
@@ -55,12 +55,13 @@ pub(crate) fn families_of(problem: &Problem, bound: &LowerBoundKind) -> Families
         LowerBoundKind::SharedBandwidth { .. } => Families::NONE.with(Family::Bandwidth),
         LowerBoundKind::Operation { .. } => Families::NONE.with(Family::Exclusive),
         // Elsewhere than on compute groups there is room only if there are other groups.
-        LowerBoundKind::GroupWork { .. }
-            if assignment::is_free(problem) && problem.groups().iter().all(|g| g.role == GroupRole::Compute) =>
-        {
-            Families::NONE.with(Family::Exclusive)
+        LowerBoundKind::GroupWork { issues, .. } => {
+            let exclusive = Families::NONE.with(Family::Exclusive);
+            let work = if *issues > 0 { exclusive.with(Family::Concurrency) } else { exclusive };
+            let is_anywhere =
+                assignment::is_free(problem) && problem.groups().iter().all(|g| g.role == GroupRole::Compute);
+            if is_anywhere { work } else { work.with(Family::Assignment) }
         }
-        LowerBoundKind::GroupWork { .. } => Families::NONE.with(Family::Exclusive).with(Family::Assignment),
         LowerBoundKind::Trivial | LowerBoundKind::Search { .. } => Families::ALL,
     }
 }
@@ -152,43 +153,61 @@ fn positive_cycle(problem: &Problem, interval: i64) -> Option<Vec<&Dependence>> 
 
 /// With exclusive issue, the synchronous work of the compute groups fits their number, and each
 /// synchronous operation fits by itself. Where operations are assigned to groups, each group's own work does.
+/// Asynchronous operations that wait are issued in cycles of their own ([`issues_alone`]).
 fn group_work_bound(problem: &Problem, families: Families) -> Option<LowerBound> {
     if !problem.options().exclusive_issue {
         return None;
     }
     let graph = problem.graph();
-    let work = compute_work(problem, families);
-    let (work, groups) = match families.has(Family::Assignment) {
-        true if assignment::is_free(problem) => (work, problem.resources().compute_groups.maximum),
+    let issues_of = |ops: &[OpId]| {
+        let alone = |op: &&OpId| families.has(Family::Concurrency) && issues_alone(problem, **op);
+        u32::try_from(ops.iter().filter(alone).count()).unwrap_or(u32::MAX)
+    };
+    let all: Vec<OpId> = graph.op_ids().filter(|op| computes(problem, *op, families)).collect();
+    let of_all = (compute_work(problem, families), issues_of(&all));
+    let ((work, issues), groups) = match families.has(Family::Assignment) {
+        true if assignment::is_free(problem) => (of_all, problem.resources().compute_groups.maximum),
         true => {
-            let synchronous = |op: &OpId| graph.operation(*op).is_synchronous();
-            let of_group = |group| -> Cycles {
-                let here = |op: &OpId| synchronous(op) && assignment::candidates(problem, *op) == [group];
-                graph.op_ids().filter(here).map(|op| graph.operation(op).occupancy).sum()
+            let of_group = |group| {
+                let here = |op: &OpId| assignment::candidates(problem, *op) == [group];
+                let ops: Vec<OpId> = all.iter().copied().filter(here).collect();
+                (synchronous_work(problem, &ops), issues_of(&ops))
             };
             let compute = problem.group_ids().filter(|g| problem.groups()[g.index()].role == GroupRole::Compute);
-            (compute.map(of_group).max().unwrap_or(Cycles::ZERO), 1)
+            (compute.map(of_group).max_by_key(|(work, issues)| work.0 + i64::from(*issues)).unwrap_or_default(), 1)
         }
-        false => (work, u32::try_from(problem.groups().len()).unwrap_or(u32::MAX)),
+        false => (of_all, u32::try_from(problem.groups().len()).unwrap_or(u32::MAX)),
     };
     let longest = graph.operations().iter().filter(|op| op.is_synchronous()).max_by_key(|op| op.occupancy)?;
-    let shared = Cycles(work.div_ceil(Cycles(groups.into())));
+    let shared = Cycles((work + Cycles(issues.into())).div_ceil(Cycles(groups.into())));
     if longest.occupancy > shared {
         let kind = LowerBoundKind::Operation { operation: longest.name.clone(), cycles: longest.occupancy };
         return Some(LowerBound { interval: longest.occupancy, kind });
     }
-    Some(LowerBound { interval: shared, kind: LowerBoundKind::GroupWork { work, groups } })
+    Some(LowerBound { interval: shared, kind: LowerBoundKind::GroupWork { work, issues, groups } })
 }
 
 /// Synchronous cycles of an iteration on compute groups; without assignment every group of the pool may do them.
 pub(crate) fn compute_work(problem: &Problem, families: Families) -> Cycles {
+    let ops: Vec<OpId> = problem.graph().op_ids().filter(|op| computes(problem, *op, families)).collect();
+    synchronous_work(problem, &ops)
+}
+
+fn computes(problem: &Problem, op: OpId, families: Families) -> bool {
+    !families.has(Family::Assignment) || assignment::role(problem, op) == GroupRole::Compute
+}
+
+fn synchronous_work(problem: &Problem, ops: &[OpId]) -> Cycles {
+    let ops = ops.iter().map(|op| problem.graph().operation(*op));
+    ops.filter(|op| op.is_synchronous()).map(|op| op.occupancy).sum()
+}
+
+/// Whether an asynchronous operation takes a cycle of its group for itself: it waits, wherever it is, so that no synchronous
+/// operation runs when it is issued (`concurrency`), and no other that waits is issued then.
+fn issues_alone(problem: &Problem, op: OpId) -> bool {
     let graph = problem.graph();
-    let anywhere = !families.has(Family::Assignment);
-    let on_compute = |op: &OpId| {
-        let there = anywhere || assignment::role(problem, *op) == GroupRole::Compute;
-        graph.operation(*op).is_synchronous() && there
-    };
-    graph.op_ids().filter(on_compute).map(|op| graph.operation(op).occupancy).sum()
+    let waits = graph.dependences().iter().any(|d| d.to == op && d.from != op && d.blocking);
+    waits && !graph.operation(op).is_synchronous() && concurrency::window(problem, op) > 0
 }
 
 /// Whether an interval is out of reach for one operation alone: what it conflicts on.

@@ -145,6 +145,11 @@ pub struct LowerBound {
     pub kind: LowerBoundKind,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// What bounds the initiation interval from below.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "witness", rename_all = "snake_case")]
@@ -178,10 +183,13 @@ pub enum LowerBoundKind {
         /// The operations that move them, those that move most first.
         operations: Vec<String>,
     },
-    /// All warp groups together cannot execute the synchronous work any faster.
+    /// All warp groups together cannot execute the synchronous work, and issue what waits, any faster.
     GroupWork {
         /// Synchronous cycles of an iteration.
         work: Cycles,
+        /// Asynchronous operations that wait, and take a cycle of their group each.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        issues: u32,
         /// Compute groups.
         groups: u32,
     },

@@ -90,11 +90,14 @@ pub(crate) fn bound(bound: &LowerBound) -> String {
             grouped(bytes_per_cycle.0),
             list(operations, 6)
         ),
-        LowerBoundKind::GroupWork { work, groups } => format!(
-            "synchronous work of {} cycles an iteration on {}",
-            grouped(work.0),
-            count(*groups, "compute group")
-        ),
+        LowerBoundKind::GroupWork { work, issues, groups } => {
+            let behind = match issues {
+                0 => String::new(),
+                n => format!(", and {} behind waits,", count(*n, "issue")),
+            };
+            let (work, groups) = (grouped(work.0), count(*groups, "compute group"));
+            format!("synchronous work of {work} cycles{behind} an iteration on {groups}")
+        }
         LowerBoundKind::Operation { operation, cycles } => {
             format!("synchronous operation {operation} keeps its warp group busy for {} cycles", grouped(cycles.0))
         }

@@ -3,7 +3,7 @@
 
 use super::CertificateError;
 use twill_graph::proof::BoundWitness;
-use twill_graph::{Cycles, GroupRole, OpId, Problem, WarpAssignment};
+use twill_graph::{ConcurrencyWindow, Cycles, GroupRole, OpId, Problem, WarpAssignment};
 
 /// Whether the witness proves that every interval below `bound` is impossible.
 pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) -> Result<(), CertificateError> {
@@ -49,10 +49,19 @@ pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) ->
                 let op = graph.operation(*v);
                 let taken = (op.variable_latency && fixed.variable_latency_group.is_some())
                     || (op.issue_width == 1 && fixed.issue_group.is_some());
-                op.is_synchronous() && !taken
+                !taken
             };
             let groups = problem.groups().iter().filter(|g| g.role == GroupRole::Compute).count().max(1);
-            let busy = |v: OpId| i128::from(graph.operation(v).occupancy.0);
+            // What waits and runs by itself is issued while no synchronous operation runs, and nothing else that waits is issued.
+            let busy = |v: OpId| {
+                let op = graph.operation(v);
+                let waits = || graph.dependences().iter().any(|d| d.blocking && d.to == v && d.from != v);
+                match (op.is_synchronous(), problem.options().concurrency_window) {
+                    (true, _) => i128::from(op.occupancy.0),
+                    (false, ConcurrencyWindow::Literal) if op.occupancy.0 == 0 => 0,
+                    (false, _) => i128::from(waits()),
+                }
+            };
             match problem.options().warp_assignment {
                 WarpAssignment::Free => ceiling(graph.op_ids().filter(on_compute).map(busy).sum(), groups as i128),
                 // The group of the `turn`-th sub-tiles has their work alone.

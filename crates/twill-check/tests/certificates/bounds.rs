@@ -2,9 +2,9 @@
 
 use crate::support::{OPEN, changed, empty, machine, problem, problem_on, proof, said};
 use crate::verdict;
-use serde_json::json;
+use serde_json::{Value, json};
 use twill_graph::proof::{BoundWitness, Certificate};
-use twill_graph::{Bytes, Cycles, ModelOptions, OpId, Problem, Resources, UnitId};
+use twill_graph::{Bytes, ComputePool, ConcurrencyWindow, Cycles, ModelOptions, OpId, Problem, Resources, UnitId};
 
 #[test]
 fn intervals_of_proofs_have_limits() {
@@ -93,8 +93,28 @@ fn bounds_have_witnesses() {
     of(&BoundWitness::Resource(UnitId::new(0)), 4);
     of(&BoundWitness::Resource(UnitId::new(1)), 5);
     of(&BoundWitness::Operation(OpId::new(2)), 5);
-    // Five cycles on two groups.
+    // Five cycles, and one in which the multiply that waits for its load is issued, on two groups.
     of(&BoundWitness::GroupWork, 3);
+    // On one. Without the wait, or where its window is empty, it takes no cycle; on another group neither.
+    let one = Resources { compute_groups: ComputePool { maximum: 1, ..machine().compute_groups }, ..machine() };
+    let literal = ModelOptions { concurrency_window: ConcurrencyWindow::Literal, ..ModelOptions::default() };
+    let runs_on = |text: &mut Value| text["dependences"][0]["blocking"] = json!(false);
+    let is_short = |text: &mut Value| {
+        text["operations"][1]["cycles"] = json!(0);
+        text["operations"][1]["units"] = json!([]);
+    };
+    for (problem, proves) in [
+        (problem_on(one.clone()), 6),
+        (changed(one.clone(), literal, |_| {}), 6),
+        (changed(one.clone(), ModelOptions::default(), runs_on), 5),
+        (changed(one.clone(), ModelOptions::default(), is_short), 6),
+        (changed(one.clone(), literal, is_short), 5),
+        (changed(one, ModelOptions::default(), |text| text["operations"][1]["variable_latency"] = json!(true)), 5),
+    ] {
+        assert_eq!(bound(&problem, BoundWitness::GroupWork, proves), accepted(proves));
+        let more = refused(proves + 1, &format!("it proves {proves}"));
+        assert_eq!(bound(&problem, BoundWitness::GroupWork, proves + 1), more);
+    }
     for operation in [0, 1, 3] {
         let none = refused(1, "it names no synchronous operation");
         assert_eq!(bound(&problem, BoundWitness::Operation(OpId::new(operation)), 1), none);
