@@ -95,10 +95,17 @@ fn bounds_have_witnesses() {
     of(&BoundWitness::Operation(OpId::new(2)), 5);
     // Five cycles, and one in which the multiply that waits for its load is issued, on two groups.
     of(&BoundWitness::GroupWork, 3);
-    // On one. Without the wait, or where its window is empty, it takes no cycle; on another group neither.
+    // On one. Without the wait, or where its window is empty, it takes no cycle; on another group neither, nor for its own
+    // result of the iteration before.
     let one = Resources { compute_groups: ComputePool { maximum: 1, ..machine().compute_groups }, ..machine() };
     let literal = ModelOptions { concurrency_window: ConcurrencyWindow::Literal, ..ModelOptions::default() };
     let runs_on = |text: &mut Value| text["dependences"][0]["blocking"] = json!(false);
+    let waits_for_itself = |text: &mut Value| {
+        runs_on(text);
+        let own =
+            json!({"from": "multiply", "to": "multiply", "delay": 1, "distance": 1, "blocking": true, "value": true});
+        text["dependences"].as_array_mut().unwrap().push(own);
+    };
     let is_short = |text: &mut Value| {
         text["operations"][1]["cycles"] = json!(0);
         text["operations"][1]["units"] = json!([]);
@@ -107,6 +114,7 @@ fn bounds_have_witnesses() {
         (problem_on(one.clone()), 6),
         (changed(one.clone(), literal, |_| {}), 6),
         (changed(one.clone(), ModelOptions::default(), runs_on), 5),
+        (changed(one.clone(), ModelOptions::default(), waits_for_itself), 5),
         (changed(one.clone(), ModelOptions::default(), is_short), 6),
         (changed(one.clone(), literal, is_short), 5),
         (changed(one, ModelOptions::default(), |text| text["operations"][1]["variable_latency"] = json!(true)), 5),
