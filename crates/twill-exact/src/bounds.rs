@@ -164,7 +164,7 @@ fn group_work_bound(problem: &Problem, families: Families) -> Option<LowerBound>
         u32::try_from(ops.iter().filter(alone).count()).unwrap_or(u32::MAX)
     };
     let all: Vec<OpId> = graph.op_ids().filter(|op| computes(problem, *op, families)).collect();
-    let of_all = (compute_work(problem, families), issues_of(&all));
+    let of_all = (synchronous_work(problem, &all), issues_of(&all));
     let ((work, issues), groups) = match families.has(Family::Assignment) {
         true if assignment::is_free(problem) => (of_all, problem.resources().compute_groups.maximum),
         true => {

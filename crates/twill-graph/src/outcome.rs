@@ -1,5 +1,6 @@
 //! What is known after a search, and how long it took.
 
+use crate::format::is_default;
 use crate::{Bytes, Cycles, Schedule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,11 +146,6 @@ pub struct LowerBound {
     pub kind: LowerBoundKind,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
 /// What bounds the initiation interval from below.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "witness", rename_all = "snake_case")]
@@ -188,7 +184,7 @@ pub enum LowerBoundKind {
         /// Synchronous cycles of an iteration.
         work: Cycles,
         /// Asynchronous operations that wait, and take a cycle of their group each.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         issues: u32,
         /// Compute groups.
         groups: u32,

@@ -318,7 +318,7 @@ pub enum BoundWitness {
     SharedBandwidth,
     /// RecMII: a cycle of dependences.
     Recurrence(Vec<DependenceId>),
-    /// With exclusive issue, the synchronous work of all compute groups together, and the issues that wait.
+    /// With exclusive issue, the synchronous work of all compute groups together, and the issues behind waits.
     GroupWork,
     /// With exclusive issue, one long synchronous operation.
     Operation(OpId),

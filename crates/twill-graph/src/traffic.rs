@@ -1,6 +1,7 @@
 //! What an iteration moves and multiplies: bytes through shared memory, whose bandwidth bounds the interval, and what
 //! costs energy beside.
 
+use crate::format::is_default;
 use crate::{Bytes, LoopGraph};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,13 +14,13 @@ use std::ops::{Add, AddAssign};
 pub struct Traffic {
     /// Bytes of shared memory that the tensor core reads and that threads read and write, each time anew: what
     /// [`Resources::shared_bytes_per_cycle`](crate::Resources::shared_bytes_per_cycle) is for.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub shared: Bytes,
     /// Bytes between global memory (its second-level cache) and the streaming multiprocessor.
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_default")]
     pub global: Bytes,
     /// Floating-point operations of the tensor core (two a product), in whole instructions.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub flop: u64,
 }
 
@@ -28,14 +29,6 @@ impl Traffic {
     pub fn is_nothing(&self) -> bool {
         *self == Traffic::default()
     }
-}
-
-fn is_nothing(bytes: &Bytes) -> bool {
-    *bytes == Bytes(0)
-}
-
-fn is_zero(flop: &u64) -> bool {
-    *flop == 0
 }
 
 impl Add for Traffic {

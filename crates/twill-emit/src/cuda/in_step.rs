@@ -5,7 +5,7 @@
 use super::group::{beyond_one_thread, is_one_thread};
 use super::tensor_memory;
 use crate::error::Error;
-use crate::kernel::action::{Action, Node};
+use crate::kernel::action::{Action, any};
 use crate::kernel::program::{Group, KernelProgram};
 
 /// Ahead of the tiles.
@@ -19,7 +19,9 @@ pub(super) const END: &str = "others_.leave();";
 
 /// Whether this group meets its like of the other CTAs.
 pub(super) fn meets(kernel: &KernelProgram, group: &Group) -> bool {
-    kernel.tiling.in_step && is_one_thread(kernel, group) && loads(&group.body)
+    kernel.tiling.in_step
+        && is_one_thread(kernel, group)
+        && any(&group.body, |action| matches!(action, Action::Load { .. }))
 }
 
 /// Why the CTAs of a kernel cannot keep in step, if they shall.
@@ -39,12 +41,4 @@ pub(super) fn check(kernel: &KernelProgram) -> Result<(), Error> {
     } else {
         Ok(())
     }
-}
-
-fn loads(nodes: &[Node]) -> bool {
-    nodes.iter().any(|node| match node {
-        Node::Do(action, _) => matches!(action, Action::Load { .. }),
-        Node::Loop { body, .. } => loads(body),
-        Node::When { then, exactly, .. } => loads(then) || exactly.iter().any(|(_, nodes)| loads(nodes)),
-    })
 }

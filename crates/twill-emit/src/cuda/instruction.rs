@@ -2,8 +2,7 @@
 
 use super::names::{self, missing};
 use crate::error::Error;
-use crate::kernel::action::Action;
-use crate::kernel::layout::visit;
+use crate::kernel::action::{Action, visit};
 use crate::kernel::program::{Group, KernelProgram, Operand, Slot, Variable};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

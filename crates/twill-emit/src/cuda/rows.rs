@@ -1,9 +1,9 @@
 //! In kernels with tensor memory, tiles that nothing else decides about are held in rows, as those from there: each layout
 //! is then one that others can be combined with.
 
-use crate::kernel::action::Action;
+use crate::kernel::action::{Action, visit};
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::layout::{Layout, Reach, inlined, of_other_variables, of_variables, visit};
+use crate::kernel::layout::{Layout, Reach, inlined, of_other_variables, of_variables};
 use crate::kernel::program::{Group, VariableId};
 use std::collections::HashMap;
 

@@ -5,8 +5,7 @@ use super::group::operand;
 use super::names::{self, missing};
 use super::source::extents;
 use crate::error::Error;
-use crate::kernel::action::Action;
-use crate::kernel::layout::visit;
+use crate::kernel::action::{Action, any};
 use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, TensorMultiply};
 use crate::program::Iteration;
 use std::fmt::Write as _;
@@ -70,9 +69,8 @@ pub(super) fn begin_of_group() -> String {
 
 /// What stands at the end of a group that starts multiplies.
 pub(super) fn end_of_group(group: &Group) -> Option<&'static str> {
-    let mut multiplies = false;
-    visit(&group.body, &mut |action| multiplies |= matches!(action, Action::MultiplyInTensor(_)));
-    multiplies.then_some("finish_multiplies(last_multiply());")
+    let multiplies = |action: &Action| matches!(action, Action::MultiplyInTensor(_));
+    any(&group.body, multiplies).then_some("finish_multiplies(last_multiply());")
 }
 
 /// Where the kernel takes tensor memory, and all threads wait for it.

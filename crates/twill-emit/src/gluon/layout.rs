@@ -1,6 +1,6 @@
 //! Layouts as Gluon names and defines them.
 
-pub(super) use crate::kernel::layout::{Layout, Reach, infer, inlined, of_variables, visit};
+pub(super) use crate::kernel::layout::{Layout, Reach, infer, inlined, of_variables};
 use std::collections::BTreeSet;
 
 impl Layout {

@@ -3,9 +3,8 @@
 use super::Header;
 use super::expression::dtype;
 use super::group::Printer;
-use super::layout::visit;
 use super::tensor_memory;
-use crate::kernel::action::Action;
+use crate::kernel::action::{Action, any};
 use crate::kernel::program::{Arrival, KernelProgram, TileOrder};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -165,11 +164,8 @@ def named_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 ";
 
 fn has_reduce(kernel: &KernelProgram) -> bool {
-    let mut found = false;
-    for group in &kernel.groups {
-        visit(&group.body, &mut |a| found |= matches!(a, Action::Store { reduce: Some(_), .. }));
-    }
-    found
+    let reduces = |action: &Action| matches!(action, Action::Store { reduce: Some(_), .. });
+    kernel.groups.iter().any(|group| any(&group.body, reduces))
 }
 
 fn list(values: &[u64]) -> String {

@@ -1,8 +1,8 @@
 //! Tensor memory and the multiplies that leave their results there (`tcgen05`).
 
 use super::expression::{Names, dtype};
-use super::layout::{Layout, visit};
-use crate::kernel::action::{Action, Node, Note};
+use super::layout::Layout;
+use crate::kernel::action::{Action, Node, Note, any};
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, TensorMultiply};
 use crate::program::Iteration;
@@ -43,13 +43,11 @@ pub(super) fn is_short_of_registers(kernel: &KernelProgram, group: &Group, body:
         let is_one = slot.at.is_none_or(|at| group.cursors[at.index()].slots == 1);
         is_one && !kernel.buffers[slot.buffer.index()].is_tensor()
     };
-    let mut found = false;
-    visit(body, &mut |action| {
-        if let Action::MultiplyInTensor(multiply) = action {
-            found |= is_fixed(&multiply.left) || is_fixed(&multiply.right);
-        }
-    });
-    found && group.registers < FEW_REGISTERS
+    let has_fixed = |action: &Action| match action {
+        Action::MultiplyInTensor(multiply) => is_fixed(&multiply.left) || is_fixed(&multiply.right),
+        _ => false,
+    };
+    any(body, has_fixed) && group.registers < FEW_REGISTERS
 }
 
 /// Waits and arrivals that also order what threads and the unit do to tensor memory (`tcgen05.fence`).

@@ -220,3 +220,24 @@ impl Action {
         slots
     }
 }
+
+/// Visits all actions of a program.
+pub(crate) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Action)) {
+    for node in nodes {
+        match node {
+            Node::Do(action, _) => visitor(action),
+            Node::Loop { body, .. } => visit(body, visitor),
+            Node::When { then, exactly, .. } => {
+                visit(then, visitor);
+                exactly.iter().for_each(|(_, nodes)| visit(nodes, visitor));
+            }
+        }
+    }
+}
+
+/// Whether any action of a program is one of these.
+pub(crate) fn any(nodes: &[Node], is: impl Fn(&Action) -> bool) -> bool {
+    let mut found = false;
+    visit(nodes, &mut |action| found |= is(action));
+    found
+}

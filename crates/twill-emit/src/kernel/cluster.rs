@@ -2,8 +2,7 @@
 //! shared memory of both (TMA multicast). What is full or empty is so for each CTA by itself; a slot is empty when the groups
 //! of both have released it.
 
-use super::action::Action;
-use super::layout::visit;
+use super::action::{Action, visit};
 use super::lowering::{Lowering, is_tma};
 use super::program::{Cluster, Group, KernelProgram, SharedRing, TileOrder};
 use crate::error::Error;

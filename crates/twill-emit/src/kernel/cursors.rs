@@ -1,7 +1,7 @@
 //! Which cursors need a value before the group's code begins: those that live as long as the group, and those whose
 //! first value comes only after their first use in the text, where what is used then is of an iteration before the first.
 
-use super::action::{Action, Node};
+use super::action::{Action, Node, visit};
 use super::expression::{Expression, ExpressionKind};
 use super::program::{Group, Slot};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use twill_check::protocol::CursorId;
 /// The cursors that begin at slot 0.
 pub(crate) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
     let mut first = BTreeSet::new();
-    super::layout::visit(&group.body, &mut |action| {
+    visit(&group.body, &mut |action| {
         if let Action::Advance(cursor) = action {
             first.insert(*cursor);
         }

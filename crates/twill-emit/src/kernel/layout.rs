@@ -1,6 +1,6 @@
 //! How the threads of a group hold a tile, and which layout every variable of a group has.
 
-use super::action::{Action, Node};
+use super::action::{Action, visit};
 use super::expression::{Expression, ExpressionKind};
 use super::program::{Form, Group, VariableId};
 use std::collections::HashMap;
@@ -158,20 +158,6 @@ fn has_load(value: &Expression) -> bool {
         );
     });
     found
-}
-
-/// Visits all actions of a program.
-pub(crate) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Action)) {
-    for node in nodes {
-        match node {
-            Node::Do(action, _) => visitor(action),
-            Node::Loop { body, .. } => visit(body, visitor),
-            Node::When { then, exactly, .. } => {
-                visit(then, visitor);
-                exactly.iter().for_each(|(_, nodes)| visit(nodes, visitor));
-            }
-        }
-    }
 }
 
 /// The layout that an expression has of itself.

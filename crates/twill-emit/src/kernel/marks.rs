@@ -2,7 +2,7 @@
 //!
 //! Marks are in every program, and are no synchronisation: nothing but an instrumented build looks at them.
 
-use super::action::{Action, Node, Note};
+use super::action::{Action, Node, Note, visit};
 use super::expression::IterationNumber;
 use super::loops::Adder;
 use super::program::{KernelProgram, Parameter};
@@ -108,7 +108,7 @@ impl KernelProgram {
     pub fn marks(&self) -> Vec<Mark> {
         let (mut marks, mut known) = (Vec::new(), BTreeSet::new());
         for group in &self.groups {
-            super::layout::visit(&group.body, &mut |action| {
+            visit(&group.body, &mut |action| {
                 let Action::Mark(stamps) = action else { return };
                 for stamp in stamps {
                     let mark = Mark::of(stamp, group.id);

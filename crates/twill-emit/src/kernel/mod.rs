@@ -427,7 +427,7 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     let id = builder.id;
     let warps = lowering.warps(id);
     let role = lowering.role(id);
-    let stores = |nodes: &[Node]| nodes.iter().any(has_stores);
+    let stores = |nodes: &[Node]| action::any(nodes, |action| matches!(action, Action::Store { .. }));
     let mut body: Vec<Node> = std::mem::take(&mut builder.sections).into_iter().flatten().collect();
     if builder.stages_in_place && lowering.options.persistent {
         // The stores of the tile before read what the loop writes.
@@ -491,14 +491,4 @@ fn registers(is_loader: bool, copies: bool, rings: usize, compute: u32) -> u32 {
         _ => 32,
     };
     if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
-}
-
-fn has_stores(node: &Node) -> bool {
-    match node {
-        Node::Do(action, _) => matches!(action, Action::Store { .. }),
-        Node::Loop { body, .. } => body.iter().any(has_stores),
-        Node::When { then, exactly, .. } => {
-            then.iter().any(has_stores) || exactly.iter().any(|(_, nodes)| nodes.iter().any(has_stores))
-        }
-    }
 }

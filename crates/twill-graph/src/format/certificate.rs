@@ -61,7 +61,7 @@ pub enum WitnessEntry {
         /// Their positions in the graph.
         dependences: Vec<usize>,
     },
-    /// The synchronous work of all compute groups together, and the issues that wait.
+    /// The synchronous work of all compute groups together, and the issues behind waits.
     GroupWork,
     /// One long synchronous operation.
     Operation {

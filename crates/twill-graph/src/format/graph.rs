@@ -2,7 +2,7 @@
 //!
 //! Everything that follows from something else may be left out; [`GraphFile::graph`] fills it in.
 
-use super::{FormatError, VERSION, check_version, parse};
+use super::{FormatError, VERSION, check_version, is_default, parse};
 use crate::{
     Bytes, Columns, Cycles, Dependence, Execution, LoopGraph, OpId, Operation, Reservation, Reserved, Resources,
     Source, Storage, Traffic, Words,
@@ -126,13 +126,13 @@ pub struct OperationEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultEntry>,
     /// Its latency is not known statically.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub variable_latency: bool,
     /// It has variable latency and reads no data: it can run ahead.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub streaming: bool,
     /// Cycles to hand its register result to another group.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub handoff: Cycles,
     /// Cycles from issue to arrival that a streaming load's ring hides; its latency when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,7 +152,7 @@ pub struct UnitEntry {
     /// Name of the unit.
     pub unit: String,
     /// First cycle after issue.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub start: Cycles,
     /// Cycles.
     pub cycles: Cycles,
@@ -182,7 +182,7 @@ pub struct DependenceEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Cycles>,
     /// Iterations it spans.
-    #[serde(default, skip_serializing_if = "is_zero_distance")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub distance: u32,
     /// The consumer waits on an asynchronous unit; whether the producer is one when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,7 +191,7 @@ pub struct DependenceEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<bool>,
     /// The consumer continues in the same storage.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub tied: bool,
     /// Cycles for which the consumer reads; its completion when left out and it is asynchronous
     /// and not tied, otherwise 0.
@@ -210,15 +210,6 @@ fn four() -> u32 {
 }
 fn is_four(width: &u32) -> bool {
     *width == 4
-}
-fn is_false(b: &bool) -> bool {
-    !b
-}
-fn is_zero(c: &Cycles) -> bool {
-    *c == Cycles::ZERO
-}
-fn is_zero_distance(d: &u32) -> bool {
-    *d == 0
 }
 
 impl GraphFile {

@@ -219,3 +219,8 @@ pub fn pipeline_schema() -> serde_json::Value {
 pub fn trace_schema() -> serde_json::Value {
     schemars::schema_for!(TraceFile).to_value()
 }
+
+/// Of a field that is left out where it says nothing.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

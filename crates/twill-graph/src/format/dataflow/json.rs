@@ -1,6 +1,6 @@
 //! The dataflow format: a graph of operations that a person can write by hand.
 
-use super::super::{FormatError, VERSION, check_version, parse};
+use super::super::{FormatError, VERSION, check_version, is_default, parse};
 use crate::{
     Dataflow, DataflowDependence, DataflowError, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId,
 };
@@ -78,7 +78,7 @@ pub struct DataflowUseEntry {
     /// Name of the resource.
     pub resource: String,
     /// First step after its start; 0 when left out.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub offset: u32,
     /// Steps; 1 when left out.
     #[serde(default = "one::<u32>", skip_serializing_if = "is_one")]
@@ -100,7 +100,7 @@ pub struct DataflowDependenceEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<i64>,
     /// Iterations between the two; 0 when left out.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub distance: u32,
     /// Cost of each step between the two; 1 when left out.
     #[serde(default = "one::<u64>", skip_serializing_if = "is_one")]
@@ -112,9 +112,6 @@ fn one<N: From<u8>>() -> N {
 }
 fn is_one<N: From<u8> + PartialEq>(number: &N) -> bool {
     *number == N::from(1)
-}
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl DataflowFile {
