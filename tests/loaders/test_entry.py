@@ -1,6 +1,7 @@
 """Tests of the entry from C: what it says of wrong arguments, which it must say before it needs a GPU."""
 
 import ctypes
+import random
 import tempfile
 import unittest
 from pathlib import Path
@@ -138,6 +139,44 @@ class Header(unittest.TestCase):
             options = ["-x", language, "-Wall", "-Wextra", "-Werror", "-isystem", tools.include()]
             done = tools.command(tools.CC, *options, "-fsyntax-only", "-", input=source)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+WALK = """
+extern "C" int wrong(int x, int y, int z, int ctas) {
+  int found = 0;
+  for (int cta = 0; cta < ctas; cta++) {
+    program_ids at = program_of(cta, x, y, z);
+    const program_ids step = program_of(ctas, x, y, z);
+    for (int tile = cta; tile < tile_count(x, y, z); tile += ctas, move_on(at, step, x, y)) {
+      const program_ids wanted = program_of(tile, x, y, z);
+      found += at.x != wanted.x || at.y != wanted.y || at.z != wanted.z;
+    }
+  }
+  return found;
+}
+"""
+
+
+@unittest.skipUnless(tools.TWILL and tools.CC, "needs a built twill and a C++ compiler")
+class Tiles(unittest.TestCase):
+    def test_walking_is_dividing(self):
+        """Persistent CTAs come to each tile's program without a division."""
+        kernels = (["attention_forward"], ["attention_forward_d64_m64", "--programs-per-cta", "3"])
+        for options in kernels:
+            text = (tools.cuda(*options) / "kernel.cu").read_text()
+            first, last = text.index("TWILL int tile_count"), text.index("/// 4 warps")
+            with tempfile.TemporaryDirectory() as scratch:
+                library = Path(scratch) / "walk.so"
+                source = "#define TWILL static inline\n" + text[first:last] + WALK
+                done = tools.command(tools.CC, "-x", "c++", "-shared", "-fPIC", "-", "-o", library, input=source)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                wrong = ctypes.CDLL(str(library)).wrong
+            numbers = random.Random(1)
+            for _ in range(500):
+                x, y, z, ctas = (numbers.choice((1, 2, 3, 7, 16, 40)) for _ in range(4))
+                tiles = -(-x // (3 if len(options) > 1 else 1)) * y * z
+                # Never more CTAs than tiles.
+                self.assertEqual(wrong(x, y, z, min(ctas, tiles)), 0, (x, y, z, ctas))
 
 
 if __name__ == "__main__":

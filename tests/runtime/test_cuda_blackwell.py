@@ -91,8 +91,8 @@ class CudaForBlackwell(unittest.TestCase):
         for name, machine in (("gemm_tma", "b200"), ("attention_forward_d64", "b200")):
             with self.subTest(name):
                 _, kernel, ptx = written(self.scratch, name, machine, "--persistent", "on")
-                for eager in (True, False):
-                    self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=1, eager=eager), 1e-3)
+                for ctas, eager in ((1, True), (1, False), (3, True)):
+                    self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
 
     def test_what_is_wrong_is_seen(self):
         _, kernel, ptx = written(self.scratch, "gemm_tma", "b200")

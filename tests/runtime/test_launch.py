@@ -402,6 +402,10 @@ class Errors(Launches):
         self.refused(ValueError, "not negative", grid=(-1,))
         self.refused(TypeError, "one to three whole numbers", grid=(1.5,))
         self.refused(ValueError, "more than a launch can have", grid=(1 << 20, 1 << 20))
+        # Persistent thread blocks, 132 here, count a step beyond the last tile.
+        many = {"grid": {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1}}
+        self.refused(ValueError, "more than a launch can have", grid=((1 << 31) - 132, 1), fields=many)
+        self.kernel(**many)(self.a, self.b, self.c, 256, grid=((1 << 31) - 133, 1))
 
     def test_another_gpu(self):
         on = Device("cuda", 1)

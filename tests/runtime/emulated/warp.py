@@ -168,6 +168,10 @@ class Warp:
             return self.binary(o, "f32", mask, np.divide)
         return self.binary(o, "s32", mask, lambda a, b: np.trunc(a / b))
 
+    def do_rcp(self, i, o, mask):
+        with np.errstate(all="ignore"):
+            self.write(o[0], np.float32(1) / self.read(o[1], "f32"), mask)
+
     def do_rem(self, i, o, mask):
         self.binary(o, "s32", mask, np.fmod)
 

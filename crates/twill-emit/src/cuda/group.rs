@@ -5,6 +5,7 @@ use super::fragment::Fragment;
 use super::names::{self, missing};
 use super::operation::bare;
 use super::rows::layouts_in_rows;
+use super::source::walks;
 use super::{in_step, tensor_memory, trace};
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
@@ -86,16 +87,6 @@ impl<'a> Printer<'a> {
         if meets {
             self.line(1, in_step::BEGIN, "");
         }
-        if self.kernel.tiling.persistent {
-            self.line(
-                1,
-                "for (int tile_ = blockIdx.x; tile_ < tile_count(programs_x, programs_y, programs_z); tile_ += gridDim.x) {",
-                "",
-            );
-        } else {
-            self.line(1, "{", "");
-            self.line(2, "const int tile_ = blockIdx.x;", "");
-        }
         let start = self.out.len();
         if let Some(traced) = &self.kernel.trace {
             self.line(2, &trace::begin(traced, self.group, is_one_thread(self.kernel, self.group)), "");
@@ -108,7 +99,7 @@ impl<'a> Printer<'a> {
         }
         self.nodes(2, loops)?;
         let body = self.out.split_off(start);
-        self.programs(2, &body);
+        self.tiles(&body);
         self.out.push_str(&body);
         self.line(1, "}", "");
         if meets {
@@ -142,11 +133,28 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Which program of the grid this is, as far as the code asks.
-    fn programs(&mut self, depth: usize, code: &str) {
-        let used =
-            ["x", "y", "z"].into_iter().enumerate().filter(|(_, name)| code.contains(&format!("program_{name}")));
-        if used.clone().next().is_some() {
+    /// The head of the loop over tiles, and which program of the grid each is, as far as the code asks.
+    fn tiles(&mut self, code: &str) {
+        let used: Vec<_> = ["x", "y", "z"]
+            .into_iter()
+            .enumerate()
+            .filter(|(_, name)| code.contains(&format!("program_{name}")))
+            .collect();
+        let walks = walks(self.kernel) && !used.is_empty();
+        if walks {
+            self.line(1, "program_ids program = program_of(blockIdx.x, programs_x, programs_y, programs_z);", "");
+            self.line(1, "const program_ids step = program_of(gridDim.x, programs_x, programs_y, programs_z);", "");
+        }
+        if self.kernel.tiling.persistent {
+            let next = if walks { ", move_on(program, step, programs_x, programs_y)" } else { "" };
+            let count = "tile_count(programs_x, programs_y, programs_z)";
+            self.line(1, &format!("for (int tile_ = blockIdx.x; tile_ < {count}; tile_ += gridDim.x{next}) {{"), "");
+        } else {
+            self.line(1, "{", "");
+            self.line(2, "const int tile_ = blockIdx.x;", "");
+        }
+        let depth = 2;
+        if !used.is_empty() && !walks {
             self.line(depth, "const program_ids program = program_of(tile_, programs_x, programs_y, programs_z);", "");
         }
         for (axis, name) in used {

@@ -321,6 +321,8 @@ fn grid(kernel: &KernelProgram) -> String {
             "  int multiprocessors = 0;
   failed = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));
+  // A CTA counts one step of the grid beyond the last tile.
+  if (ctas > 0x7fffffff - multiprocessors) return refuse(\"the grid\", \"has more programs than a launch can have\");
   if (ctas > multiprocessors) ctas = multiprocessors;\n",
         );
         if kernel.cluster.is_some() {

@@ -266,6 +266,35 @@ struct program_ids {{
 TWILL program_ids program_of(int tile, int programs_x, int programs_y, int programs_z) {{
   const int columns = {columns};
 {body}}}
+{}",
+        if walks(kernel) { walk(&columns) } else { String::new() }
+    )
+}
+
+/// Whether CTAs go from program to program without dividing: the digits of a tile's number are those of its program.
+pub(super) fn walks(kernel: &KernelProgram) -> bool {
+    kernel.tiling.persistent && kernel.tiling.order == TileOrder::Linear
+}
+
+/// From a program to the one of a tile so many further.
+fn walk(columns: &str) -> String {
+    format!(
+        "
+/// As many tiles further as `step` is one: a sum of digits, so that nothing is divided between tiles.
+TWILL void move_on(program_ids &program, program_ids step, int programs_x, int programs_y) {{
+  const int columns = {columns};
+  program.x += step.x;
+  program.y += step.y;
+  program.z += step.z;
+  if (program.x >= columns) {{
+    program.x -= columns;
+    program.y++;
+  }}
+  if (program.y >= programs_y) {{
+    program.y -= programs_y;
+    program.z++;
+  }}
+}}
 "
     )
 }

@@ -272,10 +272,12 @@ TWILL float exp2_of(float x) {
   return y;
 }
 TWILL float exp_of(float x) { return exp2_of(x * 1.44269504f); }
+/// As div.full, which is the same two instructions for |b| up to 2^126 and scales both numbers beyond: four for each quotient
+/// of a row by its sum. Without ftz a reciprocal below 2^-126 keeps 22 bits.
 TWILL float divide(float a, float b) {
-  float c;
-  asm("div.full.ftz.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
-  return c;
+  float reciprocal;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(reciprocal) : "f"(b));
+  return __fmul_rn(a, reciprocal);
 }
 template <typename T> TWILL T divide(T a, T b) { return T(divide(float(a), float(b))); }
 TWILL double divide(double a, double b) { return a / b; }
@@ -351,9 +353,10 @@ template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C
   TWILL u32 address(int row, int column) const {
     const int byte = FIRST_BYTE + column * int(sizeof(T));
     const u32 at = start + byte / line * panel + row * line + byte % line;
-    // 128 bytes: bits 4..6 with 7..9; 64: 4..5 with 7..8; 32: 4 with 7.
-    return swizzled ? at ^ ((at >> 3) & (line - 16)) : at;
+    return swizzled ? swizzle(at) : at;
   }
+  /// 128 bytes: bits 4..6 with 7..9; 64: 4..5 with 7..8; 32: 4 with 7.
+  TWILL static u32 swizzle(u32 at) { return at ^ ((at >> 3) & (line - 16)); }
   /// So many of its rows, of which the first is a multiple of eight, or of its columns.
   template <int FIRST, int COUNT> TWILL auto row_part() const { return place<T, COUNT, C, BUFFER_ROWS, LINE, FIRST_BYTE>{start + FIRST * line}; }
   template <int FIRST, int COUNT> TWILL auto column_part() const { return place<T, R, COUNT, BUFFER_ROWS, LINE, FIRST_BYTE + FIRST * int(sizeof(T))>{start}; }
@@ -410,7 +413,12 @@ template <typename P, typename S, typename L> TWILL void write(P to, const tile<
 
 /// Where the thread's 16 bytes begin for ldmatrix and stmatrix of four 8 x 8 matrices: 16 rows x 16 columns from here on.
 template <typename P> TWILL u32 matrices_at(P tile, int row, int column) {
-  return tile.address(row + threadIdx.x % 128 / 32 * 16 + lane() % 16, column + lane() / 16 * 8);
+  const int own_row = threadIdx.x % 128 / 32 * 16 + lane() % 16, own_column = lane() / 16 * 8;
+  const int byte = P::first_byte + column * int(sizeof(typename P::type));
+  if (!P::swizzled || byte % 32) return tile.address(row + own_row, column + own_column);
+  // Bits 5 and 6 are none of the thread's, so one swizzle does for all matrices of the tile.
+  const u32 own = P::swizzle(tile.start + own_row * P::line + own_column * int(sizeof(typename P::type)));
+  return (own ^ u32(byte % P::line)) + byte / P::line * P::panel + row * P::line;
 }
 
 /// Writes an accumulator of 16 bits by matrices ("stmatrix").

@@ -145,10 +145,17 @@ impl Kernel {
         if tiles > 0 && extents[0] % cluster != 0 {
             return Err(Error::NoClusters { along_x: extents[0], cluster });
         }
-        let ctas = match self.grid.kind {
-            GridKind::OnePerProgram => tiles,
-            GridKind::Persistent => tiles.min(multiprocessors * self.grid.ctas_per_sm / cluster * cluster),
+        // A persistent thread block counts one step of the grid beyond the last tile.
+        let (ctas, step) = match self.grid.kind {
+            GridKind::OnePerProgram => (tiles, 0),
+            GridKind::Persistent => {
+                let step = multiprocessors * self.grid.ctas_per_sm / cluster * cluster;
+                (tiles.min(step), step)
+            }
         };
-        u32::try_from(ctas).ok().filter(|n| *n <= i32::MAX as u32).ok_or(Error::TooMany { tiles })
+        if tiles + step > i32::MAX as u64 {
+            return Err(Error::TooMany { tiles });
+        }
+        u32::try_from(ctas).map_err(|_| Error::TooMany { tiles })
     }
 }

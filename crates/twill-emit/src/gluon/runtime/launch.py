@@ -341,22 +341,25 @@ class Kernel:
         """Thread blocks that run so many programs."""
         grid = self._kernel["grid"]
         extents = [-(-count // per) for count, per in zip(programs, grid["programs_per_cta"])]
-        ctas, cluster = math.prod(extents), grid.get("cluster", 1)
-        if ctas and extents[0] % cluster:
+        tiles, cluster = math.prod(extents), grid.get("cluster", 1)
+        if tiles and extents[0] % cluster:
             raise RefusedValue(
                 f"{self._kernel['name']}: grid {programs} has {extents[0]} thread blocks along its first axis, and {cluster}"
                 " form a cluster; compile without --cluster for such grids"
             )
+        ctas, step = tiles, 0
         if grid["kind"] == "persistent":
             if index not in self._multiprocessors:
                 import torch
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
-            ctas = min(ctas, self._multiprocessors[index] * grid["ctas_per_sm"])
+            # A thread block counts one step of the grid beyond the last tile.
+            step = self._multiprocessors[index] * grid["ctas_per_sm"]
+            ctas = min(tiles, step)
             ctas -= ctas % cluster
-        if ctas >= 1 << 31:
+        if tiles + step >= 1 << 31:
             raise ValueError(
-                f"{self._kernel['name']}: grid {programs} takes {ctas} thread blocks, more than a launch can have"
+                f"{self._kernel['name']}: grid {programs} takes {tiles} tiles, more than a launch can have"
             )
         return ctas
 
