@@ -411,22 +411,33 @@ template <typename P, typename S, typename L> TWILL void write(P to, const tile<
   }
 }
 
-/// Where the thread's 16 bytes begin for ldmatrix and stmatrix of four 8 x 8 matrices: 16 rows x 16 columns from here on.
-template <typename P> TWILL u32 matrices_at(P tile, int row, int column) {
-  const int own_row = threadIdx.x % 128 / 32 * 16 + lane() % 16, own_column = lane() / 16 * 8;
-  const int byte = P::first_byte + column * int(sizeof(typename P::type));
-  if (!P::swizzled || byte % 32) return tile.address(row + own_row, column + own_column);
-  // Bits 5 and 6 are none of the thread's, so one swizzle does for all matrices of the tile.
-  const u32 own = P::swizzle(tile.start + own_row * P::line + own_column * int(sizeof(typename P::type)));
-  return (own ^ u32(byte % P::line)) + byte / P::line * P::panel + row * P::line;
-}
+/// Where the thread's 16 bytes of four 8 x 8 matrices are for ldmatrix and stmatrix: 16 rows x 16 columns of a tile.
+template <typename P> struct matrices {
+  static constexpr int size = int(sizeof(typename P::type));
+  P tile;
+  u32 own;
+  TWILL explicit matrices(P in) : tile(in), own(P::swizzle(in.start + row() * P::line + column() * size)) {
+    // Kept from loops' heads: four addresses would take four registers, where one and an exclusive or do.
+    asm volatile("" : "+r"(own));
+  }
+  TWILL static int row() { return threadIdx.x % 128 / 32 * 16 + lane() % 16; }
+  TWILL static int column() { return lane() / 16 * 8; }
+  /// Those from a row and a column on.
+  TWILL u32 at(int first_row, int first_column) const {
+    const int byte = P::first_byte + first_column * size;
+    if (!P::swizzled || byte % 32) return tile.address(first_row + row(), first_column + column());
+    // Bits 5 and 6 are none of the thread's, so one swizzle does for the whole tile.
+    return (own ^ u32(byte % P::line)) + byte / P::line * P::panel + first_row * P::line;
+  }
+};
 
 /// Writes an accumulator of 16 bits by matrices ("stmatrix").
 template <typename P, typename T, int R, int C> TWILL void write_matrices(P to, const tile<T, accumulator<R, C>> &from) {
+  const matrices<P> place(to);
   repeat<R * C / 1024>([&](int part) {
     const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
     const u32 *w = from.held + row / 64 * (C / 4) + column / 16 * 4;
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(matrices_at(to, row, column)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place.at(row, column)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
   });
 }
 
@@ -458,11 +469,12 @@ template <typename T, typename L, typename P> TWILL tile<T, L> read(P from) {
 /// Reads a left operand by matrices ("ldmatrix").
 template <typename P> TWILL auto read_matrices(P from) {
   constexpr int R = P::rows, C = P::columns;
+  const matrices<P> place(from);
   tile<typename P::type, accumulator<R, C>> out;
   repeat<R * C / 1024>([&](int part) {
     const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
     u32 *w = out.held + row / 64 * (C / 4) + column / 16 * 4;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(matrices_at(from, row, column)) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(place.at(row, column)) : "memory");
   });
   return out;
 }
