@@ -1,1 +1,1 @@
-"""A CTA of a Blackwell GPU, as the PTX ISA describes it: enough to run kernels in PTX, and slow."""
+"""CTAs of a Hopper or Blackwell GPU, as the PTX ISA describes them: enough to run kernels in PTX, and slow."""

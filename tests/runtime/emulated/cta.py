@@ -7,6 +7,8 @@ import numpy as np
 
 SHARED = 1 << 18
 """Bytes of shared memory that can be addressed."""
+CLUSTER = 24
+"""From which bit on addresses say whose shared memory they are in."""
 DYNAMIC = 2048
 """Where a kernel's own begins, at a multiple of what its tiles need."""
 
@@ -45,11 +47,37 @@ class Barrier:
             self.pending, self.phase = self.count, self.phase ^ 1
 
 
+class Meeting:
+    """A barrier of warps: each comes once in a round, and goes on or waits until all have come."""
+
+    def __init__(self):
+        self.here, self.rounds, self.waiting = set(), 0, {}
+
+    def come(self, warp, count, waits):
+        """Of `count` warps this one comes, or asks again; whether it waits."""
+        if warp not in self.waiting:
+            need(warp not in self.here, "a warp comes again before the others have come")
+            self.here.add(warp)
+            if waits:
+                self.waiting[warp] = self.rounds
+            if len(self.here) == count:
+                self.here, self.rounds = set(), self.rounds + 1
+        if not waits:
+            return False
+        if self.waiting[warp] == self.rounds:
+            return True
+        del self.waiting[warp]
+        return False
+
+
 class Cta:
     """Memory, barriers and units. Where not `eager`, units do what they are asked at the last moment, in an order that
     `seed` decides: what nobody waits for is seen to be missing."""
 
-    def __init__(self, eager, seed):
+    def __init__(self, eager, seed, number=0, cluster=()):
+        # The CTAs of its cluster in order, with itself; none where there is no cluster.
+        self.number, self.cluster, self.rank = number, cluster, 0
+        self.meetings, self.meeting_of_cluster, self.warp_groups = {}, Meeting(), {}
         self.shared = np.full(SHARED, 0xFF, np.uint8)
         # Not a number, wherever nobody has written.
         self.tensor = np.full((128, 512), 0x7FC0DEAD, np.uint32)
@@ -76,6 +104,19 @@ class Cta:
     def barrier(self, at):
         need(at in self.barriers, f"no barrier at {at}")
         return self.barriers[at]
+
+    def meet(self, warp, barrier, count, waits):
+        """Whether a warp waits at a named barrier."""
+        return self.meetings.setdefault(barrier, Meeting()).come(warp, count // 32, waits)
+
+    def local(self, at):
+        """Addresses in this CTA's shared memory, without the upper bits by which those of a cluster differ."""
+        need((np.asarray(at) >> CLUSTER == self.rank).all(), "an address in another CTA's shared memory")
+        return at & (1 << CLUSTER) - 1
+
+    def of_cluster(self, at):
+        """The CTA that an address belongs to, and the address there."""
+        return (self.cluster[at >> CLUSTER] if self.cluster else self), at & (1 << CLUSTER) - 1
 
     # ----------------------------------------------------------------------------------------------- tensor memory
     def allocate(self, columns):
@@ -111,17 +152,24 @@ class Cta:
         exists = ((where >= 0) & (where < np.array(tensor.array.shape))).all(1)
         return start + at, exists, tuple(where[exists].T)
 
-    def load(self, tensor, to, coordinates, barrier):
+    def load(self, tensor, to, coordinates, barrier, ctas=None):
+        """A box to the same place of all these CTAs, at whose own barriers it arrives."""
+
         def copy():
-            at, exists, where = self._box(tensor, to, coordinates)
-            elements = np.zeros(len(at), tensor.array.dtype)
-            elements[exists] = tensor.array[where]
-            size = tensor.array.itemsize
-            self.shared[at[:, None] + np.arange(size)] = elements.view(np.uint8).reshape(-1, size)
-            barrier.bytes -= len(at) * size
-            barrier.settle()
+            for cta in ctas or [self]:
+                cta.arrives(tensor, to, coordinates, cta.barrier(barrier))
 
         self.ask("loads", copy)
+
+    def arrives(self, tensor, to, coordinates, barrier):
+        """A box comes to this CTA's shared memory."""
+        at, exists, where = self._box(tensor, to, coordinates)
+        elements = np.zeros(len(at), tensor.array.dtype)
+        elements[exists] = tensor.array[where]
+        size = tensor.array.itemsize
+        self.shared[at[:, None] + np.arange(size)] = elements.view(np.uint8).reshape(-1, size)
+        barrier.bytes -= len(at) * size
+        barrier.settle()
 
     def store(self, tensor, coordinates, start, adds):
         at, exists, where = self._box(tensor, start, coordinates)
@@ -130,10 +178,11 @@ class Cta:
         tensor.array[where] = tensor.array[where] + elements if adds else elements
 
     # -------------------------------------------------------------------------------------------------- the tensor core
-    def matrix(self, descriptor, extent, along_depth, kind):
-        """A matrix of so many rows or columns and a depth of 16 ("Shared memory descriptor", "Canonical layouts")."""
+    def matrix(self, descriptor, extent, along_depth, kind, constant=1):
+        """A matrix of so many rows or columns and a depth of 16 ("Shared memory descriptor", "Canonical layouts"). The
+        constant of bits 46 to 48 is 1 for tcgen05 and 0 for wgmma."""
         field = lambda low, count: descriptor >> low & (1 << count) - 1
-        need(field(46, 3) == 1, "a descriptor without the constant of bits 46 to 48")
+        need(field(46, 3) == constant, "a descriptor without the constant of bits 46 to 48")
         need(field(49, 12) == 0 and field(14, 2) == 0 and field(30, 2) == 0, "a descriptor with other fields")
         start, leading, stride = (field(low, 14) << 4 for low in (0, 16, 32))
         need(field(61, 3) in (2, 4, 6), "a descriptor that is not swizzled")

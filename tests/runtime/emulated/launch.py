@@ -1,4 +1,4 @@
-"""A launch: one CTA after another, and of each the warps in turn."""
+"""A launch: one CTA after another, or some at once, and of each the warps in turn."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ class Launch:
 
     def __init__(self, ptx, threads, arguments):
         self.program, self.threads, self.arguments, self.arrays = Program(ptx), threads, arguments, []
-        self.values, self.cta_number, self.ctas = {}, 0, 1
+        self.values, self.ctas, self.cluster, self.number, self.clock = {}, 1, 1, 1, 0
         need(len(arguments) == len(self.program.parameters), "as many arguments as parameters")
         for (kind, name), argument in zip(self.program.parameters, arguments):
             if isinstance(argument, np.ndarray):
@@ -23,11 +23,18 @@ class Launch:
                 self.values[name] = np.uint64(GLOBAL + (len(self.arrays) - 1 << 32))
             elif not isinstance(argument, Tensor):
                 self.values[name] = {"u32": np.int32, "f32": np.float32, "u64": np.int64}[kind](argument)
+        # What the kernel itself has in global memory, zero at first.
+        self.globals = {name: GLOBAL + (len(self.arrays) + k << 32) for k, name in enumerate(self.program.globals)}
+        self.arrays += [np.zeros(size, np.uint8) for size in self.program.globals.values()]
 
     def special(self, name, warp):
         if name == "%tid.x":
-            return warp * 32 + np.arange(32)
-        return {"%ctaid.x": self.cta_number, "%nctaid.x": self.ctas, "%ntid.x": self.threads}.get(name)
+            return warp.number * 32 + np.arange(32)
+        if name == "%clock64":
+            self.clock += 100
+            return self.clock
+        own = {"%ctaid.x": warp.cta.number, "%cluster_ctarank": warp.cta.rank}
+        return ({"%nctaid.x": self.ctas, "%ntid.x": self.threads, "%gridid": self.number} | own).get(name)
 
     def tensor(self, address):
         found = self.arguments[(address - PARAMETERS) // 4096]
@@ -41,36 +48,34 @@ class Launch:
         need(((addresses >= begin) & (addresses < begin + len(memory))).all(), "an address beyond its array")
         return memory, begin
 
-    def meet(self, warp, barrier, count, waits):
-        """A warp comes to a named barrier."""
-        here = self.met.setdefault(barrier, set())
-        if warp in self.passed.get(barrier, set()):
-            self.passed[barrier].discard(warp)
-            return None
-        here.add(warp)
-        if len(here) * 32 == count:
-            self.passed.setdefault(barrier, set()).update(here - {warp})
-            self.met[barrier] = set()
-            return None
-        warp.waiting = f"bar.sync {barrier}"
-        return "wait"
-
-    def run(self, ctas, eager=True, seed=0):
-        """So many CTAs."""
+    def run(self, ctas, eager=True, seed=0, at_once=1):
+        """So many CTAs, of which so many run at the same time; all of a cluster do."""
         self.ctas = ctas
-        for self.cta_number in range(ctas):
-            self.met, self.passed = {}, {}
-            cta = Cta(eager, seed + self.cta_number)
-            warps = [Warp(number, self.program, cta, self) for number in range(self.threads // 32)]
-            while not all(warp.is_done for warp in warps):
-                if not sum(warp.step() for warp in warps if not warp.is_done) and not cta.work():
-                    waits = [f"warp {w.number}: {w.waiting}" for w in warps if not w.is_done]
-                    raise Wrong("everybody waits: " + "; ".join(waits))
+        at_once = max(at_once, self.cluster)
+        for first in range(0, ctas, at_once):
+            there = [Cta(eager, seed + number, number) for number in range(first, min(first + at_once, ctas))]
+            for k, cta in enumerate(there):
+                if self.cluster > 1:
+                    begin = k // self.cluster * self.cluster
+                    cta.cluster, cta.rank = there[begin : begin + self.cluster], k - begin
+            self.run_together(there)
+
+    def run_together(self, ctas):
+        threads = range(self.threads // 32)
+        warps = [Warp(number, self.program, cta, self) for cta in ctas for number in threads]
+        while not all(warp.is_done for warp in warps):
+            moved = sum(warp.step() for warp in warps if not warp.is_done)
+            if not moved and not any([cta.work() for cta in ctas]):
+                waits = [f"warp {w.number} of CTA {w.cta.number}: {w.waiting}" for w in warps if not w.is_done]
+                raise Wrong("everybody waits: " + "; ".join(waits))
+        for cta in ctas:
             while cta.work():
                 pass
             need(cta.columns == 0, "tensor memory was not given back")
-            left = [w.number for w in warps if any(open_group or groups for open_group, groups in w.stores)]
-            need(not left, f"warps {left} end before their stores have read shared memory")
+        left = [w.number for w in warps if any(open_group or groups for open_group, groups in w.stores)]
+        need(not left, f"warps {left} end before their stores have read shared memory")
+        left = [w.number for w in warps if w.open or w.groups]
+        need(not left, f"warps {left} end before their multiplies")
 
 
 def of_kernel(kernel, ptx, tensors, numbers):
@@ -83,4 +88,6 @@ def of_kernel(kernel, ptx, tensors, numbers):
             arguments.append(Tensor(tensors[parameter], tuple(block["box"]), block["swizzle"]))
         else:
             arguments.append(tensors[name] if name in tensors else numbers[name])
-    return Launch(ptx, kernel["threads"], arguments)
+    launch = Launch(ptx, kernel["threads"], arguments)
+    launch.cluster = kernel["grid"].get("cluster", 1)
+    return launch

@@ -31,6 +31,8 @@ class Program:
         pointer = r"(?:\.ptr\s+(?:\.\w+\s+)*?\.align \d+\s+)?"
         self.parameters = re.findall(rf"\.param\s+(?:\.align \d+ )?\.(\w+)\s+{pointer}(\w+)", entry[2])
         self.shared = re.search(r"\.extern \.shared [^;]*?(\w+)\[\]", text)[1]
+        of_bytes = r"\.global \.align \d+ \.b8 (\w+)\[(\d+)\];"
+        self.globals = {name: int(size) for name, size in re.findall(of_bytes, text)}
         start = text.index("{", entry.end())
         self.code, self.labels = [], {}
         self._statements(text[start + 1 : text.rindex("}")], text[: start + 1].count("\n") + 1)

@@ -4,7 +4,8 @@ import struct
 
 import numpy as np
 
-from .cta import DYNAMIC, Barrier, Wrong, need
+from .cta import CLUSTER, DYNAMIC, Barrier, Wrong, need
+from .wgmma import Multiplies, Part
 
 LANES = np.arange(32)
 ALL = np.ones(32, bool)
@@ -23,14 +24,15 @@ COMPARE = {
 }  # fmt: skip
 
 
-class Warp:
+class Warp(Multiplies):
     """`step` goes on until the warp waits for others or is done."""
 
     def __init__(self, number, program, cta, launch):
+        super().__init__()
         self.number, self.program, self.cta, self.launch = number, program, cta, launch
         self.registers = {}
         self.at = np.zeros(32, int)
-        self.is_done = False
+        self.is_done, self.yields = False, False
         # Bulk stores of each lane: those not yet committed, and the groups that may still read shared memory.
         self.stores = [([], []) for _ in range(32)]
         self.loading, self.storing, self.multiplied, self.waiting = [], [], set(), None
@@ -41,6 +43,9 @@ class Warp:
             return [self.read(o, kind) for o in operand[1:]]
         if operand in self.registers:
             value = self.registers[operand]
+            if isinstance(value, Part):
+                need(value.is_done, f"{operand} is read before the multiply that writes it is waited for")
+                value = value.numbers
             wanted = np.dtype(TYPES[kind])
             if value.dtype.itemsize == wanted.itemsize:
                 return value.view(wanted)
@@ -51,11 +56,13 @@ class Warp:
     def constant(self, text, kind):
         if text.startswith("0f"):
             return np.float32(struct.unpack("<f", struct.pack("<I", int(text.replace("0f", "0x"), 0)))[0])
-        special = self.launch.special(text, self.number)
+        special = self.launch.special(text, self)
         if special is not None:
             return special.astype(TYPES[kind]) if isinstance(special, np.ndarray) else TYPES[kind](special)
         if text == self.program.shared:
-            return TYPES[kind](DYNAMIC)
+            return TYPES[kind](DYNAMIC + (self.cta.rank << CLUSTER))
+        if text in self.launch.globals:
+            return TYPES[kind](self.launch.globals[text])
         names = [name for _, name in self.program.parameters]
         if text in names:
             return TYPES[kind](PARAMETERS + 4096 * names.index(text))
@@ -71,6 +78,8 @@ class Warp:
             return
         value = np.asarray(value)
         before = self.registers.get(name)
+        if isinstance(before, Part):
+            before = before.numbers if before.is_done else None
         if mask.all() or before is None or before.dtype.itemsize != value.dtype.itemsize:
             self.registers[name] = value.copy()
         else:
@@ -102,6 +111,9 @@ class Warp:
                     return done
                 moved = True
                 break
+            if self.yields:
+                self.yields = False
+                return done + 1
             need(moved, f"threads of warp {self.number} wait for each other")
             done += 1
             self.is_done = bool((self.at < 0).all())
@@ -148,10 +160,10 @@ class Warp:
         self.binary(o, i.parts[-1], mask, np.subtract)
 
     def do_mul(self, i, o, mask):
-        if "wide" in i.parts:
+        if "wide" in i.parts or "hi" in i.parts:
             kind = i.parts[-1]
-            a, b = (self.read(x, kind).astype(np.int64) for x in o[1:])
-            return self.write(o[0], a * b, mask)
+            a, b = (self.read(x, kind).astype(np.int64 if kind[0] == "s" else np.uint64) for x in o[1:])
+            return self.write(o[0], a * b if "wide" in i.parts else (a * b >> a.dtype.type(32)).astype(TYPES[kind]), mask)
         return self.binary(o, i.parts[-1], mask, np.multiply)
 
     def do_mad(self, i, o, mask):
@@ -207,6 +219,11 @@ class Warp:
     def do_neg(self, i, o, mask):
         self.write(o[0], -self.read(o[1], i.parts[-1]), mask)
 
+    def do_bfi(self, i, o, mask):
+        what, into, at, count = (self.read(x, "u32") for x in o[1:])
+        field = ((np.uint32(1) << count) - np.uint32(1)) << at
+        self.write(o[0], (into & ~field) | (what << at & field), mask)
+
     def do_not(self, i, o, mask):
         self.write(o[0], ~self.read(o[1], i.parts[-1]), mask)
 
@@ -237,6 +254,10 @@ class Warp:
 
     def do_mov(self, i, o, mask):
         kind = i.parts[-1]
+        if isinstance(o[1], str) and isinstance(self.registers.get(o[1]), Part) and mask.all():
+            # Another name for the same register: nothing is read.
+            self.registers[o[0]] = self.registers[o[1]]
+            return None
         if isinstance(o[1], list):
             half = {"b32": "u16", "b64": "u32"}[kind]
             value = np.stack(self.read(o[1], half), 1).view(TYPES[kind])[:, 0]
@@ -267,13 +288,25 @@ class Warp:
             return None
         need(i.parts[1] in ("sync", "arrive"), "another kind of barrier")
         count = int(o[1]) if len(o) > 1 else self.launch.threads
-        return self.launch.meet(self, int(o[0]), count, i.parts[1] == "sync")
+        self.waiting = i
+        return "wait" if self.cta.meet(self, int(o[0]), count, i.parts[1] == "sync") else None
+
+    def do_barrier(self, i, o, mask):
+        """All threads of a cluster meet."""
+        if i.parts[2] == "arrive":
+            return None
+        meeting = self.cta.cluster[0].meeting_of_cluster
+        self.waiting = i
+        return "wait" if meeting.come(self, len(self.cta.cluster) * self.launch.threads // 32, True) else None
+
+    def do_mapa(self, i, o, mask):
+        self.write(o[0], self.read(o[1], "u32") % (1 << CLUSTER) + (self.read(o[2], "u32") << CLUSTER), mask)
 
     def do_shfl(self, i, o, mask):
         value = self.read(o[1], "u32")
-        kind, by = i.parts[2], int(o[2])
-        need(o[4] == "-1" or int(o[4], 0) == 0xFFFFFFFF, "all threads take part")
-        from_lane = {"idx": np.full(32, by), "bfly": LANES ^ by}[kind]
+        kind, by = i.parts[2], self.read(o[2], "s32")
+        need((self.read(o[4], "u32") == 0xFFFFFFFF).all(), "all threads take part")
+        from_lane = {"idx": by, "bfly": LANES ^ by}[kind]
         self.write(o[0].split("|")[0], value[from_lane], mask)
 
     def do_elect(self, i, o, mask):
@@ -302,6 +335,8 @@ class Warp:
             memory, where = self.memory(i.parts[1], at + k * size, mask)
             value = np.ascontiguousarray(memory[where[:, None] + np.arange(size)]).view(kind)[:, 0]
             self.write(name, value.astype(np.uint16) if size == 1 else value, mask)
+        # Who looks at what others write lets them.
+        self.yields = "relaxed" in i.parts
         return None
 
     def do_st(self, i, o, mask):
@@ -315,8 +350,26 @@ class Warp:
             memory, where = self.memory(i.parts[1], at + k * size, mask)
             memory[where[mask][:, None] + np.arange(size)] = value[mask].reshape(-1, 1).view(np.uint8)
 
+    def do_atom(self, i, o, mask):
+        lane = self.one(mask)
+        kind = TYPES[i.parts[-1]]
+        need(i.parts[2:4] == ["gpu", "global"] and np.dtype(kind).itemsize == 8, "another atomic operation")
+        memory, where = self.memory("global", self.address(o[1]), mask)
+        cell = memory[where[lane] : where[lane] + 8].view(np.uint64)
+        before, operand = cell[0], self.read(o[2], "u64")[lane]
+        if i.parts[4] == "add":
+            cell[0] = (int(before) + int(operand)) % (1 << 64)
+        else:
+            need(i.parts[4] == "cas", "another atomic operation")
+            cell[0] = self.read(o[3], "u64")[lane] if before == operand else before
+        self.write(o[0], np.full(32, before), mask)
+
+    def do_red(self, i, o, mask):
+        self.do_atom(i, ["_", *o], mask)
+
     def memory(self, space, at, mask):
         if space == "shared":
+            at = np.where(mask, self.cta.local(np.where(mask, at, self.cta.rank << CLUSTER)), 0)
             need(((at[mask] >= 0) & (at[mask] < len(self.cta.shared) - 16)).all(), "an address beyond shared memory")
             return self.cta.shared, np.where(mask, at, 0)
         memory, start = self.launch.memory_of(at[mask])
@@ -329,13 +382,17 @@ class Warp:
             at, parity = self.address(o[1], "u32"), self.read(o[2], "u32")
             value = np.zeros(32, bool)
             for lane in np.flatnonzero(mask):
-                value[lane] = cta.barrier(int(at[lane])).phase != parity[lane]
+                value[lane] = cta.barrier(int(cta.local(at[lane]))).phase != parity[lane]
             self.write(o[0], value, mask)
             if not value[mask].any():
                 self.waiting = i
                 return "wait"
             return None
         at = int(self.address(o[0] if kind == "init" else o[1], "u32")[self.one(mask)])
+        if "shared::cluster" in i.parts:
+            cta, at = cta.of_cluster(at)
+        else:
+            at = int(cta.local(at))
         if kind == "init":
             need(at % 8 == 0 and at not in cta.barriers, "the place of a barrier")
             cta.barriers[at] = Barrier(int(self.read(o[1], "u32")[self.one(mask)]))
@@ -349,7 +406,7 @@ class Warp:
     def do_cp(self, i, o, mask):
         name = i.name
         if name.startswith("cp.async.ca"):
-            to, start = self.address(o[0], "u32"), self.address(o[1])
+            to, start = self.cta.local(self.address(o[0], "u32")), self.address(o[1])
             size, given = int(o[2]), self.read(o[3], "u32")
             for lane in np.flatnonzero(mask):
                 self.cta.shared[to[lane] : to[lane] + size] = 0
@@ -359,7 +416,7 @@ class Warp:
                     self.cta.shared[to[lane] : to[lane] + size] = memory[at : at + size]
             return None
         if name.startswith("cp.async.mbarrier.arrive.noinc"):
-            for at in self.address(o[0], "u32")[mask]:
+            for at in self.cta.local(self.address(o[0], "u32")[mask]):
                 self.cta.barrier(int(at)).arrive()
             return None
         lane = self.one(mask)
@@ -374,9 +431,14 @@ class Warp:
         tensor = self.launch.tensor(int(self.address(o[tensor_at])[lane]))
         coordinates = [int(c[lane]) for c in self.read(o[tensor_at][2], "s32")]
         if tensor_at == 1:
-            to, barrier = int(self.address(o[0], "u32")[lane]), int(self.address(o[2], "u32")[lane])
-            return self.cta.load(tensor, to, coordinates, self.cta.barrier(barrier))
-        start, adds = int(self.address(o[1], "u32")[lane]), "reduce" in i.parts
+            to, barrier = (int(self.cta.local(self.address(o[k], "u32")[lane])) for k in (0, 2))
+            self.cta.barrier(barrier)
+            ctas = None
+            if "multicast::cluster" in i.parts:
+                those = int(self.read(o[3], "u16")[lane])
+                ctas = [cta for k, cta in enumerate(self.cta.cluster) if those >> k & 1]
+            return self.cta.load(tensor, to, coordinates, barrier, ctas)
+        start, adds = int(self.cta.local(self.address(o[1], "u32")[lane])), "reduce" in i.parts
         return open_group.append(lambda: self.cta.store(tensor, coordinates, start, adds))
 
     def finish_stores(self, lane, left):

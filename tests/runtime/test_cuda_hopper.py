@@ -1,0 +1,99 @@
+"""Tests of kernels in CUDA C++ for Hopper without one: emulated CTAs, which know what the PTX ISA says of fragments, descriptors,
+barriers and clusters, compute with them what float64 does. They need a built twill, NVRTC and NumPy."""
+
+import re
+import tempfile
+import unittest
+from concurrent.futures import ProcessPoolExecutor
+
+from test_blackwell import twill
+from test_cuda_blackwell import WAIT, nvrtc, run, written
+
+if nvrtc:
+    from emulated.cta import Wrong
+    from emulated.launch import of_kernel
+    from emulated.reference import Case
+
+IN_STEP = ("--loop-step", "144", "--operands-in-registers", "on", "--in-step")
+CLUSTER = ("--cluster", "2")
+KERNELS = [
+    ("attention_backward", ()),
+    ("attention_backward_d64", CLUSTER),
+    ("attention_forward", ()),
+    ("attention_forward", CLUSTER),
+    ("attention_forward", IN_STEP),
+    ("attention_forward_causal", ()),
+    ("attention_forward_d64_m64", ("--programs-per-cta", "3")),
+    ("gemm_pointers", ()),
+    ("gemm_tma", ()),
+    ("gemm_tma", CLUSTER),
+    ("swiglu", ()),
+]
+
+
+def errors(scratch, name, options):
+    """The largest errors of an example's results, by trips and eagerness of the units."""
+    _, kernel, ptx = written(scratch, name, "h200", *options)
+    # Pairs of CTAs need an even grid; a step of 144 keys as many.
+    cases = ((2, True), (2, False)) if options in (CLUSTER, IN_STEP) else ((1, True), (3, False))
+    return {case: run(kernel, ptx, Case(kernel, case[0]), eager=case[1], seed=case[0]) for case in cases}
+
+
+@unittest.skipUnless(twill() and nvrtc, "needs a built twill, NVRTC (cuda-bindings) and NumPy")
+class CudaForHopper(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = scratch.name
+
+    def test_kernels_compute_what_float64_does(self):
+        with ProcessPoolExecutor(2) as pool:
+            answers = pool.map(errors, [self.scratch] * len(KERNELS), *zip(*KERNELS))
+            for (name, options), found in zip(KERNELS, answers):
+                with self.subTest(name, options=options):
+                    self.assertLess(max(found.values()), 1e-3, found)
+
+    def test_a_cta_walks_over_tiles(self):
+        for name in ("gemm_tma", "attention_forward_d64"):
+            with self.subTest(name):
+                _, kernel, ptx = written(self.scratch, name, "h200")
+                for ctas, eager in ((1, True), (1, False), (3, True)):
+                    self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
+
+    def test_ctas_in_step_wait_for_each_other(self):
+        _, kernel, ptx = written(self.scratch, "gemm_tma", "h200", "--in-step")
+        for at_once in (1, 2):
+            with self.subTest(at_once=at_once):
+                case = Case(kernel, 2)
+                launch = of_kernel(kernel, ptx, case.tensors, case.numbers)
+                launch.run(2, at_once=at_once)
+                self.assertLess(max(case.errors().values()), 1e-3)
+                # Whoever is alone waits its 20,000 cycles, and the counter is zero again.
+                self.assertEqual(launch.clock > 20000, at_once == 1)
+                self.assertFalse(launch.arrays[-1].any())
+
+    def test_what_is_wrong_is_seen(self):
+        _, kernel, ptx = written(self.scratch, "attention_forward", "h200", "--operands-in-registers", "on")
+        # The others are protected by waits for what is loaded ahead of them.
+        free = [m for m in WAIT.finditer(ptx) if "tensor.2d.shared" in ptx[m.end() : m.end() + 1500].split("try_wait")[0]]
+        results = re.search(r"wgmma\.wait_group\.sync\.aligned 1;", ptx)
+        sums = list(re.finditer(r"wgmma\.wait_group\.sync\.aligned 0;", ptx))
+        mistakes = {
+            "loads before their slot is free": (free[-1].span(), ""),
+            "scores before they are there": (results.span(), ""),
+            "the last sum before it is there": (sums[-1].span(), ""),
+            "a turn that nobody gives": (re.search(r"bar\.arrive [^;]*;", ptx).span(), ""),
+            "a turn that is not waited for": (re.search(r"bar\.sync (8|9), 256;", ptx).span(), ""),
+            "matrices at another address": (re.search(r"stmatrix\S* \[(%r\d+)\]", ptx).span(1), "%r1"),
+        }
+        for mistake, ((start, end), text) in mistakes.items():
+            with self.subTest(mistake):
+                try:
+                    error = run(kernel, ptx[:start] + text + ptx[end:], Case(kernel, 3), ctas=1, eager=False)
+                except Wrong:
+                    continue
+                self.assertFalse(error < 1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
