@@ -228,6 +228,24 @@ def attention_relu():
     )
 
 
+def attention_alibi():
+    return Variant(
+        name="attention_alibi",
+        folder="fixtures",
+        kernel="fixtures.fixtures.attention_alibi",
+        arguments={
+            "q_desc": tile(128, 64),
+            "k_desc": tile(64, 64),
+            "v_desc": tile(64, 64),
+            "o_desc": tile(128, 64),
+            "slope": "fp32",
+            "length": "i32",
+        },
+        constants={"BLOCK_M": 128, "BLOCK_N": 64, "D": 64},
+        divisible=("length",),
+    )
+
+
 def epilogue(kernel, element="fp16", columns=128, parameters=(), **constants):
     """A kernel of fixtures/epilogues.py: the product's arguments, then its own in the order of `parameters`."""
     arguments = {"a_desc": tile(128, 64), "b_desc": tile(columns, 64)}
@@ -304,6 +322,7 @@ VARIANTS = [
     zero_trip(),
     accumulators(),
     attention_relu(),
+    attention_alibi(),
     epilogue("bias_vector", parameters={"bias_ptr": "*fp16", "K": "i32"}),
     epilogue("bias_vector_masked", parameters={"bias_ptr": "*fp32", "N": "i32", "K": "i32"}),
     epilogue("residual_tile", parameters={"r_desc": tile(128, 128), "K": "i32"}),

@@ -238,6 +238,10 @@ class Warp(Multiplies):
         with np.errstate(all="ignore"):
             self.write(o[0], np.log2(self.read(o[1], "f32")), mask)
 
+    def do_rsqrt(self, i, o, mask):
+        with np.errstate(all="ignore"):
+            self.write(o[0], 1 / np.sqrt(self.read(o[1], "f32")), mask)
+
     def do_setp(self, i, o, mask):
         kind = i.parts[-1]
         a, b = self.read(o[1], kind), self.read(o[2], kind)

@@ -196,6 +196,19 @@ fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
     assert!(error.contains("atomics of programs that share a CTA"), "{error}");
 }
 
+/// A schedule whose multiplies start together may have an assignment of groups that is not written; the first one is then.
+#[test]
+fn what_is_not_written_with_multiplies_together_is_without() {
+    let place = tempfile::tempdir().unwrap();
+    let kernel = root().join("examples/fixtures/attention_alibi.ttir");
+    let output =
+        compile(&place, &[kernel.to_str().unwrap(), "--emit", "cuda", "--no-assemble", "--work-limit", "400000"]);
+    let notes = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{notes}");
+    assert!(notes.contains("comes to the group that reads it after the loop"), "{notes}");
+    assert!(notes.contains("the schedule that was found first is generated instead"), "{notes}");
+}
+
 /// What a row's whole sum is spread over is a tile like any other, not four shares of each row.
 #[test]
 fn sums_spread_over_a_tile_are_whole_tiles() {

@@ -186,9 +186,18 @@ impl Candidate {
             less_room(&request.input.name, &mut posed, *bytes)?;
         }
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
-        let mut found = find(request, naive, &posed, session, started)?;
-        if let (None, Plan::Asked(assignments)) = (naive, plan) {
-            (posed, found) = with_multiplies_together(request, assignments, (posed, found), session, started)?;
+        let found = find(request, naive, &posed, session, started)?;
+        if let (None, Plan::Asked(assignments)) = (naive, plan)
+            && let Some((posed, found)) =
+                with_multiplies_together(request, assignments, &posed, &found, session, started)?
+        {
+            match Candidate::of(request, asked, source, &posed, found) {
+                // What is not written for this assignment of groups may be for the one that was found first.
+                Err(error @ Error::Emit { .. }) if error.excess().is_none() => {
+                    session.observer.note(&format!("{error}\nthe schedule that was found first is generated instead"));
+                }
+                made => return made,
+            }
         }
         Candidate::of(request, asked, source, &posed, found)
     }

@@ -83,20 +83,22 @@ pub(super) fn find(
     })
 }
 
-/// What was found, or, as far as the session's time goes, schedules of the same intervals whose groups start their multiplies
-/// together.
+/// As far as the session's time goes, schedules of the same intervals as those found whose groups start their multiplies
+/// together; `None` where those found are the best of them.
 pub(super) fn with_multiplies_together(
     request: &Request,
     assignments: &[WarpAssignment],
-    mut best: (Loops<Posed>, Found),
+    posed: &Loops<Posed>,
+    found: &Found,
     session: &mut Session<'_>,
     started: Instant,
-) -> Result<(Loops<Posed>, Found), Error> {
-    let Some(mut least) = best.1.between(&best.0) else { return Ok(best) };
+) -> Result<Option<(Loops<Posed>, Found)>, Error> {
+    let mut best = None;
+    let Some(mut least) = found.between(posed) else { return Ok(best) };
     if least == 0 {
         return Ok(best);
     }
-    let intervals = best.1.intervals();
+    let intervals = found.intervals();
     let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
     let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
@@ -118,8 +120,8 @@ pub(super) fn with_multiplies_together(
             if let Some(between) = between.filter(|between| *between < least && other.intervals() == intervals) {
                 least = between;
                 other.together = true;
-                other.take_proofs(&best.1);
-                best = (later, other);
+                other.take_proofs(found);
+                best = Some((later, other));
             }
         }
     }
