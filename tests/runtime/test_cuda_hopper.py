@@ -5,12 +5,14 @@ import re
 import tempfile
 import unittest
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 from test_blackwell import twill
 from test_cuda_blackwell import WAIT, nvrtc, run, written
 
 if nvrtc:
     from emulated.cta import Wrong
+    from emulated.epilogues import FUNCTIONS, OTHERS, Epilogue
     from emulated.launch import of_kernel
     from emulated.reference import Case
 
@@ -39,6 +41,13 @@ def errors(scratch, name, options):
     return {case: run(kernel, ptx, Case(kernel, case[0]), eager=case[1], seed=case[0]) for case in cases}
 
 
+def error_of_epilogue(scratch, name):
+    _, kernel, ptx = written(scratch, f"fixtures/epilogue_{name}", "h200", "--work-limit", "500000")
+    case = Epilogue(name, kernel)
+    of_kernel(kernel, ptx, case.tensors, case.numbers).run(2)
+    return case.error()
+
+
 @unittest.skipUnless(twill() and nvrtc, "needs a built twill, NVRTC (cuda-bindings) and NumPy")
 class CudaForHopper(unittest.TestCase):
     def setUp(self):
@@ -52,6 +61,14 @@ class CudaForHopper(unittest.TestCase):
             for (name, options), found in zip(KERNELS, answers):
                 with self.subTest(name, options=options):
                     self.assertLess(max(found.values()), 1e-3, found)
+
+    def test_what_is_made_of_products(self):
+        names = [*FUNCTIONS, *OTHERS]
+        (Path(self.scratch) / "fixtures").mkdir()
+        with ProcessPoolExecutor(2) as pool:
+            for name, error in zip(names, pool.map(error_of_epilogue, [self.scratch] * len(names), names)):
+                with self.subTest(name):
+                    self.assertLess(error, 1e-3)
 
     def test_a_cta_walks_over_tiles(self):
         for name in ("gemm_tma", "attention_forward_d64"):

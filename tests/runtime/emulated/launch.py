@@ -85,7 +85,10 @@ def of_kernel(kernel, ptx, tensors, numbers):
     for name in kernel["arguments"]:
         if name in blocks:
             parameter, block = blocks[name]
-            arguments.append(Tensor(tensors[parameter], tuple(block["box"]), block["swizzle"]))
+            # Of a matrix behind a pointer, what the kernel says is there.
+            extents = [numbers.get(extent, extent) for extent in block.get("extents", ())]
+            array = tensors[parameter][tuple(slice(extent) for extent in extents)]
+            arguments.append(Tensor(array, tuple(block["box"]), block["swizzle"]))
         else:
             arguments.append(tensors[name] if name in tensors else numbers[name])
     launch = Launch(ptx, kernel["threads"], arguments)

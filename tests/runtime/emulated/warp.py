@@ -24,6 +24,9 @@ COMPARE = {
 }  # fmt: skip
 
 
+ROUNDINGS = {"rni": np.rint, "rmi": np.floor, "rpi": np.ceil, "rzi": np.trunc}
+
+
 class Warp(Multiplies):
     """`step` goes on until the warp waits for others or is done."""
 
@@ -230,6 +233,10 @@ class Warp(Multiplies):
     def do_abs(self, i, o, mask):
         self.write(o[0], np.abs(self.read(o[1], i.parts[-1])), mask)
 
+    def do_copysign(self, i, o, mask):
+        # The sign of the first.
+        self.write(o[0], np.copysign(self.read(o[2], "f32"), self.read(o[1], "f32")), mask)
+
     def do_ex2(self, i, o, mask):
         with np.errstate(all="ignore"):
             self.write(o[0], np.exp2(self.read(o[1], "f32")), mask)
@@ -278,9 +285,16 @@ class Warp(Multiplies):
         if to == "f16x2":
             high, low = (self.read(x, "f32").astype(np.float16) for x in o[1:])
             return self.write(o[0], np.stack([low, high], 1).view(np.uint32)[:, 0], mask)
+        if to == "bf16x2":
+            # To the nearest of the upper halves, ties to even.
+            high, low = (self.read(x, "f32").copy().view(np.uint32).astype(np.uint64) for x in o[1:])
+            high, low = (bits + 0x7FFF + (bits >> np.uint64(16) & np.uint64(1)) for bits in (high, low))
+            word = high >> np.uint64(16) << np.uint64(16) | low >> np.uint64(16)
+            return self.write(o[0], word.astype(np.uint32), mask)
         with np.errstate(all="ignore"):
             value = self.read(o[1], have)
-            value = np.rint(value) if "rni" in i.parts else value
+            for rounding in ROUNDINGS.keys() & set(i.parts):
+                value = ROUNDINGS[rounding](value)
             return self.write(o[0], value.astype(TYPES[to]), mask)
 
     def do_cvta(self, i, o, mask):
@@ -355,6 +369,11 @@ class Warp(Multiplies):
             memory[where[mask][:, None] + np.arange(size)] = value[mask].reshape(-1, 1).view(np.uint8)
 
     def do_atom(self, i, o, mask):
+        if i.name in ("atom.global.add.f32", "red.global.add.f32"):
+            memory, where = self.memory("global", self.address(o[1]), mask)
+            for lane, addend in zip(np.flatnonzero(mask), self.read(o[2], "f32")[mask]):
+                memory[where[lane] : where[lane] + 4].view(np.float32)[0] += addend
+            return
         lane = self.one(mask)
         kind = TYPES[i.parts[-1]]
         need(i.parts[2:4] == ["gpu", "global"] and np.dtype(kind).itemsize == 8, "another atomic operation")
