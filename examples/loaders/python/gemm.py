@@ -99,6 +99,8 @@ class Gemm:
         ctas, cluster = math.prod(extents), grid.get("cluster", 1)
         if ctas and extents[0] % cluster:
             raise ValueError(f"{extents[0]} thread blocks along x are no whole clusters of {cluster}")
+        if ctas + (multiprocessors if grid["kind"] == "persistent" else 0) >= 1 << 31:
+            raise ValueError(f"{ctas} tiles are more than a launch can have")
         if grid["kind"] == "persistent":
             ctas = min(ctas, multiprocessors * grid["ctas_per_sm"] // cluster * cluster)
         compiled, _ = self.assemble.build(self.kernel, self.sources)

@@ -51,17 +51,19 @@ class Meeting:
     """A barrier of warps: each comes once in a round, and goes on or waits until all have come."""
 
     def __init__(self):
-        self.here, self.rounds, self.waiting = set(), 0, {}
+        self.here, self.rounds, self.waiting, self.count = set(), 0, {}, None
 
     def come(self, warp, count, waits):
         """Of `count` warps this one comes, or asks again; whether it waits."""
+        need(self.count in (None, count), "another count of threads than the others have")
+        self.count = count
         if warp not in self.waiting:
             need(warp not in self.here, "a warp comes again before the others have come")
             self.here.add(warp)
             if waits:
                 self.waiting[warp] = self.rounds
             if len(self.here) == count:
-                self.here, self.rounds = set(), self.rounds + 1
+                self.here, self.rounds, self.count = set(), self.rounds + 1, None
         if not waits:
             return False
         if self.waiting[warp] == self.rounds:
@@ -76,7 +78,7 @@ class Cta:
 
     def __init__(self, eager, seed, number=0, cluster=()):
         # The CTAs of its cluster in order, with itself; none where there is no cluster.
-        self.number, self.cluster, self.rank = number, cluster, 0
+        self.number, self.cluster, self.rank, self.has_ended = number, cluster, 0, False
         self.meetings, self.meeting_of_cluster, self.warp_groups = {}, Meeting(), {}
         self.shared = np.full(SHARED, 0xFF, np.uint8)
         # Not a number, wherever nobody has written.
@@ -116,7 +118,9 @@ class Cta:
 
     def of_cluster(self, at):
         """The CTA that an address belongs to, and the address there."""
-        return (self.cluster[at >> CLUSTER] if self.cluster else self), at & (1 << CLUSTER) - 1
+        cta = self.cluster[at >> CLUSTER] if self.cluster else self
+        need(not cta.has_ended, "a CTA that has ended")
+        return cta, at & (1 << CLUSTER) - 1
 
     # ----------------------------------------------------------------------------------------------- tensor memory
     def allocate(self, columns):
@@ -156,7 +160,8 @@ class Cta:
         """A box to the same place of all these CTAs, at whose own barriers it arrives."""
 
         def copy():
-            for cta in ctas or [self]:
+            for cta in [self] if ctas is None else ctas:
+                need(not cta.has_ended, "a copy to a CTA that has ended")
                 cta.arrives(tensor, to, coordinates, cta.barrier(barrier))
 
         self.ask("loads", copy)

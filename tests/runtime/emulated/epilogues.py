@@ -26,8 +26,6 @@ OTHERS = ["bias_vector", "bias_vector_masked", "residual_pointers", "residual_ti
 class Epilogue:
     """Tensors and numbers by the names of parameters, and what the result should be. `name` is a function's or a kernel's."""
 
-    grid = (2, 1)
-
     def __init__(self, name, kernel, seed=0):
         generator = np.random.default_rng(seed)
         random = lambda *shape, scale=1.0: (generator.standard_normal(shape) * scale).astype(np.float16)

@@ -1,5 +1,7 @@
 """A launch: one CTA after another, or some at once, and of each the warps in turn."""
 
+import random
+
 import numpy as np
 
 from .cta import Cta, Tensor, Wrong, need
@@ -50,7 +52,7 @@ class Launch:
 
     def run(self, ctas, eager=True, seed=0, at_once=1):
         """So many CTAs, of which so many run at the same time; all of a cluster do."""
-        self.ctas = ctas
+        self.ctas, self.random = ctas, random.Random(seed)
         at_once = max(at_once, self.cluster)
         for first in range(0, ctas, at_once):
             there = [Cta(eager, seed + number, number) for number in range(first, min(first + at_once, ctas))]
@@ -64,7 +66,11 @@ class Launch:
         threads = range(self.threads // 32)
         warps = [Warp(number, self.program, cta, self) for cta in ctas for number in threads]
         while not all(warp.is_done for warp in warps):
+            # In no order that a kernel could rely on.
+            self.random.shuffle(warps)
             moved = sum(warp.step() for warp in warps if not warp.is_done)
+            for cta in ctas:
+                cta.has_ended = all(warp.is_done for warp in warps if warp.cta is cta)
             if not moved and not any([cta.work() for cta in ctas]):
                 waits = [f"warp {w.number} of CTA {w.cta.number}: {w.waiting}" for w in warps if not w.is_done]
                 raise Wrong("everybody waits: " + "; ".join(waits))

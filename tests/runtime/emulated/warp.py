@@ -35,7 +35,7 @@ class Warp(Multiplies):
         self.number, self.program, self.cta, self.launch = number, program, cta, launch
         self.registers = {}
         self.at = np.zeros(32, int)
-        self.is_done, self.yields = False, False
+        self.is_done, self.yields, self.meets = False, False, None
         # Bulk stores of each lane: those not yet committed, and the groups that may still read shared memory.
         self.stores = [([], []) for _ in range(32)]
         self.loading, self.storing, self.multiplied, self.waiting = [], [], set(), None
@@ -82,7 +82,8 @@ class Warp(Multiplies):
         value = np.asarray(value)
         before = self.registers.get(name)
         if isinstance(before, Part):
-            before = before.numbers if before.is_done else None
+            need(before.is_done, f"{name} is written while a multiply does")
+            before = before.numbers
         if mask.all() or before is None or before.dtype.itemsize != value.dtype.itemsize:
             self.registers[name] = value.copy()
         else:
@@ -165,6 +166,7 @@ class Warp(Multiplies):
     def do_mul(self, i, o, mask):
         if "wide" in i.parts or "hi" in i.parts:
             kind = i.parts[-1]
+            need(kind in ("s32", "u32"), "numbers of 32 bits")
             a, b = (self.read(x, kind).astype(np.int64 if kind[0] == "s" else np.uint64) for x in o[1:])
             return self.write(o[0], a * b if "wide" in i.parts else (a * b >> a.dtype.type(32)).astype(TYPES[kind]), mask)
         return self.binary(o, i.parts[-1], mask, np.multiply)
@@ -288,7 +290,9 @@ class Warp(Multiplies):
         if to == "bf16x2":
             # To the nearest of the upper halves, ties to even.
             high, low = (self.read(x, "f32").copy().view(np.uint32).astype(np.uint64) for x in o[1:])
-            high, low = (bits + 0x7FFF + (bits >> np.uint64(16) & np.uint64(1)) for bits in (high, low))
+            isnan = lambda bits: bits & np.uint64(0x7FFFFFFF) > np.uint64(0x7F800000)
+            even = lambda bits: bits + np.uint64(0x7FFF) + (bits >> np.uint64(16) & np.uint64(1))
+            high, low = (np.where(isnan(bits), np.uint64(0x7FFFFFFF), even(bits)) for bits in (high, low))
             word = high >> np.uint64(16) << np.uint64(16) | low >> np.uint64(16)
             return self.write(o[0], word.astype(np.uint32), mask)
         with np.errstate(all="ignore"):
@@ -311,11 +315,17 @@ class Warp(Multiplies):
 
     def do_barrier(self, i, o, mask):
         """All threads of a cluster meet."""
+        meeting, count = self.cta.cluster[0].meeting_of_cluster, len(self.cta.cluster) * self.launch.threads // 32
         if i.parts[2] == "arrive":
+            need(self.meets is None, "a second arrival")
+            self.meets = meeting.come(self, count, True)
             return None
-        meeting = self.cta.cluster[0].meeting_of_cluster
-        self.waiting = i
-        return "wait" if meeting.come(self, len(self.cta.cluster) * self.launch.threads // 32, True) else None
+        need(self.meets is not None, "a wait without an arrival")
+        self.meets, self.waiting = self.meets and meeting.come(self, count, True), i
+        if self.meets:
+            return "wait"
+        self.meets = None
+        return None
 
     def do_mapa(self, i, o, mask):
         self.write(o[0], self.read(o[1], "u32") % (1 << CLUSTER) + (self.read(o[2], "u32") << CLUSTER), mask)

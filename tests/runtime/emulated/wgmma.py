@@ -36,27 +36,28 @@ class Together:
     """The multiplies of a warp group, in order: none reads before all four warps have started it."""
 
     def __init__(self, eager):
-        self.eager, self.parts, self.done, self.started = eager, [], 0, {}
+        self.eager, self.parts, self.ended, self.started = eager, [], {}, {}
 
     def start(self, warp, run):
         """The number of the multiply of which this is the warp's part."""
         number = self.started.get(warp, 0)
         self.started[warp] = number + 1
         if number == len(self.parts):
-            self.parts.append([])
-        self.parts[number].append(run)
+            self.parts.append({})
+        self.parts[number][warp] = run
         if self.eager and self.can_end(number):
-            self.end(number)
+            for one in self.parts[number]:
+                self.end(one, number)
         return number
 
     def can_end(self, number):
         return len(self.parts[number]) == 4
 
-    def end(self, number):
-        while self.done <= number:
-            for run in self.parts[self.done]:
-                run()
-            self.done += 1
+    def end(self, warp, number):
+        """The warp's part of all multiplies up to this one."""
+        for one in range(self.ended.get(warp, 0), number + 1):
+            self.parts[one][warp]()
+            self.ended[warp] = one + 1
 
 
 class Multiplies:
@@ -85,7 +86,7 @@ class Multiplies:
                 self.waiting = i
                 return "wait"
             for number, result in ended:
-                self.together.end(number)
+                self.together.end(self.number, number)
                 result.is_done = True
             self.groups = self.groups[max(len(self.groups) - int(o[0]), 0) :]
             return None

@@ -181,25 +181,27 @@ impl Candidate {
         plan: &Plan,
     ) -> Result<Attempt, Error> {
         let started = Instant::now();
-        let mut posed = problems(request)?;
+        let mut first = problems(request)?;
         if let Plan::Room(bytes) = plan {
-            less_room(&request.input.name, &mut posed, *bytes)?;
+            less_room(&request.input.name, &mut first, *bytes)?;
         }
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
-        let found = find(request, naive, &posed, session, started)?;
+        let found = find(request, naive, &first, session, started)?;
         if let (None, Plan::Asked(assignments)) = (naive, plan)
-            && let Some((posed, found)) =
-                with_multiplies_together(request, assignments, &posed, &found, session, started)?
+            && let Some((posed, together)) =
+                with_multiplies_together(request, assignments, &first, &found, session, started)?
         {
-            match Candidate::of(request, asked, source, &posed, found) {
-                // What is not written for this assignment of groups may be for the one that was found first.
+            match Candidate::of(request, asked, source, &posed, together) {
+                // What is not written for its assignment of groups may be for the schedule that was found first.
                 Err(error @ Error::Emit { .. }) if error.excess().is_none() => {
+                    let made = Candidate::of(request, asked, source, &first, found)?;
                     session.observer.note(&format!("{error}\nthe schedule that was found first is generated instead"));
+                    return Ok(made);
                 }
                 made => return made,
             }
         }
-        Candidate::of(request, asked, source, &posed, found)
+        Candidate::of(request, asked, source, &first, found)
     }
 
     fn of(

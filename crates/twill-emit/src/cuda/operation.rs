@@ -2,9 +2,9 @@
 
 use super::names::{self, missing};
 use crate::error::Error;
-use crate::kernel::expression::Expression;
+use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::operation::{Call, Form, Operands, comparison, form};
-use twill_triton::mlir::Type;
+use twill_triton::mlir::{FloatKind, Type};
 
 /// An operation on elements; `of` are what the texts say, for their types.
 pub(super) fn apply(
@@ -33,6 +33,9 @@ pub(super) fn apply(
             Ok(format!("{}({a} {symbol} {b})", to()?))
         }
         (Form::Infix(symbol) | Form::Quotient { cuda: symbol, .. }, [a, b]) => Ok(format!("({a} {symbol} {b})")),
+        (Form::Division, [a, b]) if is_of_a_row(&of[1]) && matches!(element, Type::Float(FloatKind::F32)) => {
+            Ok(format!("divide_by_row({}, {})", bare(a), bare(b)))
+        }
         (Form::Division, [a, b]) => Ok(format!("divide({}, {})", bare(a), bare(b))),
         (Form::Unsigned { cuda, .. }, [a, b]) => {
             Ok(format!("{}({bits}({}) {cuda} {bits}({}))", to()?, bare(a), bare(b)))
@@ -109,4 +112,12 @@ pub(super) fn bare(text: &str) -> &str {
         }
     }
     inner
+}
+
+/// Whether all elements of a row have the same.
+fn is_of_a_row(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Broadcast(of) => matches!(of.kind, ExpressionKind::ExpandDims(1, _)),
+        _ => false,
+    }
 }

@@ -272,15 +272,20 @@ TWILL float exp2_of(float x) {
   return y;
 }
 TWILL float exp_of(float x) { return exp2_of(x * 1.44269504f); }
-/// As div.full, which is the same two instructions for |b| up to 2^126 and scales both numbers beyond: four for each quotient
-/// of a row by its sum. Without ftz a reciprocal below 2^-126 keeps 22 bits.
 TWILL float divide(float a, float b) {
+  float c;
+  asm("div.full.ftz.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+template <typename T> TWILL T divide(T a, T b) { return T(divide(float(a), float(b))); }
+TWILL double divide(double a, double b) { return a / b; }
+/// By a number that many are divided by: of div.full, which scales each of them, only the reciprocal and the product, the same
+/// up to |b| = 2^126. Beyond, the reciprocal keeps 22 bits, as it is made without ftz.
+TWILL float divide_by_row(float a, float b) {
   float reciprocal;
   asm("rcp.approx.f32 %0, %1;" : "=f"(reciprocal) : "f"(b));
   return __fmul_rn(a, reciprocal);
 }
-template <typename T> TWILL T divide(T a, T b) { return T(divide(float(a), float(b))); }
-TWILL double divide(double a, double b) { return a / b; }
 TWILL float sqrt_of(float x) {
   float y;
   asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -414,6 +419,7 @@ template <typename P, typename S, typename L> TWILL void write(P to, const tile<
 /// Where the thread's 16 bytes of four 8 x 8 matrices are for ldmatrix and stmatrix: 16 rows x 16 columns of a tile.
 template <typename P> struct matrices {
   static constexpr int size = int(sizeof(typename P::type));
+  static_assert(size == 2, "elements of 16 bits");
   P tile;
   u32 own;
   TWILL explicit matrices(P in) : tile(in), own(P::swizzle(in.start + row() * P::line + column() * size)) {
