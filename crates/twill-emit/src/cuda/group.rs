@@ -5,8 +5,7 @@ use super::fragment::Fragment;
 use super::names::{self, missing};
 use super::operation::bare;
 use super::rows::layouts_in_rows;
-use super::source::walks;
-use super::{in_step, tensor_memory, trace};
+use super::{in_step, tensor_memory, tiles, trace};
 use crate::error::Error;
 use crate::kernel::action::{Action, Node, Note};
 use crate::kernel::expression::Expression;
@@ -99,7 +98,9 @@ impl<'a> Printer<'a> {
         }
         self.nodes(2, loops)?;
         let body = self.out.split_off(start);
-        self.tiles(&body);
+        for (depth, code, comment) in tiles::head(self.kernel, &body) {
+            self.line(depth, &code, comment);
+        }
         self.out.push_str(&body);
         self.line(1, "}", "");
         if meets {
@@ -131,44 +132,6 @@ impl<'a> Printer<'a> {
             }
         }
         Ok(())
-    }
-
-    /// The head of the loop over tiles, and which program of the grid each is, as far as the code asks.
-    fn tiles(&mut self, code: &str) {
-        let used: Vec<_> = ["x", "y", "z"]
-            .into_iter()
-            .enumerate()
-            .filter(|(_, name)| code.contains(&format!("program_{name}")))
-            .collect();
-        let walks = walks(self.kernel) && !used.is_empty();
-        if walks {
-            self.line(1, "program_ids program = program_of(blockIdx.x, programs_x, programs_y, programs_z);", "");
-            self.line(1, "const program_ids step = program_of(gridDim.x, programs_x, programs_y, programs_z);", "");
-        }
-        if self.kernel.tiling.persistent {
-            let next = if walks { ", move_on(program, step, programs_x, programs_y)" } else { "" };
-            let count = "tile_count(programs_x, programs_y, programs_z)";
-            self.line(1, &format!("for (int tile_ = blockIdx.x; tile_ < {count}; tile_ += gridDim.x{next}) {{"), "");
-        } else {
-            self.line(1, "{", "");
-            self.line(2, "const int tile_ = blockIdx.x;", "");
-        }
-        let depth = 2;
-        if !used.is_empty() && !walks {
-            self.line(depth, "const program_ids program = program_of(tile_, programs_x, programs_y, programs_z);", "");
-        }
-        for (axis, name) in used {
-            let count = self.kernel.tiling.programs_per_cta[axis];
-            if count == 1 {
-                self.line(depth, &format!("const int program_{name} = program.{name};"), "");
-                continue;
-            }
-            for k in 0..count {
-                let program = format!("minimum(program.{name} * {count} + {k}, programs_{name} - 1)");
-                let note = if k == 0 { "a program beyond the grid repeats its last one" } else { "" };
-                self.line(depth, &format!("const int program_{name}_{k} = {program};"), note);
-            }
-        }
     }
 
     fn line(&mut self, depth: usize, code: &str, comment: &str) {

@@ -30,6 +30,7 @@ mod operation;
 mod rows;
 mod source;
 mod tensor_memory;
+mod tiles;
 mod trace;
 
 use crate::error::Error;

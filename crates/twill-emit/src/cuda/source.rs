@@ -2,11 +2,11 @@
 
 use super::group::{Printer, is_one_thread};
 use super::names::{self, missing};
-use super::{host, in_step, instruction, tensor_memory, trace};
+use super::{host, in_step, instruction, tensor_memory, tiles, trace};
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::cluster::CTAS;
-use crate::kernel::program::{Arrival, Buffer, Group, KernelProgram, TileOrder};
+use crate::kernel::program::{Arrival, Buffer, Group, KernelProgram};
 use std::fmt::Write as _;
 use twill_check::protocol::BarrierId;
 use twill_triton::mlir::Type;
@@ -191,7 +191,7 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
     for (k, barriers) in kernel.barriers.iter().enumerate() {
         let _ = writeln!(out, "constexpr u32 {} = {};", barriers.name.to_uppercase(), first_barrier(kernel, k));
     }
-    out.push_str(&tile_order(kernel));
+    out.push_str(&tiles::order(kernel));
     if let Some(traced) = &kernel.trace {
         out.push_str(&trace::definitions(traced));
     }
@@ -220,83 +220,6 @@ fn place(buffer: &Buffer, at: u64) -> Result<String, Error> {
 
 fn first_barrier(kernel: &KernelProgram, index: usize) -> u32 {
     kernel.barriers[..index].iter().map(|b| b.slots).sum()
-}
-
-/// From a tile's number to the program that it is.
-fn tile_order(kernel: &KernelProgram) -> String {
-    let [px, _, _] = kernel.tiling.programs_per_cta;
-    let columns = if px > 1 { format!("(programs_x + {}) / {px}", px - 1) } else { "programs_x".into() };
-    let (note, body) = match kernel.tiling.order {
-        TileOrder::Linear => (
-            "the first axis fastest".into(),
-            "  return {tile % columns, tile / columns % programs_y, tile / columns / programs_y};\n".into(),
-        ),
-        TileOrder::LongestFirst { heads } => (
-            format!("long loops first, {heads} of the second axis together, which share the L2 cache"),
-            format!(
-                "  const int rest = tile % (columns * programs_y);
-  const int first = rest / (columns * {heads}) * {heads};
-  const int heads = minimum(programs_y - first, {heads});
-  const int within = rest - first * columns;
-  return {{columns - 1 - within / heads, first + within % heads, tile / (columns * programs_y)}};\n"
-            ),
-        ),
-        TileOrder::Grouped(rows) => (
-            format!("bands of {rows} along the first axis, which is fastest within a band"),
-            format!(
-                "  const int rest = tile % (columns * programs_y);
-  const int first = rest / ({rows} * programs_y) * {rows};
-  const int rows = minimum(columns - first, {rows});
-  const int within = rest - first * programs_y;
-  return {{first + within % rows, within / rows, tile / (columns * programs_y)}};\n"
-            ),
-        ),
-    };
-    format!(
-        "
-/// Tiles of the grid: each is the work of one CTA.
-TWILL int tile_count(int programs_x, int programs_y, int programs_z) {{
-  return ({columns}) * programs_y * programs_z;
-}}
-
-/// The program that a tile is: {note}.
-struct program_ids {{
-  int x, y, z;
-}};
-TWILL program_ids program_of(int tile, int programs_x, int programs_y, int programs_z) {{
-  const int columns = {columns};
-{body}}}
-{}",
-        if walks(kernel) { walk(&columns) } else { String::new() }
-    )
-}
-
-/// Whether CTAs go from program to program without dividing: the digits of a tile's number are those of its program.
-pub(super) fn walks(kernel: &KernelProgram) -> bool {
-    kernel.tiling.persistent && kernel.tiling.order == TileOrder::Linear
-}
-
-/// From a program to the one of a tile so many further.
-fn walk(columns: &str) -> String {
-    format!(
-        "
-/// As many tiles further as `step` is one: a sum of digits, so that nothing is divided between tiles.
-TWILL void move_on(program_ids &program, program_ids step, int programs_x, int programs_y) {{
-  const int columns = {columns};
-  program.x += step.x;
-  program.y += step.y;
-  program.z += step.z;
-  if (program.x >= columns) {{
-    program.x -= columns;
-    program.y++;
-  }}
-  if (program.y >= programs_y) {{
-    program.y -= programs_y;
-    program.z++;
-  }}
-}}
-"
-    )
 }
 
 /// The kernel: barriers, then every warp to its group.
