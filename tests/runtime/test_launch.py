@@ -263,12 +263,14 @@ class Calls(Launches):
         self.kernel(**shared)(self.a, self.b, self.c, 256, grid=(5, 3))
         self.assertEqual(self.launched[-1][0], (9, 1, 1))
         persistent = {"grid": {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 2}}
-        for grid, ctas in [((5, 3), 15), ((100, 100), 264)]:
+        # 264 run at once: 3 rounds of 600 tiles are as many with 200, and 38 of 10,000 with 264.
+        for grid, ctas in [((5, 3), 15), ((88, 3), 264), ((53, 5), 133), ((60, 10), 200), ((100, 100), 264)]:
             self.kernel(**persistent)(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
 
     def test_clusters(self):
-        for kind, ctas in ("one_per_program", 150), ("persistent", 132):
+        # 132 run at once: 75 do 150 tiles in two rounds too, and 38 clusters are the fewest with so many.
+        for kind, ctas in ("one_per_program", 150), ("persistent", 76):
             grid = {"kind": kind, "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2}
             kernel = self.kernel(grid=grid)
             kernel(self.a, self.b, self.c, 256, grid=(6, 25))

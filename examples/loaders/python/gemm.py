@@ -102,7 +102,10 @@ class Gemm:
         if ctas + (multiprocessors if grid["kind"] == "persistent" else 0) >= 1 << 31:
             raise ValueError(f"{ctas} tiles are more than a launch can have")
         if grid["kind"] == "persistent":
-            ctas = min(ctas, multiprocessors * grid["ctas_per_sm"] // cluster * cluster)
+            step = multiprocessors * grid["ctas_per_sm"] // cluster * cluster
+            # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
+            ctas = -(-ctas // max(1, -(-ctas // step)))
+            ctas += -ctas % cluster
         compiled, _ = self.assemble.build(self.kernel, self.sources)
         # In the place of torch: the current device is the one there is, and the stream is the default one.
         cuda = SimpleNamespace(current_device=lambda: 0, current_stream=lambda index: SimpleNamespace(cuda_stream=0))

@@ -323,10 +323,18 @@ fn grid(kernel: &KernelProgram) -> String {
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));
   // A CTA counts one step of the grid beyond the last tile.
   if (ctas > 0x7fffffff - multiprocessors) return refuse(\"the grid\", \"has more programs than a launch can have\");
-  if (ctas > multiprocessors) ctas = multiprocessors;\n",
+",
         );
         if kernel.cluster.is_some() {
-            let _ = writeln!(out, "  ctas -= ctas % {CTAS};");
+            let _ = writeln!(out, "  multiprocessors -= multiprocessors % {CTAS};");
+        }
+        out.push_str(
+            "  // Even rounds: as few CTAs as need no more rounds of tiles, so that they share what they load.
+  const long long rounds = (ctas + multiprocessors - 1) / multiprocessors;
+  ctas = (ctas + rounds - 1) / rounds;\n",
+        );
+        if kernel.cluster.is_some() {
+            let _ = writeln!(out, "  ctas += ctas % {CTAS};");
         }
     }
     out

@@ -81,6 +81,31 @@ pub struct Grid {
     pub cluster: u64,
 }
 
+impl Grid {
+    fn ctas(&self, programs: [u32; 3], multiprocessors: u64) -> Result<u32, Error> {
+        let extents: Vec<u64> =
+            programs.iter().zip(self.programs_per_cta).map(|(n, per)| u64::from(*n).div_ceil(per.max(1))).collect();
+        let (tiles, cluster) = (extents.iter().product::<u64>(), self.cluster.max(1));
+        if tiles > 0 && extents[0] % cluster != 0 {
+            return Err(Error::NoClusters { along_x: extents[0], cluster });
+        }
+        // A persistent thread block counts one step of the grid beyond the last tile.
+        let (ctas, step) = match self.kind {
+            GridKind::OnePerProgram => (tiles, 0),
+            GridKind::Persistent => {
+                let step = multiprocessors * self.ctas_per_sm / cluster * cluster;
+                // Even rounds: as few as need no more rounds of tiles, so that they share what they load.
+                let rounds = tiles.div_ceil(step.max(1)).max(1);
+                (tiles.div_ceil(rounds).next_multiple_of(cluster), step)
+            }
+        };
+        if tiles + step > i32::MAX as u64 {
+            return Err(Error::TooMany { tiles });
+        }
+        u32::try_from(ctas).map_err(|_| Error::TooMany { tiles })
+    }
+}
+
 fn one() -> u64 {
     1
 }
@@ -131,31 +156,43 @@ impl Kernel {
         number.ok_or_else(|| Error::NotGemm { name: self.name.clone(), what: format!("no constant {name}") })
     }
 
-    /// Thread blocks for so many programs.
+    /// Thread blocks for so many programs, on a GPU with so many multiprocessors.
     ///
     /// # Errors
     /// [`Error::TooMany`], [`Error::NoClusters`].
     pub fn ctas(&self, programs: [u32; 3], multiprocessors: u64) -> Result<u32, Error> {
-        let extents: Vec<u64> = programs
-            .iter()
-            .zip(self.grid.programs_per_cta)
-            .map(|(n, per)| u64::from(*n).div_ceil(per.max(1)))
-            .collect();
-        let (tiles, cluster) = (extents.iter().product::<u64>(), self.grid.cluster.max(1));
-        if tiles > 0 && extents[0] % cluster != 0 {
-            return Err(Error::NoClusters { along_x: extents[0], cluster });
+        self.grid.ctas(programs, multiprocessors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Grid, GridKind};
+    use crate::error::Error;
+
+    fn grid(kind: GridKind, cluster: u64) -> Grid {
+        Grid { kind, programs_per_cta: [1, 1, 1], ctas_per_sm: 1, cluster }
+    }
+
+    #[test]
+    fn rounds_of_tiles_are_even() {
+        let persistent = grid(GridKind::Persistent, 1);
+        // So many tiles, and thread blocks of the 132 that could run.
+        for (tiles, ctas) in [(0, 0), (1, 1), (132, 132), (133, 67), (512, 128), (2048, 128), (10_000, 132)] {
+            assert_eq!(persistent.ctas([tiles, 1, 1], 132).ok(), Some(ctas), "{tiles} tiles");
         }
-        // A persistent thread block counts one step of the grid beyond the last tile.
-        let (ctas, step) = match self.grid.kind {
-            GridKind::OnePerProgram => (tiles, 0),
-            GridKind::Persistent => {
-                let step = multiprocessors * self.grid.ctas_per_sm / cluster * cluster;
-                (tiles.min(step), step)
-            }
-        };
-        if tiles + step > i32::MAX as u64 {
-            return Err(Error::TooMany { tiles });
-        }
-        u32::try_from(ctas).map_err(|_| Error::TooMany { tiles })
+        assert_eq!(grid(GridKind::OnePerProgram, 1).ctas([16, 32, 1], 132).ok(), Some(512));
+    }
+
+    #[test]
+    fn clusters_are_whole_and_grids_end() {
+        let clusters = grid(GridKind::Persistent, 2);
+        // 75 would do 150 tiles in two rounds.
+        assert_eq!(clusters.ctas([6, 25, 1], 133).ok(), Some(76));
+        assert!(matches!(clusters.ctas([5, 4, 1], 132), Err(Error::NoClusters { along_x: 5, cluster: 2 })));
+        let most = u32::try_from(i32::MAX).unwrap_or_default();
+        let persistent = grid(GridKind::Persistent, 1);
+        assert!(persistent.ctas([most - 132, 1, 1], 132).is_ok());
+        assert!(matches!(persistent.ctas([most - 131, 1, 1], 132), Err(Error::TooMany { .. })));
     }
 }

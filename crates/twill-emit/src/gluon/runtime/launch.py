@@ -354,9 +354,10 @@ class Kernel:
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
             # A thread block counts one step of the grid beyond the last tile.
-            step = self._multiprocessors[index] * grid["ctas_per_sm"]
-            ctas = min(tiles, step)
-            ctas -= ctas % cluster
+            step = self._multiprocessors[index] * grid["ctas_per_sm"] // cluster * cluster
+            # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
+            ctas = -(-tiles // max(1, -(-tiles // step)))
+            ctas += -ctas % cluster
         if tiles + step >= 1 << 31:
             raise ValueError(
                 f"{self._kernel['name']}: grid {programs} takes {tiles} tiles, more than a launch can have"
