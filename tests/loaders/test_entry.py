@@ -1,6 +1,7 @@
 """Tests of the entry from C: what it says of wrong arguments, which it must say before it needs a GPU."""
 
 import ctypes
+import importlib.util
 import random
 import tempfile
 import unittest
@@ -177,6 +178,34 @@ class Tiles(unittest.TestCase):
                 tiles = -(-x // (3 if len(options) > 1 else 1)) * y * z
                 # Never more CTAs than tiles.
                 self.assertEqual(wrong(x, y, z, min(ctas, tiles)), 0, (x, y, z, ctas))
+
+    def test_thread_blocks_are_those_of_launch_py(self):
+        causal, linear = tools.cuda("attention_forward_causal"), tools.cuda("attention_forward")
+        functions = []
+        for folder in causal, linear:
+            text = (folder / "kernel.cu").read_text()
+            start = text.index("long long even_")
+            functions.append(text[start : text.index("\n}\n", start) + 3])
+        source = 'extern "C" {\n' + "".join(functions) + "}\n"
+        with tempfile.TemporaryDirectory() as scratch:
+            library = Path(scratch) / "grid.so"
+            done = tools.command(tools.CC, "-x", "c++", "-shared", "-fPIC", "-", "-o", library, input=source)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            entry = ctypes.CDLL(str(library))
+        number = ctypes.c_longlong
+        entry.even_pairs.restype = entry.even_rounds.restype = number
+        spec = importlib.util.spec_from_file_location("launch", causal / "launch.py")
+        spec.loader.exec_module(launch := importlib.util.module_from_spec(spec))
+        numbers, walks = random.Random(3), 0
+        for _ in range(2000):
+            columns, rows, planes = (numbers.choice((1, 2, 3, 8, 16, 32, 64)) for _ in range(3))
+            heads, most, tiles = numbers.randint(1, 3), numbers.choice((7, 16, 132)), columns * rows * planes
+            found = entry.even_pairs(*map(number, (tiles, most, columns, rows, heads)))
+            self.assertEqual(found, launch.in_pairs(tiles, most, [columns, rows, planes], heads))
+            walks += found < tiles
+            rounds = -(-tiles // most)
+            self.assertEqual(entry.even_rounds(number(tiles), number(most)), -(-tiles // rounds))
+        self.assertGreater(walks, 50)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class CudaForHopper(unittest.TestCase):
                     self.assertLess(error, 1e-3)
 
     def test_a_cta_walks_over_tiles(self):
-        for name in ("gemm_tma", "attention_forward_d64"):
+        for name in ("gemm_tma", "attention_forward_d64", "attention_forward_causal"):
             with self.subTest(name):
                 _, kernel, ptx = written(self.scratch, name, "h200")
                 for ctas, eager in ((1, True), (1, False), (3, True)):

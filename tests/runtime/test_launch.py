@@ -1,5 +1,6 @@
 """Tests of launch.py without a GPU: a torch of a few lines, and a compiled kernel that only records its launches."""
 
+import random
 import sys
 import tempfile
 import types
@@ -267,6 +268,44 @@ class Calls(Launches):
         for grid, ctas in [((5, 3), 15), ((88, 3), 264), ((53, 5), 133), ((60, 10), 200), ((100, 100), 264)]:
             self.kernel(**persistent)(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
+
+    def test_rounds_there_and_back(self):
+        grid = {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1, "there_and_back": 2}
+        kernel = self.kernel(grid=grid)
+        for programs, ctas, why in [
+            ((32, 64), 128, "16 rounds of two bands each"),
+            ((64, 32), 128, "16 rounds, of a band each"),
+            ((128, 32), 4096, "four multiprocessors of 132 idle for longer than a beginning takes"),
+            ((132, 32), 132, "32 rounds, two of which are a band, and none idles"),
+            ((32, 20), 640, "five rounds"),
+            ((32, 4), 128, "one round"),
+            ((32, 63), 2016, "a band is of one head"),
+            ((32, 1, 64), 128, "bands of one head, four to a round"),
+            ((24, 64), 1536, "128 are no whole bands of 48"),
+        ]:
+            with self.subTest(why):
+                kernel(self.a, self.b, self.c, 256, grid=programs)
+                self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
+
+    def test_all_have_the_same_to_do(self):
+        # Loops get shorter by an iteration from column to column; tiles are numbered as program_of says.
+        numbers, walks = random.Random(7), 0
+        for _ in range(3000):
+            columns, rows, heads = numbers.choice([4, 8, 12, 32, 64]), numbers.randint(1, 70), numbers.randint(1, 4)
+            tiles, most = columns * rows, numbers.choice([7, 16, 24, 132, 148])
+            ctas = launch.in_pairs(tiles, most, [columns, rows, 1], heads)
+            if ctas == tiles:
+                continue
+            walks += 1
+            self.assertLessEqual(ctas, most)
+            work = [0] * ctas
+            for number in range(tiles):
+                first = number // (columns * heads) * heads
+                within, together = number - first * columns, min(rows - first, heads)
+                turn, at = divmod(number, ctas)
+                work[at if turn % 2 == 0 else ctas - 1 - at] += columns - within // together
+            self.assertEqual(len(set(work)), 1, (columns, rows, heads, most, ctas))
+        self.assertGreater(walks, 100)
 
     def test_clusters(self):
         # 132 run at once: 75 do 150 tiles in two rounds too, and 38 clusters are the fewest with so many.

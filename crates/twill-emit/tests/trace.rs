@@ -92,7 +92,7 @@ fn runs_of_operations_have_their_marks_at_their_ends() {
 fn one_thread_of_each_group_of_the_first_cta_records_its_first_tile() {
     let source = source(&checked("attention_forward").traced(5, Detail::Operations));
     assert!(source.contains("recorder_of_<58, 5>"), "{source}");
-    let here = "{u64(trace_buffer), blockIdx.x == 0 && tile_ == 0";
+    let here = "{u64(trace_buffer), blockIdx.x == 0 && tile_at_ == 0";
     assert_eq!(source.matches(&format!("{here} && thread_of<4>() == 0}};")).count(), 2);
     // Who only loads is one thread, whichever that is.
     assert_eq!(source.matches(&format!("{here}}};")).count(), 1);

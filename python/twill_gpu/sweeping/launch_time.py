@@ -82,9 +82,13 @@ def milliseconds(kernel: Mapping, amounts: Amounts, gpu: Gpu) -> float | None:
     own = [one.get("global", 0) - one.get("common", 0) for one in traffic]
     iterations = [max(cycles, bytes_ / gpu.l2_bytes_per_cycle) for cycles, bytes_ in zip(work, own)]
     tiles = -(-programs // math.prod(grid["programs_per_cta"]))
-    of_one = -(-tiles // (gpu.multiprocessors * grid["ctas_per_sm"])) * grid["ctas_per_sm"]
+    most = gpu.multiprocessors * grid["ctas_per_sm"]
+    rounds = -(-tiles // most)
+    of_one = rounds * grid["ctas_per_sm"]
+    # Where loops differ, tiles are dealt out there and back while that idles for less than an iteration (`in_pairs` of launch.py).
+    walks = "there_and_back" not in grid or (rounds * most - tiles) * sum(trips) < rounds * most
     # CTAs that are launched one after another each begin anew.
-    starts = 1 if grid["kind"] == "persistent" else of_one
+    starts = 1 if grid["kind"] == "persistent" and walks else of_one
     loops = sum(count * cycles for count, cycles in zip(trips, iterations))
     cycles = starts * simulated["start"] + of_one * (simulated["tile"] + loops)
 

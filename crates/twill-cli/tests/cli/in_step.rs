@@ -24,25 +24,25 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
     assert!(folder.join("twill_in_step.cuh").exists() && source.contains("#include \"twill_in_step.cuh\""));
     // Once in the program of the warp that loads: after Q, before the first K.
     let (computing, loading) = source.split_once("TWILL void loads(").unwrap();
-    assert!(!computing.contains("others_"), "{computing}");
+    assert!(!computing.contains("other_ctas_"), "{computing}");
     let at = |text: &str| loading.find(text).unwrap_or_else(|| panic!("no `{text}` in {loading}"));
     let places = [
-        at("others others_;"),
-        at("for (int tile_"),
+        at("others other_ctas_;"),
+        at("for (int tile_at_"),
         at("load(q_desc"),
-        at("others_.meet(tile_, tile_count("),
+        at("other_ctas_.meet(tile_at_, tile_count("),
         at("load(k_desc"),
-        at("others_.leave();"),
+        at("other_ctas_.leave();"),
     ];
     assert!(places.is_sorted(), "{places:?}");
-    assert_eq!(loading.matches("others_.").count(), 2);
+    assert_eq!(loading.matches("other_ctas_.").count(), 2);
 
     // Nothing else is different, and nothing of it is there without.
     let (_place, plain) = compile("attention_forward", &H200).unwrap();
     assert!(!plain.join("twill_in_step.cuh").exists());
     let lines = |text: &str| -> Vec<String> {
         text.lines()
-            .filter(|l| !l.starts_with("//") && !l.contains("others") && !l.contains("in_step"))
+            .filter(|l| !l.starts_with("//") && !l.contains("other_ctas_") && !l.contains("in_step"))
             .map(str::to_owned)
             .collect()
     };
@@ -53,7 +53,7 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
 fn products_meet_ahead_of_their_loop_too() {
     let (_place, folder) = compile("gemm_tma", &[&H200[..], &["--in-step"]].concat()).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
-    assert_eq!(source.matches("others_.meet(").count(), 1);
+    assert_eq!(source.matches("other_ctas_.meet(").count(), 1);
 }
 
 #[test]

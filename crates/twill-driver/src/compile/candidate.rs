@@ -214,9 +214,9 @@ impl Candidate {
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
         let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
         let lowered = lowered(source)?;
-        let registers = Registers::of(&schedules);
         let loops = loops(&lowered, posed, &schedules);
-        let options = rules::options(asked, source, &lowered, registers);
+        let registers = Registers::of(&schedules);
+        let options = rules::options(asked, source, &lowered, &schedules);
         let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
         let program = emit(&source.kernel, &loops, &options).map_err(emitted)?;
         let checking = Instant::now();

@@ -1,6 +1,6 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
-use super::{CompileOptions, Language, Order, Which};
+use super::{CompileOptions, Language, Order, Which, together};
 use crate::Source;
 use std::collections::BTreeSet;
 use twill_check::Verified;
@@ -34,9 +34,9 @@ pub(crate) fn options(
     asked: &CompileOptions,
     source: &Source,
     loops: &[Lowered],
-    registers: Registers,
+    schedules: &[&Verified<Schedule>],
 ) -> Vec<Options> {
-    let grows = grows(&source.kernel);
+    let (grows, registers) = (grows(&source.kernel), Registers::of(schedules));
     let number = |axis: Axis| match axis {
         Axis::X => 0,
         Axis::Y => 1,
@@ -53,9 +53,10 @@ pub(crate) fn options(
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
     let room = u64::from(registers.granted) + held / 128 <= u64::from(registers.share);
     let in_tensor_memory = in_tensor_memory(source);
-    // Tiles of different length are dealt out better by the hardware, as CTAs end.
-    // On Blackwell it is not known to pay, and takes registers.
-    let persistent = asked.persistent.unwrap_or(!grows && !in_tensor_memory);
+    // Tiles of different length are dealt out there and back, the longest first; in another order the hardware deals them out
+    // better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take registers.
+    let even = !grows || matches!(order, TileOrder::LongestFirst { .. });
+    let persistent = asked.persistent.unwrap_or(even && !in_tensor_memory);
     let whole = Options {
         persistent,
         order,
@@ -67,8 +68,11 @@ pub(crate) fn options(
         operands_in_registers: asked
             .operands_in_registers
             .unwrap_or(held > 0 && room && asked.language == Language::Gluon),
-        // Groups of a tile with few trips and of one with many do not keep step.
-        turns: asked.turns.unwrap_or(!grows),
+        // With loops of different length (causal attention) turns gain 1 to 2 % where the tensor core is all that bounds them, in
+        // CUDA; elsewhere they cost as much or more (bench/results/2026-11-23-rounds.md).
+        turns: asked
+            .turns
+            .unwrap_or(!grows || (asked.language == Language::Cuda && are_bound_by_multiplies(loops, schedules))),
         cluster: asked.cluster,
         in_step: asked.in_step,
         shared_bytes: source.machine.resources().shared_memory.0,
@@ -118,6 +122,14 @@ impl Registers {
         let share = twill_emit::kernel::register_share(u32::try_from(groups.len()).unwrap_or(1));
         Registers { granted, share }
     }
+}
+
+/// Whether the tensor core has as much to do in every loop as its interval is long.
+fn are_bound_by_multiplies(loops: &[Lowered], schedules: &[&Verified<Schedule>]) -> bool {
+    loops.iter().zip(schedules).all(|(one, schedule)| {
+        let multiplies = one.graph.operations().iter().filter(|operation| together::is_multiply(operation));
+        multiplies.map(|operation| operation.occupancy.0).sum::<i64>() >= schedule.interval.0
+    })
 }
 
 /// Whether programs run a loop differently often.

@@ -37,7 +37,7 @@ fn between_of(problem: &Problem, schedule: &Schedule, group: GroupId) -> i64 {
 }
 
 /// Whether warps start it and the tensor core runs it. What copies takes a time that nobody knows.
-fn is_multiply(operation: &Operation) -> bool {
+pub(super) fn is_multiply(operation: &Operation) -> bool {
     !operation.is_synchronous() && !operation.variable_latency && !operation.streaming
 }
 

@@ -12,7 +12,7 @@ mod verdict;
 
 pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 
-use crate::compile::rules::{self, Registers};
+use crate::compile::rules;
 use crate::compile::{CompileOptions, Which, candidate};
 use crate::input::generated_source;
 use crate::{Error, Loops, Posed, Request, Session, Silent, Source};
@@ -141,7 +141,7 @@ fn program(
     schedules: &[&Verified<Schedule>],
 ) -> Result<KernelProgram, Error> {
     let loops = candidate::loops(lowered, posed, schedules);
-    let all = rules::options(asked, source, lowered, Registers::of(schedules));
+    let all = rules::options(asked, source, lowered, schedules);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let Some(least) = all.last() else {
         return Err(emitted(twill_emit::Error::SharedMemory { needed: 0, available: 0 }));

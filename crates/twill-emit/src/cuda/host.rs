@@ -57,11 +57,14 @@ fn entry_name(kernel: &KernelProgram) -> String {
 
 /// A parameter of the entry: what the entry itself calls things gets a line behind it.
 fn own(text: &str) -> String {
-    const RESERVED: [&str; 11] = [
+    const RESERVED: [&str; 14] = [
         "ctas",
         "describe",
         "device",
+        "even_pairs",
+        "even_rounds",
         "failed",
+        "grid",
         "multiprocessors",
         "refuse",
         "restrict",
@@ -185,6 +188,7 @@ pub(super) fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) ->
         total = storage.total,
         threads = warps.threads(),
     );
+    let walks = walks(kernel);
     let (cuda, maps) = if kernel.descriptors.is_empty() { ("", "") } else { ("#include <cuda.h>\n", MAPS) };
     Ok(format!(
         "
@@ -202,7 +206,7 @@ const char *refuse(const char *what, const char *why) {{
   std::snprintf(refusal, sizeof refusal, \"{}: %s: %s\", what, why);
   return refusal;
 }}
-{maps}
+{walks}{maps}
 }}  // namespace
 
 extern \"C\" const char *{}({}) {{
@@ -291,6 +295,35 @@ fn size(descriptor: &Descriptor) -> u32 {
     descriptor.element.scalar_bits().unwrap_or(32) / 8
 }
 
+/// What tells the thread blocks that walk over a grid's tiles.
+fn walks(kernel: &KernelProgram) -> &'static str {
+    const ROUNDS: &str = "
+/// Thread blocks that walk over so many tiles: as few as need no more rounds than `most` would, so that those of a round
+/// share what they load.
+long long even_rounds(long long tiles, long long most) {
+  const long long rounds = (tiles + most - 1) / most;
+  return (tiles + rounds - 1) / rounds;
+}
+";
+    const PAIRS: &str = "
+/// Thread blocks, of `most` at once, that walk there and back over bands of tiles whose loops get shorter. Where two rounds are
+/// whole bands, or the other way round, all have the same to do, but those that are left out of `most` do nothing. That is worth
+/// it while it is less than an iteration for each tile, about what a thread block's beginning takes: loops grow by an iteration
+/// from column to column. Elsewhere there is a thread block for each tile, which the GPU deals out as others end.
+long long even_pairs(long long tiles, long long most, long long columns, long long rows, long long heads) {
+  const long long rounds = (tiles + most - 1) / most, pair = 2 * ((tiles + rounds - 1) / rounds);
+  const long long together = rows < heads ? rows : heads, band = columns * together, idle = rounds * most - tiles;
+  const bool whole = tiles % pair == 0 && rows % together == 0 && (pair % band == 0 || band % pair == 0);
+  return whole && idle * columns < 2 * rounds * most ? pair / 2 : tiles;
+}
+";
+    match kernel.tiling.there_and_back() {
+        Some(_) => PAIRS,
+        None if kernel.tiling.persistent => ROUNDS,
+        None => "",
+    }
+}
+
 /// Thread blocks, and the device that they are for.
 fn grid(kernel: &KernelProgram) -> String {
     let [px, py, pz] = kernel.tiling.programs_per_cta;
@@ -320,22 +353,23 @@ fn grid(kernel: &KernelProgram) -> String {
         out.push_str(
             "  int multiprocessors = 0;
   failed = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));
-  // A CTA counts one step of the grid beyond the last tile.
-  if (ctas > 0x7fffffff - multiprocessors) return refuse(\"the grid\", \"has more programs than a launch can have\");
-",
+  if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n",
         );
+        // Beyond the last tile a CTA counts one step of the grid, or two where it goes there and back.
+        let (walk, steps) = match kernel.tiling.there_and_back() {
+            Some(heads) => (format!("even_pairs(ctas, multiprocessors, {x}, {y}, {heads})"), "2 * grid"),
+            None => ("even_rounds(ctas, multiprocessors)".to_owned(), "grid"),
+        };
         if kernel.cluster.is_some() {
             let _ = writeln!(out, "  multiprocessors -= multiprocessors % {CTAS};");
         }
-        out.push_str(
-            "  // Even rounds: as few CTAs as need no more rounds of tiles, so that they share what they load.
-  const long long rounds = (ctas + multiprocessors - 1) / multiprocessors;
-  ctas = (ctas + rounds - 1) / rounds;\n",
+        let whole = if kernel.cluster.is_some() { format!("\n  grid += grid % {CTAS};") } else { String::new() };
+        let _ = writeln!(
+            out,
+            "  long long grid = {walk};{whole}
+  if (ctas + {steps} > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");
+  ctas = grid;"
         );
-        if kernel.cluster.is_some() {
-            let _ = writeln!(out, "  ctas += ctas % {CTAS};");
-        }
     }
     out
 }

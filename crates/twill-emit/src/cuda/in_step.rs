@@ -9,13 +9,13 @@ use crate::kernel::action::{Action, any};
 use crate::kernel::program::{Group, KernelProgram};
 
 /// Ahead of the tiles.
-pub(super) const BEGIN: &str = "others others_;";
+pub(super) const BEGIN: &str = "others other_ctas_;";
 
 /// Ahead of a tile's first loop.
-pub(super) const MEET: &str = "others_.meet(tile_, tile_count(programs_x, programs_y, programs_z));";
+pub(super) const MEET: &str = "other_ctas_.meet(tile_at_, tile_count(programs_x, programs_y, programs_z));";
 
 /// Behind the tiles.
-pub(super) const END: &str = "others_.leave();";
+pub(super) const END: &str = "other_ctas_.leave();";
 
 /// Whether this group meets its like of the other CTAs.
 pub(super) fn meets(kernel: &KernelProgram, group: &Group) -> bool {
@@ -32,7 +32,9 @@ pub(super) fn check(kernel: &KernelProgram) -> Result<(), Error> {
     } else if tensor_memory::is_used(kernel) {
         refuse("kernels with tensor memory were not measured so")
     } else if !kernel.tiling.persistent {
-        refuse("these CTAs work on one tile each, as with --persistent off or loops of different length")
+        refuse("these CTAs work on one tile each, as with --persistent off")
+    } else if kernel.tiling.there_and_back().is_some() {
+        refuse("their tiles have loops of different length")
     } else if kernel.groups.iter().filter(|group| meets(kernel, group)).count() != 1 {
         let loader = kernel.groups.iter().find(|group| group.warps == 1);
         let line = loader.and_then(beyond_one_thread).and_then(|note| note.line);

@@ -205,10 +205,15 @@ mod tests {
             "template",
             "i",
             "program_x",
-            "tile_",
+            "tile_at_",
             "xor",
         ] {
             assert_eq!(name(taken), format!("{taken}_"));
+        }
+        // What groups call their own locals: nothing of the kernel's gets one of these names.
+        for own in ["tile_at_", "step_to_", "other_ctas_", "record_", "whole_1_", "part_1_"] {
+            let stem = own.trim_end_matches('_');
+            assert_eq!(name(stem), stem);
         }
         for free in ["row", "acc", "K", "held", "scale", "bias_ptr", "index"] {
             assert_eq!(name(free), free);

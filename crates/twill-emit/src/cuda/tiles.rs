@@ -94,13 +94,19 @@ pub(super) fn head(kernel: &KernelProgram, code: &str) -> Vec<(usize, String, &'
     if kernel.tiling.persistent {
         let next = if walks { ", move_on(program, step, programs_x, programs_y)" } else { "" };
         let count = "tile_count(programs_x, programs_y, programs_z)";
-        lines.push((1, format!("for (int tile_ = blockIdx.x; tile_ < {count}; tile_ += gridDim.x{next}) {{"), ""));
+        lines.push(if kernel.tiling.there_and_back().is_some() {
+            let first = "int tile_at_ = blockIdx.x, step_to_ = 2 * int(gridDim.x - blockIdx.x) - 1";
+            let next = "tile_at_ += step_to_, step_to_ = 2 * int(gridDim.x) - step_to_";
+            (1, format!("for ({first}; tile_at_ < {count}; {next}) {{"), "rounds of tiles, there and back")
+        } else {
+            (1, format!("for (int tile_at_ = blockIdx.x; tile_at_ < {count}; tile_at_ += gridDim.x{next}) {{"), "")
+        });
     } else {
         lines.push((1, "{".to_owned(), ""));
-        lines.push((2, "const int tile_ = blockIdx.x;".to_owned(), ""));
+        lines.push((2, "const int tile_at_ = blockIdx.x;".to_owned(), ""));
     }
     if !used.is_empty() && !walks {
-        lines.push((2, format!("const program_ids program = {}", program_of("tile_")), ""));
+        lines.push((2, format!("const program_ids program = {}", program_of("tile_at_")), ""));
     }
     for (axis, name) in used {
         let count = kernel.tiling.programs_per_cta[axis];

@@ -21,7 +21,7 @@ pub(super) fn definitions(trace: &Trace) -> String {
 pub(super) fn begin(trace: &Trace, group: &Group, is_one_thread: bool) -> String {
     let buffer = names::name(&trace.parameter);
     let first = if is_one_thread { String::new() } else { format!(" && thread_of<{}>() == 0", group.warps) };
-    format!("const recorder_ record_ = {{u64({buffer}), blockIdx.x == {CTA} && tile_ == {CTA}{first}}};")
+    format!("const recorder_ record_ = {{u64({buffer}), blockIdx.x == {CTA} && tile_at_ == {CTA}{first}}};")
 }
 
 /// The code of marks next to each other.

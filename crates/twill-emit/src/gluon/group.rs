@@ -68,11 +68,13 @@ impl<'a> Printer<'a> {
         let begin = &self.group.begin;
         self.nodes(1, begin);
         let depth = if self.kernel.tiling.persistent {
-            self.line(
-                1,
-                "for tile in range(gl.program_id(0), tile_count(programs_x, programs_y, programs_z), gl.num_programs(0)):",
-                "",
-            );
+            let tiles = "tile_count(programs_x, programs_y, programs_z)";
+            if self.kernel.tiling.there_and_back().is_some() {
+                self.line(1, &format!("for round_ in range(rounds_of({tiles})):"), "there and back");
+                self.line(2, "tile = tile_of(round_)", "");
+            } else {
+                self.line(1, &format!("for tile in range(gl.program_id(0), {tiles}, gl.num_programs(0)):"), "");
+            }
             2
         } else {
             self.line(1, "tile = gl.program_id(0)", "");

@@ -221,8 +221,28 @@ def program_of(tile, programs_x, programs_y, programs_z):
         ),
     };
     text.push_str(&body);
+    if kernel.tiling.there_and_back().is_some() {
+        text.push_str(THERE_AND_BACK);
+    }
     text
 }
+
+/// How CTAs walk over tiles that get shorter.
+const THERE_AND_BACK: &str = "
+
+@gluon.jit
+def tile_of(round):
+    \"\"\"The tile of this CTA in a round: every other one is dealt out from the last CTA to the first.\"\"\"
+    cta, ctas = gl.program_id(0), gl.num_programs(0)
+    return round * ctas + cta + round % 2 * (ctas - 1 - 2 * cta)
+
+
+@gluon.jit
+def rounds_of(tiles):
+    \"\"\"In how many rounds this CTA has a tile.\"\"\"
+    whole = tiles // gl.num_programs(0)
+    return whole + (tile_of(whole) < tiles).to(gl.int32)
+";
 
 /// The kernel's entry: storage, barriers, groups.
 fn entry(kernel: &KernelProgram) -> String {

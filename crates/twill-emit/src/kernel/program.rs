@@ -71,6 +71,17 @@ pub struct Tiling {
     pub order: TileOrder,
 }
 
+impl Tiling {
+    /// Bands of tiles that get shorter (so many programs of the second axis in each), where CTAs walk over them there and back:
+    /// every other round is dealt out from the last CTA to the first, and two rounds come out even for all.
+    pub fn there_and_back(&self) -> Option<u32> {
+        match self.order {
+            TileOrder::LongestFirst { heads } if self.persistent => Some(heads),
+            _ => None,
+        }
+    }
+}
+
 /// What two CTAs with neighbouring tiles load together: each copies one half of a tile to both (TMA multicast).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {

@@ -90,7 +90,10 @@ pub fn run(
     let (ctas, persistent) = if program.tiling.persistent { (ctas.max(1), true) } else { (count, false) };
     let mut figures = Figures::default();
     for cta in 0..ctas {
-        let tiles = (cta..count).step_by(ctas as usize);
+        let back = program.tiling.there_and_back().is_some();
+        let tiles = (0..count.div_ceil(ctas))
+            .map(|round| round * ctas + if back && round % 2 == 1 { ctas - 1 - cta } else { cta })
+            .filter(|tile| *tile < count);
         let tiles: Vec<[u32; 3]> =
             tiles.map(|t| program_of(program.tiling.order, t, columns, launch.grid[1])).collect();
         debug_assert!(persistent || tiles.len() == 1);

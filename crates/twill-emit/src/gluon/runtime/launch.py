@@ -347,18 +347,22 @@ class Kernel:
                 f"{self._kernel['name']}: grid {programs} has {extents[0]} thread blocks along its first axis, and {cluster}"
                 " form a cluster; compile without --cluster for such grids"
             )
-        ctas, step = tiles, 0
+        ctas, beyond = tiles, 0
         if grid["kind"] == "persistent":
             if index not in self._multiprocessors:
                 import torch
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
-            # A thread block counts one step of the grid beyond the last tile.
-            step = self._multiprocessors[index] * grid["ctas_per_sm"] // cluster * cluster
+            most = self._multiprocessors[index] * grid["ctas_per_sm"] // cluster * cluster
             # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
-            ctas = -(-tiles // max(1, -(-tiles // step)))
+            rounds = max(1, -(-tiles // most))
+            ctas = -(-tiles // rounds)
             ctas += -ctas % cluster
-        if tiles + step >= 1 << 31:
+            if tiles and (heads := grid.get("there_and_back")):
+                ctas = in_pairs(tiles, most, extents, heads)
+            # Beyond the last tile a thread block counts one step of the grid, or two where it goes there and back.
+            beyond = 2 * ctas if "there_and_back" in grid else ctas
+        if tiles + beyond >= 1 << 31:
             raise ValueError(
                 f"{self._kernel['name']}: grid {programs} takes {tiles} tiles, more than a launch can have"
             )
@@ -392,6 +396,22 @@ class Kernel:
     def _build(self):
         compiled, self._barriers_at = assemble.build(self._kernel, self._function, self._inline_barriers)
         return compiled
+
+
+def in_pairs(tiles, most, extents, heads):
+    """Of `most` thread blocks at once, those that walk there and back over bands of tiles whose loops get shorter.
+
+    Where two rounds are whole bands, or the other way round, all have the same to do, but those that are left out of `most`
+    do nothing. That is worth it while it is less than an iteration for each tile, about what a thread block's beginning
+    takes: loops grow by an iteration from column to column. Elsewhere there is a thread block for each tile, which the GPU
+    deals out as others end.
+    """
+    columns, rows, _ = extents
+    rounds = -(-tiles // most)
+    pair, band = 2 * -(-tiles // rounds), columns * min(rows, heads)
+    whole = tiles % pair == 0 and rows % min(rows, heads) == 0 and (pair % band == 0 or band % pair == 0)
+    idle = rounds * most - tiles
+    return pair // 2 if whole and idle * columns < 2 * rounds * most else tiles
 
 
 def is_descriptor(value):
