@@ -98,14 +98,15 @@ def small(row: Row) -> Row:
 
 def check_shapes(example: str, constants: dict, whole: int = 1, least: int = 1) -> list[dict]:
     """Sizes for checking a kernel of these constants: loops of one, two, three and many trips, few programs and more
-    than a GPU has multiprocessors, and for kernels with masks also sizes that no tile divides. Along the first axis of the
-    grid there is a multiple of `whole` programs, and loops go over `least` elements or more."""
+    than a GPU has multiprocessors, also in whole rounds of 132, and for kernels with masks also sizes that no tile
+    divides. Along the first axis of the grid there is a multiple of `whole` programs, and loops go over `least` elements
+    or more."""
     c = constants
     if example in ("attention_forward", "attention_backward"):
         along_x = "BLOCK_M" if example == "attention_forward" else "BLOCK_N"
         unit = math.lcm(c["BLOCK_M"], c["BLOCK_N"], c[along_x] * whole)
         kind = dict(head_dim=c["HEAD_DIM"], causal=c.get("CAUSAL", False))
-        sizes = [(1, 1, 1, 1), (2, 3, 1, 1), (1, 2, 2, 1), (2, 1, 3, 1), (1, 3, 5, 3), (1, 40, 10, 1)]
+        sizes = [(1, 1, 1, 1), (2, 3, 1, 1), (1, 2, 2, 1), (2, 1, 3, 1), (1, 3, 5, 3), (1, 40, 10, 1), (1, 132, 2, 1)]
         return [
             dict(batch=batch, heads=heads, length=unit * times, spread=spread, **kind)
             for batch, heads, times, spread in sizes

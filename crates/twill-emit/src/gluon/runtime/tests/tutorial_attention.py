@@ -32,5 +32,8 @@ class TutorialAttention(Runs):
     def test_more_programs_than_multiprocessors(self):
         self.check(3, 17, 5 * STEP)
 
+    def test_whole_rounds_of_tiles(self):
+        self.check(1, torch.cuda.get_device_properties().multi_processor_count, 2 * STEP)
+
     def test_scores_far_apart(self):
         self.check(1, 2, 6 * STEP, spread=8)
