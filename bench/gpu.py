@@ -23,6 +23,7 @@ from gpu_jobs import stop_all
 from gpu_kernels import Generated, Unreadable
 from gpu_rows import ROWS, Row
 from gpu_run import Run
+from gpu_timing import ROUNDS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,6 +82,9 @@ def arguments() -> argparse.Namespace:
         "--minutes", type=float, default=7.5, help="rows that do not fit into this are left out (default: 7.5)"
     )
     parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, metavar="N", help=f"blocks of launches for each contender (default: {ROUNDS})"
+    )
+    parser.add_argument(
         "--check-seconds",
         type=float,
         default=60.0,
@@ -110,8 +114,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="write bench/results/<date>-gpu.json and .md")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write them here instead")
     options = parser.parse_args()
-    if options.minutes <= 0 or options.check_seconds <= 0:
-        parser.error("--minutes and --check-seconds must be positive")
+    if options.minutes <= 0 or options.check_seconds <= 0 or options.rounds <= 0:
+        parser.error("--minutes, --check-seconds and --rounds must be positive")
     for path in (options.flash_attention, options.hand_written):
         if path and not path.exists():
             parser.error(f"{path} does not exist")

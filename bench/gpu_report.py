@@ -26,6 +26,7 @@ def begin(
         "rehearsal": options.rehearsal,
         "revision": revision,
         "seed": options.seed,
+        "rounds": options.rounds,
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "gpu": gpu(),
         "versions": {},
@@ -195,7 +196,7 @@ def markdown(answer: dict) -> str:
         f"- commit: {answer['revision'] or 'unknown'}; seed of the inputs {answer['seed']}"
         + (f"; {answer['minutes']:.1f} minutes in all" if answer["minutes"] is not None else ""),
         "",
-        *LEGEND,
+        *legend(answer),
         "",
         "## Targets",
         "",
@@ -209,11 +210,12 @@ def markdown(answer: dict) -> str:
     return "\n".join(lines).rstrip()
 
 
-LEGEND = [
-    "TFLOP/s sustained: median and quartiles of launches in interleaved blocks, in opposite order every other round;",
-    "the card is mostly at its power limit there. Burst: a short run after a rest. × is the speed relative to the best",
-    "of that peer in the same run. Errors are ‖out − reference‖ / ‖reference‖ against float64 at the size shown.",
-]
+def legend(answer: dict) -> list[str]:
+    return [
+        f"TFLOP/s sustained: median and quartiles of launches in {answer['rounds']} rounds of blocks, in opposite order every",
+        "other round; the card is mostly at its power limit there. Burst: a short run after a rest. × is the speed relative to",
+        "the best of that peer in the same run. Errors are ‖out − reference‖ / ‖reference‖ against float64 at the size shown.",
+    ]
 
 
 def target_table(answer: dict) -> list[str]:

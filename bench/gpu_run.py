@@ -130,6 +130,7 @@ class Run:
                 excluded=self.excluded,
                 deadline=self.deadline,
                 row_seconds=ROW_SECONDS,
+                rounds=self.options.rounds,
             )
             job = Job(task, self.environment)
             row, contender, started, alive = left[0], None, time.time(), False

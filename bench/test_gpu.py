@@ -184,6 +184,7 @@ class Report(unittest.TestCase):
         return {
             "date": "2026-01-01",
             "rehearsal": False,
+            "rounds": 6,
             "revision": None,
             "seed": 1,
             "system": "",
