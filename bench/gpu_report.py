@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpu_kernels import Generated
 from gpu_rows import NAIVE, PEERS, ROWS, Row
+from gpu_timing import REHEARSED, ROUNDS
 
 GPU_FIELDS = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "power.limit", "memory.total"]
 """Of nvidia-smi: clocks in MHz, power in W, memory in MiB."""
@@ -26,7 +27,7 @@ def begin(
         "rehearsal": options.rehearsal,
         "revision": revision,
         "seed": options.seed,
-        "rounds": options.rounds,
+        "rounds": REHEARSED if options.rehearsal else options.rounds,
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "gpu": gpu(),
         "versions": {},
@@ -212,7 +213,7 @@ def markdown(answer: dict) -> str:
 
 def legend(answer: dict) -> list[str]:
     return [
-        f"TFLOP/s sustained: median and quartiles of launches in {answer['rounds']} rounds of blocks, in opposite order every",
+        f"TFLOP/s sustained: median and quartiles of launches in {answer.get('rounds', ROUNDS)} rounds of blocks, in opposite order every",
         "other round; the card is mostly at its power limit there. Burst: a short run after a rest. × is the speed relative to",
         "the best of that peer in the same run. Errors are ‖out − reference‖ / ‖reference‖ against float64 at the size shown.",
     ]

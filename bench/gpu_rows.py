@@ -106,7 +106,7 @@ def check_shapes(example: str, constants: dict, whole: int = 1, least: int = 1) 
         along_x = "BLOCK_M" if example == "attention_forward" else "BLOCK_N"
         unit = math.lcm(c["BLOCK_M"], c["BLOCK_N"], c[along_x] * whole)
         kind = dict(head_dim=c["HEAD_DIM"], causal=c.get("CAUSAL", False))
-        sizes = [(1, 1, 1, 1), (2, 3, 1, 1), (1, 2, 2, 1), (2, 1, 3, 1), (1, 3, 5, 3), (1, 40, 10, 1), (1, 132, 2, 1)]
+        sizes = [(1, 1, 1, 1), (2, 3, 1, 1), (1, 2, 2, 1), (2, 1, 3, 1), (1, 3, 5, 3), (1, 40, 10, 1), (1, 132, 4, 1)]
         return [
             dict(batch=batch, heads=heads, length=unit * times, spread=spread, **kind)
             for batch, heads, times, spread in sizes

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 ROUNDS = 6
+REHEARSED = 2
+"""Rounds of a rehearsal."""
 BLOCK_MS = 110.0
 GROUP_MS = 2.0
 """Launches between two events, in time: events hinder launches that follow each other closely."""

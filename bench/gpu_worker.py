@@ -173,7 +173,7 @@ class Worker:
             if launch := self.attempt(row, one, given, reference, about):
                 runs[one.name] = launch.run
         runs |= self.best_stock(row, given, reference, about)
-        settings = dict(rounds=2, block_ms=1, bursts=1) if self.rehearsal else dict(rounds=self.task["rounds"])
+        settings = dict(rounds=gpu_timing.REHEARSED, block_ms=1, bursts=1) if self.rehearsal else dict(rounds=self.task["rounds"])
         turn_of = lambda name: say("trying", row=row.name, contender=name)
         times = gpu_timing.measure(runs, self.clock, turn_of=turn_of, **settings)
         say(

@@ -72,11 +72,18 @@ class CudaForHopper(unittest.TestCase):
                     self.assertLess(error, 1e-3)
 
     def test_a_cta_walks_over_tiles(self):
-        for name in ("gemm_tma", "attention_forward_d64", "attention_forward_causal"):
+        for name in ("gemm_tma", "attention_forward_d64_m64"):
             with self.subTest(name):
                 _, kernel, ptx = written(self.scratch, name, "h200")
                 for ctas, eager in ((1, True), (1, False), (3, True)):
                     self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
+
+    def test_a_cta_walks_there_and_back(self):
+        _, kernel, ptx = written(self.scratch, "attention_forward_causal", "h200")
+        self.assertEqual(kernel["grid"]["there_and_back"], 2)
+        # Six tiles, in three rounds and in two.
+        for ctas, eager in ((2, True), (4, False)):
+            self.assertLess(run(kernel, ptx, Case(kernel, 3), ctas=ctas, eager=eager), 1e-3)
 
     def test_pairs_of_ctas_walk_over_tiles(self):
         _, kernel, ptx = written(self.scratch, "attention_forward", "h200", *CLUSTER)

@@ -19,10 +19,10 @@ CASES = {
     "gemm_tma_n256": ["--persistent", "on"],
     "swiglu": [],
     "attention_forward": [],
-    "attention_forward_causal": ["--persistent", "on"],
+    "attention_forward_causal": [],
     "gemm_pointers": [],
     "tutorial_attention": [],
-    "tutorial_attention_causal": [],
+    "tutorial_attention_causal": ["--persistent", "off"],
     "attention_forward_d64": ["--schedule", "no-swp"],
 }
 """One example each, with the options that it is compiled with."""

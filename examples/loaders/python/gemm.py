@@ -102,7 +102,7 @@ class Gemm:
         if ctas + (multiprocessors if grid["kind"] == "persistent" else 0) >= 1 << 31:
             raise ValueError(f"{ctas} tiles are more than a launch can have")
         if grid["kind"] == "persistent":
-            step = multiprocessors * grid["ctas_per_sm"] // cluster * cluster
+            step = max(multiprocessors * grid["ctas_per_sm"] // cluster, 1) * cluster
             # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
             ctas = -(-ctas // max(1, -(-ctas // step)))
             ctas += -ctas % cluster

@@ -58,8 +58,8 @@ pub(crate) struct CompileArguments {
 /// What the generator is asked for.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct GeneratorArguments {
-    /// Let as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
-    /// [default: on, where it fits shared memory and all programs run their loops equally often].
+    /// Let at most as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
+    /// [default: on, where it fits shared memory and loops are as long for all programs, or as their place in the grid says].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) persistent: Option<Switch>,
     /// The order of tiles [default: longest where the length of a loop depends on the program, grouped for products of
@@ -83,7 +83,8 @@ pub(crate) struct GeneratorArguments {
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) operands_in_registers: Option<Switch>,
     /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
-    /// where the multiplies of a group stand together and all programs run their loops equally often].
+    /// where the multiplies of a group stand together; where programs run loops differently often, in CUDA alone and where the
+    /// tensor core is all that bounds them].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) turns: Option<Switch>,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.

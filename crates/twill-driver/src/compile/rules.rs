@@ -42,20 +42,23 @@ pub(crate) fn options(
         Axis::Y => 1,
         Axis::Z => 2,
     };
+    let even_in_pairs = grows && !is_any_loaded(&source.kernel);
+    let longest = TileOrder::LongestFirst { heads: asked.band.unwrap_or(HEADS), even_in_pairs };
     let order = match asked.order {
         Some(Order::Linear) => TileOrder::Linear,
-        Some(Order::Longest) => TileOrder::LongestFirst { heads: asked.band.unwrap_or(HEADS) },
+        Some(Order::Longest) => longest,
         Some(Order::Grouped) => TileOrder::Grouped(asked.band.unwrap_or(BAND)),
-        None if grows => TileOrder::LongestFirst { heads: asked.band.unwrap_or(HEADS) },
+        None if grows => longest,
         None if is_product(loops) => TileOrder::Grouped(asked.band.unwrap_or(BAND)),
         None => TileOrder::Linear,
     };
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
     let room = u64::from(registers.granted) + held / 128 <= u64::from(registers.share);
     let in_tensor_memory = in_tensor_memory(source);
-    // Tiles of different length are dealt out there and back, the longest first; in another order the hardware deals them out
-    // better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take registers.
-    let even = !grows || matches!(order, TileOrder::LongestFirst { .. });
+    // Tiles of different length are dealt out there and back, the longest first; in another order, or where memory says how long
+    // they are, the hardware deals them out better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take
+    // registers.
+    let even = !grows || matches!(order, TileOrder::LongestFirst { even_in_pairs: true, .. });
     let persistent = asked.persistent.unwrap_or(even && !in_tensor_memory);
     let whole = Options {
         persistent,
@@ -68,8 +71,8 @@ pub(crate) fn options(
         operands_in_registers: asked
             .operands_in_registers
             .unwrap_or(held > 0 && room && asked.language == Language::Gluon),
-        // With loops of different length (causal attention) turns gain 1 to 2 % where the tensor core is all that bounds them, in
-        // CUDA; elsewhere they cost as much or more (bench/results/2026-11-23-rounds.md).
+        // With loops of different length (causal attention) turns gain up to 3 % where the tensor core is all that bounds them, in
+        // CUDA; elsewhere they cost 1 to 2 % (bench/results/2026-11-23-rounds.md).
         turns: asked
             .turns
             .unwrap_or(!grows || (asked.language == Language::Cuda && are_bound_by_multiplies(loops, schedules))),
@@ -132,11 +135,30 @@ fn are_bound_by_multiplies(loops: &[Lowered], schedules: &[&Verified<Schedule>])
     })
 }
 
+/// Where the kernel's loops begin and end.
+fn bounds(kernel: &Kernel) -> impl Iterator<Item = ValueId> {
+    let loops = kernel.loops().iter().filter_map(|l| kernel.module().for_loop(l.statement()));
+    loops.flat_map(|parts| [parts.lower, parts.upper])
+}
+
 /// Whether programs run a loop differently often.
 fn grows(kernel: &Kernel) -> bool {
+    bounds(kernel).any(|bound| kernel.differs(bound) != Axes::NONE)
+}
+
+/// Whether memory says how often a loop runs.
+fn is_any_loaded(kernel: &Kernel) -> bool {
     let module = kernel.module();
-    let bounds = kernel.loops().iter().filter_map(|l| module.for_loop(l.statement()));
-    bounds.flat_map(|parts| [parts.lower, parts.upper]).any(|v: ValueId| kernel.differs(v) != Axes::NONE)
+    let (mut left, mut seen): (Vec<ValueId>, BTreeSet<ValueId>) = (bounds(kernel).collect(), BTreeSet::new());
+    while let Some(value) = left.pop() {
+        let Some(operation) = module.defining_operation(value).filter(|_| seen.insert(value)) else { continue };
+        let operation = module.operation(operation);
+        if operation.name.contains("load") || !operation.regions.is_empty() {
+            return true;
+        }
+        left.extend(&operation.operands);
+    }
+    false
 }
 
 /// Whether some loads of a loop are shared along one axis of the grid, and others along the other.

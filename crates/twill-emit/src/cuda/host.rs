@@ -311,10 +311,14 @@ long long even_rounds(long long tiles, long long most) {
 /// it while it is less than an iteration for each tile, about what a thread block's beginning takes: loops grow by an iteration
 /// from column to column. Elsewhere there is a thread block for each tile, which the GPU deals out as others end.
 long long even_pairs(long long tiles, long long most, long long columns, long long rows, long long heads) {
-  const long long rounds = (tiles + most - 1) / most, pair = 2 * ((tiles + rounds - 1) / rounds);
-  const long long together = rows < heads ? rows : heads, band = columns * together, idle = rounds * most - tiles;
-  const bool whole = tiles % pair == 0 && rows % together == 0 && (pair % band == 0 || band % pair == 0);
-  return whole && idle * columns < 2 * rounds * most ? pair / 2 : tiles;
+  const long long together = rows < heads ? rows : heads, band = columns * together, fewest = (tiles + most - 1) / most;
+  // One round more makes pairs of an odd number.
+  for (long long rounds = fewest; rounds <= fewest + (fewest > 1 && fewest % 2); rounds++) {
+    const long long pair = 2 * ((tiles + rounds - 1) / rounds), idle = rounds * most - tiles;
+    const bool whole = tiles % pair == 0 && rows % together == 0 && (pair % band == 0 || band % pair == 0);
+    if (whole && idle * columns < 2 * rounds * most) return pair / 2;
+  }
+  return tiles;
 }
 ";
     match kernel.tiling.there_and_back() {
@@ -361,7 +365,10 @@ fn grid(kernel: &KernelProgram) -> String {
             None => ("even_rounds(ctas, multiprocessors)".to_owned(), "grid"),
         };
         if kernel.cluster.is_some() {
-            let _ = writeln!(out, "  multiprocessors -= multiprocessors % {CTAS};");
+            let _ = writeln!(
+                out,
+                "  multiprocessors = multiprocessors < {CTAS} ? {CTAS} : multiprocessors - multiprocessors % {CTAS};"
+            );
         }
         let whole = if kernel.cluster.is_some() { format!("\n  grid += grid % {CTAS};") } else { String::new() };
         let _ = writeln!(

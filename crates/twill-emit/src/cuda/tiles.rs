@@ -11,7 +11,7 @@ pub(super) fn order(kernel: &KernelProgram) -> String {
             "the first axis fastest".into(),
             "  return {tile % columns, tile / columns % programs_y, tile / columns / programs_y};\n".into(),
         ),
-        TileOrder::LongestFirst { heads } => (
+        TileOrder::LongestFirst { heads, .. } => (
             format!("long loops first, {heads} of the second axis together, which share the L2 cache"),
             format!(
                 "  const int rest = tile % (columns * programs_y);

@@ -199,7 +199,7 @@ def program_of(tile, programs_x, programs_y, programs_z):
     return tile % columns, tile // columns % programs_y, tile // columns // programs_y
 "
         ),
-        TileOrder::LongestFirst { heads } => format!(
+        TileOrder::LongestFirst { heads, .. } => format!(
             "    \"\"\"The program that a tile is: long loops first, {heads} of the second axis together, which share the L2 cache.\"\"\"
     columns = {columns}
     rest = tile % (columns * programs_y)

@@ -76,7 +76,7 @@ impl Tiling {
     /// every other round is dealt out from the last CTA to the first, and two rounds come out even for all.
     pub fn there_and_back(&self) -> Option<u32> {
         match self.order {
-            TileOrder::LongestFirst { heads } if self.persistent => Some(heads),
+            TileOrder::LongestFirst { heads, even_in_pairs: true } if self.persistent => Some(heads),
             _ => None,
         }
     }
@@ -111,6 +111,8 @@ pub enum TileOrder {
     LongestFirst {
         /// Programs of the second axis that go together, so that what they share stays in the L2 cache.
         heads: u32,
+        /// Loops get shorter with the first axis, so that rounds that are dealt out there and back come out even.
+        even_in_pairs: bool,
     },
     /// Groups of this many along the first axis, the first axis fastest, then the second.
     Grouped(u32),

@@ -119,7 +119,7 @@ fn program_of(order: TileOrder, tile: u32, columns: u32, rows: u32) -> [u32; 3] 
     let (rest, plane) = (tile % (columns * rows), tile / (columns * rows));
     match order {
         TileOrder::Linear => [tile % columns, tile / columns % rows, plane],
-        TileOrder::LongestFirst { heads } => {
+        TileOrder::LongestFirst { heads, .. } => {
             let first = rest / (columns * heads) * heads;
             let heads = heads.min(rows - first);
             let within = rest - first * columns;

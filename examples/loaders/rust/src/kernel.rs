@@ -93,9 +93,9 @@ impl Grid {
         let (ctas, step) = match self.kind {
             GridKind::OnePerProgram => (tiles, 0),
             GridKind::Persistent => {
-                let step = multiprocessors * self.ctas_per_sm / cluster * cluster;
+                let step = (multiprocessors * self.ctas_per_sm / cluster).max(1) * cluster;
                 // Even rounds: as few as need no more rounds of tiles, so that they share what they load.
-                let rounds = tiles.div_ceil(step.max(1)).max(1);
+                let rounds = tiles.div_ceil(step).max(1);
                 (tiles.div_ceil(rounds).next_multiple_of(cluster), step)
             }
         };

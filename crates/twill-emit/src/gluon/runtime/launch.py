@@ -353,7 +353,7 @@ class Kernel:
                 import torch
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
-            most = self._multiprocessors[index] * grid["ctas_per_sm"] // cluster * cluster
+            most = max(self._multiprocessors[index] * grid["ctas_per_sm"] // cluster, 1) * cluster
             # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
             rounds = max(1, -(-tiles // most))
             ctas = -(-tiles // rounds)
@@ -407,11 +407,14 @@ def in_pairs(tiles, most, extents, heads):
     deals out as others end.
     """
     columns, rows, _ = extents
-    rounds = -(-tiles // most)
-    pair, band = 2 * -(-tiles // rounds), columns * min(rows, heads)
-    whole = tiles % pair == 0 and rows % min(rows, heads) == 0 and (pair % band == 0 or band % pair == 0)
-    idle = rounds * most - tiles
-    return pair // 2 if whole and idle * columns < 2 * rounds * most else tiles
+    together, fewest = min(rows, heads), -(-tiles // most)
+    # One round more makes pairs of an odd number.
+    for rounds in range(fewest, fewest + 1 + (fewest > 1 and fewest % 2)):
+        pair, band = 2 * -(-tiles // rounds), columns * together
+        whole = tiles % pair == 0 and rows % together == 0 and (pair % band == 0 or band % pair == 0)
+        if whole and (rounds * most - tiles) * columns < 2 * rounds * most:
+            return pair // 2
+    return tiles
 
 
 def is_descriptor(value):
