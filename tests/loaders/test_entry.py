@@ -201,10 +201,9 @@ class Tiles(unittest.TestCase):
             columns, rows, planes = (numbers.choice((1, 2, 3, 8, 16, 32, 64)) for _ in range(3))
             heads, most, tiles = numbers.randint(1, 3), numbers.choice((7, 16, 132)), columns * rows * planes
             found = entry.even_pairs(*map(number, (tiles, most, columns, rows, heads)))
-            self.assertEqual(found, launch.in_pairs(tiles, most, [columns, rows, planes], heads))
+            self.assertEqual(found, launch.even_pairs(tiles, most, [columns, rows, planes], heads))
             walks += found < tiles
-            rounds = -(-tiles // most)
-            self.assertEqual(entry.even_rounds(number(tiles), number(most)), -(-tiles // rounds))
+            self.assertEqual(entry.even_rounds(number(tiles), number(most)), launch.even_rounds(tiles, most))
         self.assertGreater(walks, 50)
 
 

@@ -294,7 +294,7 @@ class Calls(Launches):
         for _ in range(3000):
             columns, rows, heads = numbers.choice([4, 8, 12, 32, 64]), numbers.randint(1, 70), numbers.randint(1, 4)
             tiles, most = columns * rows, numbers.choice([7, 16, 24, 132, 148])
-            ctas = launch.in_pairs(tiles, most, [columns, rows, 1], heads)
+            ctas = launch.even_pairs(tiles, most, [columns, rows, 1], heads)
             if ctas == tiles:
                 continue
             walks += 1

@@ -33,6 +33,8 @@ pub enum Refusal {
 pub struct Way {
     /// A CTA works on one tile after another.
     pub persistent: bool,
+    /// In which order.
+    pub order: TileOrder,
     /// Least number of slots of the rings of loads.
     pub ring_depth: u32,
     /// Least number of slots of buffers between groups.
@@ -112,7 +114,7 @@ impl Compiled {
             each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
         let options = Options {
             persistent: way.persistent,
-            order: TileOrder::Linear,
+            order: way.order,
             ring_depth: way.ring_depth,
             handover_depth: way.handover_depth,
             late_releases: false,

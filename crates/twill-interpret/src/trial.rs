@@ -10,7 +10,7 @@ use crate::warps::{Choice, Figures, Habit};
 use crate::{sequential, warps};
 use arbitrary::{Arbitrary, Unstructured};
 use std::fmt;
-use twill_emit::kernel::program::KernelProgram;
+use twill_emit::kernel::program::{KernelProgram, TileOrder};
 use twill_graph::WarpAssignment;
 use twill_machine::Machine;
 
@@ -57,6 +57,7 @@ impl<'b> Arbitrary<'b> for Trial {
         let has_tensor_memory = from.ratio(1, 5)?;
         let way = Way {
             persistent: from.ratio(1, 3)?,
+            order: TileOrder::Linear,
             ring_depth: from.int_in_range(1..=3)?,
             handover_depth: from.int_in_range(1..=2)?,
             turns: from.ratio(1, 3)?,

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Call, example};
+use twill_emit::kernel::program::TileOrder;
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{Arithmetic, Compiled, Question, Tolerance, Way, difference, sequential, tolerance, warps};
@@ -12,8 +13,10 @@ use twill_machine::Machine;
 use twill_triton::tile::Axis;
 use twill_triton::{Gang, Kernel, Options};
 
-const PLAIN: Way = Way { persistent: false, ring_depth: 1, handover_depth: 1, turns: false };
-const PERSISTENT: Way = Way { persistent: true, ring_depth: 2, handover_depth: 2, turns: true };
+const PLAIN: Way = Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handover_depth: 1, turns: false };
+/// There and back, as with loops of different length: whatever the order, each tile is somebody's.
+const PERSISTENT: Way = Way { persistent: true, order: BACK, ring_depth: 2, handover_depth: 2, turns: true };
+const BACK: TileOrder = TileOrder::LongestFirst { heads: 2, even_in_pairs: true };
 
 const PRODUCTS: [&str; 7] = [
     "gemm_tma",

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use twill_emit::kernel::program::TileOrder;
 use twill_graph::{SplitMix64, WarpAssignment};
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{
@@ -94,7 +95,7 @@ const FREE: WarpAssignment = WarpAssignment::Free;
 const FIXED: WarpAssignment = WarpAssignment::BySubTile;
 
 fn way(persistent: bool, ring_depth: u32, handover_depth: u32, turns: bool) -> Way {
-    Way { persistent, ring_depth, handover_depth, turns }
+    Way { persistent, order: TileOrder::Linear, ring_depth, handover_depth, turns }
 }
 
 #[test]

@@ -85,7 +85,7 @@ def milliseconds(kernel: Mapping, amounts: Amounts, gpu: Gpu) -> float | None:
     most = gpu.multiprocessors * grid["ctas_per_sm"]
     rounds = -(-tiles // most)
     of_one = rounds * grid["ctas_per_sm"]
-    # Where loops differ, tiles are dealt out there and back while that idles for less than an iteration (`in_pairs` of launch.py).
+    # Where loops differ, tiles are dealt out there and back while that idles for less than an iteration (`even_pairs` of launch.py).
     walks = "there_and_back" not in grid or (rounds * most - tiles) * sum(trips) < rounds * most
     # CTAs that are launched one after another each begin anew.
     starts = 1 if grid["kind"] == "persistent" and walks else of_one

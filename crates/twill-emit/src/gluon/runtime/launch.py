@@ -354,12 +354,11 @@ class Kernel:
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
             most = max(self._multiprocessors[index] * grid["ctas_per_sm"] // cluster, 1) * cluster
-            # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
-            rounds = max(1, -(-tiles // most))
-            ctas = -(-tiles // rounds)
-            ctas += -ctas % cluster
             if tiles and (heads := grid.get("there_and_back")):
-                ctas = in_pairs(tiles, most, extents, heads)
+                ctas = even_pairs(tiles, most, extents, heads)
+            else:
+                ctas = even_rounds(tiles, most)
+                ctas += -ctas % cluster
             # Beyond the last tile a thread block counts one step of the grid, or two where it goes there and back.
             beyond = 2 * ctas if "there_and_back" in grid else ctas
         if tiles + beyond >= 1 << 31:
@@ -398,7 +397,13 @@ class Kernel:
         return compiled
 
 
-def in_pairs(tiles, most, extents, heads):
+def even_rounds(tiles, most):
+    """Thread blocks that walk over so many tiles: as few as need no more rounds than `most` would, so that those of a round
+    share what they load."""
+    return -(-tiles // max(1, -(-tiles // most)))
+
+
+def even_pairs(tiles, most, extents, heads):
     """Of `most` thread blocks at once, those that walk there and back over bands of tiles whose loops get shorter.
 
     Where two rounds are whole bands, or the other way round, all have the same to do, but those that are left out of `most`
