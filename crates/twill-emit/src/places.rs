@@ -1,15 +1,17 @@
 //! Where the events of a group stand in its code: in which order, and in which window of one interval.
 //!
-//! Events follow each other by their times in the schedule. For code there are three liberties, none of which changes the
+//! Events follow each other by their times in the schedule. For code there are four liberties, none of which changes the
 //! order of what computes:
 //!
 //! - A group that loads and also waits for others, to store what they computed, starts its loads as many iterations earlier
 //!   as rings have slots beyond those that the schedule needs: a late result must not hold back what the next iteration reads.
 //!   (Backward attention on an H200: 540 instead of 450 TFLOP/s.)
-//! - A release that waits for a multiply only to give a buffer back is put behind the next wait of the group that
-//!   includes it (units end in order, so it costs nothing there), or behind the next multiply that the group starts: earlier it
-//!   would stop the group from starting it. How long the buffer can do without is up to its slots; the protocol
-//!   checker sees to it that nobody waits for ever.
+//! - Where multiplies are to start in bursts, a release that waits for a multiply only to give a buffer back is put behind the
+//!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next multiply that
+//!   the group starts in this iteration: earlier it would stop the group from starting it. How long the buffer can do without
+//!   is up to its slots; the protocol checker sees to it that nobody waits for ever.
+//! - There, too, a multiply is put behind what the group writes to shared memory before it waits or starts another: a group
+//!   stands at a multiply until the tensor core takes it, and others wait for what is written.
 //! - The loop's body begins where the fewest multiplies are in flight, or, where multiplies leave results in tensor memory,
 //!   the fewest registers are in use.
 
@@ -52,8 +54,9 @@ impl Places {
         let mut line = Line { context, all, places, period };
         let mut cut = 0;
         if let Some(liberties) = context.code {
-            if liberties.late_releases {
+            if liberties.bursts {
                 line.put_off_releases();
+                line.put_off_starts();
             }
             line.run_ahead(liberties.ring_depth);
             let in_tensor = context.graph.operations().iter().any(|o| matches!(o.storage, Storage::Tensor(_)));
@@ -89,8 +92,7 @@ impl Line<'_> {
 
     /// Starts loads as many intervals earlier as their rings have slots to spare, if the group waits for results of others.
     fn run_ahead(&mut self, ring_depth: u32) {
-        let awaits = |action: &Action| matches!(action, Action::WaitChannel { barrier: Barrier::Full { .. }, .. });
-        if !self.places.iter().any(|(k, _)| self.all.events[*k].actions.iter().any(awaits)) {
+        if !self.places.iter().any(|(k, _)| self.awaits(*k)) {
             return;
         }
         for (k, place) in &mut self.places {
@@ -117,7 +119,10 @@ impl Line<'_> {
             let issued = self.waits(k).filter_map(|(op, at, _)| Some((op, self.issue(op)? + at * self.period)));
             let needed: Vec<(OpId, i64)> = issued.collect();
             let wait = needed.iter().filter_map(|(op, issued)| self.next_wait(*op, *issued, place)).max();
-            let latest = if needed.is_empty() { None } else { wait.into_iter().chain(self.next_start(place)).min() };
+            // Behind an iteration's last multiply nothing is held back, and the loop may begin anew with none in flight.
+            let iteration = self.waits(k).map(|(_, at, _)| at).max();
+            let start = self.next_start(place).filter(|(_, of)| iteration.is_some_and(|iteration| *of <= iteration));
+            let latest = start.and_then(|(start, _)| wait.into_iter().chain([start]).min());
             let bound = needed.iter().filter_map(|(op, issued)| self.operands_change(*op, *issued)).min();
             let latest = latest.map(|l| l + 1).filter(|l| *l - place <= self.period);
             if let Some(latest) = latest.filter(|l| bound.is_none_or(|bound| *l < bound)) {
@@ -129,11 +134,48 @@ impl Line<'_> {
         }
     }
 
-    /// Where the group next starts a multiply.
-    fn next_start(&self, from: i64) -> Option<i64> {
-        let starts = |k: usize| matches!(self.all.events[k].kind, Kind::Start(op) if self.is_multiply(op));
-        let places = self.places.iter().filter(|(k, _)| starts(*k));
-        places.map(|(_, place)| place + ((from - place).div_euclid(self.period) + 1) * self.period).min()
+    /// Puts multiplies behind what the group writes to shared memory until it next waits or starts another.
+    fn put_off_starts(&mut self) {
+        let mut moved = Vec::new();
+        for (position, &(k, place)) in self.places.iter().enumerate().filter(|(_, (k, _))| self.starts(*k)) {
+            let mut behind: Vec<(i64, usize)> = self
+                .places
+                .iter()
+                .filter(|(other, _)| *other != k)
+                .map(|(other, at)| ((at - place).rem_euclid(self.period), *other))
+                .collect();
+            behind.sort_unstable();
+            // What was started an iteration ago is done by now.
+            let waits = |k: usize| self.waits(k).any(|(_, at, _)| at >= 0) || self.awaits(k);
+            let until = |k: usize| self.starts(k) || waits(k);
+            let stretch = behind.iter().take_while(|(_, other)| !until(*other));
+            let written = stretch.filter(|(_, other)| {
+                let stores = |op| matches!(self.context.operation(op).storage, Storage::Shared(_));
+                matches!(self.all.events[*other].kind, Kind::Run(op) if stores(op))
+            });
+            moved.extend(written.map(|(after, _)| *after).max().map(|after| (position, place + after + 1)));
+        }
+        for (position, place) in moved {
+            self.places[position].1 = place;
+        }
+    }
+
+    /// Whether an event starts a multiply.
+    fn starts(&self, k: usize) -> bool {
+        matches!(self.all.events[k].kind, Kind::Start(op) if self.is_multiply(op))
+    }
+
+    /// Whether an event waits for a value of another group.
+    fn awaits(&self, k: usize) -> bool {
+        let awaits = |action: &Action| matches!(action, Action::WaitChannel { barrier: Barrier::Full { .. }, .. });
+        self.all.events[k].actions.iter().any(awaits)
+    }
+
+    /// Where the group next starts a multiply, and of which iteration.
+    fn next_start(&self, from: i64) -> Option<(i64, i64)> {
+        let next = |place: i64| (from - place).div_euclid(self.period) + 1;
+        let places = self.places.iter().filter(|(k, _)| self.starts(*k));
+        places.map(|(_, place)| (place + next(*place) * self.period, next(*place))).min()
     }
 
     /// Where the group next makes what a multiply that issues at a place reads from registers.

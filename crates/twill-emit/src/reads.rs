@@ -15,8 +15,9 @@ pub(crate) struct Context<'a> {
 /// What generated code may do apart from the schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Liberties {
-    /// Releases wait until the group waits anyway.
-    pub late_releases: bool,
+    /// Multiplies that a group starts one after another start together: what it computes for them comes before, and what it
+    /// gives back behind.
+    pub bursts: bool,
     /// Slots that every ring has at least.
     pub ring_depth: u32,
 }

@@ -117,7 +117,7 @@ impl Compiled {
             order: way.order,
             ring_depth: way.ring_depth,
             handover_depth: way.handover_depth,
-            late_releases: false,
+            bursts: false,
             operands_in_registers: way.turns,
             cluster: false,
             in_step: false,

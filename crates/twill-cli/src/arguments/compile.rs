@@ -75,9 +75,10 @@ pub(crate) struct GeneratorArguments {
     /// Least slots of the buffers through which warp groups hand values over [default: 2 or what fits].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) handover_depth: Option<u32>,
-    /// Give buffers back where a group waits anyway, instead of as soon as they are read [default: off].
+    /// Prefer a schedule in which all sub-tiles start their multiplies in one order, together what can start together, if
+    /// there is one of the least interval [default: on, where groups keep their multiplies' results in registers].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
-    pub(crate) late_releases: Option<Switch>,
+    pub(crate) bursts: Option<Switch>,
     /// Hold left operands that are the same in all iterations in registers instead of shared memory [default: on, where
     /// the schedule leaves room, in Gluon; off in CUDA, where it pays for short loops alone].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]

@@ -100,7 +100,7 @@ impl GeneratorArguments {
             band: self.band,
             ring_depth: self.ring_depth,
             handover_depth: self.handover_depth,
-            late_releases: is_on(self.late_releases),
+            bursts: is_on(self.bursts).unwrap_or(true),
             operands_in_registers: is_on(self.operands_in_registers),
             turns: is_on(self.turns),
             schedule: match self.schedule {

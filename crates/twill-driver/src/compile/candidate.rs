@@ -1,6 +1,6 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
-use super::found::{Found, find, with_multiplies_together};
+use super::found::{Found, Preferred, find, in_bursts, with_multiplies_together};
 use super::rules::{self, Registers};
 use super::timed::{as_assembled, simulated};
 use super::written::{lines, names, signature, written};
@@ -47,8 +47,8 @@ pub(super) struct Candidate {
     header: Header,
     /// What the assembler made of it, if it was asked.
     pub(super) assembly: Option<Assembly>,
-    /// Whether it was searched for again, for multiplies that start together.
-    pub(super) together: bool,
+    /// Whether it was searched for again and preferred to what was found first.
+    pub(super) preferred: bool,
     signature: Signature,
     json: String,
     test: String,
@@ -165,7 +165,7 @@ impl Candidate {
                 loops: vec![other.report],
                 json,
                 naive: None,
-                together: false,
+                preferred: None,
             };
             let attempt = Candidate::of(&request, options, source, &posed, found);
             Other { attempt, differences: other.differences }
@@ -187,6 +187,12 @@ impl Candidate {
         }
         let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
         let found = find(request, naive, &first, session, started)?;
+        if let (None, Plan::Asked(assignments), true) = (naive, plan, asked.bursts && !rules::in_tensor_memory(source))
+            && !assignments.is_empty()
+            && let Some(best) = Candidate::in_bursts(request, asked, source, &first, &found, session, started)?
+        {
+            return Ok(Attempt::Made(Box::new(best)));
+        }
         if let (None, Plan::Asked(assignments)) = (naive, plan)
             && let Some((posed, together)) =
                 with_multiplies_together(request, assignments, &first, &found, session, started)?
@@ -204,6 +210,28 @@ impl Candidate {
         Candidate::of(request, asked, source, &first, found)
     }
 
+    /// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their multiplies in bursts.
+    fn in_bursts(
+        request: &Request,
+        asked: &CompileOptions,
+        source: &Source,
+        posed: &Loops<Posed>,
+        found: &Found,
+        session: &mut Session<'_>,
+        started: Instant,
+    ) -> Result<Option<Candidate>, Error> {
+        let mut best: Option<(u32, Candidate)> = None;
+        for (posed, other) in in_bursts(request, posed, found, session, started)? {
+            // What cannot be written in bursts is written as it was found first.
+            let Ok(Attempt::Made(candidate)) = Candidate::of(request, asked, source, &posed, other) else { continue };
+            let cycles = candidate.simulated.as_ref().and_then(|simulated| simulated.iterations.first().copied());
+            if let Some(cycles) = cycles.filter(|cycles| best.as_ref().is_none_or(|(least, _)| cycles < least)) {
+                best = Some((cycles, *candidate));
+            }
+        }
+        Ok(best.map(|(_, candidate)| candidate))
+    }
+
     fn of(
         request: &Request,
         asked: &CompileOptions,
@@ -216,7 +244,8 @@ impl Candidate {
         let lowered = lowered(source)?;
         let loops = loops(&lowered, posed, &schedules);
         let registers = Registers::of(&schedules);
-        let options = rules::options(asked, source, &lowered, &schedules);
+        let bursts = found.preferred == Some(Preferred::Bursts);
+        let options = rules::options(asked, source, &lowered, &schedules, bursts);
         let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
         let program = emit(&source.kernel, &loops, &options).map_err(emitted)?;
         let checking = Instant::now();
@@ -241,7 +270,7 @@ impl Candidate {
             json: found.json,
             test: gluon::test(&program),
             assembly: None,
-            together: found.together,
+            preferred: found.preferred.is_some(),
             program,
             simulated,
             machine: source.machine.clone(),

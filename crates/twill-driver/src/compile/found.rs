@@ -1,6 +1,6 @@
 //! Schedules of a kernel's loops that code could be generated for.
 
-use super::{TOGETHER_WORK, together};
+use super::{TOGETHER_WORK, bursts, together};
 use crate::{Error, Loops, Posed, Request, Session, problems, schedule_file, siblings, solve};
 use std::time::Instant;
 use twill_check::Verified;
@@ -16,8 +16,17 @@ pub(super) struct Found {
     pub(super) json: String,
     /// The naive schedule that it is, if it was not searched for.
     pub(super) naive: Option<Naive>,
-    /// Whether it was searched for again, for multiplies that start together.
-    pub(super) together: bool,
+    /// In which way it is preferred to what was found first, if it is.
+    pub(super) preferred: Option<Preferred>,
+}
+
+/// Why another schedule of the same interval is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Preferred {
+    /// Groups compute less between multiplies ([`together`]).
+    Together,
+    /// Sub-tiles start their multiplies in one order and in bursts ([`bursts`]).
+    Bursts,
 }
 
 impl Found {
@@ -60,7 +69,7 @@ pub(super) fn find(
         report.phases.clear();
         report.loops.iter_mut().for_each(|own| own.phases.clear());
         let json = KernelScheduleFile::new(&kernel, &report).to_json() + "\n";
-        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive, together: false });
+        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive, preferred: None });
     }
     let mut loops = Vec::new();
     for one in &posed.loops {
@@ -79,7 +88,7 @@ pub(super) fn find(
         loops,
         json,
         naive,
-        together: false,
+        preferred: None,
     })
 }
 
@@ -119,11 +128,44 @@ pub(super) fn with_multiplies_together(
             let between = other.between(&later);
             if let Some(between) = between.filter(|between| *between < least && other.intervals() == intervals) {
                 least = between;
-                other.together = true;
+                other.preferred = Some(Preferred::Together);
                 other.take_proofs(found);
                 best = Some((later, other));
             }
         }
     }
     Ok(best)
+}
+
+/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their multiplies in bursts: one for
+/// each order in which there is one.
+pub(super) fn in_bursts(
+    request: &Request,
+    posed: &Loops<Posed>,
+    found: &Found,
+    session: &mut Session<'_>,
+    started: Instant,
+) -> Result<Vec<(Loops<Posed>, Found)>, Error> {
+    let mut all = Vec::new();
+    let ([one], &[Some(interval)]) = (posed.loops.as_slice(), found.intervals().as_slice()) else { return Ok(all) };
+    let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
+    let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+    let limit = budget.time;
+    let search = SearchOptions { budget, largest_interval: Some(interval), ..session.search.clone() };
+    let mut session = session.with(search);
+    for order in bursts::orders(&one.problem) {
+        let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+        if session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
+            break;
+        }
+        session.search.budget.time = left;
+        let Some(ordered) = bursts::in_bursts(posed, &order, interval) else { continue };
+        let mut other = find(request, None, &ordered, &mut session, Instant::now())?;
+        if other.intervals() == [Some(interval)] {
+            other.preferred = Some(Preferred::Bursts);
+            other.take_proofs(found);
+            all.push((ordered, other));
+        }
+    }
+    Ok(all)
 }

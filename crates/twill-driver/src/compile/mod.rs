@@ -1,6 +1,7 @@
 //! From a kernel to its code: schedule, check, generate, assemble.
 
 mod assembler;
+mod bursts;
 pub(crate) mod candidate;
 mod choose;
 mod found;
@@ -45,8 +46,8 @@ pub struct CompileOptions {
     pub ring_depth: Option<u32>,
     /// Least slots of the buffers through which warp groups hand values over, at least 1.
     pub handover_depth: Option<u32>,
-    /// Buffers are given back where a group waits anyway, instead of as soon as they are read.
-    pub late_releases: Option<bool>,
+    /// A schedule is preferred in which all sub-tiles start their multiplies in one order and in bursts, if there is one.
+    pub bursts: bool,
     /// Left operands that are the same in all iterations stay in registers instead of shared memory.
     pub operands_in_registers: Option<bool>,
     /// Groups take turns on the tensor core, in the order of the schedule.
@@ -116,7 +117,7 @@ impl Default for CompileOptions {
             band: None,
             ring_depth: None,
             handover_depth: None,
-            late_releases: None,
+            bursts: true,
             operands_in_registers: None,
             turns: None,
             cluster: false,
@@ -288,7 +289,7 @@ fn assembled(
     let mut session = session.with(later);
     let (mut granted, mut source_before) = (best.granted, best.source.clone());
     // The schedule that was found first is no other option, and always there to go back to.
-    let most = options.attempts.max(if best.together { 2 } else { 1 });
+    let most = options.attempts.max(if best.preferred { 2 } else { 1 });
     for number in 2..=most {
         let short = best.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers);
         if !short || session.is_stopped() {
@@ -298,7 +299,7 @@ fn assembled(
         // One change at a time; what does not help is taken back.
         let [usual, other] = rules::assignments(source);
         let before = (tried.clone(), limits.clone());
-        let goes_back = best.together;
+        let goes_back = best.preferred;
         if goes_back {
             session.observer.note(&format!("{what}; attempt {number}: the schedule that was found first"));
         } else if limits.compute_groups.is_none() && compute_groups(&best) > 2 {

@@ -29,12 +29,14 @@ pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
     if in_tensor_memory(source) { [other, one] } else { [one, other] }
 }
 
-/// The options to try, the best first; a later one is for where an earlier one does not fit shared memory.
+/// The options to try, the best first; a later one is for where an earlier one does not fit shared memory. `bursts`: the
+/// schedules' multiplies start in bursts.
 pub(crate) fn options(
     asked: &CompileOptions,
     source: &Source,
     loops: &[Lowered],
     schedules: &[&Verified<Schedule>],
+    bursts: bool,
 ) -> Vec<Options> {
     let (grows, registers) = (grows(&source.kernel), Registers::of(schedules));
     let number = |axis: Axis| match axis {
@@ -59,13 +61,14 @@ pub(crate) fn options(
     // they are, the hardware deals them out better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take
     // registers.
     let even = !grows || matches!(order, TileOrder::LongestFirst { even_in_pairs: true, .. });
-    let persistent = asked.persistent.unwrap_or(even && !in_tensor_memory);
+    // Bursts need the registers that a loop over tiles takes: 2.5 % in attention backward.
+    let persistent = asked.persistent.unwrap_or(even && !in_tensor_memory && !bursts);
     let whole = Options {
         persistent,
         order,
         ring_depth: asked.ring_depth.unwrap_or(3),
         handover_depth: asked.handover_depth.unwrap_or(2),
-        late_releases: asked.late_releases.unwrap_or(false),
+        bursts,
         // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 1 to 3 % longer with it; but for one short tile after
         // another it makes room for the operands of the next: 3 % with 1024 keys (bench/results/2026-11-22-fidelity.md).
         operands_in_registers: asked

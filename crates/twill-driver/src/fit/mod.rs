@@ -141,7 +141,7 @@ fn program(
     schedules: &[&Verified<Schedule>],
 ) -> Result<KernelProgram, Error> {
     let loops = candidate::loops(lowered, posed, schedules);
-    let all = rules::options(asked, source, lowered, schedules);
+    let all = rules::options(asked, source, lowered, schedules, false);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let Some(least) = all.last() else {
         return Err(emitted(twill_emit::Error::SharedMemory { needed: 0, available: 0 }));

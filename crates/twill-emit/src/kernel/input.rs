@@ -55,7 +55,7 @@ impl<'a> LoopFacts<'a> {
         let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;
-        let liberties = Liberties { late_releases: options.late_releases, ring_depth: options.ring_depth };
+        let liberties = Liberties { bursts: options.bursts, ring_depth: options.ring_depth };
         let mut facts = LoopFacts {
             parts,
             tiles,

@@ -59,7 +59,7 @@ impl Scheduled {
             ring_depth,
             handover_depth: if persistent { 2 } else { 1 },
             // Not with all rings: a group that keeps a slot while it waits for another may wait for ever.
-            late_releases: false,
+            bursts: false,
             operands_in_registers: turns,
             turns,
             cluster: false,
