@@ -6,7 +6,7 @@
 //! | `expression`, `region` | what is computed, on which part of a tile |
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader`, `apply`, `carried` | from a value of the source to an expression, and one operation of it |
-//! | `loops`, `state`, `rings`, `issue`, `multiply` | a loop's steps |
+//! | `loops`, `state`, `rings`, `issue`, `multiply`, `fences` | a loop's steps |
 //! | `corner` | where a tile of a matrix begins |
 //! | `outside` | what is done before and after the loops |
 //! | `cluster` | what two CTAs load together |
@@ -28,6 +28,7 @@ pub(crate) mod cluster;
 mod corner;
 pub(crate) mod cursors;
 pub mod expression;
+mod fences;
 mod group;
 mod input;
 mod issue;
@@ -430,6 +431,9 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     let role = lowering.role(id);
     let stores = |nodes: &[Node]| action::any(nodes, |action| matches!(action, Action::Store { .. }));
     let mut body: Vec<Node> = std::mem::take(&mut builder.sections).into_iter().flatten().collect();
+    if lowering.options.bursts {
+        fences::start_ahead(&mut body);
+    }
     if builder.stages_in_place && lowering.options.persistent {
         // The stores of the tile before read what the loop writes.
         let wait = [Action::WaitStores(0), Action::Meet].map(|action| Node::Do(action, Note::default()));
