@@ -41,6 +41,8 @@ pub struct Way {
     pub handover_depth: u32,
     /// Groups take turns on the tensor core, and hold left operands in registers.
     pub turns: bool,
+    /// Multiplies start in bursts, and small tiles are read while they run.
+    pub bursts: bool,
 }
 
 /// How a schedule is searched for.
@@ -117,7 +119,8 @@ impl Compiled {
             order: way.order,
             ring_depth: way.ring_depth,
             handover_depth: way.handover_depth,
-            bursts: false,
+            bursts: way.bursts,
+            early_reads: way.bursts,
             operands_in_registers: way.turns,
             cluster: false,
             in_step: false,

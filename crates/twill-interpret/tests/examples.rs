@@ -13,9 +13,13 @@ use twill_machine::Machine;
 use twill_triton::tile::Axis;
 use twill_triton::{Gang, Kernel, Options};
 
-const PLAIN: Way = Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handover_depth: 1, turns: false };
+const PLAIN: Way =
+    Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handover_depth: 1, turns: false, bursts: false };
 /// There and back, as with loops of different length: whatever the order, each tile is somebody's.
-const PERSISTENT: Way = Way { persistent: true, order: BACK, ring_depth: 2, handover_depth: 2, turns: true };
+const PERSISTENT: Way =
+    Way { persistent: true, order: BACK, ring_depth: 2, handover_depth: 2, turns: true, bursts: false };
+/// As attention backward is generated.
+const BURSTS: Way = Way { ring_depth: 2, handover_depth: 1, bursts: true, ..PLAIN };
 const BACK: TileOrder = TileOrder::LongestFirst { heads: 2, even_in_pairs: true };
 
 const PRODUCTS: [&str; 7] = [
@@ -44,7 +48,7 @@ const BACKWARD: [&str; 2] = ["attention_backward", "attention_backward_d64"];
 /// How much is tried of an example.
 #[derive(Clone, Copy)]
 struct Effort<'a> {
-    /// Trip counts of the plain program, and of the persistent one.
+    /// Trip counts of the plain program, and of the others.
     trips: [&'a [i64]; 2],
     habits: &'a [Habit],
     seeds: u64,
@@ -71,7 +75,8 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
     // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
     let ctas = if name.contains("backward") { 1 } else { 2 };
     let mut fitting = 0;
-    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips) {
+    let bursts = (name.contains("backward") && lowering.programs.is_none()).then_some((BURSTS, effort.trips[1]));
+    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips).chain(bursts) {
         let program = match compiled.program(way) {
             Ok(program) => program,
             Err(twill_emit::Error::SharedMemory { .. }) => continue,

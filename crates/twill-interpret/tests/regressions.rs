@@ -95,7 +95,7 @@ const FREE: WarpAssignment = WarpAssignment::Free;
 const FIXED: WarpAssignment = WarpAssignment::BySubTile;
 
 fn way(persistent: bool, ring_depth: u32, handover_depth: u32, turns: bool) -> Way {
-    Way { persistent, order: TileOrder::Linear, ring_depth, handover_depth, turns }
+    Way { persistent, order: TileOrder::Linear, ring_depth, handover_depth, turns, bursts: false }
 }
 
 #[test]

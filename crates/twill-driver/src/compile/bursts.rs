@@ -4,7 +4,7 @@
 //! The model does not care in which order a sub-tile's independent multiplies come, nor what a group waits for between them. A
 //! machine does: a group that waits for a result starts nothing meanwhile. On an H200 attention backward takes 7 % less time
 //! where both groups start S and dP, compute with them, and start dV, dQ and dK, than where one of them has dQ last
-//! (`bench/results/2026-11-23-orders.md`).
+//! (`bench/results/2026-11-24-bursts.md`).
 //!
 //! An order falls into bursts: a multiply begins one if it needs a result of the burst before it. Schedules with such bursts
 //! are found as in [`together`](super::together), by asking for more than the machine does: dependences without a value say
@@ -89,6 +89,20 @@ fn bursts(graph: &LoopGraph, in_order: &[OpId]) -> Vec<Vec<OpId>> {
     bursts
 }
 
+/// How many of a sub-tile's multiplies, in this order, end a burst though other groups read their results: nothing runs while
+/// they are handed over.
+pub(super) fn exposed(problem: &Problem, order: &[usize]) -> usize {
+    let graph = problem.graph();
+    let first = multiplies(graph).and_then(|tiles| tiles.into_iter().next()).unwrap_or_default();
+    let in_order: Vec<OpId> = order.iter().filter_map(|k| first.get(*k).copied()).collect();
+    bursts(graph, &in_order).iter().filter_map(|burst| burst.last()).filter(|op| is_handed_over(graph, **op)).count()
+}
+
+/// Whether something else than the group's own threads reads a multiply's result.
+fn is_handed_over(graph: &LoopGraph, op: OpId) -> bool {
+    graph.uses(op).any(|d| !d.tied && !graph.operation(d.to).is_synchronous())
+}
+
 /// The same loops, each with every sub-tile's multiplies in an order and in bursts; `None` where the model does not take it.
 pub(super) fn in_bursts(posed: &Loops<Posed>, order: &[usize], interval: Cycles) -> Option<Loops<Posed>> {
     let mut posed = posed.clone();
@@ -120,7 +134,7 @@ fn graph_in_bursts(graph: &LoopGraph, order: &[usize], interval: Cycles) -> Opti
                 // Meanwhile each other sub-tile may have a turn.
                 let turn = graph.operation(next).occupancy.0 * tiles.len() as i64;
                 first(&mut dependences, next, op, 1, Cycles(interval.0 - turn));
-                if graph.uses(op).any(|d| !d.tied && !graph.operation(d.to).is_synchronous()) {
+                if is_handed_over(graph, op) {
                     give_later(&mut operations[op.index()], op, Cycles(turn + 1), &mut dependences);
                 }
             }

@@ -138,7 +138,7 @@ pub(super) fn with_multiplies_together(
 }
 
 /// As far as the session's time goes, schedules of the same interval whose sub-tiles start their multiplies in bursts: one for
-/// each order in which there is one.
+/// each order in which there is one, of those orders that leave the fewest hand-overs exposed.
 pub(super) fn in_bursts(
     request: &Request,
     posed: &Loops<Posed>,
@@ -153,7 +153,14 @@ pub(super) fn in_bursts(
     let limit = budget.time;
     let search = SearchOptions { budget, largest_interval: Some(interval), ..session.search.clone() };
     let mut session = session.with(search);
-    for order in bursts::orders(&one.problem) {
+    let mut orders = bursts::orders(&one.problem);
+    orders.sort_by_cached_key(|order| bursts::exposed(&one.problem, order));
+    let mut least = None;
+    for order in orders {
+        let exposed = bursts::exposed(&one.problem, &order);
+        if least.is_some_and(|least| exposed > least) {
+            break;
+        }
         let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
         if session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
             break;
@@ -163,6 +170,7 @@ pub(super) fn in_bursts(
         let mut other = find(request, None, &ordered, &mut session, Instant::now())?;
         if other.intervals() == [Some(interval)] {
             other.preferred = Some(Preferred::Bursts);
+            least = Some(exposed);
             other.take_proofs(found);
             all.push((ordered, other));
         }

@@ -69,6 +69,8 @@ pub(crate) fn options(
         ring_depth: asked.ring_depth.unwrap_or(3),
         handover_depth: asked.handover_depth.unwrap_or(2),
         bursts,
+        // In Gluon the registers spill: 2 % slower.
+        early_reads: bursts && asked.language == Language::Cuda,
         // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 1 to 3 % longer with it; but for one short tile after
         // another it makes room for the operands of the next: 3 % with 1024 keys (bench/results/2026-11-22-fidelity.md).
         operands_in_registers: asked

@@ -6,7 +6,7 @@
 //! | `expression`, `region` | what is computed, on which part of a tile |
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader`, `apply`, `carried` | from a value of the source to an expression, and one operation of it |
-//! | `loops`, `state`, `rings`, `issue`, `multiply`, `fences` | a loop's steps |
+//! | `loops`, `state`, `rings`, `issue`, `multiply`, `fences`, `early_reads` | a loop's steps |
 //! | `corner` | where a tile of a matrix begins |
 //! | `outside` | what is done before and after the loops |
 //! | `cluster` | what two CTAs load together |
@@ -27,6 +27,7 @@ mod checked;
 pub(crate) mod cluster;
 mod corner;
 pub(crate) mod cursors;
+mod early_reads;
 pub mod expression;
 mod fences;
 mod group;
@@ -85,6 +86,8 @@ pub struct Options {
     /// Multiplies that a group starts one after another start together, for schedules that are made for it: what the group
     /// computes for them comes before, and buffers are given back behind.
     pub bursts: bool,
+    /// What threads read from rings for a multiply's result is read while the multiply runs. It takes registers.
+    pub early_reads: bool,
     /// Left operands that are the same in all iterations are held in registers.
     pub operands_in_registers: bool,
     /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong), unless they would wait for
@@ -433,6 +436,9 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     let mut body: Vec<Node> = std::mem::take(&mut builder.sections).into_iter().flatten().collect();
     if lowering.options.bursts {
         fences::start_ahead(&mut body);
+    }
+    if lowering.options.early_reads {
+        early_reads::read_early(lowering, &mut builder, &mut body);
     }
     if builder.stages_in_place && lowering.options.persistent {
         // The stores of the tile before read what the loop writes.

@@ -60,6 +60,7 @@ impl Scheduled {
             handover_depth: if persistent { 2 } else { 1 },
             // Not with all rings: a group that keeps a slot while it waits for another may wait for ever.
             bursts: false,
+            early_reads: false,
             operands_in_registers: turns,
             turns,
             cluster: false,

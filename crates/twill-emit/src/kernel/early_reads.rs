@@ -1,0 +1,123 @@
+//! Small tiles that threads read from a ring for the result of a multiply, read while the multiply runs.
+//!
+//! Otherwise the group waits for the result first, and then for shared memory. Of a burst's results what is needed is read
+//! behind the burst's first multiply, as the group stands at the next one until the tensor core takes it; of its last one's,
+//! ahead of what is computed before the wait. (Attention backward on an H200: 2 %.)
+
+use super::action::{Action, Node, Note};
+use super::expression::{Expression, ExpressionKind};
+use super::group::GroupBuilder;
+use super::lowering::Lowering;
+use super::program::{Form, Slot, VariableId};
+
+/// Moves such reads, with the waits for what they read.
+pub(super) fn read_early(lowering: &Lowering<'_>, builder: &mut GroupBuilder, nodes: &mut Vec<Node>) {
+    for node in nodes.iter_mut() {
+        match node {
+            Node::Do(..) => {}
+            Node::Loop { body, .. } => read_early(lowering, builder, body),
+            Node::When { then, exactly, .. } => {
+                read_early(lowering, builder, then);
+                exactly.iter_mut().for_each(|(_, nodes)| read_early(lowering, builder, nodes));
+            }
+        }
+    }
+    let mut at = 0;
+    while at < nodes.len() {
+        if let Some((waits, lands)) = waits_before(nodes, at)
+            && let Some(to) = early_place(nodes, waits)
+            && let Some(read) = take_read(lowering, builder, &nodes[waits..lands].to_vec(), &mut nodes[at])
+        {
+            nodes.insert(lands, read);
+            nodes[to..=lands].rotate_right(lands + 1 - waits);
+            at += 1;
+        }
+        at += 1;
+    }
+}
+
+/// The wait for a ring, with what follows of it, and the wait for a multiply that stand right before a computation: where the
+/// two begin.
+fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
+    let passed = |end: usize, may_be: &dyn Fn(&Action) -> bool| {
+        end - nodes[..end].iter().rev().take_while(|n| matches!(n, Node::Do(action, _) if may_be(action))).count()
+    };
+    let is_mark = |action: &Action| matches!(action, Action::Mark(_));
+    let lands = passed(computes, &is_mark).checked_sub(1)?;
+    let follows = |action: &Action| matches!(action, Action::Keep { .. } | Action::Advance(_) | Action::Mark(_));
+    let waits = passed(lands, &follows).checked_sub(1)?;
+    let ([Node::Do(Action::Wait { previous: false, .. }, _), ..], Node::Do(Action::WaitMultiplies { .. }, _)) =
+        (&nodes[waits..lands], &nodes[lands])
+    else {
+        return None;
+    };
+    Some((waits, lands))
+}
+
+/// Where a read may go whose wait is here now: behind the multiply before the last one, if only waits for what the last one
+/// reads stand between, or ahead of the last computation.
+fn early_place(nodes: &[Node], waits: usize) -> Option<usize> {
+    let action = |at: usize| match &nodes[at] {
+        Node::Do(action, _) => Some(action),
+        _ => None,
+    };
+    let is_multiply = |at: usize| matches!(action(at), Some(Action::Multiply { .. }));
+    let ends = |at: usize| is_multiply(at) || matches!(action(at), Some(Action::Let { .. }) | None);
+    let last = (0..waits).rev().find(|at| ends(*at))?;
+    match action(last)? {
+        Action::Let { .. } => Some(last),
+        _ => {
+            let before = (0..last).rev().find(|at| {
+                !matches!(
+                    action(*at),
+                    Some(Action::Wait { .. } | Action::Keep { .. } | Action::Advance(_) | Action::Mark(_))
+                )
+            })?;
+            is_multiply(before).then_some(before + 1)
+        }
+    }
+}
+
+/// A computation's read of a tile of one dimension that these nodes wait for; it becomes a variable.
+fn take_read(lowering: &Lowering<'_>, builder: &mut GroupBuilder, waits: &[Node], node: &mut Node) -> Option<Node> {
+    let Node::Do(Action::Let { value, .. }, _) = node else { return None };
+    let (slot, expression) = find(value)?;
+    let own = slot.at;
+    let is_awaited = waits.iter().any(|node| match node {
+        Node::Do(Action::Wait { at, .. } | Action::Keep { to: at, .. }, _) => own == Some(*at),
+        _ => false,
+    });
+    if !is_awaited {
+        return None;
+    }
+    let ring = lowering.buffers[slot.buffer.index()].name.trim_end_matches("_buffer");
+    let to = builder.variable(&format!("{ring}_read"), &expression.shape, expression.element.clone(), Form::Any);
+    replace(value, &slot, to);
+    Some(Node::Do(Action::Let { to, value: expression }, Note::default()))
+}
+
+fn find(value: &Expression) -> Option<(Slot, Expression)> {
+    let mut found = None;
+    value.walk(&mut |e| {
+        if let ExpressionKind::FromShared(slot) = &e.kind
+            && e.shape.len() == 1
+            && found.is_none()
+        {
+            found = Some((slot.clone(), e.clone()));
+        }
+    });
+    found
+}
+
+fn replace(value: &mut Expression, slot: &Slot, to: VariableId) {
+    match &mut value.kind {
+        ExpressionKind::FromShared(own) if own == slot => value.kind = ExpressionKind::Variable(to),
+        ExpressionKind::Apply { operands, .. } => operands.iter_mut().for_each(|one| replace(one, slot, to)),
+        ExpressionKind::Broadcast(one)
+        | ExpressionKind::ExpandDims(_, one)
+        | ExpressionKind::Transpose(_, one)
+        | ExpressionKind::Shares(one) => replace(one, slot, to),
+        ExpressionKind::Reduce { operand, .. } => replace(operand, slot, to),
+        _ => {}
+    }
+}
