@@ -23,7 +23,7 @@ const MOST: usize = 24;
 pub(super) type Order = Vec<usize>;
 
 /// All orders of a sub-tile's multiplies that dependences within an iteration leave; none where sub-tiles are not alike, where
-/// there is but one order, or where there are too many.
+/// there is but one order, where none uses results between multiplies, or where there are too many.
 pub(super) fn orders(problem: &Problem) -> Vec<Order> {
     let graph = problem.graph();
     let Some(tiles) = multiplies(graph) else { return Vec::new() };
@@ -34,7 +34,15 @@ pub(super) fn orders(problem: &Problem) -> Vec<Order> {
         .collect();
     let mut found = Vec::new();
     extend(&before, &mut Vec::new(), &mut found);
-    if found.len() < 2 || found.len() > MOST { Vec::new() } else { found }
+    let begins_again = |order: &Order| {
+        let in_order: Vec<OpId> = order.iter().filter_map(|k| first.get(*k).copied()).collect();
+        bursts(graph, &in_order).len() > 1
+    };
+    if found.len() < 2 || found.len() > MOST {
+        return Vec::new();
+    }
+    found.retain(begins_again);
+    found
 }
 
 /// Every way to go on with an order, as many as are looked at.

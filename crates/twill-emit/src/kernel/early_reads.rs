@@ -26,7 +26,8 @@ pub(super) fn read_early(lowering: &Lowering<'_>, builder: &mut GroupBuilder, no
     while at < nodes.len() {
         if let Some((waits, lands)) = waits_before(nodes, at)
             && let Some(to) = early_place(nodes, waits)
-            && let Some(read) = take_read(lowering, builder, &nodes[waits..lands].to_vec(), &mut nodes[at])
+            && let (before, [computes, ..]) = nodes.split_at_mut(at)
+            && let Some(read) = take_read(lowering, builder, &before[waits..lands], computes)
         {
             nodes.insert(lands, read);
             nodes[to..=lands].rotate_right(lands + 1 - waits);

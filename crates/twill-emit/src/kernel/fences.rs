@@ -8,7 +8,7 @@ use super::action::{Action, Node};
 use super::program::Operand;
 
 /// Moves multiplies right behind a fence to the write before it, unless they read what is written.
-pub(super) fn start_ahead(nodes: &mut Vec<Node>) {
+pub(super) fn start_ahead(nodes: &mut [Node]) {
     for node in nodes.iter_mut() {
         match node {
             Node::Do(..) => {}
@@ -44,4 +44,47 @@ pub(super) fn start_ahead(nodes: &mut Vec<Node>) {
 fn is_passed(node: &Node) -> bool {
     let Node::Do(action, _) = node else { return false };
     matches!(action, Action::Fence | Action::Meet | Action::Arrive { .. } | Action::Mark(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::action::Note;
+    use crate::kernel::expression::Expression;
+    use crate::kernel::program::{Slot, VariableId};
+    use twill_check::protocol::{BufferId, Iteration, Tag};
+
+    fn slot(buffer: u32) -> Slot {
+        let value = Tag { value: 0, iteration: Iteration::Absolute(0) };
+        Slot { buffer: BufferId(buffer), at: None, slice: None, transposed: false, value }
+    }
+
+    /// A write, its fence, and a multiply of what is in a buffer, with its mark; what becomes of them.
+    fn moved(read: u32) -> Vec<&'static str> {
+        let multiply = Action::Multiply {
+            to: VariableId(0),
+            left: Operand::Registers(VariableId(1)),
+            right: Operand::Shared(slot(read)),
+            accumulator: None,
+        };
+        let write = Action::Write { value: Expression::integer(0), to: slot(1) };
+        let actions = [Action::Meet, write, Action::Fence, Action::Meet, Action::Mark(Vec::new()), multiply];
+        let mut nodes: Vec<Node> = actions.into_iter().map(|action| Node::Do(action, Note::default())).collect();
+        start_ahead(&mut nodes);
+        let name = |node: &Node| match node {
+            Node::Do(Action::Write { .. }, _) => "write",
+            Node::Do(Action::Fence, _) => "fence",
+            Node::Do(Action::Meet, _) => "meet",
+            Node::Do(Action::Mark(_), _) => "mark",
+            Node::Do(Action::Multiply { .. }, _) => "multiply",
+            _ => "?",
+        };
+        nodes.iter().map(name).collect()
+    }
+
+    #[test]
+    fn what_a_multiply_reads_is_fenced_before() {
+        assert_eq!(moved(2), ["meet", "write", "mark", "multiply", "fence", "meet"]);
+        assert_eq!(moved(1), ["meet", "write", "fence", "meet", "mark", "multiply"]);
+    }
 }

@@ -1,0 +1,80 @@
+//! Multiplies in bursts: all sub-tiles have one order, at the interval that is proved.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+use twill_driver::compile::{CompileOptions, Compiled, GeneratedKernel, Language, compile};
+use twill_driver::{Content, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent};
+use twill_exact::SearchOptions;
+use twill_machine::Machine;
+
+fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
+    let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let lowering = Lowering { machine: Some(Machine::load("h200").unwrap()), ..Lowering::default() };
+    let request = Request {
+        input: Input { name: example.to_owned(), content: Content::Kernel(text) },
+        lowering,
+        limits: Limits::default(),
+        siblings: SiblingOptions::default(),
+    };
+    let mut nobody = Silent;
+    let mut session = Session::new(SearchOptions::default(), &mut nobody);
+    match compile(&request, options, None, &mut session).unwrap() {
+        Compiled::Kernel(kernel) => *kernel,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The steady state of a compute group, by the lines that start with one of these.
+fn steady<'a>(source: &'a str, group: &str, wanted: &[&str]) -> Vec<&'a str> {
+    let body = source.split_once(&format!("void {group}(")).unwrap().1;
+    let body = body.split_once("// steady state").unwrap().1;
+    let lines = body.lines().take_while(|line| !line.starts_with("    }")).map(str::trim);
+    lines.filter(|line| wanted.iter().any(|start| line.starts_with(start))).collect()
+}
+
+#[test]
+fn attention_backward_has_its_multiplies_in_one_order() {
+    let options = CompileOptions { language: Language::Cuda, ..CompileOptions::default() };
+    let kernel = generated("attention_backward", &options);
+    let source = kernel.files.iter().find(|(name, _)| name.as_str() == "kernel.cu").map(|(_, text)| text).unwrap();
+    for (own, group) in ["compute_1", "compute_2"].into_iter().enumerate() {
+        let lines =
+            steady(source, group, &["multiply(", "wait_multiplies<", "fence(", "write", "lse_read", "delta_read"]);
+        let expected = [
+            "multiply(s_t_",
+            "lse_read",
+            "multiply(dp_t_",
+            "wait_multiplies<1>",
+            "delta_read",
+            "wait_multiplies<0>",
+            "write_matrices(ds_t_convert_",
+            "multiply(dv_dot_",
+            "fence(",
+            "multiply(dq_dot_",
+            "multiply(dq_dot_",
+            "wait_multiplies<2>",
+            "multiply(dk_",
+            "wait_multiplies<1>",
+            "write(dq_dot_",
+            "fence(",
+            "wait_multiplies<0>",
+        ];
+        assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+        for (line, start) in lines.iter().zip(expected) {
+            assert!(line.starts_with(start), "{line} is not {start}, group {own}");
+        }
+    }
+    let plain = generated("attention_backward", &CompileOptions { bursts: false, ..options.clone() });
+    assert_ne!(plain.files, kernel.files);
+    let of = |kernel: &GeneratedKernel| {
+        kernel.loops.iter().map(|one| (one.interval, one.status.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&plain), of(&kernel));
+    // One order only, or results that are used after the loop alone: nothing to choose.
+    for example in ["gemm_tma", "swiglu"] {
+        let [with, without] =
+            [true, false].map(|bursts| generated(example, &CompileOptions { bursts, ..options.clone() }));
+        assert_eq!(with.files, without.files, "{example}");
+    }
+}
