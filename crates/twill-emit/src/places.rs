@@ -10,8 +10,9 @@
 //!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next multiply that
 //!   the group starts in this iteration: earlier it would stop the group from starting it. How long the buffer can do without
 //!   is up to its slots; the protocol checker sees to it that nobody waits for ever.
-//! - There, too, a multiply is put behind what the group writes to shared memory before it waits or starts another: a group
-//!   stands at a multiply until the tensor core takes it, and others wait for what is written.
+//! - There, too, a multiply is put behind what the group writes to shared memory before it waits for a value or starts another:
+//!   a group stands at a multiply until the tensor core takes it. Ahead of what fences and gives away what is written it is
+//!   put in the end (`kernel::fences`).
 //! - The loop's body begins where the fewest multiplies are in flight, or, where multiplies leave results in tensor memory,
 //!   the fewest registers are in use.
 
@@ -145,8 +146,9 @@ impl Line<'_> {
                 .map(|(other, at)| ((at - place).rem_euclid(self.period), *other))
                 .collect();
             behind.sort_unstable();
-            // What was started an iteration ago is done by now.
-            let waits = |k: usize| self.waits(k).any(|(_, at, _)| at >= 0) || self.awaits(k);
+            // What others started an iteration ago does not hold the group back.
+            let own = self.all.events[k].kind.issues();
+            let waits = |k: usize| self.waits(k).any(|(op, at, _)| at >= 0 || Some(op) == own) || self.awaits(k);
             let until = |k: usize| self.starts(k) || waits(k);
             let stretch = behind.iter().take_while(|(_, other)| !until(*other));
             let written = stretch.filter(|(_, other)| {

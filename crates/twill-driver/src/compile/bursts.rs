@@ -139,8 +139,9 @@ fn graph_in_bursts(graph: &LoopGraph, order: &[usize], interval: Cycles) -> Opti
                 for user in graph.uses(op).filter(|d| d.distance == 0 && graph.operation(d.to).is_synchronous()) {
                     first(&mut dependences, last, user.to, 0, Cycles(1));
                 }
-                // Meanwhile each other sub-tile may have a turn.
-                let turn = graph.operation(next).occupancy.0 * tiles.len() as i64;
+                // Meanwhile each sub-tile may have a turn.
+                let longest = graph.operation(op).occupancy.max(graph.operation(next).occupancy);
+                let turn = longest.0 * tiles.len() as i64;
                 first(&mut dependences, next, op, 1, Cycles(interval.0 - turn));
                 if is_handed_over(graph, op) {
                     give_later(&mut operations[op.index()], op, Cycles(turn + 1), &mut dependences);

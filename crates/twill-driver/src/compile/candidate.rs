@@ -222,10 +222,20 @@ impl Candidate {
     ) -> Result<Option<Candidate>, Error> {
         let mut best: Option<(u32, Candidate)> = None;
         for (posed, other) in in_bursts(request, posed, found, session, started)? {
-            // What cannot be written in bursts is written as it was found first.
-            let Ok(Attempt::Made(candidate)) = Candidate::of(request, asked, source, &posed, other) else { continue };
-            let cycles = candidate.simulated.as_ref().and_then(|simulated| simulated.iterations.first().copied());
-            if let Some(cycles) = cycles.filter(|cycles| best.as_ref().is_none_or(|(least, _)| cycles < least)) {
+            let candidate = match Candidate::of(request, asked, source, &posed, other) {
+                Ok(Attempt::Made(candidate)) => candidate,
+                Ok(Attempt::Nothing(_)) => continue,
+                // What cannot be written in bursts is written as it was found first.
+                Err(error) => {
+                    session.observer.note(&format!(
+                        "{error}\nanother schedule is generated, whose multiplies do not start in this order"
+                    ));
+                    continue;
+                }
+            };
+            let simulated = candidate.simulated.as_ref().and_then(|simulated| simulated.iterations.first().copied());
+            let cycles = simulated.unwrap_or(u32::MAX);
+            if best.as_ref().is_none_or(|(least, _)| cycles < *least) {
                 best = Some((cycles, *candidate));
             }
         }

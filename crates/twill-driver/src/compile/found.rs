@@ -40,11 +40,13 @@ impl Found {
         self.loops.iter().map(|report| report.outcome.schedule().map(|schedule| schedule.interval)).collect()
     }
 
-    /// What is proved of other schedules of the same intervals holds for these.
+    /// What is proved of other schedules of the same intervals holds for these, and what was proved of a machine that does less
+    /// does not.
     fn take_proofs(&mut self, others: &Found) {
         for (own, other) in self.loops.iter_mut().zip(&others.loops) {
-            if let (Outcome::Feasible { schedule }, Status::Optimal) = (&own.outcome, other.outcome.status()) {
-                own.outcome = Outcome::Optimal { schedule: schedule.clone() };
+            let is_proved = other.outcome.status() == Status::Optimal;
+            if let Some(schedule) = own.outcome.schedule().cloned() {
+                own.outcome = if is_proved { Outcome::Optimal { schedule } } else { Outcome::Feasible { schedule } };
             }
         }
     }

@@ -358,7 +358,11 @@ fn assembled(
                 break;
             }
         }
-        if candidate.cost() < best.cost() {
+        let (own, kept) = (candidate.cost(), best.cost());
+        // What is preferred is not given up for a few bytes.
+        let few = |cost: (usize, u64, i64, u64)| (cost.0, cost.1, cost.2);
+        let is_better = if goes_back { few(own) < few(kept) } else { own < kept };
+        if is_better {
             session.observer.note(&format!("attempt {number} is better"));
             best = candidate;
         } else {

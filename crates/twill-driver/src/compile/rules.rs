@@ -62,7 +62,7 @@ pub(crate) fn options(
     // registers.
     let even = !grows || matches!(order, TileOrder::LongestFirst { even_in_pairs: true, .. });
     // Bursts need the registers that a loop over tiles takes: 2.5 % in attention backward.
-    let persistent = asked.persistent.unwrap_or(even && !in_tensor_memory && !bursts);
+    let persistent = asked.persistent.unwrap_or(even && !in_tensor_memory && (!bursts || asked.in_step));
     let whole = Options {
         persistent,
         order,

@@ -2,7 +2,7 @@
 //!
 //! Otherwise the group waits for the result first, and then for shared memory. Of a burst's results what is needed is read
 //! behind the burst's first multiply, as the group stands at the next one until the tensor core takes it; of its last one's,
-//! ahead of what is computed before the wait. (Attention backward on an H200: 2 %.)
+//! ahead of the wait and of the last value made before it. (Attention backward on an H200: 2 %.)
 
 use super::action::{Action, Node, Note};
 use super::expression::{Expression, ExpressionKind};

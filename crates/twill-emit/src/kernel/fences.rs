@@ -5,6 +5,7 @@
 //! 3 %.)
 
 use super::action::{Action, Node};
+use super::marks::{Moment, Stamp};
 use super::program::Operand;
 
 /// Moves multiplies right behind a fence to the write before it, unless they read what is written.
@@ -23,9 +24,16 @@ pub(super) fn start_ahead(nodes: &mut [Node]) {
         if !matches!(&nodes[end], Node::Do(Action::Multiply { .. }, _)) {
             continue;
         }
-        // The mark of its start belongs to it.
-        let begins = end > 0 && matches!(&nodes[end - 1], Node::Do(Action::Mark(_), _));
-        let start = if begins { end - 1 } else { end };
+        // The mark of its start belongs to it, if it marks nothing else.
+        let marks_start = |stamps: &[Stamp]| stamps.iter().all(|stamp| stamp.moment == Moment::Issue);
+        let start = match end.checked_sub(1).map(|before| &nodes[before]) {
+            Some(Node::Do(Action::Mark(stamps), _)) if marks_start(stamps) => end - 1,
+            _ => end,
+        };
+        // One of several that make a result together stays with the others.
+        if goes_on(&nodes[end], nodes.get(end + 1)) {
+            continue;
+        }
         let passed = nodes[..start].iter().rev().take_while(|node| is_passed(node)).count();
         let fenced = nodes[start - passed..start].iter().any(|node| matches!(node, Node::Do(Action::Fence, _)));
         let writes = start - passed;
@@ -40,7 +48,15 @@ pub(super) fn start_ahead(nodes: &mut [Node]) {
     }
 }
 
-/// Whether a multiply may start ahead of it.
+/// Whether a multiply's result is made on by the next.
+fn goes_on(one: &Node, next: Option<&Node>) -> bool {
+    matches!(
+        (one, next),
+        (Node::Do(Action::Multiply { to, .. }, _), Some(Node::Do(Action::Multiply { to: on, .. }, _))) if to == on
+    )
+}
+
+/// Whether a multiply may start ahead of it. The group meets behind its own write alone (`Adder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
     let Node::Do(action, _) = node else { return false };
     matches!(action, Action::Fence | Action::Meet | Action::Arrive { .. } | Action::Mark(_))

@@ -100,7 +100,7 @@ fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kep
         let python = spilling(&place, first, second);
         let output = compile(
             &place,
-            &[&example("attention_backward"), "--python", &python, "--attempts", "2", "--persistent=off"],
+            &[&example("attention_backward"), "--python", &python, "--attempts=2", "--persistent=off", "--bursts=off"],
         );
         let notes = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{notes}");
@@ -114,9 +114,24 @@ fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kep
     let place = tempfile::tempdir().unwrap();
     let python = spilling(&place, 8, 8);
     let output =
-        compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts", "1", "--persistent=off"]);
+        compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts=1", "--bursts=off"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     assert!(stdout(&output).contains("  spilled: somewhere\n"), "{}", stdout(&output));
+}
+
+#[test]
+fn bursts_are_given_up_for_many_bytes_alone() {
+    for (first, kept, says) in [(600, 2, "attempt 2 is better"), (16, 1, "attempt 2 is no better")] {
+        let place = tempfile::tempdir().unwrap();
+        let python = spilling(&place, first, 0);
+        let output = compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts=1"]);
+        let notes = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{notes}");
+        assert!(notes.contains("attempt 2: the schedule that was found first"), "{notes}");
+        assert!(notes.contains(says), "{notes}");
+        let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+        assert_eq!(read("kernel/schedule.json"), read(&format!("schedule.{kept}")));
+    }
 }
 
 #[test]
