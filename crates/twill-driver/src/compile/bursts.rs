@@ -2,14 +2,14 @@
 //! what can start together.
 //!
 //! The model does not care in which order a sub-tile's independent multiplies come, nor what a group waits for between them. A
-//! machine does: a group that waits for a result starts nothing meanwhile. On an H200 attention backward takes 7 % less time
-//! where both groups start S and dP, compute with them, and start dV, dQ and dK, than where one of them has dQ last
+//! machine does: a group that waits for a result starts nothing meanwhile. On an H200 attention backward is 7 % faster in short
+//! runs where both groups start S and dP, compute with them, and start dV, dQ and dK, than where one of them has dQ last
 //! (`bench/results/2026-11-24-bursts.md`).
 //!
 //! An order falls into bursts: a multiply begins one if it needs a result of the burst before it. Schedules with such bursts
 //! are found as in [`together`](super::together), by asking for more than the machine does: dependences without a value say
-//! that the results of a burst are used behind the start of its last multiply, and that an iteration's multiplies come before
-//! those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
+//! that the results of a burst are used behind the start of its last multiply (those that other groups read, of the next one),
+//! and that an iteration's multiplies come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
 
 use super::together::is_multiply;
 use crate::{Loops, Posed};
@@ -23,8 +23,9 @@ const MOST: usize = 24;
 pub(super) type Order = Vec<usize>;
 
 /// All orders of a sub-tile's multiplies that dependences within an iteration leave; none where sub-tiles are not alike, where
-/// there is but one order, where none uses results between multiplies, or where there are too many.
-pub(super) fn orders(problem: &Problem) -> Vec<Order> {
+/// there is but one order, where none uses results between multiplies, or where there are too many. With each, how many bursts
+/// end with a multiply whose result another group reads: nothing runs while it is handed over. The fewest first.
+pub(super) fn orders(problem: &Problem) -> Vec<(usize, Order)> {
     let graph = problem.graph();
     let Some(tiles) = multiplies(graph) else { return Vec::new() };
     let Some(first) = tiles.first() else { return Vec::new() };
@@ -34,15 +35,20 @@ pub(super) fn orders(problem: &Problem) -> Vec<Order> {
         .collect();
     let mut found = Vec::new();
     extend(&before, &mut Vec::new(), &mut found);
-    let begins_again = |order: &Order| {
-        let in_order: Vec<OpId> = order.iter().filter_map(|k| first.get(*k).copied()).collect();
-        bursts(graph, &in_order).len() > 1
-    };
     if found.len() < 2 || found.len() > MOST {
         return Vec::new();
     }
-    found.retain(begins_again);
-    found
+    let mut orders = Vec::new();
+    for order in found {
+        let in_order: Vec<OpId> = order.iter().filter_map(|k| first.get(*k).copied()).collect();
+        let bursts = bursts(graph, &in_order);
+        let exposed = bursts.iter().filter_map(|burst| burst.last()).filter(|op| is_handed_over(graph, **op));
+        if bursts.len() > 1 {
+            orders.push((exposed.count(), order));
+        }
+    }
+    orders.sort();
+    orders
 }
 
 /// Every way to go on with an order, as many as are looked at.
@@ -95,15 +101,6 @@ fn bursts(graph: &LoopGraph, in_order: &[OpId]) -> Vec<Vec<OpId>> {
         }
     }
     bursts
-}
-
-/// How many of a sub-tile's multiplies, in this order, end a burst though other groups read their results: nothing runs while
-/// they are handed over.
-pub(super) fn exposed(problem: &Problem, order: &[usize]) -> usize {
-    let graph = problem.graph();
-    let first = multiplies(graph).and_then(|tiles| tiles.into_iter().next()).unwrap_or_default();
-    let in_order: Vec<OpId> = order.iter().filter_map(|k| first.get(*k).copied()).collect();
-    bursts(graph, &in_order).iter().filter_map(|burst| burst.last()).filter(|op| is_handed_over(graph, **op)).count()
 }
 
 /// Whether something else than the group's own threads reads a multiply's result.

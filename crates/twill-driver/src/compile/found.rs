@@ -155,11 +155,8 @@ pub(super) fn in_bursts(
     let limit = budget.time;
     let search = SearchOptions { budget, largest_interval: Some(interval), ..session.search.clone() };
     let mut session = session.with(search);
-    let mut orders = bursts::orders(&one.problem);
-    orders.sort_by_cached_key(|order| bursts::exposed(&one.problem, order));
     let mut least = None;
-    for order in orders {
-        let exposed = bursts::exposed(&one.problem, &order);
+    for (exposed, order) in bursts::orders(&one.problem) {
         if least.is_some_and(|least| exposed > least) {
             break;
         }

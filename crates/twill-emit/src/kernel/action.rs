@@ -221,6 +221,20 @@ impl Action {
     }
 }
 
+/// Changes the lists of nodes within nodes: bodies of loops, and branches.
+pub(crate) fn within(nodes: &mut [Node], mut change: impl FnMut(&mut Vec<Node>)) {
+    for node in nodes {
+        match node {
+            Node::Do(..) => {}
+            Node::Loop { body, .. } => change(body),
+            Node::When { then, exactly, .. } => {
+                change(then);
+                exactly.iter_mut().for_each(|(_, nodes)| change(nodes));
+            }
+        }
+    }
+}
+
 /// Visits all actions of a program.
 pub(crate) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Action)) {
     for node in nodes {

@@ -4,7 +4,7 @@
 //! behind the burst's first multiply, as the group stands at the next one until the tensor core takes it; of its last one's,
 //! ahead of the wait and of the last value made before it. (Attention backward on an H200: 2 %.)
 
-use super::action::{Action, Node, Note};
+use super::action::{Action, Node, Note, within};
 use super::expression::{Expression, ExpressionKind};
 use super::group::GroupBuilder;
 use super::lowering::Lowering;
@@ -12,16 +12,7 @@ use super::program::{Form, Slot, VariableId};
 
 /// Moves such reads, with the waits for what they read.
 pub(super) fn read_early(lowering: &Lowering<'_>, builder: &mut GroupBuilder, nodes: &mut Vec<Node>) {
-    for node in nodes.iter_mut() {
-        match node {
-            Node::Do(..) => {}
-            Node::Loop { body, .. } => read_early(lowering, builder, body),
-            Node::When { then, exactly, .. } => {
-                read_early(lowering, builder, then);
-                exactly.iter_mut().for_each(|(_, nodes)| read_early(lowering, builder, nodes));
-            }
-        }
-    }
+    within(nodes, |nodes| read_early(lowering, builder, nodes));
     let mut at = 0;
     while at < nodes.len() {
         if let Some((waits, lands)) = waits_before(nodes, at)

@@ -4,22 +4,13 @@
 //! starts ahead of all that: the tensor core is at work while warps wait for each other. (Attention backward on an H200: 2 to
 //! 3 %.)
 
-use super::action::{Action, Node};
+use super::action::{Action, Node, within};
 use super::marks::{Moment, Stamp};
 use super::program::Operand;
 
 /// Moves multiplies right behind a fence to the write before it, unless they read what is written.
 pub(super) fn start_ahead(nodes: &mut [Node]) {
-    for node in nodes.iter_mut() {
-        match node {
-            Node::Do(..) => {}
-            Node::Loop { body, .. } => start_ahead(body),
-            Node::When { then, exactly, .. } => {
-                start_ahead(then);
-                exactly.iter_mut().for_each(|(_, nodes)| start_ahead(nodes));
-            }
-        }
-    }
+    within(nodes, |nodes| start_ahead(nodes));
     for end in 0..nodes.len() {
         if !matches!(&nodes[end], Node::Do(Action::Multiply { .. }, _)) {
             continue;

@@ -16,7 +16,7 @@
 //! | `operation` | the operations on elements, and how both languages write them |
 //! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
 //! | `protocol` | what the protocol checker sees |
-//! | `memory` | what a program takes of shared and tensor memory
+//! | `memory`, `shares` | what a program takes of shared and tensor memory, and of registers
 //! | `registers` | that values are made, and multiplies waited for, before they are used
 //! | `checked` | programs that have passed it, the only ones that are printed |
 
@@ -51,6 +51,7 @@ mod registers;
 mod results;
 mod rings;
 mod runs;
+mod shares;
 mod state;
 mod stores;
 pub(crate) mod sums;
@@ -66,6 +67,8 @@ use input::LoopFacts;
 pub use input::ScheduledLoop;
 use lowering::Lowering;
 use program::{Group, KernelProgram, Loop, Parameter, TileOrder, Tiling};
+pub use shares::register_share;
+use shares::registers;
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole};
 use twill_triton::loop_step::{AT_LEAST, SOURCE_STEP};
@@ -482,26 +485,4 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     let begin = lowering.first_turn(id).map(give).into_iter().collect();
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
     Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
-}
-
-/// Registers a thread that each of so many groups gets that compute, beside a group that only starts loads.
-pub fn register_share(compute: u32) -> u32 {
-    registers(false, false, 0, compute)
-}
-
-/// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
-/// schedule with even shares grants. `setmaxnreg` deals out multiples of 8 to 128 threads at a time; ptxas assumes an even
-/// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
-/// `copies`: the threads that load hold addresses; `rings`: how many rings and buffers the group that loads serves, each
-/// with a slot and a phase.
-fn registers(is_loader: bool, copies: bool, rings: usize, compute: u32) -> u32 {
-    let groups = compute + 1;
-    let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
-    let loader = match compute {
-        _ if copies => 72,
-        _ if rings > 4 => 40,
-        0..=2 => 24,
-        _ => 32,
-    };
-    if is_loader { loader } else { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) }
 }

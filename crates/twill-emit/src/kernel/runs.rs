@@ -1,20 +1,11 @@
 //! Operations that threads do one after the other as one to who looks at the time: fewer marks, over which nothing is moved.
 
-use super::action::{Action, Node};
+use super::action::{Action, Node, within};
 use super::marks::{Moment, Stamp};
 
 /// Moves the marks within runs of operations to the ends of the runs.
 pub(super) fn join(nodes: &mut Vec<Node>) {
-    for node in nodes.iter_mut() {
-        match node {
-            Node::Do(..) => {}
-            Node::Loop { body, .. } => join(body),
-            Node::When { then, exactly, .. } => {
-                join(then);
-                exactly.iter_mut().for_each(|(_, nodes)| join(nodes));
-            }
-        }
-    }
+    within(nodes, join);
     let mut run = Run::default();
     for k in 0..nodes.len() {
         if !goes_on(&nodes[k]) {
