@@ -55,15 +55,20 @@ def chosen(result: dict, part: str) -> list[dict]:
     return [one for one in result["contenders"] if one["name"] in wanted]
 
 
+def launches(output: str) -> list[dict]:
+    """What ncu counted of each launch, in their order."""
+    lines = output.splitlines()
+    start = next((index for index, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+    table = csv.DictReader(io.StringIO("\n".join(lines[start:])))
+    return [row for row in table if (row.get("ID") or "").strip().isdigit()]
+
+
 def read(output: str) -> dict:
     """Sums over the launches of cycles, nanoseconds, sectors; the tensor pipe's share of active cycles."""
     lines = output.splitlines()
-    start = next((index for index, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if start is None:
+    if not any(line.startswith('"ID"') for line in lines):
         return {"failed": next((line for line in reversed(lines) if "==ERROR==" in line), "ncu gave no table")}
-    rows = [
-        row for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))) if (row.get("ID") or "").strip().isdigit()
-    ]
+    rows = launches(output)
     if not rows:
         return {"failed": "ncu saw no launch"}
     cycles = [number(row.get(CYCLES)) for row in rows]

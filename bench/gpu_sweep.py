@@ -127,6 +127,7 @@ def compile_all(spaces: list[Space], folder: Path, twill: str) -> list[str]:
 
     def one(words: list) -> str | None:
         command = [twill, "compile", "--machine", "h200", "--emit", "cuda", "--python", sys.executable, "-q"]
+        command += ["--candidates", "1"]
         done = subprocess.run([*command, "--time-limit", "60", *map(str, words)], capture_output=True, text=True)
         why = done.stderr.strip().splitlines()
         return f"{words[2].name}: {why[-1] if why else done.returncode}" if done.returncode else None

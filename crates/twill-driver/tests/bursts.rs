@@ -2,28 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
-use twill_driver::compile::{CompileOptions, Compiled, GeneratedKernel, Language, compile};
-use twill_driver::{Content, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent};
-use twill_exact::SearchOptions;
-use twill_machine::Machine;
+mod common;
 
-fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
-    let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
-    let lowering = Lowering { machine: Some(Machine::load("h200").unwrap()), ..Lowering::default() };
-    let request = Request {
-        input: Input { name: example.to_owned(), content: Content::Kernel(text) },
-        lowering,
-        limits: Limits::default(),
-        siblings: SiblingOptions::default(),
-    };
-    let mut nobody = Silent;
-    let mut session = Session::new(SearchOptions::default(), &mut nobody);
-    match compile(&request, options, None, &mut session).unwrap() {
-        Compiled::Kernel(kernel) => *kernel,
-        other => panic!("{other:?}"),
-    }
-}
+use common::generated;
+use twill_driver::compile::{CompileOptions, GeneratedKernel, Language};
 
 /// The steady state of a compute group, by the lines that start with one of these.
 fn steady<'a>(source: &'a str, group: &str, wanted: &[&str]) -> Vec<&'a str> {

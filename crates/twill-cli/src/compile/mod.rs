@@ -80,7 +80,8 @@ impl CompileArguments {
             trace,
             cluster: self.cluster > 1,
             in_step: self.in_step,
-            candidates: self.candidates,
+            // Others are written beside the first of `--top`, not instead of it.
+            candidates: if self.top.top.is_some() { Some(1) } else { self.candidates },
             ..self.generator.options(self.attempts)
         }
     }

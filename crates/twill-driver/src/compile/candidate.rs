@@ -1,8 +1,9 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
 use super::found::{Found, Preferred, find, in_bursts, with_multiplies_together};
+use super::rings;
 use super::rules::{self, Registers};
-use super::timed::{as_assembled, simulated};
+use super::timed::as_assembled;
 use super::written::{lines, names, signature, written};
 use super::{CompileOptions, LATER_WORK, Language, TraceOptions, Which};
 use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
@@ -10,12 +11,11 @@ use crate::{problems, schedule_file, top};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_emit::gluon::{self, Assembly, Header, Signature, Simulated};
-use twill_emit::kernel::program::KernelProgram;
-use twill_emit::kernel::{Checked, Options, ScheduledLoop};
+use twill_emit::kernel::{Checked, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_machine::Machine;
-use twill_triton::{Kernel, Lowered};
+use twill_triton::Lowered;
 
 /// Searches with less shared memory where the best schedule takes too much.
 const SMALLER: u32 = 3;
@@ -257,11 +257,11 @@ impl Candidate {
         let bursts = found.preferred == Some(Preferred::Bursts);
         let options = rules::options(asked, source, &lowered, &schedules, bursts);
         let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
-        let program = emit(&source.kernel, &loops, &options).map_err(emitted)?;
+        let may_deepen = asked.ring_depth.is_none() && asked.schedule == Which::Optimal;
+        let (program, simulated) = rings::emit(source, &lowered, &loops, &options, may_deepen).map_err(emitted)?;
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
-        let simulated = simulated(&program, &lowered, &source.machine);
         let header = header(request, asked, source, &found);
         let signature = signature(asked.language, &program, &header).map_err(emitted)?;
         let (listing, beside) = written(asked.language, &program, &header).map_err(emitted)?;
@@ -388,21 +388,6 @@ fn less_room(input: &str, posed: &mut Loops<Posed>, bytes: u64) -> Result<(), Er
         one.rolled = None;
     }
     Ok(())
-}
-
-/// The warp programs with the first options that fit shared memory.
-fn emit(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &[Options]) -> Result<KernelProgram, twill_emit::Error> {
-    let mut least: Option<(u64, u64)> = None;
-    for options in options {
-        match twill_emit::kernel::lower(kernel, loops, options) {
-            Err(twill_emit::Error::SharedMemory { needed, available }) => {
-                least = Some(least.map_or((needed, available), |before| before.min((needed, available))));
-            }
-            other => return other,
-        }
-    }
-    let (needed, available) = least.unwrap_or_default();
-    Err(twill_emit::Error::SharedMemory { needed, available })
 }
 
 /// The naive schedule that is asked for, if one is.

@@ -7,6 +7,7 @@ mod choose;
 mod found;
 mod generated;
 mod others;
+mod rings;
 pub(crate) mod rules;
 mod timed;
 mod together;
@@ -61,7 +62,8 @@ pub struct CompileOptions {
     /// Most schedules to try, where registers spill or multiplies run one by one.
     pub attempts: u32,
     /// Schedules of the least interval of which the one is taken whose machine code takes the fewest cycles; 1 takes the first.
-    pub candidates: u32,
+    /// None compares several where the first one's machine code takes far longer than its interval.
+    pub candidates: Option<u32>,
     /// The language that it is written in.
     pub language: Language,
     /// The kernel records its time (`docs/trace.md`); in CUDA C++ alone.
@@ -124,7 +126,7 @@ impl Default for CompileOptions {
             in_step: false,
             schedule: Which::Optimal,
             attempts: 4,
-            candidates: 1,
+            candidates: Some(1),
             language: Language::Gluon,
             trace: None,
             command: String::new(),

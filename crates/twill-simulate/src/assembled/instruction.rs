@@ -31,6 +31,13 @@ pub enum Work {
         /// 0 for global memory.
         shared_bytes: u32,
     },
+    /// `LDL` and `STL`: a value that has no register, and the words of four bytes that each thread moves.
+    Local {
+        /// 1, 2 or 4.
+        words: u32,
+        /// Whether it comes back.
+        is_load: bool,
+    },
     /// A look at the phase of an `mbarrier`.
     Wait,
     /// An arrival at an `mbarrier`.
@@ -119,9 +126,10 @@ fn work(text: &str) -> Work {
         "SHFL" => Work::Exchange,
         "LDS" | "STS" => Work::Memory { shared_bytes: 128 * width(name, &[("128", 4), ("64", 2)]) },
         "LDSM" | "STSM" => Work::Memory { shared_bytes: 128 * width(name, &[("4", 4), ("2", 2)]) },
-        "LDG" | "STG" | "LDC" | "ULDC" | "RED" | "REDG" | "ATOMG" | "LDGSTS" | "S2R" | "S2UR" | "LDL" | "STL" => {
+        "LDG" | "STG" | "LDC" | "ULDC" | "RED" | "REDG" | "ATOMG" | "LDGSTS" | "S2R" | "S2UR" => {
             Work::Memory { shared_bytes: 0 }
         }
+        "LDL" | "STL" => Work::Local { words: width(name, &[("128", 4), ("64", 2)]), is_load: base == "LDL" },
         "SYNCS" if name.contains("TRYWAIT") => Work::Wait,
         "SYNCS" => Work::Arrive,
         "BAR" => {
@@ -162,5 +170,8 @@ mod tests {
         assert_eq!(arrive.stall, 6);
         assert_eq!(read("@!P0 BRA `(.L_x_19) ; /* 0x1 */ /* 0x002fea0000000000 */").waits, 2);
         assert!(Instruction::read("BRA `(.L_x_19)").is_err());
+        let spilled = |text: &str| read(&format!("{text} ; /* 0x1 */ /* 0x002fea0000000000 */")).work;
+        assert_eq!(spilled("LDL.64 R20, [R1+0x8]"), Work::Local { words: 2, is_load: true });
+        assert_eq!(spilled("STL [R1], R20"), Work::Local { words: 1, is_load: false });
     }
 }

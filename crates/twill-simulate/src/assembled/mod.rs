@@ -6,7 +6,9 @@
 //! multiprocessor.
 
 mod instruction;
+mod rates;
 mod scheduler;
 
 pub use instruction::{Instruction, NoInstruction, Work};
-pub use scheduler::{Rates, cycles_of_loop};
+pub use rates::Rates;
+pub use scheduler::cycles_of_loop;

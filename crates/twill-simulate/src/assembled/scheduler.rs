@@ -1,90 +1,8 @@
 //! One scheduler with a warp of each group, cycle by cycle.
 
 use super::instruction::{Instruction, SCOREBOARDS, Work};
-use crate::Timing;
+use super::rates::Rates;
 use std::collections::{BTreeMap, VecDeque};
-use twill_machine::Machine;
-
-/// How long instructions keep a scheduler's units busy, in cycles.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rates {
-    /// Columns of 64 rows that the tensor core multiplies by 32 bytes of depth in a cycle.
-    pub columns: f64,
-    /// Multiplies that may be under way; a warp stands at the next.
-    pub queue: usize,
-    /// Bytes of shared memory that one multiprocessor moves in a cycle.
-    pub shared_bytes: f64,
-    /// Of an issue slot.
-    pub issue: f64,
-    /// From the first instruction of a multiply until an idle tensor core begins.
-    pub start: f64,
-    /// From the end of a multiply until the warp that waits for it goes on.
-    pub seen: f64,
-    /// Of the unit that multiplies and adds.
-    pub fma: f64,
-    /// Of the unit that compares, selects, counts.
-    pub alu: f64,
-    /// Of the same unit, for a conversion.
-    pub convert: f64,
-    /// Of the special-function unit.
-    pub special: f64,
-    /// From an instruction of the special-function unit to its result.
-    pub special_latency: f64,
-    /// From an exchange between threads to its result.
-    pub exchange_latency: f64,
-    /// From an access to shared memory to its result.
-    pub memory_latency: f64,
-    /// Of a wait for a phase that is complete.
-    pub wait: f64,
-    /// From the last that comes to a named barrier until those that wait go on.
-    pub meet: f64,
-    /// How much longer, in part, the special-function unit takes while the tensor core multiplies.
-    pub special_beside: f64,
-    /// The same of the unit that compares.
-    pub alu_beside: f64,
-    /// The same of issue slots.
-    pub issue_beside: f64,
-    /// How much longer, in part, multiplies take while another warp computes.
-    pub multiply_beside: f64,
-}
-
-impl Rates {
-    /// Those of a machine whose warp groups start multiplies that leave their results in registers (Hopper); of others nothing
-    /// is known. The tensor core's and shared memory's are the machine's, all else is an H200's.
-    pub fn of(machine: &Machine) -> Option<Rates> {
-        let timing = Timing::of(machine)?;
-        let hopper = Rates::hopper();
-        let columns = hopper.columns * timing.multiply_flop / Timing::hopper().multiply_flop;
-        let shared_bytes = hopper.shared_bytes * timing.shared_bytes / Timing::hopper().shared_bytes;
-        Some(Rates { columns, shared_bytes, ..hopper })
-    }
-
-    /// An H200: chosen so that 71 kernels come out, the eight schedules of five kernels among them
-    /// (`bench/results/2026-11-22-assembled.md`); microbenchmarks give most of these numbers, but for one unit at a time.
-    pub fn hopper() -> Rates {
-        Rates {
-            columns: 2.0,
-            queue: 7,
-            shared_bytes: 110.5,
-            issue: 1.675,
-            start: 12.5,
-            seen: 35.8,
-            fma: 1.749,
-            alu: 1.526,
-            convert: 1.131,
-            special: 5.214,
-            special_latency: 22.6,
-            exchange_latency: 14.5,
-            memory_latency: 32.7,
-            wait: 31.2,
-            meet: 14.5,
-            special_beside: 0.422,
-            alu_beside: 0.302,
-            issue_beside: 0.142,
-            multiply_beside: 0.15,
-        }
-    }
-}
 
 /// A warp of a group.
 struct Warp<'a> {
@@ -122,24 +40,36 @@ struct Scheduler<'a> {
     alu: f64,
     special: f64,
     shared: f64,
+    local: f64,
     slot: f64,
     /// Ends of multiplies that are under way.
     queue: VecDeque<f64>,
     /// The warp whose multiplies are taken.
     owner: Option<usize>,
+    /// When its last was.
+    held: f64,
     /// Groups that have come to each named barrier.
     came: BTreeMap<u32, u32>,
     last: usize,
+    /// The state of a generator of numbers that look random (Marsaglia, Xorshift RNGs, 2003).
+    random: u64,
 }
 
 /// Iterations that are simulated.
 const ITERATIONS: usize = 24;
 
+/// Simulations whose mean counts. Groups fall into one of several rhythms, by how they began and by what delays them a little; a
+/// GPU, whose delays change all the time, is in each of them for some time.
+const RUNS: usize = 6;
+
+/// Cycles over which the beginnings of groups are spread, from run to run.
+const PHASES: usize = 2048;
+
 /// Of these, how many come before the steady state.
 const BEFORE: usize = 8;
 
 /// A warp that computed so many cycles ago still does.
-const COMPUTING: f64 = 30.0;
+const COMPUTING: f64 = 10.0;
 
 /// Looks without anything issued after which nothing ever will be.
 const PATIENCE: u32 = 1000;
@@ -152,18 +82,23 @@ pub fn cycles_of_loop(groups: &[Vec<Instruction>], rates: &Rates) -> Option<f64>
     if groups.is_empty() || groups.iter().any(Vec::is_empty) {
         return None;
     }
-    let mut scheduler = Scheduler::new(groups, *rates);
-    scheduler.run()?;
-    let interval = |warp: &Warp| (warp.ends[ITERATIONS - 1] - warp.ends[BEFORE - 1]) / (ITERATIONS - BEFORE) as f64;
-    scheduler.warps.iter().map(interval).max_by(f64::total_cmp)
+    let mut sum = 0.0;
+    for run in 0..RUNS {
+        let mut scheduler = Scheduler::new(groups, *rates, run);
+        scheduler.run()?;
+        let interval = |warp: &Warp| (warp.ends[ITERATIONS - 1] - warp.ends[BEFORE - 1]) / (ITERATIONS - BEFORE) as f64;
+        sum += scheduler.warps.iter().map(interval).max_by(f64::total_cmp)?;
+    }
+    Some(sum / RUNS as f64)
 }
 
 impl<'a> Scheduler<'a> {
-    fn new(groups: &'a [Vec<Instruction>], rates: Rates) -> Scheduler<'a> {
-        let warp = |code: &'a Vec<Instruction>| Warp {
+    fn new(groups: &'a [Vec<Instruction>], rates: Rates, run: usize) -> Scheduler<'a> {
+        let phase = (PHASES * run) as f64 / (RUNS * groups.len()) as f64;
+        let warp = |(index, code): (usize, &'a Vec<Instruction>)| Warp {
             code,
             at: 0,
-            ready: 0.0,
+            ready: phase * index as f64,
             scoreboards: [0.0; SCOREBOARDS],
             multiplies: Vec::new(),
             is_multiplying: false,
@@ -173,18 +108,21 @@ impl<'a> Scheduler<'a> {
         };
         Scheduler {
             rates,
-            warps: groups.iter().map(warp).collect(),
+            warps: groups.iter().enumerate().map(warp).collect(),
             now: 0.0,
             tensor: 0.0,
             fma: 0.0,
             alu: 0.0,
             special: 0.0,
             shared: 0.0,
+            local: 0.0,
             slot: 0.0,
             queue: VecDeque::new(),
             owner: None,
+            held: 0.0,
             came: BTreeMap::new(),
             last: 0,
+            random: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(run as u64 + 1),
         }
     }
 
@@ -268,19 +206,24 @@ impl<'a> Scheduler<'a> {
                 self.shared = self.shared.max(now) + bytes / rates.shared_bytes;
                 Some(self.shared - now + rates.memory_latency)
             }
-            Work::Wait => Some(rates.wait),
+            Work::Local { words, is_load } => {
+                let bytes = 4.0 * 128.0 * f64::from(words);
+                self.local = self.local.max(now) + bytes / rates.local_bytes;
+                Some(self.local - now + if is_load { rates.local_latency } else { 0.0 })
+            }
+            Work::Wait => Some(rates.wait + self.random() * rates.jitter),
             Work::Meet { barrier, groups, waits } => self.meet(index, barrier, groups, waits).then_some(0.0),
             Work::Arrive | Work::Other => Some(0.0),
         }
     }
 
-    /// Multiplies are taken group by group: as long as a warp has not committed, others stand at theirs. `cycles` of the
-    /// tensor core, and of shared memory for the operands.
+    /// Multiplies are taken group by group: as long as a warp goes on with one that it has not committed, others stand at theirs.
+    /// `cycles` of the tensor core, and of shared memory for the operands.
     fn multiply(&mut self, index: usize, cycles: f64, reads: f64, commits: bool) -> Option<()> {
-        if self.owner.is_some_and(|owner| owner != index) {
+        if self.owner.is_some_and(|owner| owner != index) && self.now - self.held < self.rates.hold {
             return None;
         }
-        self.owner = Some(index);
+        (self.owner, self.held) = (Some(index), self.now);
         if self.queue.len() >= self.rates.queue {
             return None;
         }
@@ -348,7 +291,11 @@ impl<'a> Scheduler<'a> {
     fn advance(&mut self, index: usize, instruction: Instruction, latency: f64) {
         let now = self.now;
         let beside = if self.tensor > now { self.rates.issue_beside } else { 0.0 };
-        self.slot = self.slot.max(now - 1.0) + self.rates.issue * (1.0 + beside);
+        let operand = match instruction.work {
+            Work::Multiply { from_registers: true, .. } => self.rates.register_operand,
+            _ => 0.0,
+        };
+        self.slot = self.slot.max(now - 1.0) + self.rates.issue * (1.0 + beside) + operand;
         self.last = index;
         let warp = &mut self.warps[index];
         for scoreboard in [instruction.writes, instruction.reads].into_iter().flatten() {
@@ -366,11 +313,21 @@ impl<'a> Scheduler<'a> {
         }
     }
 
+    /// From 0 to 1.
+    fn random(&mut self) -> f64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// When something may change; `None` if all who are not done wait for each other.
     fn next(&self) -> Option<f64> {
         let warps = self.warps.iter().filter(|w| !w.is_done() && !matches!(w.meeting, Meeting::Waiting(_)));
         let own = warps.flat_map(|w| w.scoreboards.into_iter().chain([w.ready]));
-        let units = [self.slot, self.fma, self.alu, self.special].into_iter().chain(self.queue.front().copied());
+        let held = self.owner.map(|_| self.held + self.rates.hold);
+        let units =
+            [self.slot, self.fma, self.alu, self.special].into_iter().chain(self.queue.front().copied()).chain(held);
         own.chain(units).filter(|time| *time > self.now).min_by(f64::total_cmp)
     }
 }

@@ -1,0 +1,71 @@
+//! Warp programs with the first options that fit, in rings as deep as their loads take to come.
+
+use super::timed::simulated;
+use crate::Source;
+use twill_emit::gluon::Simulated;
+use twill_emit::kernel::program::KernelProgram;
+use twill_emit::kernel::{Options, ScheduledLoop, lower};
+use twill_triton::Lowered;
+
+/// Most slots of a ring that is deepened.
+const DEEPEST: u32 = 8;
+
+/// What a deeper ring must gain, as part of the cycles of an iteration.
+const GAIN: f64 = 0.01;
+
+/// The warp programs with the first options that fit shared memory, and what they take by simulation. Where `may_deepen`, rings
+/// have more slots than the options ask for as long as the simulation gains by it, and one more for loads that take longer: with
+/// few slots small tiles wait for memory, as a load is not issued before a slot is free. On an H200, GEMM on tiles of
+/// 128 × 128 × 64 takes 2.85 M cycles with three slots, 2.19 with four, 2.16 with five (`bench/results/2026-11-24-order.md`).
+pub(super) fn emit(
+    source: &Source,
+    lowered: &[Lowered],
+    loops: &[ScheduledLoop<'_>],
+    options: &[Options],
+    may_deepen: bool,
+) -> Result<(KernelProgram, Option<Simulated>), twill_emit::Error> {
+    let (options, program) = first_that_fits(source, loops, options)?;
+    let with = |ring_depth| {
+        // What does not fit now does not fit with more slots.
+        let program = lower(&source.kernel, loops, &Options { ring_depth, ..options.clone() }).ok()?;
+        let simulated = simulated(&program, lowered, &source.machine)?;
+        Some((ring_depth, simulated, program))
+    };
+    let cycles = |simulated: &Simulated| f64::from(simulated.iterations.iter().sum::<u32>());
+    let bound: i64 = program.loops.iter().map(|one| one.interval).sum();
+    let Some(simulated) = simulated(&program, lowered, &source.machine) else { return Ok((program, None)) };
+    let mut best = (options.ring_depth, simulated, program);
+    if may_deepen {
+        for deeper in options.ring_depth + 1..=DEEPEST {
+            if cycles(&best.1) <= bound as f64 {
+                break;
+            }
+            let Some(found) = with(deeper) else { break };
+            if cycles(&found.1) < cycles(&best.1) * (1.0 - GAIN) {
+                best = found;
+            }
+        }
+        if best.0 > options.ring_depth {
+            best = with(best.0 + 1).unwrap_or(best);
+        }
+    }
+    Ok((best.2, Some(best.1)))
+}
+
+fn first_that_fits<'a>(
+    source: &Source,
+    loops: &[ScheduledLoop<'_>],
+    options: &'a [Options],
+) -> Result<(&'a Options, KernelProgram), twill_emit::Error> {
+    let mut least: Option<(u64, u64)> = None;
+    for options in options {
+        match lower(&source.kernel, loops, options) {
+            Err(twill_emit::Error::SharedMemory { needed, available }) => {
+                least = Some(least.map_or((needed, available), |before| before.min((needed, available))));
+            }
+            other => return Ok((options, other?)),
+        }
+    }
+    let (needed, available) = least.unwrap_or_default();
+    Err(twill_emit::Error::SharedMemory { needed, available })
+}

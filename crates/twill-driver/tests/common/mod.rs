@@ -1,0 +1,27 @@
+//! Kernels of the examples, generated without an assembler.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+use twill_driver::compile::{CompileOptions, Compiled, GeneratedKernel, compile};
+use twill_driver::{Content, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent};
+use twill_exact::SearchOptions;
+use twill_machine::Machine;
+
+/// The kernel of an example, for an H200.
+pub fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
+    let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let lowering = Lowering { machine: Some(Machine::load("h200").unwrap()), ..Lowering::default() };
+    let request = Request {
+        input: Input { name: example.to_owned(), content: Content::Kernel(text) },
+        lowering,
+        limits: Limits::default(),
+        siblings: SiblingOptions::default(),
+    };
+    let mut nobody = Silent;
+    let mut session = Session::new(SearchOptions::default(), &mut nobody);
+    match compile(&request, options, None, &mut session).unwrap() {
+        Compiled::Kernel(kernel) => *kernel,
+        other => panic!("{other:?}"),
+    }
+}

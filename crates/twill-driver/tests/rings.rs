@@ -1,0 +1,36 @@
+//! Rings are as deep as loads take to come, where shared memory goes.
+
+mod common;
+
+use common::generated;
+use twill_driver::compile::{CompileOptions, GeneratedKernel, Language, Which};
+
+fn simulated(kernel: &GeneratedKernel) -> Option<u32> {
+    kernel.loops[0].simulated
+}
+
+#[test]
+fn rings_are_deepened_where_loads_are_waited_for() {
+    for language in [Language::Cuda, Language::Gluon] {
+        let options = CompileOptions { language, ..CompileOptions::default() };
+        let of = |ring_depth| generated("gemm_tma", &CompileOptions { ring_depth, ..options.clone() });
+        let [usual, three, four, five] = [None, Some(3), Some(4), Some(5)].map(of);
+        // What is asked for is kept to.
+        assert!(simulated(&three) > simulated(&four), "{:?} {:?}", simulated(&three), simulated(&four));
+        assert_eq!(simulated(&usual), Some(512));
+        // As deep as it gains, and one more.
+        assert_eq!(usual.files, five.files);
+    }
+}
+
+#[test]
+fn rings_stay_as_they_are_where_no_load_is_waited_for() {
+    for example in ["swiglu", "gemm_tma_n256"] {
+        let options = CompileOptions { language: Language::Cuda, ..CompileOptions::default() };
+        let of = |ring_depth| generated(example, &CompileOptions { ring_depth, ..options.clone() });
+        assert_eq!(of(None).files, of(Some(3)).files, "{example}");
+    }
+    let naive = CompileOptions { schedule: Which::NoSwp, ..CompileOptions::default() };
+    let kernel = generated("gemm_tma", &naive);
+    assert!(kernel.files["kernel.py"].contains("[1, "), "one slot each");
+}
