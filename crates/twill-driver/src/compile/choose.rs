@@ -1,7 +1,7 @@
 //! Which of several schedules of one interval is taken: the one whose machine code takes the fewest cycles.
 
 use super::candidate::{Attempt, Candidate};
-use super::{Assembled, Assembler, CompileOptions};
+use super::{Assembled, Assembler, CompileOptions, Which};
 use crate::{Error, Request, Session, Source, TopOptions};
 
 /// How much faster, in part, another kernel must be than the first: simulations of two kernels are not apart by less when one
@@ -37,9 +37,16 @@ pub(super) fn choose(
     if most < 2 || session.is_stopped() {
         return Ok(first);
     }
-    if first.program.loops.len() > 1 {
+    let only = match options.schedule {
+        Which::Optimal if first.program.loops.len() > 1 => {
+            Some("of kernels with several loops the first schedule is taken")
+        }
+        Which::Optimal => None,
+        Which::SwpOnly | Which::NoSwp => Some("the schedule to compare with is the only one of its kind"),
+    };
+    if let Some(why) = only {
         if options.candidates.is_some() {
-            session.observer.note("note: of kernels with several loops the first schedule is taken");
+            session.observer.note(&format!("note: {why}"));
         }
         return Ok(first);
     }

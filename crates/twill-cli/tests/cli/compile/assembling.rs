@@ -88,6 +88,20 @@ fn others_are_looked_at_unasked_where_the_first_takes_far_longer_than_its_interv
 }
 
 #[test]
+fn a_schedule_to_compare_with_has_no_others() {
+    for (asked, note) in
+        [(&[][..], ""), (&["--candidates", "3"], "note: the schedule to compare with is the only one of its kind\n")]
+    {
+        let place = tempfile::tempdir().unwrap();
+        let python = multiplying(&place, &[60, 10]);
+        let output =
+            compile(&place, &[&[&*example("gemm_tma"), "--python", &python, "--schedule=no-swp"], asked].concat());
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), note));
+        assert!(!place.path().join("schedule.2").exists());
+    }
+}
+
+#[test]
 fn with_one_candidate_the_first_is_kept() {
     let place = tempfile::tempdir().unwrap();
     let python = multiplying(&place, &[40]);
