@@ -101,6 +101,13 @@ impl Kernel {
         matrix::stored(&self.module, self.function, store)
     }
 
+    /// `to - from` of two scalars that are known outside of loops, where that is one number for all programs and arguments and the
+    /// kernel's arithmetic does not overflow.
+    pub(crate) fn distance(&self, from: ValueId, to: ValueId) -> Option<i128> {
+        let reader = affine::Reader::new(&self.module, self.function, None);
+        reader.scalar(to)?.minus(&reader.scalar(from)?)?.number()
+    }
+
     /// The kernel's `tt.func`.
     pub fn function(&self) -> OperationId {
         self.function

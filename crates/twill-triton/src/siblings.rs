@@ -10,13 +10,13 @@ use crate::mlir::{ForLoop, OperationId, ValueId};
 use crate::tile::TileLoop;
 
 impl Kernel {
-    /// Iterations of a loop, by its number; `None` unless its bounds and its step are constants.
+    /// Iterations of a loop, by its number; `None` unless its step is a constant and its bounds differ by one, and where it
+    /// does not run at all. The kernel's arithmetic must not overflow.
     pub fn trip_count(&self, index: usize) -> Option<u64> {
         let parts = self.parts(index)?;
-        let constant = |value| self.module().integer_constant(value);
-        let (lower, upper, step) = (constant(parts.lower)?, constant(parts.upper)?, constant(parts.step)?);
-        let trips = if step > 0 && upper > lower { (upper - lower + step - 1) / step } else { return None };
-        u64::try_from(trips).ok()
+        let step = self.module().integer_constant(parts.step).filter(|step| *step > 0)?;
+        let length = self.distance(parts.lower, parts.upper).filter(|length| *length > 0)?;
+        u64::try_from((length + step - 1) / step).ok()
     }
 
     /// Ties between the operations of all loops. `prepared` and `graphs`: every loop as it is lowered

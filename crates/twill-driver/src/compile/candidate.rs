@@ -3,7 +3,7 @@
 use super::found::{Found, Preferred, find, in_bursts, with_multiplies_together};
 use super::rings;
 use super::rules::{self, Registers};
-use super::timed::as_assembled;
+use super::timed::{as_assembled, repeating};
 use super::written::{lines, names, signature, written};
 use super::{CompileOptions, LATER_WORK, Language, TraceOptions, Which};
 use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
@@ -49,6 +49,8 @@ pub(super) struct Candidate {
     pub(super) assembly: Option<Assembly>,
     /// Whether it was searched for again and preferred to what was found first.
     pub(super) preferred: bool,
+    /// Of several loops, kernels of other schedules of the same intervals, the fewest cycles by simulation first.
+    pub(super) others: Vec<Candidate>,
     signature: Signature,
     json: String,
     test: String,
@@ -193,18 +195,24 @@ impl Candidate {
         {
             return Ok(Attempt::Made(Box::new(best)));
         }
-        if let (None, Plan::Asked(assignments)) = (naive, plan)
-            && let Some((posed, together)) =
-                with_multiplies_together(request, assignments, &first, &found, session, started)?
-        {
-            match Candidate::of(request, asked, source, &posed, together) {
-                // What is not written for its assignment of groups may be for the schedule that was found first.
-                Err(error @ Error::Emit { .. }) if error.excess().is_none() => {
-                    let made = Candidate::of(request, asked, source, &first, found)?;
-                    session.observer.note(&format!("{error}\nthe schedule that was found first is generated instead"));
-                    return Ok(made);
+        if let (None, Plan::Asked(assignments)) = (naive, plan) {
+            let mut together = with_multiplies_together(request, assignments, &first, &found, session, started)?;
+            if first.loops.len() > 1 {
+                together.push((first.clone(), found.clone()));
+                let mut all = Candidate::by_simulation(request, asked, source, together).into_iter();
+                if let Some(best) = all.next() {
+                    return Ok(Attempt::Made(Box::new(Candidate { others: all.collect(), ..best })));
                 }
-                made => return made,
+            } else if let Some((posed, together)) = together.pop() {
+                match Candidate::of(request, asked, source, &posed, together) {
+                    // What is not written for its assignment of groups may be for the schedule that was found first.
+                    Err(error @ Error::Emit { .. }) if error.excess().is_none() => {
+                        let made = Candidate::of(request, asked, source, &first, found)?;
+                        session.observer.note(&format!("{error}\nthe schedule that was found first is generated instead"));
+                        return Ok(made);
+                    }
+                    made => return made,
+                }
             }
         }
         Candidate::of(request, asked, source, &first, found)
@@ -240,6 +248,30 @@ impl Candidate {
             }
         }
         Ok(best.map(|(_, candidate)| candidate))
+    }
+
+    /// Those of which code can be written, the fewest cycles by simulation first.
+    fn by_simulation(
+        request: &Request,
+        asked: &CompileOptions,
+        source: &Source,
+        found: Vec<(Loops<Posed>, Found)>,
+    ) -> Vec<Candidate> {
+        let made = |(posed, found): (Loops<Posed>, Found)| {
+            let between = found.between(&posed);
+            match Candidate::of(request, asked, source, &posed, found) {
+                Ok(Attempt::Made(candidate)) => Some((candidate.simulated_cycles(), between, *candidate)),
+                _ => None,
+            }
+        };
+        let mut all: Vec<_> = found.into_iter().filter_map(made).collect();
+        all.sort_by_key(|(cycles, between, _)| (*cycles, *between));
+        all.into_iter().map(|(.., candidate)| candidate).collect()
+    }
+
+    /// Cycles of an iteration by simulation, of all loops that repeat; the most there is where it is not known.
+    fn simulated_cycles(&self) -> u64 {
+        self.simulated.as_ref().map_or(u64::MAX, |simulated| repeating(&self.program, &simulated.iterations))
     }
 
     fn of(
@@ -281,6 +313,7 @@ impl Candidate {
             test: gluon::test(&program),
             assembly: None,
             preferred: found.preferred.is_some(),
+            others: Vec::new(),
             program,
             simulated,
             machine: source.machine.clone(),

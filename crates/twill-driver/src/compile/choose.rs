@@ -1,6 +1,7 @@
 //! Which of several schedules of one interval is taken: the one whose machine code takes the fewest cycles.
 
 use super::candidate::{Attempt, Candidate};
+use super::timed::repeating;
 use super::{Assembled, Assembler, CompileOptions, Which};
 use crate::{Error, Request, Session, Source, TopOptions};
 
@@ -31,31 +32,21 @@ pub(super) fn choose(
     session: &mut Session<'_>,
 ) -> Result<Candidate, Error> {
     let Some(own) = cycles(&first) else { return Ok(first) };
-    let bound: i64 = first.program.loops.iter().map(|one| one.interval).sum();
-    let is_far = own.1 as f64 > FAR * bound as f64;
+    let bounds: Vec<u32> = first.program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
+    let is_far = own.1 as f64 > FAR * repeating(&first.program, &bounds) as f64;
     let most = options.candidates.unwrap_or(if is_far { UNASKED } else { 1 });
     if most < 2 || session.is_stopped() {
         return Ok(first);
     }
-    let only = match options.schedule {
-        Which::Optimal if first.program.loops.len() > 1 => {
-            Some("of kernels with several loops the first schedule is taken")
-        }
-        Which::Optimal => None,
-        Which::SwpOnly | Which::NoSwp => Some("the schedule to compare with is the only one of its kind"),
-    };
-    if let Some(why) = only {
+    if options.schedule != Which::Optimal {
         if options.candidates.is_some() {
-            session.observer.note(&format!("note: {why}"));
+            session.observer.note("note: the schedule to compare with is the only one of its kind");
         }
         return Ok(first);
     }
     let mut best = first;
     let mut least = (own.0, (own.1 as f64 * (1.0 - MARGIN)) as u64);
-    let asked = TopOptions { most: most as usize, within: 0.0 };
-    for (number, other) in (2..).zip(Candidate::others(request, options, source, asked, session)?) {
-        let Ok(Attempt::Made(candidate)) = other.attempt else { continue };
-        let mut candidate = *candidate;
+    for (number, mut candidate) in (2..).zip(others(request, options, &mut best, source, most, session)?) {
         if candidate.source == best.source {
             continue;
         }
@@ -73,9 +64,32 @@ pub(super) fn choose(
     Ok(best)
 }
 
-/// Multiplies that run one by one, and cycles of an iteration of each loop; `None` where machine code is not simulated.
+/// Kernels of other schedules, with the first so many in all: of one loop those that [`top`](crate::top) finds, of several those
+/// whose multiplies start together.
+fn others(
+    request: &Request,
+    options: &CompileOptions,
+    first: &mut Candidate,
+    source: &Source,
+    most: u32,
+    session: &mut Session<'_>,
+) -> Result<Vec<Candidate>, Error> {
+    if first.program.loops.len() > 1 {
+        let mut others = std::mem::take(&mut first.others);
+        others.truncate(most as usize - 1);
+        return Ok(others);
+    }
+    let asked = TopOptions { most: most as usize, within: 0.0 };
+    let found = Candidate::others(request, options, source, asked, session)?;
+    let made = found.into_iter().filter_map(|other| match other.attempt {
+        Ok(Attempt::Made(candidate)) => Some(*candidate),
+        _ => None,
+    });
+    Ok(made.collect())
+}
+
+/// Multiplies that run one by one, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated.
 fn cycles(candidate: &Candidate) -> Option<(usize, u64)> {
     let cycles = candidate.as_assembled();
-    let sum = cycles.iter().map(|cycles| u64::from(*cycles)).sum();
-    (!cycles.is_empty()).then(|| (candidate.cost().0, sum))
+    (!cycles.is_empty()).then(|| (candidate.cost().0, repeating(&candidate.program, &cycles)))
 }

@@ -9,6 +9,7 @@ use twill_graph::format::KernelScheduleFile;
 use twill_graph::{Cycles, Outcome, Report, Schedule, Status, WarpAssignment};
 
 /// What was found for the loops of a kernel, and its file.
+#[derive(Clone)]
 pub(super) struct Found {
     pub(super) loops: Vec<Report<Verified<Schedule>>>,
     /// Of a kernel without a schedule for each loop.
@@ -31,7 +32,7 @@ pub(super) enum Preferred {
 
 impl Found {
     /// Cycles that groups compute between multiplies, of all loops; `None` without a schedule for each.
-    fn between(&self, posed: &Loops<Posed>) -> Option<i64> {
+    pub(super) fn between(&self, posed: &Loops<Posed>) -> Option<i64> {
         let each = self.loops.iter().zip(&posed.loops);
         each.map(|(report, one)| Some(together::between(&one.problem, report.outcome.schedule()?))).sum()
     }
@@ -94,8 +95,9 @@ pub(super) fn find(
     })
 }
 
-/// As far as the session's time goes, schedules of the same intervals as those found whose groups start their multiplies
-/// together; `None` where those found are the best of them.
+/// As far as the session's time goes, other schedules of the same intervals, whose groups start multiplies together; none where
+/// those found start all of them so. Of one loop, each computes less between multiplies than those found and those before it; of
+/// several loops, all that are found, as what stands between multiplies counts differently in each loop.
 pub(super) fn with_multiplies_together(
     request: &Request,
     assignments: &[WarpAssignment],
@@ -103,12 +105,10 @@ pub(super) fn with_multiplies_together(
     found: &Found,
     session: &mut Session<'_>,
     started: Instant,
-) -> Result<Option<(Loops<Posed>, Found)>, Error> {
-    let mut best = None;
-    let Some(mut least) = found.between(posed) else { return Ok(best) };
-    if least == 0 {
-        return Ok(best);
-    }
+) -> Result<Vec<(Loops<Posed>, Found)>, Error> {
+    let mut all = Vec::new();
+    let Some(mut least) = found.between(posed).filter(|between| *between > 0) else { return Ok(all) };
+    let is_only = posed.loops.len() == 1;
     let intervals = found.intervals();
     let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
     let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
@@ -121,22 +121,22 @@ pub(super) fn with_multiplies_together(
         let asked = problems(&request)?;
         for by in together::LATER {
             let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
-            if least == 0 || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
-                return Ok(best);
+            if (is_only && least == 0) || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
+                return Ok(all);
             }
             session.search.budget.time = left;
             let Some(later) = together::later(&asked, by) else { break };
             let mut other = find(&request, None, &later, &mut session, Instant::now())?;
-            let between = other.between(&later);
-            if let Some(between) = between.filter(|between| *between < least && other.intervals() == intervals) {
-                least = between;
+            let Some(between) = other.between(&later).filter(|_| other.intervals() == intervals) else { continue };
+            if between < least || !is_only {
+                least = between.min(least);
                 other.preferred = Some(Preferred::Together);
                 other.take_proofs(found);
-                best = Some((later, other));
+                all.push((later, other));
             }
         }
     }
-    Ok(best)
+    Ok(all)
 }
 
 /// As far as the session's time goes, schedules of the same interval whose sub-tiles start their multiplies in bursts: one for

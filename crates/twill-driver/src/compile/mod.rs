@@ -284,6 +284,9 @@ fn assembled(
         }
         Err(error) => return Err(error),
     }
+    if is_short(&best) && !best.others.is_empty() {
+        best = next_with_registers(best, options.attempts, assembler, &request.input.name, session)?;
+    }
     let (mut tried, mut limits) = (options.clone(), request.limits.clone());
     let work = session.search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
@@ -293,8 +296,7 @@ fn assembled(
     // The schedule that was found first is no other option, and always there to go back to.
     let most = options.attempts.max(if best.preferred { 2 } else { 1 });
     for number in 2..=most {
-        let short = best.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers);
-        if !short || session.is_stopped() {
+        if !is_short(&best) || session.is_stopped() {
             break;
         }
         let what = best.assembly.as_ref().map(machine_code).unwrap_or_default();
@@ -381,6 +383,41 @@ fn assembled(
         }
     }
     Ok(Some(best))
+}
+
+/// Whether registers do not suffice for it.
+fn is_short(candidate: &Candidate) -> bool {
+    candidate.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers)
+}
+
+/// Of a kernel with several loops for which registers do not suffice, and those of other schedules, as many as may be tried in
+/// all: the first with enough, or the best of them.
+fn next_with_registers(
+    mut best: Candidate,
+    most: u32,
+    assembler: &Assembler,
+    input: &str,
+    session: &mut Session<'_>,
+) -> Result<Candidate, Error> {
+    let what = best.assembly.as_ref().map(machine_code).unwrap_or_default();
+    session.observer.note(&format!("{what}; schedules that are next by simulation are tried"));
+    let mut others = std::mem::take(&mut best.others);
+    for _ in 1..most {
+        if !is_short(&best) || others.is_empty() || session.is_stopped() {
+            break;
+        }
+        let mut other = others.remove(0);
+        if other.source == best.source {
+            continue;
+        }
+        let Assembled::Report(assembly) = assembler.run(&other.files(), input)? else { break };
+        other.assembly = Some(assembly);
+        if other.cost() < best.cost() {
+            best = other;
+        }
+    }
+    best.others = others;
+    Ok(best)
 }
 
 /// Warp groups of a kernel that compute.

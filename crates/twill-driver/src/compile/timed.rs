@@ -1,7 +1,7 @@
 //! How long a kernel takes, by simulation.
 
 use twill_emit::gluon::{Assembly, LoopTraffic, Simulated};
-use twill_emit::kernel::program::KernelProgram;
+use twill_emit::kernel::program::{KernelProgram, Loop};
 use twill_machine::Machine;
 use twill_simulate::assembled::{Instruction, Rates, cycles_of_loop};
 use twill_simulate::{KernelTime, Timing};
@@ -21,18 +21,33 @@ fn traffic(lowered: &Lowered) -> LoopTraffic {
     LoopTraffic { shared: all.shared.0, global: all.global.0, common, flop: all.flop }
 }
 
-/// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take; empty unless all
-/// are known.
+/// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take; those of its warp
+/// programs for a loop that runs too few times for a steady state, whose machine code has none either. Empty unless all are
+/// known, and one of them by machine code.
 pub(super) fn as_assembled(assembly: &Assembly, program: &KernelProgram, machine: &Machine) -> Vec<u32> {
     let (Some(rates), Some(timing)) = (Rates::of(machine), Timing::of(machine)) else { return Vec::new() };
-    let Ok(copies) = KernelTime::of(program, &timing.without_threads()) else { return Vec::new() };
-    let loops = copies.iterations.len();
+    let programs = KernelTime::of(program, &timing);
+    let copies = KernelTime::of(program, &timing.without_threads());
+    let (Ok(programs), Ok(copies)) = (programs, copies) else { return Vec::new() };
+    let repeating: Vec<usize> = (0..program.loops.len()).filter(|index| program.loops[*index].repeats()).collect();
     let read = |code: &[String]| code.iter().map(|line| Instruction::read(line).ok()).collect::<Option<Vec<_>>>();
     let one = |index| {
-        let groups: Option<Vec<Vec<Instruction>>> = assembly.code_of_loop(index, loops).into_iter().map(read).collect();
+        let Some(at) = repeating.iter().position(|own| *own == index) else {
+            return programs.iterations.get(index).copied().map(whole);
+        };
+        let groups: Option<Vec<Vec<Instruction>>> =
+            assembly.code_of_loop(at, repeating.len()).into_iter().map(read).collect();
         cycles_of_loop(&groups?, &rates).map(|cycles| whole(cycles.max(copies.iterations[index])))
     };
-    (0..loops).map(one).collect::<Option<Vec<u32>>>().unwrap_or_default()
+    let all = (0..program.loops.len()).map(one).collect::<Option<Vec<u32>>>();
+    all.filter(|_| !repeating.is_empty()).unwrap_or_default()
+}
+
+/// The sum over all loops that repeat; over all where none does.
+pub(super) fn repeating(program: &KernelProgram, of_loops: &[u32]) -> u64 {
+    let any = program.loops.iter().any(Loop::repeats);
+    let counted = program.loops.iter().zip(of_loops).filter(|(one, _)| one.repeats() || !any);
+    counted.map(|(_, each)| u64::from(*each)).sum()
 }
 
 fn whole(cycles: f64) -> u32 {

@@ -259,11 +259,12 @@ fn lower_with(
     {
         *slot = count;
     }
-    let loops = lowering.loops.iter().map(|l| Loop {
+    let loops = lowering.loops.iter().enumerate().map(|(index, l)| Loop {
         name: l.tiles.name().to_owned(),
         interval: l.schedule.interval.0,
         stages: l.schedule.stages(),
         dot: first_dot(kernel.module(), l.parts.operation),
+        trip_count: kernel.trip_count(index),
         source_step: source_step(kernel.module(), l.parts.operation),
     });
     let cluster = if options.cluster { Some(cluster::plan(&lowering, &groups)?) } else { None };

@@ -264,8 +264,17 @@ pub struct Loop {
     pub stages: u32,
     /// Rows, columns and depth of the source's first dot in it.
     pub dot: Option<[u64; 3]>,
+    /// How often it runs, where that is the same for all programs and arguments.
+    pub trip_count: Option<u64>,
     /// What the source's step was, if it goes in steps of another size ([`twill_triton::loop_step`]).
     pub source_step: Option<u64>,
+}
+
+impl Loop {
+    /// Whether it may run so often that there is a steady state. Else ptxas leaves no loop.
+    pub fn repeats(&self) -> bool {
+        self.trip_count.is_none_or(|trips| trips > u64::from(self.stages))
+    }
 }
 
 /// What one warp group does.

@@ -62,6 +62,11 @@ impl<'m> Reader<'m> {
         }
     }
 
+    /// A scalar that is known before the loop, or outside of loops.
+    pub fn scalar(&self, value: ValueId) -> Option<Polynomial> {
+        self.number(value, &[], Sight::Invariants)
+    }
+
     /// The dimensions along which what was read begins again at an end: there it is another number.
     pub fn take_wraps(&self) -> Vec<Wrap> {
         self.wraps.take()
@@ -174,6 +179,10 @@ impl<'m> Reader<'m> {
             ("arith.subi", [a, b]) => self.number(*a, along, sight)?.minus(&self.number(*b, along, sight)?),
             ("arith.muli", [a, b]) => self.number(*a, along, sight)?.times(&self.number(*b, along, sight)?),
             ("arith.extsi", [x]) if !self.is_flag(*x) => self.number(*x, along, sight),
+            ("arith.divsi", [x, by]) if is_scalar => {
+                let quotient = || self.number(*x, along, sight)?.over(module.integer_constant(*by)?);
+                quotient().or_else(|| self.outside(id).and_then(|()| self.known_before(value)))
+            }
             ("arith.remsi", [x, extent]) if !is_scalar => self.before_wrap(*x, *extent, along, sight),
             ("tt.splat", [x]) => self.number(*x, &[], sight),
             ("tt.broadcast" | "tt.expand_dims", [x]) => self.number(*x, &self.before(operation, along)?, sight),
@@ -184,11 +193,14 @@ impl<'m> Reader<'m> {
                     None => Some(start),
                 }
             }
-            _ if is_scalar && self.parts.is_none_or(|parts| module.operation(id).block != Some(parts.body)) => {
-                self.known_before(value)
-            }
+            _ if is_scalar => self.outside(id).and_then(|()| self.known_before(value)),
             _ => None,
         }
+    }
+
+    /// That an operation does not stand in the loop.
+    fn outside(&self, id: OperationId) -> Option<()> {
+        self.parts.is_none_or(|parts| self.module.operation(id).block != Some(parts.body)).then_some(())
     }
 
     /// `x % extent` as `x`, where it runs along one dimension.

@@ -93,6 +93,17 @@ impl Polynomial {
         product.small()
     }
 
+    /// The quotient by a positive number, where that divides every coefficient.
+    pub(super) fn over(&self, divisor: i128) -> Option<Polynomial> {
+        let divides = divisor > 0 && self.terms.values().all(|coefficient| coefficient % divisor == 0);
+        divides.then(|| Polynomial { terms: self.terms.iter().map(|(s, n)| (s.clone(), n / divisor)).collect() })
+    }
+
+    /// The number that it is, if no symbol is in it.
+    pub(super) fn number(&self) -> Option<i128> {
+        self.terms.keys().all(Vec::is_empty).then(|| self.coefficient(&[]))
+    }
+
     fn add(&mut self, symbols: Vec<Symbol>, coefficient: i128) -> Option<()> {
         let sum = self.coefficient(&symbols).checked_add(coefficient)?;
         if sum == 0 {
@@ -122,6 +133,15 @@ mod tests {
         assert_eq!(factored.as_ref().map(|p| p.coefficient(&[Symbol::Index(0)])), Some(9));
         assert_eq!(k.times(&x), x.times(&k));
         assert_eq!(x.minus(&x), Some(Polynomial::default()));
+    }
+
+    #[test]
+    fn quotients_are_whole() {
+        let eight_x = Polynomial::symbol(Symbol::Index(0)).times(&Polynomial::constant(8)).unwrap();
+        assert_eq!(eight_x.over(8), Some(Polynomial::symbol(Symbol::Index(0))));
+        assert_eq!(eight_x.plus(&Polynomial::constant(4)).and_then(|sum| sum.over(8)), None);
+        assert_eq!(eight_x.over(0), None);
+        assert_eq!((eight_x.number(), eight_x.minus(&eight_x).and_then(|p| p.number())), (None, Some(0)));
     }
 
     #[test]

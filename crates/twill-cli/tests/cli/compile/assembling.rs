@@ -87,6 +87,40 @@ fn others_are_looked_at_unasked_where_the_first_takes_far_longer_than_its_interv
     }
 }
 
+/// The first loop's machine code is what counts: the second runs once, so ptxas leaves none.
+#[test]
+fn candidates_of_several_loops_are_told_apart_by_those_that_repeat() {
+    let place = tempfile::tempdir().unwrap();
+    let python = multiplying(&place, &[60, 40, 50]);
+    let output = compile(&place, &[&example("attention_forward_causal"), "--python", &python, "--candidates", "3"]);
+    let notes = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{notes}");
+    assert!(notes.contains("schedule 2: ") && notes.contains("schedule 3: "), "{notes}");
+    let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    assert_ne!(read("schedule.1"), read("schedule.2"));
+    assert_eq!(read("kernel/schedule.json"), read("schedule.2"));
+    let simulated = &kernel_json(&place)["simulated"];
+    let assembled = simulated["assembled"][0].as_u64().unwrap();
+    assert!((40 * 64..40 * 64 + 100).contains(&assembled), "{assembled}");
+    assert_eq!(simulated["assembled"][1], simulated["iterations"][1]);
+}
+
+#[test]
+fn several_loops_that_spill_take_the_schedule_that_is_next_by_simulation() {
+    for (second, kept) in [(0, 2), (900, 1)] {
+        let place = tempfile::tempdir().unwrap();
+        let python = spilling(&place, 600, second);
+        let output =
+            compile(&place, &[&example("attention_forward_causal"), "--python", &python, "--attempts=2"]);
+        let notes = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{notes}");
+        assert!(notes.contains("schedules that are next by simulation are tried"), "{notes}");
+        let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+        assert_ne!(read("schedule.1"), read("schedule.2"));
+        assert_eq!(read("kernel/schedule.json"), read(&format!("schedule.{kept}")));
+    }
+}
+
 #[test]
 fn a_schedule_to_compare_with_has_no_others() {
     for (asked, note) in
