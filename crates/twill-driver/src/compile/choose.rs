@@ -32,7 +32,8 @@ pub(super) fn choose(
     session: &mut Session<'_>,
 ) -> Result<Candidate, Error> {
     let Some(own) = cycles(&first) else { return Ok(first) };
-    let bounds: Vec<u32> = first.program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
+    let bounds: Vec<u32> =
+        first.program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
     let is_far = own.1 as f64 > FAR * repeating(&first.program, &bounds) as f64;
     let most = options.candidates.unwrap_or(if is_far { UNASKED } else { 1 });
     if most < 2 || session.is_stopped() {

@@ -110,8 +110,7 @@ fn several_loops_that_spill_take_the_schedule_that_is_next_by_simulation() {
     for (second, kept) in [(0, 2), (900, 1)] {
         let place = tempfile::tempdir().unwrap();
         let python = spilling(&place, 600, second);
-        let output =
-            compile(&place, &[&example("attention_forward_causal"), "--python", &python, "--attempts=2"]);
+        let output = compile(&place, &[&example("attention_forward_causal"), "--python", &python, "--attempts=2"]);
         let notes = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{notes}");
         assert!(notes.contains("schedules that are next by simulation are tried"), "{notes}");
