@@ -5,6 +5,7 @@ import tomllib
 import unittest
 
 import fit_power
+import gpu_fidelity
 import gpu_sweep
 from fit_power import Load
 
@@ -51,6 +52,30 @@ class Order(unittest.TestCase):
         options = {"a": {"ring-depth": 3}, "b": {"ring-depth": None}, "c": {"ring-depth": None}}
         times = {"a": 1.0, "b": 1.005, "c": 1.2}
         self.assertEqual(gpu_sweep.in_order(times, kernels, options), ["b", "a", "c"])
+
+
+class Fidelity(unittest.TestCase):
+    def test_programs_and_trips(self) -> None:
+        rows = {row.name: row for row in gpu_fidelity.ROWS}
+        square = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+        for name, example, tile, expected in (
+            ("gemm-4096", "gemm_tma", square, (1024, [64])),
+            ("forward-d128-16k", "attention_forward", square, (2048, [128])),
+            # Program x has x whole blocks and the one on the diagonal.
+            ("forward-causal-d128-16k", "attention_forward", square, (2048, [63.5, 1])),
+            ("backward-d128-16k", "attention_backward", {"BLOCK_M": 64, "BLOCK_N": 128}, (2048, [256])),
+        ):
+            self.assertEqual(gpu_fidelity.amounts(example, tile, rows[name]), expected, name)
+
+    def test_a_table_of_what_was_measured(self) -> None:
+        times = {"burst": (1.1, 1.0), "sustained": (1.8, 2.0)}
+        found = [
+            {"row": "r", "kernel": "k", "kind": kind, "predicted": predicted, "measured": measured}
+            for kind, (predicted, measured) in times.items()
+        ]
+        text = gpu_fidelity.table(found)
+        self.assertIn("| r | k | 1.0000 | 1.1000 | +10.0 % | 2.0000 | 1.8000 | -10.0 % |", text)
+        self.assertIn("sustained: 1 launches, median error 10.0 %, worst -10.0 %", text)
 
 
 if __name__ == "__main__":
