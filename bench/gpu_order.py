@@ -112,8 +112,10 @@ def halves(found: dict[str, list[dict]]) -> float:
 
 
 def predicted(kernel: dict) -> float:
-    """Cycles of an iteration as assembled, of all loops."""
-    return sum(kernel["simulated"]["assembled"])
+    """Cycles of an iteration as assembled, of all loops of which there is machine code: others stand as simulated."""
+    simulated = kernel["simulated"]
+    both = list(zip(simulated["assembled"], simulated["iterations"]))
+    return sum(own for own, program in both if own != program) or sum(own for own, _ in both)
 
 
 def report(folders: list[Path], found: list[dict]) -> list[dict]:

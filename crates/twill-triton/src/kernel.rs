@@ -105,7 +105,7 @@ impl Kernel {
     /// kernel's arithmetic does not overflow.
     pub(crate) fn distance(&self, from: ValueId, to: ValueId) -> Option<i128> {
         let reader = affine::Reader::new(&self.module, self.function, None);
-        reader.scalar(to)?.minus(&reader.scalar(from)?)?.number()
+        reader.bound(to)?.minus(&reader.bound(from)?)?.number()
     }
 
     /// The kernel's `tt.func`.

@@ -92,6 +92,9 @@ fn trip_counts_are_known_where_bounds_differ_by_a_constant() {
     let kernel = read(&causal, "causal").unwrap();
     let known = [0, 1, 2].map(|k| kernel.trip_count(k));
     assert_eq!(known, [None, Some(1), None], "from 0 to 128 x, from 128 x / 128 * 128 to 128 x + 128");
+    // A quotient that may not be whole stays what it is.
+    let other = causal.replacen("arith.divsi %first_query_18, %c128_i32", "arith.divsi %first_query, %c128_i32", 1);
+    assert_eq!(read(&other, "other").unwrap().trip_count(1), None);
     // Seven blocks of 128, and what is left of them.
     let constant = "%c128_i32 = arith.constant 128 : i32";
     let given = causal.replacen(constant, &format!("{constant}\n    %end = arith.constant 800 : i32"), 1).replacen(

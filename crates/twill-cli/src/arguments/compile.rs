@@ -50,8 +50,7 @@ pub(crate) struct CompileArguments {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) attempts: u32,
     /// Assemble the kernels of so many schedules of the least interval, and write the one whose machine code takes the fewest
-    /// cycles by simulation. For Hopper, and kernels of one loop [default: 4 where the first one's machine code takes 1.6 times
-    /// its interval, otherwise 1].
+    /// cycles by simulation. For Hopper [default: 4 where the first one's machine code takes 1.6 times its interval, otherwise 1].
     #[arg(long, value_name = "N", conflicts_with_all = ["top", "no_assemble"], value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) candidates: Option<u32>,
 }

@@ -54,7 +54,7 @@ pub(super) struct Candidate {
     pub(super) assembly: Option<Assembly>,
     /// Whether it was searched for again and preferred to what was found first.
     pub(super) preferred: bool,
-    /// Of several loops, kernels of other schedules of the same intervals, the fewest cycles by simulation first.
+    /// Of several loops, kernels of other schedules of the same intervals, among themselves the fewest cycles by simulation first.
     pub(super) others: Vec<Candidate>,
     signature: Signature,
     json: String,
@@ -204,7 +204,7 @@ impl Candidate {
             let mut together = with_multiplies_together(request, assignments, &first, &found, session, started)?;
             if first.loops.len() > 1 {
                 together.push((first.clone(), found.clone()));
-                let mut all = Candidate::by_simulation(request, asked, source, together).into_iter();
+                let mut all = Candidate::by_simulation(request, asked, source, together, session).into_iter();
                 if let Some(best) = all.next() {
                     return Ok(Attempt::Made(Box::new(Candidate { others: all.collect(), ..best })));
                 }
@@ -257,22 +257,28 @@ impl Candidate {
         Ok(best.map(|(_, candidate)| candidate))
     }
 
-    /// Those of which code can be written: first what computes least between multiplies, unless another is simulated clearly
-    /// faster, then the others, the fewest cycles by simulation first.
+    /// Those of which code can be written, each once: first what computes least between multiplies, unless another is simulated
+    /// clearly faster, then the others, the fewest cycles by simulation first.
     fn by_simulation(
         request: &Request,
         asked: &CompileOptions,
         source: &Source,
         found: Vec<(Loops<Posed>, Found)>,
+        session: &mut Session<'_>,
     ) -> Vec<Candidate> {
-        let made = |(posed, found): (Loops<Posed>, Found)| {
+        let mut all: Vec<(u64, Option<i64>, Candidate)> = Vec::new();
+        for (posed, found) in found {
             let between = found.between(&posed);
             match Candidate::of(request, asked, source, &posed, found) {
-                Ok(Attempt::Made(candidate)) => Some((candidate.simulated_cycles(), between, *candidate)),
-                _ => None,
+                Ok(Attempt::Made(candidate)) if all.iter().all(|(.., other)| other.source != candidate.source) => {
+                    all.push((candidate.simulated_cycles(), between, *candidate));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    session.observer.note(&format!("{error}\nanother schedule of the same intervals is tried"))
+                }
             }
-        };
-        let mut all: Vec<_> = found.into_iter().filter_map(made).collect();
+        }
         all.sort_by_key(|(cycles, between, _)| (*cycles, *between));
         let together = (0..all.len()).min_by_key(|k| all[*k].1);
         if let Some(together) = together.filter(|k| all[*k].0 as f64 <= all[0].0 as f64 * (1.0 + CLEARLY)) {

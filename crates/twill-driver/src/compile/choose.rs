@@ -22,7 +22,7 @@ const UNASKED: u32 = 4;
 /// `options.candidates` in all, or among four where nothing was asked and its own takes far longer than its interval. Multiplies that run one by one come last, whatever they take.
 ///
 /// # Errors
-/// When the request cannot be posed, or the assembler that was asked for does not work.
+/// When the request cannot be posed.
 pub(super) fn choose(
     request: &Request,
     options: &CompileOptions,
@@ -51,10 +51,14 @@ pub(super) fn choose(
         if candidate.source == best.source {
             continue;
         }
-        match assembler.run(&candidate.files(), &request.input.name)? {
+        match assembler.run(&candidate.files(), &request.input.name) {
             _ if session.is_stopped() => break,
-            Assembled::Report(assembly) => candidate.assembly = Some(assembly),
-            Assembled::Impossible(_) => break,
+            Ok(Assembled::Report(assembly)) => candidate.assembly = Some(assembly),
+            Ok(Assembled::Impossible(_)) => break,
+            Err(error) => {
+                session.observer.note(&format!("schedule {number}: {error}"));
+                continue;
+            }
         }
         let Some(own) = cycles(&candidate) else { continue };
         session.observer.note(&format!("schedule {number}: {} cycles as assembled", own.1));
@@ -77,6 +81,9 @@ fn others(
 ) -> Result<Vec<Candidate>, Error> {
     if first.program.loops.len() > 1 {
         let mut others = std::mem::take(&mut first.others);
+        if others.is_empty() && options.candidates.is_some() {
+            session.observer.note("note: of these loops no other schedules were found to compare with");
+        }
         others.truncate(most as usize - 1);
         return Ok(others);
     }

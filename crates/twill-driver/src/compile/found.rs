@@ -119,7 +119,7 @@ pub(super) fn with_multiplies_together(
         let mut request = request.clone();
         request.limits.warp_assignment = Some(assignment);
         let asked = problems(&request)?;
-        for by in together::LATER {
+        for by in together::LATER.into_iter().chain((!is_only).then_some(together::LATEST)) {
             let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
             if (is_only && least == 0) || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
                 return Ok(all);

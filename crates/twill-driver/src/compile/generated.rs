@@ -50,13 +50,12 @@ impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.program;
         let assembled = best.as_assembled();
-        let one = |(k, (l, status)): (usize, (&twill_emit::kernel::program::Loop, &String))| GeneratedLoop {
-            name: l.name.clone(),
-            interval: l.interval,
-            stages: l.stages,
-            simulated: best.simulated.as_ref().and_then(|s| s.iterations.get(k).copied()),
-            assembled: assembled.get(k).copied(),
-            status: status.clone(),
+        let one = |(k, (l, status)): (usize, (&twill_emit::kernel::program::Loop, &String))| {
+            let simulated = best.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
+            // Of some loops there is no machine code.
+            let assembled = assembled.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);
+            let (name, interval, stages, status) = (l.name.clone(), l.interval, l.stages, status.clone());
+            GeneratedLoop { name, interval, stages, simulated, assembled, status }
         };
         GeneratedKernel {
             name: program.name.clone(),

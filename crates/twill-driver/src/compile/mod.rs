@@ -284,8 +284,9 @@ fn assembled(
         }
         Err(error) => return Err(error),
     }
+    let mut made = 1;
     if is_short(&best) && !best.others.is_empty() {
-        best = next_with_registers(best, options.attempts, assembler, &request.input.name, session)?;
+        (best, made) = next_with_registers(best, options.attempts, assembler, &request.input.name, session);
     }
     let (mut tried, mut limits) = (options.clone(), request.limits.clone());
     let work = session.search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
@@ -294,8 +295,10 @@ fn assembled(
     let mut session = session.with(later);
     let (mut granted, mut source_before) = (best.granted, best.source.clone());
     // The schedule that was found first is no other option, and always there to go back to.
-    let most = options.attempts.max(if best.preferred { 2 } else { 1 });
-    for number in 2..=most {
+    let most = options.attempts.max(if best.preferred && made == 1 { 2 } else { 1 });
+    // It was among those of several loops.
+    best.preferred &= made == 1;
+    for number in made + 1..=most {
         if !is_short(&best) || session.is_stopped() {
             break;
         }
@@ -390,34 +393,43 @@ fn is_short(candidate: &Candidate) -> bool {
     candidate.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers)
 }
 
-/// Of a kernel with several loops for which registers do not suffice, and those of other schedules, as many as may be tried in
-/// all: the first with enough, or the best of them.
+/// Of a kernel with several loops for which registers do not suffice, and those of other schedules: the first with enough, or the
+/// best of as many as may be made in all; and how many were made.
 fn next_with_registers(
     mut best: Candidate,
     most: u32,
     assembler: &Assembler,
     input: &str,
     session: &mut Session<'_>,
-) -> Result<Candidate, Error> {
-    let what = best.assembly.as_ref().map(machine_code).unwrap_or_default();
-    session.observer.note(&format!("{what}; schedules that are next by simulation are tried"));
-    let mut others = std::mem::take(&mut best.others);
-    for _ in 1..most {
-        if !is_short(&best) || others.is_empty() || session.is_stopped() {
-            break;
+) -> (Candidate, u32) {
+    let mut others = std::mem::take(&mut best.others).into_iter();
+    let mut made = 1;
+    while made < most && is_short(&best) && !session.is_stopped() {
+        let Some(mut other) = others.next() else { break };
+        made += 1;
+        let what = best.assembly.as_ref().map(machine_code).unwrap_or_default();
+        session.observer.note(&format!("{what}; attempt {made}: the schedule that is next by simulation"));
+        match assembler.run(&other.files(), input) {
+            _ if session.is_stopped() => break,
+            Ok(Assembled::Report(assembly)) => other.assembly = Some(assembly),
+            Ok(Assembled::Impossible(why)) => {
+                session.observer.note(&format!("attempt {made}: {why}"));
+                break;
+            }
+            Err(error) => {
+                session.observer.note(&format!("attempt {made}: {error}"));
+                break;
+            }
         }
-        let mut other = others.remove(0);
-        if other.source == best.source {
-            continue;
-        }
-        let Assembled::Report(assembly) = assembler.run(&other.files(), input)? else { break };
-        other.assembly = Some(assembly);
         if other.cost() < best.cost() {
+            session.observer.note(&format!("attempt {made} is better"));
             best = other;
+        } else {
+            session.observer.note(&format!("attempt {made} is no better"));
         }
     }
-    best.others = others;
-    Ok(best)
+    best.others = others.collect();
+    (best, made)
 }
 
 /// Warp groups of a kernel that compute.

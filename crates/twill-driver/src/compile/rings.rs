@@ -1,13 +1,13 @@
 //! Warp programs with the first options that fit, in rings as deep as their loads take to come.
 
-use super::timed::simulated;
+use super::timed::{repeating, simulated};
 use crate::Source;
 use twill_emit::gluon::Simulated;
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Options, ScheduledLoop, lower};
 use twill_triton::Lowered;
 
-/// Most slots of a ring that is deepened.
+/// Most slots of a ring that the simulation is asked about.
 const DEEPEST: u32 = 8;
 
 /// What a deeper ring must gain, as part of the cycles of an iteration.
@@ -31,17 +31,18 @@ pub(super) fn emit(
         let simulated = simulated(&program, lowered, &source.machine)?;
         Some((ring_depth, simulated, program))
     };
-    let cycles = |simulated: &Simulated| f64::from(simulated.iterations.iter().sum::<u32>());
-    let bound: i64 = program.loops.iter().map(|one| one.interval).sum();
+    let intervals: Vec<u32> = program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
+    let bound = repeating(&program, &intervals);
+    let cycles = |program: &KernelProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
     let Some(simulated) = simulated(&program, lowered, &source.machine) else { return Ok((program, None)) };
     let mut best = (options.ring_depth, simulated, program);
     if may_deepen {
         for deeper in options.ring_depth + 1..=DEEPEST {
-            if cycles(&best.1) <= bound as f64 {
+            if cycles(&best.2, &best.1) <= bound {
                 break;
             }
             let Some(found) = with(deeper) else { break };
-            if cycles(&found.1) < cycles(&best.1) * (1.0 - GAIN) {
+            if (cycles(&found.2, &found.1) as f64) < cycles(&best.2, &best.1) as f64 * (1.0 - GAIN) {
                 best = found;
             }
         }

@@ -21,26 +21,30 @@ fn traffic(lowered: &Lowered) -> LoopTraffic {
     LoopTraffic { shared: all.shared.0, global: all.global.0, common, flop: all.flop }
 }
 
-/// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take; those of its warp
-/// programs for a loop that runs too few times for a steady state, whose machine code has none either. Empty unless all are
-/// known, and one of them by machine code.
+/// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take. Where ptxas left loops
+/// only of those that repeat, the others have the cycles of their warp programs. Empty unless all are known.
 pub(super) fn as_assembled(assembly: &Assembly, program: &KernelProgram, machine: &Machine) -> Vec<u32> {
     let (Some(rates), Some(timing)) = (Rates::of(machine), Timing::of(machine)) else { return Vec::new() };
     let programs = KernelTime::of(program, &timing);
     let copies = KernelTime::of(program, &timing.without_threads());
     let (Ok(programs), Ok(copies)) = (programs, copies) else { return Vec::new() };
-    let repeating: Vec<usize> = (0..program.loops.len()).filter(|index| program.loops[*index].repeats()).collect();
     let read = |code: &[String]| code.iter().map(|line| Instruction::read(line).ok()).collect::<Option<Vec<_>>>();
-    let one = |index| {
-        let Some(at) = repeating.iter().position(|own| *own == index) else {
-            return programs.iterations.get(index).copied().map(whole);
+    // With the numbers of the loops that there is code of.
+    let with = |coded: &[usize]| -> Option<Vec<u32>> {
+        let one = |index| {
+            let Some(at) = coded.iter().position(|own| *own == index) else {
+                return Some(whole(programs.iterations[index]));
+            };
+            let groups: Option<Vec<Vec<Instruction>>> =
+                assembly.code_of_loop(at, coded.len()).into_iter().map(read).collect();
+            cycles_of_loop(&groups?, &rates).map(|cycles| whole(cycles.max(copies.iterations[index])))
         };
-        let groups: Option<Vec<Vec<Instruction>>> =
-            assembly.code_of_loop(at, repeating.len()).into_iter().map(read).collect();
-        cycles_of_loop(&groups?, &rates).map(|cycles| whole(cycles.max(copies.iterations[index])))
+        (0..program.loops.len()).map(one).collect()
     };
-    let all = (0..program.loops.len()).map(one).collect::<Option<Vec<u32>>>();
-    all.filter(|_| !repeating.is_empty()).unwrap_or_default()
+    let all: Vec<usize> = (0..program.loops.len()).collect();
+    let repeating: Vec<usize> = all.iter().copied().filter(|index| program.loops[*index].repeats()).collect();
+    let found = with(&all).or_else(|| (!repeating.is_empty()).then(|| with(&repeating)).flatten());
+    found.unwrap_or_default()
 }
 
 /// The sum over all loops that repeat; over all where none does.

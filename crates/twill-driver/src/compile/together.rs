@@ -12,7 +12,9 @@ use crate::{Loops, Posed};
 use twill_graph::{Cycles, GroupId, OpId, Operation, Problem, Schedule};
 
 /// How much later results may come, in the order in which it is tried: a fraction of a multiply's 512 cycles each.
-pub(super) const LATER: [Cycles; 5] = [Cycles(64), Cycles(128), Cycles(192), Cycles(256), Cycles(320)];
+pub(super) const LATER: [Cycles; 4] = [Cycles(64), Cycles(128), Cycles(192), Cycles(256)];
+/// What is tried besides where there are several loops.
+pub(super) const LATEST: Cycles = Cycles(320);
 
 /// Cycles of an iteration that groups compute between multiplies that could start one after the other.
 pub(super) fn between(problem: &Problem, schedule: &Schedule) -> i64 {

@@ -271,7 +271,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Whether it may run so often that there is a steady state. Else ptxas leaves no loop.
+    /// Whether it may run so often that there is a steady state; else ptxas may leave no loop.
     pub fn repeats(&self) -> bool {
         self.trip_count.is_none_or(|trips| trips > u64::from(self.stages))
     }

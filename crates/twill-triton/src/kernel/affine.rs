@@ -32,6 +32,9 @@ pub(super) struct Reader<'m> {
 enum Sight {
     Iteration,
     Invariants,
+    /// What does not change, outside of loops, with quotients taken apart that are whole. Addresses keep theirs, about which the
+    /// kernel may have said something.
+    Bounds,
 }
 
 impl<'m> Reader<'m> {
@@ -62,9 +65,9 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// A scalar that is known before the loop, or outside of loops.
-    pub fn scalar(&self, value: ValueId) -> Option<Polynomial> {
-        self.number(value, &[], Sight::Invariants)
+    /// A scalar outside of loops, such as a loop's bound.
+    pub fn bound(&self, value: ValueId) -> Option<Polynomial> {
+        self.number(value, &[], Sight::Bounds)
     }
 
     /// The dimensions along which what was read begins again at an end: there it is another number.
@@ -179,9 +182,9 @@ impl<'m> Reader<'m> {
             ("arith.subi", [a, b]) => self.number(*a, along, sight)?.minus(&self.number(*b, along, sight)?),
             ("arith.muli", [a, b]) => self.number(*a, along, sight)?.times(&self.number(*b, along, sight)?),
             ("arith.extsi", [x]) if !self.is_flag(*x) => self.number(*x, along, sight),
-            ("arith.divsi", [x, by]) if is_scalar => {
+            ("arith.divsi", [x, by]) if sight == Sight::Bounds => {
                 let quotient = || self.number(*x, along, sight)?.over(module.integer_constant(*by)?);
-                quotient().or_else(|| self.outside(id).and_then(|()| self.known_before(value)))
+                quotient().or_else(|| self.known_before(value))
             }
             ("arith.remsi", [x, extent]) if !is_scalar => self.before_wrap(*x, *extent, along, sight),
             ("tt.splat", [x]) => self.number(*x, &[], sight),
@@ -193,14 +196,11 @@ impl<'m> Reader<'m> {
                     None => Some(start),
                 }
             }
-            _ if is_scalar => self.outside(id).and_then(|()| self.known_before(value)),
+            _ if is_scalar && self.parts.is_none_or(|parts| module.operation(id).block != Some(parts.body)) => {
+                self.known_before(value)
+            }
             _ => None,
         }
-    }
-
-    /// That an operation does not stand in the loop.
-    fn outside(&self, id: OperationId) -> Option<()> {
-        self.parts.is_none_or(|parts| self.module.operation(id).block != Some(parts.body)).then_some(())
     }
 
     /// `x % extent` as `x`, where it runs along one dimension.

@@ -140,7 +140,9 @@ mod tests {
         let eight_x = Polynomial::symbol(Symbol::Index(0)).times(&Polynomial::constant(8)).unwrap();
         assert_eq!(eight_x.over(8), Some(Polynomial::symbol(Symbol::Index(0))));
         assert_eq!(eight_x.plus(&Polynomial::constant(4)).and_then(|sum| sum.over(8)), None);
-        assert_eq!(eight_x.over(0), None);
+        let negative = eight_x.times(&Polynomial::constant(-1)).unwrap();
+        assert_eq!(negative.over(8), Polynomial::default().minus(&Polynomial::symbol(Symbol::Index(0))));
+        assert_eq!((eight_x.over(0), eight_x.over(-8)), (None, None));
         assert_eq!((eight_x.number(), eight_x.minus(&eight_x).and_then(|p| p.number())), (None, Some(0)));
     }
 
