@@ -56,6 +56,8 @@ pub(super) struct Candidate {
     pub(super) preferred: bool,
     /// Of several loops, kernels of other schedules of the same intervals, among themselves the fewest cycles by simulation first.
     pub(super) others: Vec<Candidate>,
+    /// Whether a simulation of warp programs is all that it was preferred to others for.
+    pub(super) by_simulation: bool,
     signature: Signature,
     json: String,
     test: String,
@@ -202,7 +204,7 @@ impl Candidate {
         }
         if let (None, Plan::Asked(assignments)) = (naive, plan) {
             let mut together = with_multiplies_together(request, assignments, &first, &found, session, started)?;
-            if first.loops.len() > 1 {
+            if first.loops.len() > 1 && !together.is_empty() {
                 together.push((first.clone(), found.clone()));
                 let mut all = Candidate::by_simulation(request, asked, source, together, session).into_iter();
                 if let Some(best) = all.next() {
@@ -281,11 +283,14 @@ impl Candidate {
         }
         all.sort_by_key(|(cycles, between, _)| (*cycles, *between));
         let together = (0..all.len()).min_by_key(|k| all[*k].1);
-        if let Some(together) = together.filter(|k| all[*k].0 as f64 <= all[0].0 as f64 * (1.0 + CLEARLY)) {
+        let together = together.filter(|k| all[*k].0 as f64 <= all[0].0 as f64 * (1.0 + CLEARLY));
+        let mut all: Vec<Candidate> =
+            all.into_iter().map(|(.., one)| Candidate { by_simulation: true, ..one }).collect();
+        if let Some(together) = together {
             let first = all.remove(together);
-            all.insert(0, first);
+            all.insert(0, Candidate { by_simulation: false, ..first });
         }
-        all.into_iter().map(|(.., candidate)| candidate).collect()
+        all
     }
 
     /// Cycles of an iteration by simulation, of all loops that repeat; the most there is where it is not known.
@@ -333,6 +338,7 @@ impl Candidate {
             assembly: None,
             preferred: found.preferred.is_some(),
             others: Vec::new(),
+            by_simulation: false,
             program,
             simulated,
             machine: source.machine.clone(),

@@ -15,11 +15,13 @@ const MARGIN: f64 = 0.02;
 /// (`bench/results/2026-11-24-order.md`).
 const FAR: f64 = 1.6;
 
-/// Schedules that are looked at then.
+/// Schedules that are looked at then, and where a simulation of the warp programs chose among several: on an H200 it chose one for
+/// the causal attention of Triton's tutorial that is 7 % slower than another (`bench/results/2026-11-24-calibrated.md`).
 const UNASKED: u32 = 4;
 
 /// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles as assembled, among
-/// `options.candidates` in all, or among four where nothing was asked and its own takes far longer than its interval. Multiplies that run one by one come last, whatever they take.
+/// `options.candidates` in all, or among four where nothing was asked and its own takes far longer than its interval, or was chosen
+/// by simulation of the warp programs alone. Multiplies that run one by one come last, whatever they take.
 ///
 /// # Errors
 /// When the request cannot be posed.
@@ -35,7 +37,7 @@ pub(super) fn choose(
     let bounds: Vec<u32> =
         first.program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
     let is_far = own.1 as f64 > FAR * repeating(&first.program, &bounds) as f64;
-    let most = options.candidates.unwrap_or(if is_far { UNASKED } else { 1 });
+    let most = options.candidates.unwrap_or(if is_far || first.by_simulation { UNASKED } else { 1 });
     if most < 2 || session.is_stopped() {
         return Ok(first);
     }
