@@ -22,7 +22,7 @@ CASES = {
     "attention_forward_causal": [],
     "gemm_pointers": [],
     "tutorial_attention": [],
-    "tutorial_attention_causal": ["--persistent", "off"],
+    "tutorial_attention_causal": ["--persistent", "off", "--candidates", "1"],
     "attention_forward_d64": ["--schedule", "no-swp"],
 }
 """One example each, with the options that it is compiled with."""
