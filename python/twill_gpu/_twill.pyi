@@ -15,7 +15,7 @@ class Question(TypedDict):
 _Progress = Callable[[str], object] | None
 
 def schedule(
-    question: Question, progress: _Progress = None, as_compiled: bool = False
+    question: Question, progress: _Progress = None
 ) -> tuple[list[str], str | None]: ...
 def top(
     question: Question, most: int, within: float, progress: _Progress = None

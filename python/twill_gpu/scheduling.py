@@ -275,7 +275,6 @@ def schedule(
     signature: Mapping[str, str] | Sequence[str] | str | None = None,
     constexprs: Mapping[str, object] | None = None,
     *,
-    as_compiled: bool = False,
     progress: Callable[[str], None] | None = None,
     **options: object,
 ) -> Schedule:
@@ -289,14 +288,13 @@ def schedule(
         or the text of a TTIR; a `Graph`, the path of its file, or the name of a built-in one.
     machine: a `Machine`, its name or its path; by default a graph's own, h100 for kernels.
     options: those of `twill compile` with underscores, such as `sub_tiles=2`, `time_limit=10`.
-    as_compiled: operations come to their warp groups as the generator has it, which may cost cycles (and is what `fit` bounds).
     progress: is told in words what is going on.
 
     The GIL is released meanwhile, and Ctrl-C ends the search. Raises `InputError`, with the line of the kernel's source in
     `.place` where it is about one. Where there is no schedule, `.status` says so and `.explain()` why.
     """
     question = question_of(what, machine, signature, constexprs, options)
-    loops, kernel = _twill.schedule(question, progress, as_compiled)
+    loops, kernel = _twill.schedule(question, progress)
     return Schedule(question, loops, kernel)
 
 

@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<Exit, Error> {
     let all = twill_driver::explanations(&request, &explain, &mut session)?;
     drop(ticker);
     files::write(arguments.page.output.as_deref(), &render(arguments, &all))?;
-    Ok(all.iter().map(|e| schedule::exit(e.status)).max().unwrap_or(Exit::Done))
+    let exit = all.iter().map(|e| schedule::exit(e.status)).max().unwrap_or(Exit::Done);
+    Ok(search.budget.explain_stop(search.quiet, exit))
 }
 
 fn render(arguments: &ExplainArguments, all: &[Explained]) -> String {

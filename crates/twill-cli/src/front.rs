@@ -150,7 +150,8 @@ fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>)
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
     add("--machine", source.lowering.machine.clone());
     add("--loop", source.lowering.loop_index.map(|index| index.to_string()));
-    add("--time-limit", arguments.search.budget.time_limit.map(|seconds| seconds.to_string()));
+    let seconds = arguments.search.budget.time_limit.filter(|seconds| seconds.is_finite());
+    add("--time-limit", seconds.map(|seconds| seconds.to_string()));
     add("--memory-limit", arguments.search.budget.memory_limit.map(|megabytes| megabytes.to_string()));
     // What is passed on has been read once already.
     let parsed = Alone::try_parse_from(&words).map_err(|error| Error::Arguments(error.to_string()))?;

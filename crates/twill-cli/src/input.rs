@@ -51,10 +51,12 @@ impl LimitArguments {
             unroll: self.unroll,
             normalise: self.normalise,
             model: model(&self.model),
-            warp_assignment: self.model.warp_assignment.map(|assignment| match assignment {
-                WarpAssignmentArgument::Free => WarpAssignment::Free,
-                WarpAssignmentArgument::BySubTile => WarpAssignment::BySubTile,
-            }),
+            warp_assignment: match self.model.warp_assignment {
+                Some(WarpAssignmentArgument::Free) => Some(WarpAssignment::Free),
+                Some(WarpAssignmentArgument::BySubTile) => Some(WarpAssignment::BySubTile),
+                // The paper's scheduler chooses.
+                None => (self.model.model == Model::Paper).then_some(WarpAssignment::Free),
+            },
         }
     }
 }

@@ -56,7 +56,8 @@ enum Exit {
 
 /// Runs the command with these words, the first being its name; gives back the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
-    budgets::started();
+    budgets::begin();
+    progress::begin();
     let words: Vec<OsString> = words.into_iter().collect();
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,

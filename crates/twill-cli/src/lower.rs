@@ -5,6 +5,7 @@ use crate::arguments::{LowerArguments, LowerFormat};
 use crate::error::Error;
 use crate::files;
 use twill_driver::Lowered;
+use twill_graph::WarpAssignment;
 use twill_graph::format::{GraphFile, MachineReference};
 
 pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
@@ -28,6 +29,7 @@ fn tiles(input: &str, loops: &[Lowered]) -> Result<String, Error> {
 fn graphs(loops: &[Lowered]) -> String {
     let one = |l: &Lowered| {
         let mut file = GraphFile::from_graph(&l.graph);
+        file.warp_assignment = Some(l.warp_assignment).filter(|assignment| *assignment != WarpAssignment::Free);
         file.machine = Some(MachineReference::Resources(Box::new(l.resources.clone())));
         file
     };

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
         ModuloFormat::Text => twill_report::modulo_text(&problem, &report, text_options(&arguments.page)),
     };
     files::write(arguments.page.output.as_deref(), &text)?;
-    Ok(exit(report.outcome.status()))
+    Ok(arguments.budget.explain_stop(arguments.quiet, exit(report.outcome.status())))
 }
 
 /// `graph1.graphml` → `graph1_RM.xml`, as HatScheT names them.

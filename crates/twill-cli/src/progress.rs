@@ -1,45 +1,96 @@
-//! Progress of a long search, for a person at a terminal.
+//! Progress of a long search, for a person who waits; and what ends it early.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use twill_driver::Observer;
 use twill_exact::Progress;
 
 /// Searches that end sooner say nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// A terminal's line is drawn again so often.
+const REDRAWN: Duration = Duration::from_secs(1);
+/// Elsewhere a line is written so often.
+const WRITTEN: Duration = Duration::from_secs(5);
 
-/// Prints what the search is doing to standard error, on one line that is written over.
+/// Tells on standard error what a search is doing: on a terminal one line that is written over, elsewhere a line now and then.
 pub(crate) struct Ticker {
-    started: Instant,
-    shown: bool,
-    enabled: bool,
+    line: Arc<Mutex<ProgressLine>>,
     quiet: bool,
+    /// Ends the clock when it is dropped, and the clock itself.
+    clock: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+struct ProgressLine {
+    started: Instant,
+    what: String,
+    is_terminal: bool,
+    is_shown: bool,
+}
+
+impl ProgressLine {
+    fn draw(&mut self) {
+        if self.what.is_empty() || self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        // Nobody is hurt when progress cannot be shown.
+        let _ = if self.is_terminal {
+            self.is_shown = true;
+            write!(std::io::stderr(), "\r\x1b[2K{seconds:6.1} s  {}", self.what)
+        } else {
+            writeln!(std::io::stderr(), "{seconds:6.1} s  {}", self.what)
+        };
+    }
+
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
 }
 
 impl Ticker {
     pub(crate) fn new(quiet: bool) -> Ticker {
-        let enabled = !quiet && std::io::stderr().is_terminal();
-        Ticker { started: Instant::now(), shown: false, enabled, quiet }
+        let is_terminal = std::io::stderr().is_terminal();
+        let line = ProgressLine { started: Instant::now(), what: String::new(), is_terminal, is_shown: false };
+        let line = Arc::new(Mutex::new(line));
+        let clock = (!quiet).then(|| clock(Arc::clone(&line), if is_terminal { REDRAWN } else { WRITTEN }));
+        Ticker { line, quiet, clock: clock.flatten() }
     }
 
     /// Shows what is going on.
     pub(crate) fn say(&mut self, what: &str) {
-        if !self.enabled || self.started.elapsed() < PATIENCE {
+        if self.quiet {
             return;
         }
-        self.shown = true;
-        // Nobody is hurt when progress cannot be shown.
-        let _ = write!(std::io::stderr(), "\r\x1b[2K{:6.1} s  {what}", self.started.elapsed().as_secs_f64());
-    }
-
-    fn wipe(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        let mut line = locked(&self.line);
+        what.clone_into(&mut line.what);
+        if line.is_terminal {
+            line.draw();
         }
     }
+}
+
+/// Draws the line again and again, until its sender is dropped.
+fn clock(line: Arc<Mutex<ProgressLine>>, pause: Duration) -> Option<(Sender<()>, JoinHandle<()>)> {
+    let (sender, ended) = mpsc::channel::<()>();
+    let draw = move || {
+        while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            locked(&line).draw();
+        }
+    };
+    // Without a thread the line is drawn when something happens.
+    let thread = std::thread::Builder::new().name("progress".into()).spawn(draw).ok()?;
+    Some((sender, thread))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Observer for Ticker {
@@ -48,7 +99,7 @@ impl Observer for Ticker {
     }
 
     fn note(&mut self, text: &str) {
-        self.wipe();
+        locked(&self.line).wipe();
         if !self.quiet {
             eprintln!("{text}");
         }
@@ -57,24 +108,40 @@ impl Observer for Ticker {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.wipe();
+        if let Some((sender, thread)) = self.clock.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+        locked(&self.line).wipe();
     }
 }
 
 /// Folders that must not stay when the program is ended.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes a folder when the second Ctrl-C ends the program.
+/// Removes a folder when the second signal ends the program.
 pub(crate) fn remove_on_exit(folder: &Path) {
     if let Ok(mut unfinished) = UNFINISHED.lock() {
         unfinished.push(folder.to_owned());
     }
 }
 
-/// What Ctrl-C sets, once somebody asked.
+/// What Ctrl-C and SIGTERM set, once somebody asked.
 static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// A flag that Ctrl-C sets; the second Ctrl-C ends the program. There is one of it, whoever asks.
+/// A command begins, in a process that may have run others: nobody has interrupted it yet.
+pub(crate) fn begin() {
+    if let Some(flag) = INTERRUPTED.get() {
+        flag.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Whether somebody asked to stop.
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set; the second of them ends the program. There is one of it, whoever asks.
 pub(crate) fn interrupt() -> Arc<AtomicBool> {
     Arc::clone(INTERRUPTED.get_or_init(handled))
 }

@@ -15,7 +15,7 @@ use twill_exact::{Budget, ExplainOptions, SearchOptions};
 use twill_report::page::{Page, html};
 
 /// Seconds that explanations of one page may take, unless it is said.
-const EXPLAIN_LIMIT: f64 = 30.0;
+const EXPLAIN_LIMIT: f64 = 10.0;
 
 /// Formats of schedules; those of pipelines are refused with a word.
 const FORMATS: [&str; 4] = ["twill-schedule", "twill-kernel-schedule", "twill-dataflow-schedule", "twill-pipeline"];
@@ -51,7 +51,7 @@ pub(crate) fn draw(subject: &SubjectArguments) -> Result<(Page, Exit), Error> {
                 report::page(request, explain.as_ref(), session)
             })?;
             let exit = page.status().map_or(Exit::Done, schedule::exit);
-            return Ok((page, exit));
+            return Ok((page, subject.search.budget.explain_stop(subject.search.quiet, exit)));
         }
     };
     let path = Path::new(&subject.search.source.input);

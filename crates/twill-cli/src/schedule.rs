@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use twill_check::Verified;
-use twill_driver::{Posed, Session, schedule_file};
+use twill_driver::{Answer, Posed, Session, schedule_file};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::format::{NormalisationEntry, ScheduleFile};
 use twill_graph::{Cycles, Problem, Report, Schedule, Status};
@@ -26,38 +26,47 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let started = Instant::now();
     let request = arguments.search.request_with(&arguments.siblings)?;
     let posed = twill_driver::problems(&request)?;
-    let siblings = twill_driver::siblings::pose(&request, &posed)?;
-    let posed = posed.loops;
-    let reading = started.elapsed().as_secs_f64() / posed.len().max(1) as f64;
-    if let Some(exit) = front::large(arguments, &posed)? {
+    let reading = started.elapsed().as_secs_f64();
+    if let Some(exit) = front::large(arguments, &posed.loops)? {
         return Ok(exit);
     }
     let options = options(&arguments.search);
+    let each = reading / posed.loops.len().max(1) as f64;
     if arguments.swp_only {
-        return pipeline::run(arguments, &request, &posed, options, reading);
+        return pipeline::run(arguments, &request, &posed.loops, options, each);
     }
     if let Some(asked) = arguments.top.options() {
-        return top::run(arguments, &request, &posed, asked, options, reading);
+        return top::run(arguments, &request, &posed.loops, asked, options, each);
     }
-    let asks = arguments.emit == Some(Emit::Smtlib2);
-    if let Some(kernel) = siblings.filter(|_| !asks) {
-        return siblings::run(arguments, &request, &kernel, options, started.elapsed().as_secs_f64());
-    }
-    let (input, budget) = (&request.input.name, options.budget.clone());
+    let budget = options.budget.clone();
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
-    let mut solve = |one: &Posed| twill_driver::solve(input, one, &mut session, reading).map_err(Error::from);
-    if asks {
-        return smtlib::run(arguments, &posed, solve);
+    if arguments.emit == Some(Emit::Smtlib2) {
+        let input = &request.input.name;
+        let solve = |one: &Posed| twill_driver::solve(input, one, &mut session, each).map_err(Error::from);
+        return smtlib::run(arguments, &posed.loops, solve);
     }
-    let reports: Result<Vec<_>, _> = posed.iter().map(&mut solve).collect();
-    let reports = reports?;
+    let answer = twill_driver::answer(&request, &posed, &mut session, reading)?;
     drop(ticker);
+    let exit = match &answer {
+        Answer::Together(kernel, report) => siblings::write(arguments, kernel, report, &budget)?,
+        Answer::Each(reports) => write(arguments, &posed.loops, reports, &budget)?,
+    };
+    Ok(arguments.search.budget.explain_stop(arguments.search.quiet, exit))
+}
+
+/// Writes the schedules of loops that are scheduled each by itself.
+fn write(
+    arguments: &ScheduleArguments,
+    posed: &[Posed],
+    reports: &[Report<Verified<Schedule>>],
+    budget: &Budget,
+) -> Result<Exit, Error> {
     if let Some(folder) = &arguments.certificate {
-        let loops = posed.iter().zip(&reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
-        certify(folder, &arguments.search, loops, None, &budget)?;
+        let loops = posed.iter().zip(reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
+        certify(folder, &arguments.search, loops, None, budget)?;
     }
-    if let Some(text) = render(arguments, &posed, &reports) {
+    if let Some(text) = render(arguments, posed, reports) {
         files::write(arguments.page.output.as_deref(), &text)?;
     }
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))

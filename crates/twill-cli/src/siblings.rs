@@ -3,33 +3,25 @@
 use crate::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
-use crate::progress::Ticker;
 use crate::{files, pictures, schedule};
 use twill_check::Verified;
-use twill_driver::{Request, Session};
-use twill_exact::SearchOptions;
+use twill_exact::Budget;
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{KernelProblem, KernelReport, Schedule};
 
-/// Searches, and writes what was found.
-pub(crate) fn run(
+/// Writes what was found.
+pub(crate) fn write(
     arguments: &ScheduleArguments,
-    request: &Request,
     kernel: &KernelProblem,
-    options: SearchOptions,
-    reading: f64,
+    report: &KernelReport<Verified<Schedule>>,
+    budget: &Budget,
 ) -> Result<Exit, Error> {
-    let mut ticker = Ticker::new(arguments.search.quiet);
-    let budget = options.budget.clone();
-    let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
-    let report = twill_driver::siblings::solve(&request.input.name, kernel, &mut session, reading)?;
-    drop(ticker);
     if let Some(folder) = &arguments.certificate {
         let loops = kernel.loops().iter().zip(&report.loops).map(|(p, r)| (p, r, ScheduleFile::new(p, r)));
-        let together = KernelScheduleFile::new(kernel, &report).to_json() + "\n";
-        schedule::certify(folder, &arguments.search, loops, Some(&together), &budget)?;
+        let together = KernelScheduleFile::new(kernel, report).to_json() + "\n";
+        schedule::certify(folder, &arguments.search, loops, Some(&together), budget)?;
     }
-    if let Some(text) = render(arguments, kernel, &report) {
+    if let Some(text) = render(arguments, kernel, report) {
         files::write(arguments.page.output.as_deref(), &text)?;
     }
     Ok(schedule::exit(report.outcome.status()))

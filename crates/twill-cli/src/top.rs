@@ -30,7 +30,8 @@ pub(crate) fn run(
     if let Some(text) = render(arguments, one, &top) {
         files::write(arguments.page.output.as_deref(), &text)?;
     }
-    Ok(top.each.first().map_or(Exit::Done, |best| schedule::exit(best.report.outcome.status())))
+    let exit = top.each.first().map_or(Exit::Done, |best| schedule::exit(best.report.outcome.status()));
+    Ok(arguments.search.budget.explain_stop(arguments.search.quiet, exit))
 }
 
 /// What is written; `None` where there is nothing to draw.

@@ -1,10 +1,10 @@
 //! From a request to scheduling problems.
 
 use crate::Error;
-use crate::request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request};
+use crate::request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
 use std::collections::BTreeSet;
 use twill_graph::format::{MachineReference, NormalisationEntry};
-use twill_graph::{LoopGraph, Problem, Resources, Tie};
+use twill_graph::{LoopGraph, Problem, Resources, Tie, WarpAssignment};
 use twill_machine::Machine;
 use twill_triton::tile::{Split, TileLoop};
 
@@ -30,6 +30,15 @@ pub struct Lowered {
     pub resources: Resources,
     /// The tile operations.
     pub tiles: Option<TileLoop>,
+    /// How its operations come to their warp groups, unless another assignment is asked for.
+    pub warp_assignment: WarpAssignment,
+}
+
+/// How the operations of kernels come to their warp groups unless another assignment is asked for: on Hopper a sub-tile stays on
+/// one group, since what passes between groups costs more than the model says (docs/codegen.md). With tensor memory MMAs are
+/// handed over in any case, and the scheduler chooses.
+pub fn default_assignment(machine: &Machine) -> WarpAssignment {
+    if machine.has_tensor_memory() { WarpAssignment::Free } else { WarpAssignment::BySubTile }
 }
 
 /// A kernel that is read, and how its loops are lowered.
@@ -127,19 +136,15 @@ pub fn problems(request: &Request) -> Result<Loops<Posed>, Error> {
 pub fn lowered(input: &Input, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
     match &input.content {
         Content::Kernel(text) => from_kernel(&input.name, text, lowering),
-        Content::Graph(graph, machine) => {
-            let lowered = from_graph(&input.name, lowering, graph, machine.as_ref())?;
+        Content::Graph(graph) => {
+            let lowered = from_graph(&input.name, lowering, graph)?;
             Ok(Loops { loops: vec![lowered], siblings: None })
         }
     }
 }
 
-fn from_graph(
-    input: &str,
-    lowering: &Lowering,
-    graph: &LoopGraph,
-    machine: Option<&MachineReference>,
-) -> Result<Lowered, Error> {
+fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Result<Lowered, Error> {
+    let GraphInput { graph, machine, warp_assignment } = input_graph;
     let given = [
         ("sub-tiles", lowering.sub_tiles.is_some()),
         ("programs-per-cta", lowering.programs.is_some()),
@@ -157,7 +162,8 @@ fn from_graph(
         (None, Some(MachineReference::Resources(resources))) => (**resources).clone(),
         (None, None) => return Err(Error::NoMachine { input: input.to_owned() }),
     };
-    Ok(Lowered { graph: graph.clone(), resources, tiles: None })
+    let warp_assignment = warp_assignment.unwrap_or(WarpAssignment::Free);
+    Ok(Lowered { graph: graph.clone(), resources, tiles: None, warp_assignment })
 }
 
 fn from_kernel(input: &str, text: &str, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
@@ -195,8 +201,12 @@ fn of_source(source: &Source, lowered: &[twill_triton::Lowered]) -> Loops<Lowere
     });
     let resources = source.machine.resources();
     let each = lowered.iter().zip(tiles);
-    let loops =
-        each.map(|(l, tiles)| Lowered { graph: l.graph.clone(), resources: resources.clone(), tiles: Some(tiles) });
+    let loops = each.map(|(l, tiles)| Lowered {
+        graph: l.graph.clone(),
+        resources: resources.clone(),
+        tiles: Some(tiles),
+        warp_assignment: default_assignment(&source.machine),
+    });
     Loops { loops: loops.collect(), siblings }
 }
 
@@ -213,7 +223,7 @@ pub(crate) fn pose_lowered(
 }
 
 fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<Posed, Error> {
-    let Lowered { graph, mut resources, tiles } = lowered;
+    let Lowered { graph, mut resources, tiles, warp_assignment } = lowered;
     let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
     let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
     let sub_tiles = one_program.map(|_| u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1));
@@ -233,7 +243,7 @@ fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<Posed, Error> 
         }
     };
     let mut model = limits.model;
-    model.warp_assignment = limits.warp_assignment.unwrap_or(model.warp_assignment);
+    model.warp_assignment = limits.warp_assignment.unwrap_or(warp_assignment);
     let pose = |graph| {
         Problem::new(graph, resources.clone(), model)
             .map_err(|error| Error::Problem { input: input(), error: Box::new(error) })

@@ -5,9 +5,11 @@
 //! faster, [`report`] draws all of it on a page, and [`compile`] generates the kernel. Nothing here reads arguments, writes files where they are to stay, or speaks
 //! to a terminal: who wants to know how far a search is passes an [`Observer`].
 
+mod answer;
 mod cache;
 pub mod compile;
 mod error;
+mod estimate;
 mod explain;
 mod fit;
 mod input;
@@ -21,14 +23,16 @@ mod solve;
 mod top;
 mod trace;
 
+pub use answer::{Answer, answer};
 pub use cache::{Cache, CacheError, CacheInfo};
 pub use error::Error;
+pub use estimate::wider_bound;
 pub use explain::{Explained, explanations};
 pub use fit::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict, fit, fit_schema};
-pub use input::{Loops, Lowered, Posed, Siblings, Source, lowered, problems, source};
+pub use input::{Loops, Lowered, Posed, Siblings, Source, default_assignment, lowered, problems, source};
 pub(crate) use input::{chosen, pose_lowered};
 pub use observe::{Observer, Silent};
-pub use request::{Content, DEFAULT_MACHINE, Input, Limits, Lowering, Request, SiblingOptions};
+pub use request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request, SiblingOptions};
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};
 pub use top::{Top, TopOptions, TopSchedule, top};

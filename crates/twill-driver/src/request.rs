@@ -36,8 +36,19 @@ pub struct Input {
 pub enum Content {
     /// TTIR as Triton prints it.
     Kernel(String),
-    /// A loop graph, with the machine that its costs are for.
-    Graph(Box<LoopGraph>, Option<MachineReference>),
+    /// A loop graph.
+    Graph(Box<GraphInput>),
+}
+
+/// A loop graph and what its file says beside it.
+#[derive(Clone, Debug)]
+pub struct GraphInput {
+    /// The graph.
+    pub graph: LoopGraph,
+    /// The machine that its costs are for.
+    pub machine: Option<MachineReference>,
+    /// How its operations come to their warp groups, if the file says so.
+    pub warp_assignment: Option<WarpAssignment>,
 }
 
 impl Input {
@@ -53,13 +64,18 @@ impl Input {
     pub fn graph(name: impl Into<String>, text: &str) -> Result<Input, Error> {
         let name = name.into();
         let file = GraphFile::from_json(text, &name)?;
-        Ok(Input { content: Content::Graph(Box::new(file.graph()?), file.machine), name })
+        let (graph, warp_assignment) = (file.graph()?, file.warp_assignment);
+        Ok(Input {
+            content: Content::Graph(Box::new(GraphInput { graph, machine: file.machine, warp_assignment })),
+            name,
+        })
     }
 
     /// A built-in loop graph; `None` if there is none of this name.
     pub fn builtin(name: &str) -> Option<Input> {
         let found = builtin::find(name)?;
-        Some(Input { name: name.to_owned(), content: Content::Graph(Box::new(found.graph), found.machine) })
+        let graph = GraphInput { graph: found.graph, machine: found.machine, warp_assignment: None };
+        Some(Input { name: name.to_owned(), content: Content::Graph(Box::new(graph)) })
     }
 }
 
@@ -109,7 +125,8 @@ pub struct Limits {
     pub normalise: u32,
     /// The reading of the model.
     pub model: ModelOptions,
-    /// How operations come to their groups, instead of the model's; [`compile`](crate::compile) has its own default.
+    /// How operations come to their groups [default: [`default_assignment`](crate::default_assignment) for kernels; for loop
+    /// graphs what their file says, or free].
     pub warp_assignment: Option<WarpAssignment>,
 }
 

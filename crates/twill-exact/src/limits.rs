@@ -80,6 +80,12 @@ impl Meter {
         }
     }
 
+    /// A budget for keeping what is known when a search is stopped: a few tenths of a second, whatever the search may take.
+    pub(crate) fn grace() -> Meter {
+        const WORK: u64 = 500_000;
+        Meter::start(&Budget { work: Some(WORK), ..Budget::default() })
+    }
+
     /// A budget of half of what is left, for a part of the search; its work counts here too.
     pub(crate) fn half(&self) -> Meter {
         let now = Instant::now();

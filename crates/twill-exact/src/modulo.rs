@@ -103,7 +103,16 @@ pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn F
         }
     };
     let phases = vec![Phase { name: "modulo schedule".into(), seconds: started.elapsed().as_secs_f64() }];
-    Report { outcome, lower_bound, modulo, rejections: Vec::new(), objectives: Vec::new(), phases }
+    Report {
+        outcome,
+        lower_bound,
+        modulo,
+        rejections: Vec::new(),
+        objectives: Vec::new(),
+        wider_bound: None,
+        simulated: None,
+        phases,
+    }
 }
 
 /// The least length at one interval.

@@ -38,6 +38,8 @@ pub fn naive(problem: &Problem, how: Naive, options: &SearchOptions, progress: &
         modulo: None,
         rejections: Vec::new(),
         objectives: Vec::new(),
+        wider_bound: None,
+        simulated: None,
         phases: Vec::new(),
     };
     let layout = match how {

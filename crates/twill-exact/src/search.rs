@@ -215,6 +215,8 @@ impl<'p, 'a> Search<'p, 'a> {
             modulo: self.modulo,
             rejections: self.rejections,
             objectives,
+            wider_bound: None,
+            simulated: None,
             phases: self.phases,
         }
     }
@@ -222,6 +224,7 @@ impl<'p, 'a> Search<'p, 'a> {
     fn run(&mut self) -> (Outcome, Vec<ObjectiveValue>) {
         let proved = match self.settle() {
             Settled::Found { proved, .. } => proved,
+            Settled::Not(Outcome::Unknown { .. }) if self.take_seed() => false,
             Settled::Not(outcome) => return (outcome, Vec::new()),
         };
         let Some(found) = self.best.take() else { return (self.stopped(), Vec::new()) };
@@ -325,6 +328,13 @@ impl<'p, 'a> Search<'p, 'a> {
             self.meter.allow(None);
             self.take(interval, &symmetry::in_order(self.problem, placements));
         }
+    }
+
+    /// Keeps the schedule that was given where the search was stopped before it had one.
+    fn take_seed(&mut self) -> bool {
+        let Some((interval, placements)) = &self.options.seed else { return false };
+        self.best = query::at(self.problem, interval.0, placements, &Meter::grace());
+        self.best.is_some()
     }
 
     fn take(&mut self, interval: Cycles, placements: &[Placement]) {

@@ -10,7 +10,7 @@ use twill_exact::{Budget, ExplainOptions, Naive, SearchOptions, explain, schedul
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
     Change, Channel, Cycles, Explanation, Families, Family, GroupId, KnownBy, LowerBoundKind, Member, ModelOptions,
-    Placement, Problem, Quantity, Report, Schedule, Status, WarpGroup,
+    Placement, Problem, Quantity, Report, Schedule, Status, WarpAssignment, WarpGroup,
 };
 
 /// A machine of three units whose threads have up to `registers` registers.
@@ -278,7 +278,9 @@ fn with(problem: &Problem, quantity: Quantity, amount: u64) -> Option<Problem> {
 /// The problem after a change of the machine or of hand-offs.
 fn after(problem: &Problem, change: &Change) -> Option<Problem> {
     let (mut graph, mut resources) = (problem.graph().clone(), problem.resources().clone());
+    let mut options = *problem.options();
     match change {
+        Change::AnyAssignment => options.warp_assignment = WarpAssignment::Free,
         Change::ComputeGroups { groups } => resources.compute_groups.maximum = *groups,
         Change::SharedMemory { bytes } => resources.shared_memory = *bytes,
         Change::Registers { per_thread, words } => {
@@ -289,7 +291,7 @@ fn after(problem: &Problem, change: &Change) -> Option<Problem> {
         Change::FreeHandoffs => graph = graph.map(|op| op.handoff = Cycles::ZERO, |_| {}).unwrap(),
         Change::UnitTwiceAsFast { .. } | Change::SubTiles { .. } => return None,
     }
-    Some(Problem::new(graph, resources, *problem.options()).unwrap())
+    Some(Problem::new(graph, resources, options).unwrap())
 }
 
 /// That the conflicts of a problem are conflicts, and that none of their members can be left out.

@@ -151,7 +151,7 @@ impl Search<'_, '_> {
         }
         for round in 0..self.options.rounds.max(1) {
             self.round = round;
-            if self.clock.is_over() {
+            if self.clock.is_over() || self.is_done() {
                 break;
             }
             // What is left of the time is for the rounds left, in equal parts; the gradient has half of each.
@@ -170,12 +170,20 @@ impl Search<'_, '_> {
             }
             if let Some(legal) = self.legalise(&mu) {
                 self.offer(&legal);
+                if self.is_done() {
+                    break;
+                }
                 let seed = self.random.next_number();
                 let (polished, _) = polish(model, legal, self.options.polish, seed, &clock);
                 self.offer(&polished);
             }
         }
         at_start
+    }
+
+    /// Whether the best is as good as any can be.
+    fn is_done(&self) -> bool {
+        self.options.target.zip(self.best.as_ref()).is_some_and(|(target, (best, _))| *best <= target)
     }
 
     /// Near the wishes, and within the limits of resources if there are any.

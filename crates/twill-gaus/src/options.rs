@@ -26,6 +26,8 @@ pub struct Options {
     /// Schedules that are known, such as those of baselines: what is found is no worse than any of them that is legal, and
     /// rounds after the first may begin there. Default none (own).
     pub known: Vec<Vec<u64>>,
+    /// An objective below which there is nothing, by proof: a schedule that has it ends the search. Default none (own).
+    pub target: Option<i128>,
     /// Rounds: each goes downhill from the best schedule so far, moved a little, then legalises and polishes. Default 2
     /// (own: with the same time in all, 1 to 3 are within a percent of each other).
     pub rounds: u32,
@@ -51,6 +53,7 @@ impl Default for Options {
             seed: 1,
             start: StartFrom::Middle,
             known: Vec::new(),
+            target: None,
             rounds: 2,
             descent: Some(Descent::default()),
             side: Side::Middle,

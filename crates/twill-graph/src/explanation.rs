@@ -188,6 +188,8 @@ pub enum Change {
     },
     /// Passing a register value to another group takes no time.
     FreeHandoffs,
+    /// Operations may run on any warp group, where the search kept each sub-tile on one.
+    AnyAssignment,
     /// Sub-tiles along M.
     SubTiles {
         /// How many.

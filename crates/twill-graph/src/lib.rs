@@ -56,7 +56,7 @@ pub use names::{LONGEST_NAME, NameFault, is_shown, shortened, showable};
 pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow, WarpAssignment};
 pub use outcome::{
     LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome, Phase, Rejection,
-    RejectionReason, Report, Status,
+    RejectionReason, Report, SimulatedCycles, Status,
 };
 pub use pipeline::Pipeline;
 pub use problem::{Group, GroupRole, Problem, ProblemError};

@@ -103,8 +103,23 @@ pub struct Report<S = Schedule> {
     pub rejections: Vec<Rejection>,
     /// Secondary objectives in their order, as far as they were reached.
     pub objectives: Vec<ObjectiveValue>,
+    /// Least interval that is proved for any assignment of operations to warp groups, where the search kept to one.
+    pub wider_bound: Option<Cycles>,
+    /// What an iteration of the generated kernel takes by simulation, where it was simulated.
+    pub simulated: Option<SimulatedCycles>,
     /// Wall-clock time of each phase.
     pub phases: Vec<Phase>,
+}
+
+/// Cycles of an iteration by simulation of the warp programs that a schedule becomes (docs/simulation.md). The interval is a bound
+/// that knows units, dependences and storage; this also knows barriers, issue slots and the order within warp groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimulatedCycles {
+    /// An iteration.
+    pub cycles: Cycles,
+    /// An iteration if threads took no time: copies and MMAs alone.
+    pub copies_and_mmas: Cycles,
 }
 
 impl<S> Report<S> {
@@ -119,6 +134,8 @@ impl<S> Report<S> {
             modulo: self.modulo,
             rejections: self.rejections,
             objectives: self.objectives,
+            wider_bound: self.wider_bound,
+            simulated: self.simulated,
             phases: self.phases,
         })
     }

@@ -9,44 +9,36 @@ use std::time::Duration;
 use twill_check::Verified;
 use twill_cli::GausAnswer;
 use twill_driver::compile::{Assembler, Compiled};
-use twill_driver::{Cache, Session, TopOptions};
+use twill_driver::{Answer, Cache, Session, TopOptions};
 use twill_exact::{Budget, ExplainOptions};
 use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ScheduleFile};
 use twill_graph::{Problem, Report, Schedule, Status};
 use twill_report::TextOptions;
 
-/// Schedules all loops: their schedule files, and of several loops the kernel's file; if asked for, as the generator wants them
-/// by its own rules.
+/// Schedules all loops: their schedule files, and of several loops the kernel's file.
 #[pyfunction]
-#[pyo3(signature = (question, progress=None, as_compiled=false))]
+#[pyo3(signature = (question, progress=None))]
 pub(crate) fn schedule(
     py: Python<'_>,
     question: Question,
     progress: Option<Py<PyAny>>,
-    as_compiled: bool,
 ) -> PyResult<(Vec<String>, Option<String>)> {
-    let (mut request, asked) = question.read(py)?;
-    if as_compiled {
-        let posed = py.detach(|| twill_driver::compile::as_compiled(&request, &asked.compile("")).map_err(Box::new));
-        request = posed.map_err(|error| of_driver(py, &error))?;
-    }
+    let (request, asked) = question.read(py)?;
     let cache = cache(&asked);
     let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
         let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };
         let posed = twill_driver::problems(&request)?;
-        let name = &request.input.name;
-        if let Some(kernel) = twill_driver::siblings::pose(&request, &posed)? {
-            let report = twill_driver::siblings::solve(name, &kernel, &mut session, 0.0)?;
-            let file = KernelScheduleFile::new(&kernel, &report);
-            let loops = file.loops.iter().map(ScheduleFile::to_json).collect();
-            return Ok((loops, Some(file.to_json())));
-        }
-        let one = |posed| {
-            let report = twill_driver::solve(name, posed, &mut session, 0.0)?;
-            Ok(twill_driver::schedule_file(posed, &report).to_json())
+        let (loops, kernel): (Vec<String>, _) = match twill_driver::answer(&request, &posed, &mut session, 0.0)? {
+            Answer::Together(kernel, report) => {
+                let file = KernelScheduleFile::new(&kernel, &report);
+                (file.loops.iter().map(ScheduleFile::to_json).collect(), Some(file.to_json()))
+            }
+            Answer::Each(reports) => {
+                let each = posed.loops.iter().zip(&reports);
+                (each.map(|(one, report)| twill_driver::schedule_file(one, report).to_json()).collect(), None)
+            }
         };
-        let loops: Result<Vec<String>, twill_driver::Error> = posed.loops.iter().map(one).collect();
-        Ok((loops?, None))
+        Ok((loops, kernel))
     })?;
     found.map_err(|error| of_driver(py, &error))
 }

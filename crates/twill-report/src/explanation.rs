@@ -20,7 +20,7 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, explanation: &Explanatio
     let title =
         Line::of(problem.graph().name(), Ink::Bold).and(&format!(" on {}", problem.resources().name), Ink::Plain);
     page.line(&title);
-    status(page, explanation);
+    status(page, problem, explanation);
     let bound = &explanation.lower_bound;
     page.paragraph(0, &format!("Bound: {}.", words::bounded(&lines.named(bound))), Ink::Plain);
     if let Some(file) = &lines.file {
@@ -55,10 +55,12 @@ fn traffic(page: &mut Page, problem: &Problem) {
     page.paragraph(2, &text, Ink::Plain);
 }
 
-fn status(page: &mut Page, explanation: &Explanation) {
+fn status(page: &mut Page, problem: &Problem, explanation: &Explanation) {
     let lower = words::grouped(explanation.lower_bound.interval.0);
     let (text, ink) = match (explanation.status, explanation.interval) {
-        (Status::Optimal, Some(i)) => (format!("I = {} (optimal: proved)", words::count(i.0, "cycle")), Ink::Good),
+        (Status::Optimal, Some(i)) => {
+            (format!("I = {} ({})", words::count(i.0, "cycle"), words::optimal(problem)), Ink::Good)
+        }
         (_, Some(i)) => (format!("I = {} (at least {lower} is proved)", words::count(i.0, "cycle")), Ink::Hue(1)),
         (Status::Infeasible, None) => match &explanation.infeasible {
             Some(RejectionReason::Exhausted { largest, all: false }) => {

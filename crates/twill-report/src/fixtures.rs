@@ -162,6 +162,8 @@ pub(crate) fn optimal<S: AsRef<Schedule>>(schedule: S, unit: &str, operations: &
         modulo: None,
         rejections: vec![],
         objectives: vec![],
+        wider_bound: None,
+        simulated: None,
         phases: vec![],
     }
 }

@@ -1,7 +1,7 @@
 //! The first lines: what was reached, how sure that is, and what bounds it.
 
 use crate::ink::{Ink, Line, Page, columns, elide};
-use crate::words;
+use crate::{estimate, words};
 use twill_graph::{ModuloSchedule, Outcome, Problem, RejectionReason, Report, Schedule};
 
 /// Writes name, machine, status, interval, stages, length and bound.
@@ -16,9 +16,11 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
         title.push(&operations, Ink::Dim);
     }
     page.line(&title);
-    for (text, ink) in known(report) {
+    for (text, ink) in known(problem, report) {
         page.paragraph(0, &text, ink);
     }
+    estimate::write(page, report);
+    page.paragraph(0, &estimate::space(problem, report), Ink::Plain);
     page.paragraph(0, &format!("Bound: {}.", words::bounded(&report.lower_bound)), Ink::Plain);
     if let Some(ModuloSchedule { initiation_interval: interval, length, length_proved }) = report.modulo {
         let relation = if length_proved { "=" } else { "<=" };
@@ -29,10 +31,10 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
 }
 
 /// What was reached, or why nothing was, in two lines.
-pub(crate) fn known<S: AsRef<Schedule>>(report: &Report<S>) -> [(String, Ink); 2] {
+pub(crate) fn known<S: AsRef<Schedule>>(problem: &Problem, report: &Report<S>) -> [(String, Ink); 2] {
     let lower = &report.lower_bound;
     match &report.outcome {
-        Outcome::Optimal { schedule } => reached(schedule.as_ref(), "optimal: proved", Ink::Good),
+        Outcome::Optimal { schedule } => reached(schedule.as_ref(), &words::optimal(problem), Ink::Good),
         Outcome::Feasible { schedule } => {
             let interval = schedule.as_ref().interval;
             let gap = words::percent(i128::from(interval.0 - lower.interval.0), i128::from(lower.interval.0));

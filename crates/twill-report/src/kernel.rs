@@ -55,7 +55,7 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &KernelProblem,
 }
 
 fn headline<S>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>) {
-    for (text, ink) in known(report) {
+    for (text, ink) in known(kernel, report) {
         page.paragraph(0, &text, ink);
     }
     let weights: Vec<String> = kernel.weights().iter().map(|w| words::grouped(i128::from(*w))).collect();
@@ -63,12 +63,13 @@ fn headline<S>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>
 }
 
 /// What was reached for all loops together, or why nothing was.
-pub(crate) fn known<S>(report: &KernelReport<S>) -> Vec<(String, Ink)> {
+pub(crate) fn known<S>(kernel: &KernelProblem, report: &KernelReport<S>) -> Vec<(String, Ink)> {
     let sum = |cycles: &CommonGroups| format!("Sum of weight times I = {}", words::count(cycles.cycles.0, "cycle"));
     let lower = report.lower_bound;
     match &report.outcome {
         Outcome::Optimal { schedule } => {
-            vec![(format!("{} (optimal: proved)", sum(schedule)), Ink::Good)]
+            let proved = kernel.loops().first().map_or("optimal: proved".to_owned(), words::optimal);
+            vec![(format!("{} ({proved})", sum(schedule)), Ink::Good)]
         }
         Outcome::Feasible { schedule } => {
             let gap = words::percent(i128::from(schedule.cycles.0 - lower.0), i128::from(lower.0));

@@ -9,6 +9,7 @@
 
 mod alternatives;
 mod dataflow;
+mod estimate;
 mod explanation;
 mod headline;
 mod ink;

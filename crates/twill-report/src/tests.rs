@@ -129,6 +129,8 @@ fn nothing(outcome: Outcome<Schedule>) -> Report<Schedule> {
         modulo: None,
         rejections: vec![],
         objectives: vec![],
+        wider_bound: None,
+        simulated: None,
         phases: vec![Phase { name: "bounds".into(), seconds: 2.5 }],
     }
 }

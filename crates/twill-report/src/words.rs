@@ -1,6 +1,6 @@
 //! Numbers, lists and reasons in words.
 
-use twill_graph::{LowerBound, LowerBoundKind, RejectionReason};
+use twill_graph::{LowerBound, LowerBoundKind, Problem, RejectionReason};
 
 /// A whole number with thousands set apart: `65'536`.
 pub(crate) fn grouped(number: impl Into<i128>) -> String {
@@ -24,6 +24,11 @@ pub(crate) fn grouped(number: impl Into<i128>) -> String {
 pub(crate) fn count(number: impl Into<i128>, one: &str) -> String {
     let number: i128 = number.into();
     format!("{} {one}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// What is proved of an optimal schedule, and in what: a model is no GPU.
+pub(crate) fn optimal(problem: &Problem) -> String {
+    format!("optimal in the model of {}: proved", problem.resources().name)
 }
 
 /// Names with commas; a long list is cut.

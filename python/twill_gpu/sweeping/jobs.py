@@ -83,7 +83,7 @@ def solved(question: dict, progress: Callable[[str], None] | None = None) -> Out
     `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`.
     """
     try:
-        loops, kernel = _twill.schedule(question, progress, as_compiled=True)
+        loops, kernel = _twill.schedule(question, progress)
     except (InputError, InfeasibleError) as error:
         return {"status": "infeasible", "reason": str(error)}
     files, weights, bound, status = _read(loops, kernel)

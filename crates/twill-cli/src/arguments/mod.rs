@@ -200,8 +200,8 @@ pub(crate) struct PageArguments {
 /// When a search stops with the best known.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct BudgetArguments {
-    /// Stop after so many seconds with the best known.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Stop after so many seconds with the best known [default: 20]; none sets no limit.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none, allow_negative_numbers = true)]
     pub(crate) time_limit: Option<f64>,
     /// Stop after so many units of work (about a million a second; reproducible).
     #[arg(long, value_name = "UNITS")]
@@ -439,6 +439,11 @@ impl TopArguments {
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if value > 0.0 && value <= 1e9 { Ok(value) } else { Err("must be above 0 and at most 1e9".into()) }
+}
+
+/// As [`seconds`]; infinity for `none`.
+pub(crate) fn seconds_or_none(text: &str) -> Result<f64, String> {
+    if text == "none" { Ok(f64::INFINITY) } else { seconds(text).map_err(|why| why + ", or none") }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

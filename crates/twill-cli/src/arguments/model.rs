@@ -46,7 +46,8 @@ pub(crate) struct ModelArguments {
     /// Which numbers of stages are tried at each interval.
     #[arg(long, value_enum)]
     pub(crate) stage_window: Option<StageWindowArgument>,
-    /// How compute operations come to their warp groups.
+    /// How compute operations come to their warp groups [default: by-sub-tile for kernels, as generated code has it; free with
+    /// tensor memory, with --model paper and for loop graphs].
     #[arg(long, value_enum)]
     pub(crate) warp_assignment: Option<WarpAssignmentArgument>,
 }

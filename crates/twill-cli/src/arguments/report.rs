@@ -30,7 +30,7 @@ pub(crate) struct SubjectArguments {
     /// Leave out why the interval is no smaller, and what would change it.
     #[arg(long)]
     pub(crate) no_explain: bool,
-    /// Stop explaining after so many seconds, and show what is known then [default: 30, or --time-limit where that is less].
+    /// Stop explaining after so many seconds, and show what is known then [default: 10, or --time-limit where that is less].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, conflicts_with = "no_explain")]
     pub(crate) explain_limit: Option<f64>,
 }

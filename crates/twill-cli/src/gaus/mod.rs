@@ -9,6 +9,7 @@ pub(crate) use problem::is_loop;
 
 use crate::Exit;
 use crate::error::Error;
+use crate::progress::Ticker;
 use crate::schedule::text_options;
 use crate::{files, pictures, progress};
 use arguments::GausFormat;
@@ -17,6 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use thiserror::Error as ThisError;
 use twill_check::{MeasuredSteps, Verified};
+use twill_driver::Observer;
 use twill_gaus::neighbourhood::NeighbourhoodError;
 use twill_gaus::{BaselineError, Control, GausError, MobilityError, UnknownBaseline};
 use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
@@ -124,12 +126,16 @@ fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
 pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Result<Found, Error> {
     let (mut seconds, started) = (DataflowSeconds::default(), Instant::now());
     let begun = started;
+    let mut ticker = Ticker::new(arguments.quiet);
+    ticker.say("reading the graph");
     let (mut problem, input) = problem::pose(arguments, &interrupt)?;
     seconds.reading = started.elapsed().as_secs_f64();
 
     let between = problem.graph.dependences().iter().filter(|d| d.distance > 0).count();
     if problem.interval.is_none() && between > 0 && !arguments.quiet {
-        eprintln!("note: {between} dependences between iterations do not count without --ii or --smallest-ii");
+        ticker.note(&format!(
+            "note: {between} dependences between iterations do not count without --ii or --smallest-ii"
+        ));
     }
     let refused = |error: SearchError| Error::Search { input: input.clone(), error };
     let started = Instant::now();
@@ -139,6 +145,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
         twill_gaus::lower_bound_within(problem, control).map_err(|error| refused(error.into()))
     };
     let limit = arguments.time_limit.map(Duration::from_secs_f64);
+    ticker.say("proving a lower bound");
     let mut bound = if arguments.smallest_ii { None } else { Some(bounded(&problem, limit.map(|limit| limit / 5))?) };
     let least_interval = match arguments.smallest_ii {
         true => problem.interval,
@@ -153,7 +160,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
 
     let started = Instant::now();
     let known = bound.as_ref().map(|bound| bound.value);
-    let answer = search::search(arguments, &problem, known, begun, Arc::clone(&interrupt)).map_err(refused)?;
+    let answer = search::search(arguments, &problem, known, begun, Arc::clone(&interrupt), ticker).map_err(refused)?;
     seconds.search = started.elapsed().as_secs_f64();
     if let Some(schedule) = &answer.schedule {
         problem.interval = schedule.interval;

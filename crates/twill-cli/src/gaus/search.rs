@@ -44,10 +44,15 @@ pub(super) fn search(
     bound: Option<i128>,
     begun: Instant,
     interrupt: Arc<AtomicBool>,
+    mut ticker: Ticker,
 ) -> Result<Answer, SearchError> {
+    ticker.say(match arguments.engine {
+        EngineArgument::Baseline(_) => "scheduling",
+        EngineArgument::Gaus => "scheduling by baselines",
+    });
     let baseline = match arguments.engine {
         EngineArgument::Baseline(baseline) => baseline,
-        EngineArgument::Gaus => return Search::new(arguments, problem, bound, begun, interrupt)?.run(),
+        EngineArgument::Gaus => return Search::new(arguments, problem, bound, begun, interrupt, ticker)?.run(),
     };
     let found = if arguments.smallest_ii {
         baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES)
@@ -82,10 +87,12 @@ impl<'a> Search<'a> {
         bound: Option<i128>,
         begun: Instant,
         interrupt: Arc<AtomicBool>,
+        ticker: Ticker,
     ) -> Result<Search<'a>, SearchError> {
         let mut options = Options {
             seed: arguments.seed,
             known: known(arguments, problem, begun, &interrupt)?,
+            target: bound,
             ..Options::default()
         };
         options.start = match arguments.start {
@@ -114,7 +121,7 @@ impl<'a> Search<'a> {
                 .time_limit
                 .map(|seconds| Duration::from_secs_f64(if arguments.smallest_ii { 0.9 * seconds } else { seconds })),
             interrupt,
-            ticker: Ticker::new(arguments.quiet),
+            ticker,
             answer: Answer::default(),
             is_stuck: false,
         })
@@ -196,6 +203,11 @@ impl<'a> Search<'a> {
     fn windows(&mut self) -> Result<(), SearchError> {
         let conflicts = self.conflicts();
         let Some(start) = self.answer.schedule.clone().filter(|_| conflicts > 0) else { return Ok(()) };
+        let precedence = Precedence::new(&self.problem.graph, self.problem.interval);
+        let measure = Measure::with(&self.problem.graph, &precedence, self.problem.interval, &start.steps);
+        if self.bound.is_some_and(|bound| measure.objective(self.problem.objective) <= bound) {
+            return Ok(());
+        }
         let options = neighbourhood::Options { seed: self.arguments.seed, conflicts, ..Default::default() };
         let control =
             Control { time: self.left(1.0), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };

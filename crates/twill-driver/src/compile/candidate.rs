@@ -308,7 +308,7 @@ impl Candidate {
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
         let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
         let lowered = lowered(source)?;
-        let loops = loops(&lowered, posed, &schedules);
+        let loops = loops(&lowered, &posed.loops, &schedules);
         let registers = Registers::of(&schedules);
         let bursts = found.preferred == Some(Preferred::Bursts);
         let options = rules::options(asked, source, &lowered, &schedules, bursts);
@@ -429,10 +429,10 @@ pub(crate) fn lowered(source: &Source) -> Result<Vec<Lowered>, Error> {
 /// Loops with their schedules, as the generator wants them.
 pub(crate) fn loops<'a>(
     lowered: &'a [Lowered],
-    posed: &'a Loops<Posed>,
+    posed: &'a [Posed],
     schedules: &[&'a Verified<Schedule>],
 ) -> Vec<ScheduledLoop<'a>> {
-    let each = lowered.iter().zip(&posed.loops).zip(schedules);
+    let each = lowered.iter().zip(posed).zip(schedules);
     each.map(|((lowered, p), schedule)| ScheduledLoop { lowered, problem: &p.problem, schedule }).collect()
 }
 
@@ -465,7 +465,7 @@ fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Fo
             }
             Status::Feasible if asked.schedule == Which::NoSwp => "no software pipelining, to compare with",
             Status::Feasible if found.naive.is_some() => "no software pipelining: nothing else was found that fits",
-            Status::Optimal => "optimal: proved",
+            Status::Optimal => return format!("optimal in the model of {}: proved", source.machine.name()),
             Status::Feasible => "feasible: optimality not proved",
             Status::Infeasible | Status::Unknown => "not settled",
         }

@@ -16,6 +16,7 @@ mod written;
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop};
 pub use others::{OtherKernel, others};
+pub(crate) use timed::of_schedules;
 
 use crate::cache::{Key, Kind};
 use crate::input::generated_source;
@@ -236,15 +237,6 @@ fn traced(
         best.assembly = Some(assembly);
     }
     Ok(best)
-}
-
-/// The request as [`compile`] poses it at first: operations come to their groups by the generator's rule, if nothing was said.
-///
-/// # Errors
-/// When its kernel does not read.
-pub fn as_compiled(request: &Request, options: &CompileOptions) -> Result<Request, Error> {
-    let source = crate::source(request)?;
-    Ok(source.map_or_else(|| request.clone(), |source| candidate::with_assignment(request, options, &source)))
 }
 
 /// How the kernel is lowered, as far as its code depends on it.

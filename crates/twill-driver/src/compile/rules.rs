@@ -21,12 +21,12 @@ pub(crate) fn in_tensor_memory(source: &Source) -> bool {
     source.machine.tensor_core().accumulator == twill_machine::Memory::Tensor
 }
 
-/// How operations come to their groups, first and where registers do not do: on Hopper a sub-tile that stays on one group is
-/// what is fast, since what goes between groups costs more than the model says. On Blackwell, which nothing was measured on,
-/// multiplies are handed over in any case, and the solver decides.
+/// How operations come to their groups: the default, and the other where registers do not suffice.
 pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
-    let [one, other] = [WarpAssignment::BySubTile, WarpAssignment::Free];
-    if in_tensor_memory(source) { [other, one] } else { [one, other] }
+    match crate::default_assignment(&source.machine) {
+        first @ WarpAssignment::BySubTile => [first, WarpAssignment::Free],
+        first @ WarpAssignment::Free => [first, WarpAssignment::BySubTile],
+    }
 }
 
 /// The options to try, the best first; a later one is for where an earlier one does not fit shared memory. `bursts`: the

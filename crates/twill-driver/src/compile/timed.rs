@@ -1,7 +1,12 @@
 //! How long a kernel takes, by simulation.
 
+use super::candidate::loops;
+use super::{CompileOptions, rings, rules};
+use crate::{Posed, Source};
+use twill_check::Verified;
 use twill_emit::gluon::{Assembly, LoopTraffic, Simulated};
 use twill_emit::kernel::program::{KernelProgram, Loop};
+use twill_graph::{Cycles, Schedule, SimulatedCycles};
 use twill_machine::Machine;
 use twill_simulate::assembled::{Instruction, Rates, cycles_of_loop};
 use twill_simulate::{KernelTime, Timing};
@@ -13,6 +18,29 @@ pub(super) fn simulated(program: &KernelProgram, lowered: &[Lowered], machine: &
     let iterations = time.iterations.iter().copied().map(whole).collect();
     let traffic = lowered.iter().map(traffic).collect();
     Some(Simulated { iterations, tile: whole(time.tile), start: whole(time.start), assembled: Vec::new(), traffic })
+}
+
+/// By loop, what an iteration takes by simulation of the warp programs that these schedules become by the generator's default
+/// options; empty where no such programs are generated or simulated.
+pub(crate) fn of_schedules(
+    source: &Source,
+    lowered: &[Lowered],
+    posed: &[Posed],
+    schedules: &[&Verified<Schedule>],
+) -> Vec<SimulatedCycles> {
+    let loops = loops(lowered, posed, schedules);
+    let options = rules::options(&CompileOptions::default(), source, lowered, schedules, false);
+    let Ok((program, Some(simulated))) = rings::emit(source, lowered, &loops, &options, true) else {
+        return Vec::new();
+    };
+    let Some(timing) = Timing::of(&source.machine) else { return Vec::new() };
+    let Ok(copies_and_mmas) = KernelTime::of(&program, &timing.without_threads()) else { return Vec::new() };
+    let each = simulated.iterations.iter().zip(&copies_and_mmas.iterations);
+    each.map(|(cycles, without)| SimulatedCycles {
+        cycles: Cycles(i64::from(*cycles)),
+        copies_and_mmas: Cycles(i64::from(whole(*without))),
+    })
+    .collect()
 }
 
 fn traffic(lowered: &Lowered) -> LoopTraffic {

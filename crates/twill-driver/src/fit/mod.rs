@@ -140,7 +140,7 @@ fn program(
     posed: &Loops<Posed>,
     schedules: &[&Verified<Schedule>],
 ) -> Result<KernelProgram, Error> {
-    let loops = candidate::loops(lowered, posed, schedules);
+    let loops = candidate::loops(lowered, &posed.loops, schedules);
     let all = rules::options(asked, source, lowered, schedules, false);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let Some(least) = all.last() else {

@@ -8,11 +8,11 @@ pub use file::{page_of_file, schedules_of_file};
 pub use folder::{code, trace};
 
 use crate::explain::{explained, left};
-use crate::{Error, Loops, Posed, Request, Session, problems, siblings, solve};
+use crate::{Answer, Error, Loops, Posed, Request, Session, answer, problems};
 use std::time::Instant;
 use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
-use twill_graph::{DataflowProblem, KernelProblem, KernelReport, Problem, Report, Schedule, Status};
+use twill_graph::{DataflowProblem, Problem, Report, Schedule, Status};
 use twill_report::page::{Loop, Page};
 
 /// What pictures are drawn of, all of it replayed.
@@ -48,25 +48,11 @@ pub fn schedules(request: &Request, session: &mut Session<'_>) -> Result<Schedul
     Ok(Schedules::Loops { loops, together })
 }
 
-/// What was found for the loops of a kernel.
-enum Answer {
-    Each(Vec<Report<Verified<Schedule>>>),
-    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>),
-}
-
 fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<Posed>, Answer), Error> {
     let reading = Instant::now();
-    let input = &request.input.name;
     let posed = problems(request)?;
-    let together = siblings::pose(request, &posed)?;
-    let seconds = reading.elapsed().as_secs_f64();
-    if let Some(kernel) = together {
-        let report = siblings::solve(input, &kernel, session, seconds)?;
-        return Ok((posed, Answer::Together(kernel, Box::new(report))));
-    }
-    let each = posed.loops.iter().map(|one| solve(input, one, session, seconds / posed.loops.len() as f64));
-    let reports = each.collect::<Result<Vec<_>, Error>>()?;
-    Ok((posed, Answer::Each(reports)))
+    let answer = answer(request, &posed, session, reading.elapsed().as_secs_f64())?;
+    Ok((posed, answer))
 }
 
 /// Schedules the loops of a request and describes what was found; explains each, as long as the budget of `explain` lasts for

@@ -14,7 +14,8 @@ use crate::search::{Progress, SearchOptions, schedule};
 use std::time::Instant;
 use twill_graph::{
     Bytes, Change, Cycles, Dependence, ExplainedRejection, Families, Family, GroupRole, KnownBy, LoopGraph, LowerBound,
-    LowerBoundKind, Operation, Outcome, Problem, Report, Schedule, Status, UnitId, WhatIf,
+    LowerBoundKind, ModelOptions, Operation, Outcome, Problem, Report, Schedule, Status, UnitId, WarpAssignment,
+    WhatIf,
 };
 
 /// Shared memory to add.
@@ -144,6 +145,10 @@ fn changes(problem: &Problem) -> Vec<Changed> {
     if problem.options().cross_group_registers && graph.dependences().iter().any(|d| handed(d) && costs(d)) {
         let free = graph.map(|op| op.handoff = Cycles::ZERO, |_| {}).ok();
         add(Change::FreeHandoffs, regraph(problem, free), Some(Families::NONE.with(Family::Handoff)));
+    }
+    if problem.options().warp_assignment == WarpAssignment::BySubTile {
+        let options = ModelOptions { warp_assignment: WarpAssignment::Free, ..*problem.options() };
+        add(Change::AnyAssignment, Some(problem.with_options(options)), Some(Families::ALL));
     }
     changes
 }

@@ -103,6 +103,9 @@ impl Together<'_, '_> {
         }
         let started = Instant::now();
         let settled = self.least_cycles();
+        if !settled && self.best.is_none() {
+            self.take_own();
+        }
         self.phase("joint schedule of all loops", started);
         let Some((intervals, found)) = self.best.take() else {
             let outcome = if settled { self.exhausted() } else { self.stopped() };
@@ -182,6 +185,15 @@ impl Together<'_, '_> {
                 }
             }
             step = i64::saturating_mul(step, 4).max(1);
+        }
+    }
+
+    /// Tries the best intervals of the loops by themselves, where the search was stopped before it had schedules for all.
+    fn take_own(&mut self) {
+        let own: Option<Vec<i64>> = self.own.iter().map(|own| own.as_ref().map(|(interval, _)| *interval)).collect();
+        let Some(own) = own else { return };
+        if let JointVerdict::Found(found) = joint::ask(self.kernel, &self.classes, &own, &self.own, &Meter::grace()) {
+            self.best = Some((own, *found));
         }
     }
 

@@ -56,7 +56,16 @@ pub fn modulo_schedule(
         true => LowerBound { interval: Cycles(excluded), kind: LowerBoundKind::Search { from: simple } },
         false => lower_bound,
     };
-    Report { outcome, lower_bound, modulo: None, rejections, objectives: Vec::new(), phases }
+    Report {
+        outcome,
+        lower_bound,
+        modulo: None,
+        rejections,
+        objectives: Vec::new(),
+        wider_bound: None,
+        simulated: None,
+        phases,
+    }
 }
 
 struct Search<'p, 'a> {

@@ -5,7 +5,7 @@
 use super::{FormatError, VERSION, check_version, is_default, parse};
 use crate::{
     Bytes, Columns, Cycles, Dependence, Execution, LoopGraph, OpId, Operation, Reservation, Reserved, Resources,
-    Source, Storage, Traffic, Words,
+    Source, Storage, Traffic, WarpAssignment, Words,
 };
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -32,6 +32,9 @@ pub struct GraphFile {
     /// The machine its costs are for, unless another is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineReference>,
+    /// How its operations come to their warp groups, unless another assignment is asked for; the scheduler chooses when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warp_assignment: Option<WarpAssignment>,
     /// Storage kept during the whole loop.
     #[serde(default, skip_serializing_if = "ReservedEntry::is_nothing")]
     pub reserved: ReservedEntry,
@@ -249,6 +252,7 @@ impl GraphFile {
             name: graph.name().into(),
             description: String::new(),
             machine: None,
+            warp_assignment: None,
             reserved: ReservedEntry { shared_memory: reserved.shared, tensor_memory: reserved.tensor },
             operations: graph.operations().iter().map(OperationEntry::from_operation).collect(),
             dependences: graph

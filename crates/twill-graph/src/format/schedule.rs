@@ -4,7 +4,7 @@ use super::{FormatError, GraphFile, VERSION, check_version, parse};
 use crate::{
     Bytes, Channel, ChannelStorage, Columns, Cycles, GroupId, GroupRole, LoopGraph, LowerBound, ModelOptions,
     ModuloSchedule, ObjectiveValue, OpId, Outcome, Placement, Problem, Rejection, RejectionReason, Report, Resources,
-    Ring, Schedule, Source, Status, WarpGroup,
+    Ring, Schedule, SimulatedCycles, Source, Status, WarpGroup,
 };
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -39,6 +39,12 @@ pub struct ScheduleFile {
     pub stages: Option<u32>,
     /// No smaller initiation interval than this exists.
     pub lower_bound: LowerBound,
+    /// No smaller interval exists for any assignment of operations to warp groups, where `problem.options` fix one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wider_bound: Option<Cycles>,
+    /// What an iteration of the generated kernel takes by simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<SimulatedCycles>,
     /// How the costs were normalised, if they were; all cycles are then normalised ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalisation: Option<NormalisationEntry>,
@@ -206,6 +212,8 @@ impl ScheduleFile {
             length: schedule.map(|s| s.length),
             stages: schedule.map(Schedule::stages),
             lower_bound: report.lower_bound.clone(),
+            wider_bound: report.wider_bound,
+            simulated: report.simulated,
             normalisation: None,
             modulo: report.modulo,
             operations: schedule.map(|s| placed(graph, s)).unwrap_or_default(),
@@ -284,6 +292,8 @@ impl ScheduleFile {
             modulo: self.modulo,
             rejections: self.rejections.clone(),
             objectives: self.objectives.clone(),
+            wider_bound: self.wider_bound,
+            simulated: self.simulated,
             phases: super::phases(&self.seconds),
         })
     }

@@ -159,11 +159,12 @@ impl Page {
 
     /// A page of loops that were scheduled each by itself: what was found for each, beside its part of the page.
     pub fn of_loops(name: &str, loops: Vec<(&Problem, &Report<Verified<Schedule>>, Loop)>) -> Page {
-        let sentence = |report: &Report<Verified<Schedule>>| sentence(&headline::known(report));
+        let sentence =
+            |problem: &Problem, report: &Report<Verified<Schedule>>| sentence(&headline::known(problem, report));
         let headline = match loops.as_slice() {
-            [(_, report, _)] => sentence(report),
+            [(problem, report, _)] => sentence(problem, report),
             several => {
-                let each = several.iter().map(|(p, r, _)| format!("{}: {}", p.graph().name(), sentence(r)));
+                let each = several.iter().map(|(p, r, _)| format!("{}: {}", p.graph().name(), sentence(p, r)));
                 each.collect::<Vec<_>>().join(" ")
             }
         };
@@ -182,7 +183,7 @@ impl Page {
         file.loops.clear();
         let text = crate::kernel_text(kernel, report, TextOptions::default());
         let machine = kernel.loops().first().map(|problem| problem.resources().name.clone());
-        let headline = sentence(&kernel::known(report));
+        let headline = sentence(&kernel::known(kernel, report));
         Page { machine, loops, kernel: Some(file), ..Page::new(kernel.name(), headline, text) }
     }
 

@@ -156,7 +156,16 @@ fn nothing(problem: &Problem, outcome: Outcome<Verified<Schedule>>) -> Page {
         reason: RejectionReason::Search { conflicts: 2 },
     };
     let rejections = vec![rejection(1), rejection(2)];
-    let report = Report { outcome, lower_bound, modulo: None, rejections, objectives: vec![], phases: vec![] };
+    let report = Report {
+        outcome,
+        lower_bound,
+        modulo: None,
+        rejections,
+        objectives: vec![],
+        wider_bound: None,
+        simulated: None,
+        phases: vec![],
+    };
     page_of(problem, &report, None)
 }
 

@@ -1,0 +1,78 @@
+//! What a request is answered with: the schedules of its loops, and what is known beside their proofs.
+
+use crate::estimate::estimated;
+use crate::solve::naive;
+use crate::{Error, Loops, Posed, Request, Session, Silent, siblings, solve};
+use twill_check::Verified;
+use twill_exact::{Budget, Naive, SearchOptions};
+use twill_graph::{KernelProblem, KernelReport, Outcome, Report, Schedule};
+
+/// Work for a schedule that is built where a search was stopped before it had one.
+const GRACE_WORK: u64 = 1_000_000;
+
+const NOT_PIPELINED: &str = "note: stopped before a schedule was found; the one shown runs one iteration after another";
+
+/// A session for such a schedule, whatever the budget says.
+fn grace(observer: &mut Silent) -> Session<'_> {
+    let budget = Budget { work: Some(GRACE_WORK), ..Budget::default() };
+    Session::new(SearchOptions { budget, ..SearchOptions::default() }, observer)
+}
+
+/// What was found for the loops of a kernel.
+pub enum Answer {
+    /// Each loop by itself.
+    Each(Vec<Report<Verified<Schedule>>>),
+    /// Loops with common warp groups.
+    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>),
+}
+
+impl Answer {
+    /// The loops' own reports.
+    pub fn loops(&self) -> &[Report<Verified<Schedule>>] {
+        match self {
+            Answer::Each(reports) => reports,
+            Answer::Together(_, report) => &report.loops,
+        }
+    }
+}
+
+/// Schedules the loops of a request; `reading` is the seconds that posing them took, for the reports.
+///
+/// # Errors
+/// When the loops do not go together, or the checker does not accept a schedule.
+pub fn answer(
+    request: &Request,
+    posed: &Loops<Posed>,
+    session: &mut Session<'_>,
+    reading: f64,
+) -> Result<Answer, Error> {
+    let input = &request.input.name;
+    if let Some(kernel) = siblings::pose(request, posed)? {
+        let mut report = siblings::solve(input, &kernel, session, reading)?;
+        if let Outcome::Unknown { .. } = report.outcome {
+            let naive = siblings::naive(input, &kernel, Naive::NoPipelining, &mut grace(&mut Silent))?;
+            if naive.outcome.schedule().is_some() {
+                report.outcome = naive.outcome;
+                let own = report.loops.into_iter().zip(naive.loops);
+                report.loops = own.map(|(own, naive)| Report { outcome: naive.outcome, ..own }).collect();
+                session.observer.note(NOT_PIPELINED);
+            }
+        }
+        report.loops = estimated(request, &posed.loops, report.loops, session);
+        return Ok(Answer::Together(kernel, Box::new(report)));
+    }
+    let each = reading / posed.loops.len().max(1) as f64;
+    let mut reports = Vec::new();
+    for one in &posed.loops {
+        let mut report = solve(input, one, session, each)?;
+        if let Outcome::Unknown { .. } = report.outcome {
+            let naive = naive(input, one, Naive::NoPipelining, &mut grace(&mut Silent))?;
+            if naive.outcome.schedule().is_some() {
+                report.outcome = naive.outcome;
+                session.observer.note(NOT_PIPELINED);
+            }
+        }
+        reports.push(report);
+    }
+    Ok(Answer::Each(estimated(request, &posed.loops, reports, session)))
+}
