@@ -93,6 +93,6 @@ class Graph:
 def _machine_needed(text: str) -> str | None:
     """A machine for a graph that names none: reading needs one, whichever it is."""
     try:
-        return None if "machine" in json.loads(text) else "h100"
+        return None if "machine" in json.loads(text) else "h200"
     except ValueError:
         return None

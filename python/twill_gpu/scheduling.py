@@ -286,7 +286,7 @@ def schedule(
 
     what: a Triton function, with the types of its parameters in `signature` as Triton writes them and `constexprs`; the path
         or the text of a TTIR; a `Graph`, the path of its file, or the name of a built-in one.
-    machine: a `Machine`, its name or its path; by default a graph's own, h100 for kernels.
+    machine: a `Machine`, its name or its path; by default a graph's own, h200 for kernels.
     options: those of `twill compile` with underscores, such as `sub_tiles=2`, `time_limit=10`.
     progress: is told in words what is going on.
 

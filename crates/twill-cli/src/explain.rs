@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<Exit, Error> {
 }
 
 fn render(arguments: &ExplainArguments, all: &[Explained]) -> String {
-    match arguments.format {
+    match arguments.format() {
         ExplainFormat::Json => {
             twill_driver::json(all.iter().map(|e| ExplanationFile::new(&e.posed.problem, &e.explanation)))
         }

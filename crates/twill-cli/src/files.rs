@@ -1,17 +1,42 @@
 //! Reading inputs and writing outputs whole.
 
 use crate::error::Error;
+use crate::kind::STANDARD_INPUT;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Longest input in bytes; what is longer may be a device without end.
 const LONGEST: u64 = 1 << 29;
 
-/// The text of a file.
+/// Whether there is something to read: a file, a folder, or standard input, which is `-`.
+pub(crate) fn exists(path: &Path) -> bool {
+    path == Path::new(STANDARD_INPUT) || path.exists()
+}
+
+/// The text of a file, or of standard input, which is `-`.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
+    if path == Path::new(STANDARD_INPUT) {
+        return standard_input();
+    }
+    let file = File::open(path).map_err(|error| Error::Read { path: path.to_owned(), error })?;
+    text(path, file)
+}
+
+/// The text of standard input, which is read once and may be asked for again.
+fn standard_input() -> Result<String, Error> {
+    static READ: OnceLock<String> = OnceLock::new();
+    if let Some(before) = READ.get() {
+        return Ok(before.clone());
+    }
+    let read = text(Path::new("standard input"), io::stdin().lock())?;
+    Ok(READ.get_or_init(|| read).clone())
+}
+
+fn text(path: &Path, from: impl Read) -> Result<String, Error> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+    let read = from.take(LONGEST + 1).read_to_end(&mut bytes);
     read.map_err(|error| Error::Read { path: path.to_owned(), error })?;
     if bytes.len() as u64 > LONGEST {
         return Err(Error::TooLong { path: path.to_owned(), limit: LONGEST });

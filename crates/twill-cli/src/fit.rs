@@ -3,11 +3,11 @@
 use crate::Exit;
 use crate::arguments::{FitArguments, FitFormat};
 use crate::error::Error;
-use crate::files;
+use crate::{files, input};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Instant;
-use twill_driver::{Fit, Input, Need, Request, Verdict};
+use twill_driver::{Fit, Need, Request, Verdict};
 
 /// Attempts play no part before a kernel is assembled.
 const ATTEMPTS: u32 = 1;
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
     let (lowering, limits) = (arguments.lowering.lowering()?, arguments.limits.limits());
     let options = arguments.generator.options(ATTEMPTS);
     let one = |path: &std::path::PathBuf| -> Result<Fit, Error> {
-        let input = Input::kernel(path.display().to_string(), files::read(path)?);
+        let input = input::read(&path.display().to_string())?;
         let (lowering, limits) = (lowering.clone(), limits.clone());
         let request = Request { input, lowering, limits, siblings: arguments.siblings.options() };
         Ok(twill_driver::fit(&request, &options)?)

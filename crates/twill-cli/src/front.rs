@@ -4,11 +4,11 @@ use crate::Exit;
 use crate::arguments::{Format, ModuloArguments, ModuloFormat, ScheduleArguments, SearchArguments};
 use crate::error::Error;
 use crate::gaus::GausArguments;
+use crate::kind::InputKind;
 use crate::{files, gaus, modulo};
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use twill_driver::{Posed, Request};
-use twill_graph::format::DataflowFile;
 
 /// Operations of a loop with warps that the exact scheduler is asked about. Search with warps has been measured up to a
 /// tenth of that; beyond, encoding alone takes long.
@@ -19,14 +19,13 @@ const MOST_WITHOUT: usize = 4000;
 /// Answers for graphs without warps, by their format; `None` where the input is a kernel or loop graph.
 pub(crate) fn dataflow(arguments: &ScheduleArguments) -> Result<Option<Exit>, Error> {
     let path = Path::new(&arguments.search.source.input);
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    match ending {
-        "graphml" => loop_of_hatschet(arguments, path).map(Some),
-        "dot" | "gv" | "blif" | "gml" | "mlir" => without_warps(arguments, path).map(Some),
-        "json" if path.exists() && DataflowFile::is_named_in(&files::read(path)?) => {
-            without_warps(arguments, path).map(Some)
-        }
-        _ => Ok(None),
+    if !files::exists(path) {
+        return Ok(None);
+    }
+    match InputKind::of(path, &files::read(path)?) {
+        InputKind::Hatschet => loop_of_hatschet(arguments, path).map(Some),
+        InputKind::Dataflow => without_warps(arguments, path).map(Some),
+        InputKind::Kernel | InputKind::LoopGraph => Ok(None),
     }
 }
 
@@ -70,12 +69,8 @@ pub(crate) fn refuse_in_reports(arguments: &SearchArguments) -> Result<(), Error
     let input = &arguments.source.input;
     let refused = |why: &str| Err(Error::NotOnPage { input: input.clone(), why: why.into() });
     let path = Path::new(input);
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let is_dataflow = match ending {
-        "graphml" | "dot" | "gv" | "blif" | "gml" | "mlir" => true,
-        "json" if path.exists() => DataflowFile::is_named_in(&files::read(path)?),
-        _ => false,
-    };
+    let is_dataflow = files::exists(path)
+        && matches!(InputKind::of(path, &files::read(path)?), InputKind::Hatschet | InputKind::Dataflow);
     if is_dataflow { refused("it is a graph without warps") } else { Ok(()) }
 }
 
@@ -106,7 +101,7 @@ pub(crate) fn large(arguments: &ScheduleArguments, posed: &[Posed]) -> Result<Op
 
 fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
     let operations = files::read(path)?.matches("<node").count();
-    if arguments.format.is_picture() {
+    if arguments.format().is_picture() {
         let input = arguments.search.source.input.clone();
         return Err(Error::NoPicture { input, others: "text or json" });
     }
@@ -120,7 +115,7 @@ fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, 
     modulo::run(&ModuloArguments {
         graph: PathBuf::from(path),
         resources: None,
-        format: if arguments.format == Format::Json { ModuloFormat::Json } else { ModuloFormat::Text },
+        format: Some(if arguments.format() == Format::Json { ModuloFormat::Json } else { ModuloFormat::Text }),
         page: arguments.page.clone(),
         budget: search.budget.clone(),
         quiet: search.quiet,
@@ -135,7 +130,7 @@ struct Alone {
 
 fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>) -> Result<Exit, Error> {
     let source = &arguments.search.source;
-    let format = match arguments.format {
+    let format = match arguments.format() {
         Format::Text => "text",
         Format::Json => "json",
         Format::Perfetto => "perfetto",

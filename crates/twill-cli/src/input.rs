@@ -6,6 +6,7 @@ use crate::arguments::{
 };
 use crate::error::Error;
 use crate::files;
+use crate::kind::InputKind;
 use std::path::Path;
 use twill_driver::{Input, Limits, Lowering, Request, SiblingOptions};
 use twill_graph::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow, WarpAssignment, builtin};
@@ -64,19 +65,27 @@ impl LimitArguments {
 impl SourceArguments {
     /// The kernel or loop graph that is named.
     pub(crate) fn read(&self) -> Result<Input, Error> {
-        let (name, path) = (self.input.as_str(), Path::new(&self.input));
-        if !path.exists() {
-            if let Some(input) = Input::builtin(name) {
-                return Ok(input);
-            }
-            if path.extension().is_none() && path.components().count() <= 1 {
-                return Err(Error::UnknownInput { input: name.to_owned(), known: known() });
-            }
-            // It looks like a path: reading it says why it cannot be read.
-        }
-        let text = files::read(path)?;
-        Ok(if is_graph(path, &text) { Input::graph(name, &text)? } else { Input::kernel(name, text) })
+        read(&self.input)
     }
+}
+
+/// The kernel or loop graph of this name: a file, standard input, or a built-in graph.
+pub(crate) fn read(name: &str) -> Result<Input, Error> {
+    let path = Path::new(name);
+    if !files::exists(path) {
+        if let Some(input) = Input::builtin(name) {
+            return Ok(input);
+        }
+        if path.extension().is_none() && path.components().count() <= 1 {
+            return Err(Error::UnknownInput { input: name.to_owned(), known: known() });
+        }
+        // It looks like a path: reading it says why it cannot be read.
+    }
+    let text = files::read(path)?;
+    Ok(match InputKind::of(path, &text) {
+        InputKind::LoopGraph => Input::graph(name, &text)?,
+        _ => Input::kernel(name, text),
+    })
 }
 
 impl LoweringArguments {
@@ -102,11 +111,6 @@ impl LoweringArguments {
 /// Names of the built-in graphs.
 pub(crate) fn known() -> String {
     builtin::names().collect::<Vec<_>>().join(", ")
-}
-
-fn is_graph(path: &Path, text: &str) -> bool {
-    let named = |extension| path.extension().is_some_and(|e| e == extension);
-    named("json") || (!named("ttir") && text.trim_start().starts_with('{'))
 }
 
 fn model(arguments: &ModelArguments) -> ModelOptions {

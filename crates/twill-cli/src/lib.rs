@@ -18,6 +18,7 @@ mod front;
 mod gaus;
 mod input;
 mod kernels;
+mod kind;
 mod lower;
 mod machine;
 mod machine_difference;

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &ModuloArguments) -> Result<Exit, Error> {
     let mut report = report.try_map(verify).map_err(|error| Error::Defect { input: graph_file.clone(), error })?;
     report.phases.insert(0, reading);
     report.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
-    let text = match arguments.format {
+    let text = match arguments.format() {
         ModuloFormat::Json => ModuloFile::new(&problem, &report).to_json() + "\n",
         ModuloFormat::Text => twill_report::modulo_text(&problem, &report, text_options(&arguments.page)),
     };

@@ -21,10 +21,10 @@ pub(crate) fn check_output(binary: bool, output: Option<&Path>) -> Result<(), Er
 
 /// Refuses what could not be written, before anything is searched.
 pub(crate) fn check(arguments: &ScheduleArguments) -> Result<(), Error> {
-    if arguments.iterations.is_some() && !matches!(arguments.format, Format::Perfetto | Format::Svg) {
+    if arguments.iterations.is_some() && !matches!(arguments.format(), Format::Perfetto | Format::Svg) {
         return Err(Error::Arguments("--iterations is for --format perfetto and --format svg".to_owned()));
     }
-    check_output(arguments.format == Format::Perfetto, arguments.page.output.as_deref())
+    check_output(arguments.format() == Format::Perfetto, arguments.page.output.as_deref())
 }
 
 /// The picture that was asked for, of all loops; `None`, and on standard error why, where there is no schedule to draw.

@@ -27,7 +27,7 @@ pub(crate) fn run(
     let reports = reports?;
     drop(ticker);
     let each = posed.iter().zip(&reports);
-    let text = match arguments.format {
+    let text = match arguments.format() {
         Format::Json => twill_driver::json(each.map(|(p, r)| file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);

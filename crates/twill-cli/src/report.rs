@@ -1,9 +1,10 @@
 //! `twill report`: schedules on a page, or as a picture.
 
 use crate::Exit;
-use crate::arguments::{Format, Model, ReportArguments, ReportFormat, SubjectArguments};
+use crate::arguments::{Format, Model, ReportArguments, ReportFormat, ScheduleArguments, SubjectArguments};
 use crate::error::Error;
 use crate::gaus::TRACED_ITERATIONS;
+use crate::kind::STANDARD_INPUT;
 use crate::progress::Ticker;
 use crate::{files, front, pictures, schedule};
 use serde_json::Value;
@@ -28,13 +29,33 @@ const CODE: [&str; 2] = ["kernel.py", "kernel.cu"];
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, Error> {
     let output = arguments.output.as_deref();
-    if let Some(format) = arguments.format.picture() {
+    if let Some(format) = arguments.format().picture() {
         return picture(&arguments.subject, format, output);
     }
     let (page, exit) = draw(&arguments.subject)?;
-    let text = if arguments.format == ReportFormat::Json { page.to_json() + "\n" } else { html(&page) };
+    let text = if arguments.format() == ReportFormat::Json { page.to_json() + "\n" } else { html(&page) };
     files::write(output, &text)?;
     Ok(exit)
+}
+
+/// The page of what `twill schedule` is asked for.
+pub(crate) fn page_of_schedule(arguments: &ScheduleArguments) -> Result<Exit, Error> {
+    let given = [
+        ("--emit", arguments.emit.is_some()),
+        ("--certificate", arguments.certificate.is_some()),
+        ("--swp-only", arguments.swp_only),
+        ("--top", arguments.top.top.is_some()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+        return Err(Error::Arguments(format!("there is no page for {option}; leave it out, or name another --format")));
+    }
+    let subject = SubjectArguments {
+        search: arguments.search.clone(),
+        siblings: arguments.siblings.clone(),
+        no_explain: false,
+        explain_limit: None,
+    };
+    run(&ReportArguments { subject, format: Some(ReportFormat::Html), output: arguments.page.output.clone() })
 }
 
 /// The page, and what the exit code says of its schedule.
@@ -92,7 +113,7 @@ fn picture(subject: &SubjectArguments, format: Format, output: Option<&Path>) ->
 fn written(subject: &SubjectArguments) -> Result<Option<(PathBuf, String)>, Error> {
     let path = Path::new(&subject.search.source.input);
     let file = if path.is_dir() { path.join(SCHEDULE) } else { path.to_owned() };
-    if !file.is_file() {
+    if !file.is_file() && file != Path::new(STANDARD_INPUT) {
         return if path.is_dir() { Err(Error::NoSchedule { path: path.to_owned() }) } else { Ok(None) };
     }
     let text = files::read(&file)?;

@@ -6,7 +6,7 @@ use crate::certificate::Folder;
 use crate::error::Error;
 use crate::files;
 use crate::progress::{self, Ticker};
-use crate::{budgets, front, pictures, pipeline, siblings, smtlib, top};
+use crate::{budgets, front, pictures, pipeline, report, siblings, smtlib, top};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,9 @@ use twill_graph::format::{NormalisationEntry, ScheduleFile};
 use twill_graph::{Cycles, Problem, Report, Schedule, Status};
 
 pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
+    if arguments.is_page() {
+        return report::page_of_schedule(arguments);
+    }
     pictures::check(arguments)?;
     if let Some(exit) = front::dataflow(arguments)? {
         return Ok(exit);
@@ -123,7 +126,7 @@ pub(crate) fn options_with(arguments: &SearchArguments, started: Instant, interr
 /// What is written; `None` where there is nothing to draw.
 fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> Option<Vec<u8>> {
     let each = posed.iter().zip(reports);
-    let text = match arguments.format {
+    let text = match arguments.format() {
         Format::Json => twill_driver::json(each.map(|(p, r)| schedule_file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);

@@ -33,7 +33,7 @@ fn render(
     kernel: &KernelProblem,
     report: &KernelReport<Verified<Schedule>>,
 ) -> Option<Vec<u8>> {
-    let text = match arguments.format {
+    let text = match arguments.format() {
         Format::Json => KernelScheduleFile::new(kernel, report).to_json() + "\n",
         Format::Text => twill_report::kernel_text(kernel, report, schedule::text_options(&arguments.page)),
         Format::Pseudocode => {

@@ -37,7 +37,7 @@ pub(crate) fn run(
 /// What is written; `None` where there is nothing to draw.
 fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> Option<Vec<u8>> {
     let reports = || top.each.iter().map(|one| &one.report);
-    let text = match arguments.format {
+    let text = match arguments.format() {
         Format::Json => {
             let all: Vec<ScheduleFile> = reports().map(|r| schedule_file(posed, r)).collect();
             // Plain data always serialises.

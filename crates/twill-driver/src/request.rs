@@ -6,8 +6,8 @@ use twill_graph::{LoopGraph, ModelOptions, WarpAssignment, builtin};
 use twill_machine::Machine;
 use twill_triton::Gang;
 
-/// The machine for kernels when none is asked for.
-pub const DEFAULT_MACHINE: &str = "h100";
+/// The machine for kernels when none is asked for: one whose numbers are measured. An H100 has the same multiprocessor.
+pub const DEFAULT_MACHINE: &str = "h200";
 
 /// Everything that a schedule depends on, but for the effort of the search.
 #[derive(Clone, Debug)]

@@ -209,12 +209,13 @@ impl Machine {
         first(read::machine(&text, &extends::Origin::file(name_or_path)), name_or_path)
     }
 
-    /// A machine that comes with Twill.
+    /// A machine that comes with Twill, in capitals or not.
     ///
     /// # Errors
     /// When there is none of this name.
     pub fn builtin(name: &str) -> Result<Machine, MachineError> {
-        match builtin::find(name) {
+        // A graphics card's name is written in capitals.
+        match builtin::find(name).or_else(|| builtin::find(&name.to_lowercase())) {
             Some((name, text)) => first(read::machine(text, &extends::Origin::Builtin(name)), name),
             None => Err(MachineError::UnknownMachine {
                 name: shortened(name),

@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("inputs", nargs="+", metavar="INPUT", help="FILE.py:FUNCTION, a Triton function; or TTIR files")
-    add("-m", "--machine", default="h100", help="a built-in name or a machine file [default: h100]")
+    add("-m", "--machine", default="h200", help="a built-in name or a machine file [default: h200]")
     add("--signature", metavar="TYPES", help="NAME=TYPE,... of the run-time parameters; {NAME} is a constexpr's value")
     add(
         "--constexpr",

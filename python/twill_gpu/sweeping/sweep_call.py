@@ -25,7 +25,7 @@ def sweep(
     what: Callable | str | os.PathLike | Sequence[str | os.PathLike],
     space: Mapping[str, Sequence[object]] | None = None,
     *,
-    machine: str | Machine = "h100",
+    machine: str | Machine = "h200",
     signature: Mapping[str, str | Callable[[Mapping], str]] | str | None = None,
     constexprs: Mapping[str, object] | None = None,
     options: Mapping[str, object] | None = None,

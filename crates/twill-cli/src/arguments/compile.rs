@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// Generate the kernel that runs a schedule.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time, or stopped. The folder is written whole or not at all."
+    after_help = "Exit codes: 0 a kernel was written, 1 error, 2 there is no schedule (proved), 3 none was found in time, or stopped. The folder is written whole or not at all.",
+    mut_arg("input", |input| input.help("A kernel's TTIR (.ttir, or any file that holds one), or - for standard input"))
 )]
 pub(crate) struct CompileArguments {
     #[command(flatten)]
@@ -15,48 +16,49 @@ pub(crate) struct CompileArguments {
     #[command(flatten)]
     pub(crate) siblings: SiblingArguments,
     /// The folder to write the kernel, its launcher, its schedule and its test to.
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(help_heading = "Output", long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) top: TopArguments,
     #[command(flatten)]
     pub(crate) generator: GeneratorArguments,
     /// What to write the kernel in: Gluon, or CUDA C++ that needs no Python where it runs.
-    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
+    #[arg(help_heading = "Code generation", long, value_enum, value_name = "LANGUAGE", default_value_t = LanguageArgument::Gluon)]
     pub(crate) emit: LanguageArgument,
     /// CTAs of a cluster: two with neighbouring tiles along the grid's first axis load once what both read, each one half for
     /// both (TMA multicast). The axis must then have an even number of CTAs. With --emit cuda, for Hopper.
-    #[arg(long, value_name = "CTAS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
+    #[arg(help_heading = "Code generation", long, value_name = "CTAS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
     pub(crate) cluster: u32,
     /// Let persistent CTAs wait for each other, for 20000 cycles at most, ahead of each tile's loop, so that what several of them
     /// load passes the L2 cache once; for long loops over what is common to many programs. With --emit cuda, for Hopper.
-    #[arg(long)]
+    #[arg(help_heading = "Code generation", long)]
     pub(crate) in_step: bool,
     /// Let the kernel record when its operations begin and end, for the last so many iterations of its first tile, in a buffer it
     /// takes besides [16 where no number is given]; twill trace reads that. With --emit cuda.
-    #[arg(long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]
+    #[arg(help_heading = "Code generation", long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]
     pub(crate) trace: Option<u32>,
     /// Of --trace: each operation between marks of its own, which keeps them apart from each other, or all that threads do
     /// between two waits, or iterations alone.
-    #[arg(long, value_enum, value_name = "MARKS", requires = "trace", default_value_t = TraceMarks::Operations)]
+    #[arg(help_heading = "Code generation", long, value_enum, value_name = "MARKS", requires = "trace", default_value_t = TraceMarks::Operations)]
     pub(crate) trace_marks: TraceMarks,
     /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
-    #[arg(long)]
+    #[arg(help_heading = "Assembling", long)]
     pub(crate) no_assemble: bool,
     /// A Python with Triton 3.6, or NVRTC for CUDA, to assemble the kernel with [default: python3, if it has that].
-    #[arg(long, value_name = "PATH", conflicts_with = "no_assemble")]
+    #[arg(help_heading = "Assembling", long, value_name = "PATH", conflicts_with = "no_assemble")]
     pub(crate) python: Option<PathBuf>,
     /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(help_heading = "Assembling", long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) attempts: u32,
     /// Assemble the kernels of so many schedules of the least interval, and write the one whose machine code takes the fewest
     /// cycles by simulation. For Hopper [default: 4 where the first one's machine code takes 1.6 times its interval, otherwise 1].
-    #[arg(long, value_name = "N", conflicts_with_all = ["top", "no_assemble"], value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(help_heading = "Assembling", long, value_name = "N", conflicts_with_all = ["top", "no_assemble"], value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) candidates: Option<u32>,
 }
 
 /// What the generator is asked for.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Code generation")]
 pub(crate) struct GeneratorArguments {
     /// Let at most as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
     /// [default: on, where it fits shared memory and loops are as long for all programs, or as their place in the grid says].

@@ -12,7 +12,7 @@ pub(crate) use model::*;
 pub(crate) use report::*;
 pub(crate) use source::*;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 pub(crate) use trace::*;
 use twill_driver::TopOptions;
 
@@ -79,13 +79,13 @@ pub(crate) struct FitArguments {
     #[command(flatten)]
     pub(crate) generator: GeneratorArguments,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = FitFormat::Text)]
+    #[arg(help_heading = "Output", long, value_enum, default_value_t = FitFormat::Text)]
     pub(crate) format: FitFormat,
     /// Of --format json: say how many milliseconds each took, from its text to its verdict.
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) timings: bool,
     /// Show needs of those that fit too.
-    #[arg(long, short)]
+    #[arg(help_heading = "Output", long, short)]
     pub(crate) verbose: bool,
 }
 
@@ -104,29 +104,30 @@ pub(crate) enum FitFormat {
 pub(crate) struct ScheduleArguments {
     #[command(flatten)]
     pub(crate) search: SearchArguments,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// Output format [default: by the ending of --output: .json, .svg, .pftrace, .dot, .html for the page of twill report;
+    /// otherwise text].
+    #[arg(help_heading = "Output", long, value_enum)]
+    pub(crate) format: Option<Format>,
     /// Of --format perfetto and svg: how many iterations are drawn [default: all stages, and the steady state].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(help_heading = "Output", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) iterations: Option<u32>,
     /// Write a question about the schedule for another solver instead of the schedule (docs/formats.md).
-    #[arg(long, value_enum, conflicts_with_all = ["format", "top"])]
+    #[arg(help_heading = "Question for another solver", long, value_enum, conflicts_with_all = ["format", "top"])]
     pub(crate) emit: Option<Emit>,
     /// Of --emit: the initiation interval asked about [default: one cycle below the least].
-    #[arg(long, value_name = "CYCLES", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
+    #[arg(help_heading = "Question for another solver", long, value_name = "CYCLES", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
     pub(crate) interval: Option<i64>,
     /// Of --emit: most stages [default: as many as the schedule has, one more at another interval]. With both, nothing is searched.
-    #[arg(long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Question for another solver", long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stages: Option<u32>,
     #[command(flatten)]
     pub(crate) siblings: SiblingArguments,
     /// Write the schedule with a proof for every rejected interval into a new folder, for `twill check`.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["emit", "top"])]
+    #[arg(help_heading = "Output", long, value_name = "DIR", conflicts_with_all = ["emit", "top"])]
     pub(crate) certificate: Option<PathBuf>,
     /// Software pipelining alone: the modulo schedule by dependences and functional units, without warps, registers and
     /// memories. The model's options play no part.
-    #[arg(long, conflicts_with_all = ["emit", "certificate", "top", "compute_groups", "registers_per_thread", "trip_counts"])]
+    #[arg(help_heading = "Model", long, conflicts_with_all = ["emit", "certificate", "top", "compute_groups", "registers_per_thread", "trip_counts"])]
     pub(crate) swp_only: bool,
     #[command(flatten)]
     pub(crate) top: TopArguments,
@@ -136,6 +137,7 @@ pub(crate) struct ScheduleArguments {
 
 /// How many different schedules are wanted.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Several schedules")]
 pub(crate) struct TopArguments {
     /// Find so many schedules that differ in groups, order or stages, the best first, to time them: at the least interval
     /// while there are any, with one more stage at most. Of one loop. JSON is an array then, and `compile` writes the folders
@@ -154,16 +156,16 @@ pub(crate) struct TopArguments {
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) search: SearchArguments,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
-    pub(crate) format: ExplainFormat,
+    /// Output format [default: json where --output ends in .json, otherwise text].
+    #[arg(help_heading = "Output", long, value_enum)]
+    pub(crate) format: Option<ExplainFormat>,
     #[command(flatten)]
     pub(crate) page: PageArguments,
     /// Which changes of kernel and machine to try.
-    #[arg(long, value_enum, default_value_t = WhatIfs::All)]
+    #[arg(help_heading = "Search", long, value_enum, default_value_t = WhatIfs::All)]
     pub(crate) what_if: WhatIfs,
     /// Units of work for each question about a conflict, and four times as many for each change.
-    #[arg(long, value_name = "UNITS", default_value_t = 250_000)]
+    #[arg(help_heading = "Search", long, value_name = "UNITS", default_value_t = 250_000)]
     pub(crate) effort: u64,
 }
 
@@ -185,6 +187,7 @@ pub(crate) enum WhatIfs {
 
 /// Where text goes, and how it is laid out.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct PageArguments {
     /// Write to a file instead of standard output, which is `-`.
     #[arg(long, short, value_name = "FILE")]
@@ -199,6 +202,7 @@ pub(crate) struct PageArguments {
 
 /// When a search stops with the best known.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Search")]
 pub(crate) struct BudgetArguments {
     /// Stop after so many seconds with the best known [default: 20]; none sets no limit.
     #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none, allow_negative_numbers = true)]
@@ -219,15 +223,15 @@ pub(crate) struct SearchArguments {
     #[command(flatten)]
     pub(crate) limits: LimitArguments,
     /// Largest initiation interval to try, in cycles.
-    #[arg(long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
+    #[arg(help_heading = "Search", long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
     pub(crate) max_interval: Option<i64>,
     #[command(flatten)]
     pub(crate) budget: BudgetArguments,
     /// Search anew even where the answer is in the cache, and do not keep it (TWILL_CACHE=off does the same).
-    #[arg(long)]
+    #[arg(help_heading = "Search", long)]
     pub(crate) no_cache: bool,
     /// Say nothing of progress.
-    #[arg(long, short)]
+    #[arg(help_heading = "Output", long, short)]
     pub(crate) quiet: bool,
 }
 
@@ -241,15 +245,15 @@ pub(crate) struct ModuloArguments {
     /// Its resource model in XML [default: GRAPH_RM.xml beside GRAPH.graphml].
     #[arg(long, value_name = "FILE")]
     pub(crate) resources: Option<PathBuf>,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = ModuloFormat::Text)]
-    pub(crate) format: ModuloFormat,
+    /// Output format [default: json where --output ends in .json, otherwise text].
+    #[arg(help_heading = "Output", long, value_enum)]
+    pub(crate) format: Option<ModuloFormat>,
     #[command(flatten)]
     pub(crate) page: PageArguments,
     #[command(flatten)]
     pub(crate) budget: BudgetArguments,
     /// Say nothing of progress.
-    #[arg(long, short)]
+    #[arg(help_heading = "Output", long, short)]
     pub(crate) quiet: bool,
 }
 
@@ -266,7 +270,7 @@ pub(crate) struct LowerArguments {
     #[command(flatten)]
     pub(crate) source: SourceArguments,
     /// What to print.
-    #[arg(long, value_enum, default_value_t = LowerFormat::Tiles)]
+    #[arg(help_heading = "Output", long, value_enum, default_value_t = LowerFormat::Tiles)]
     pub(crate) format: LowerFormat,
 }
 
@@ -294,6 +298,47 @@ pub(crate) enum Format {
     GraphSvg,
     /// The dependence graph for Graphviz.
     Dot,
+}
+
+/// The format that the ending of an output file names.
+pub(crate) fn by_ending<F: Copy>(output: Option<&Path>, endings: &[(&str, F)]) -> Option<F> {
+    let ending = output?.extension()?.to_str()?;
+    endings.iter().find(|(own, _)| own.eq_ignore_ascii_case(ending)).map(|(_, format)| *format)
+}
+
+impl ScheduleArguments {
+    /// The output format that is asked for, by its name or by the output's ending.
+    pub(crate) fn format(&self) -> Format {
+        const ENDINGS: [(&str, Format); 5] = [
+            ("json", Format::Json),
+            ("svg", Format::Svg),
+            ("pftrace", Format::Perfetto),
+            ("dot", Format::Dot),
+            ("gv", Format::Dot),
+        ];
+        self.format.or_else(|| by_ending(self.page.output.as_deref(), &ENDINGS)).unwrap_or(Format::Text)
+    }
+
+    /// Whether the page of `twill report` is asked for, by the output's ending.
+    pub(crate) fn is_page(&self) -> bool {
+        self.format.is_none() && by_ending(self.page.output.as_deref(), &[("html", ()), ("htm", ())]).is_some()
+    }
+}
+
+impl ExplainArguments {
+    /// The output format that is asked for, by its name or by the output's ending.
+    pub(crate) fn format(&self) -> ExplainFormat {
+        let by_ending = || by_ending(self.page.output.as_deref(), &[("json", ExplainFormat::Json)]);
+        self.format.or_else(by_ending).unwrap_or(ExplainFormat::Text)
+    }
+}
+
+impl ModuloArguments {
+    /// The output format that is asked for, by its name or by the output's ending.
+    pub(crate) fn format(&self) -> ModuloFormat {
+        let by_ending = || by_ending(self.page.output.as_deref(), &[("json", ModuloFormat::Json)]);
+        self.format.or_else(by_ending).unwrap_or(ModuloFormat::Text)
+    }
 }
 
 impl Format {

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 /// What a schedule may use, and which reading of the model holds.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArguments {
     /// Most compute groups, instead of the machine's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]

@@ -1,6 +1,6 @@
 //! What pages are drawn of.
 
-use super::{Format, SearchArguments, SiblingArguments, seconds};
+use super::{Format, SearchArguments, SiblingArguments, by_ending, seconds};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use std::path::PathBuf;
 pub(crate) struct ReportArguments {
     #[command(flatten)]
     pub(crate) subject: SubjectArguments,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
-    pub(crate) format: ReportFormat,
+    /// Output format [default: by the ending of --output: .json, .svg, .pftrace, .dot; otherwise html].
+    #[arg(help_heading = "Output", long, value_enum)]
+    pub(crate) format: Option<ReportFormat>,
     /// Write to a file instead of standard output, which is `-`.
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(help_heading = "Output", long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
@@ -28,10 +28,10 @@ pub(crate) struct SubjectArguments {
     #[command(flatten)]
     pub(crate) siblings: SiblingArguments,
     /// Leave out why the interval is no smaller, and what would change it.
-    #[arg(long)]
+    #[arg(help_heading = "Explanation", long)]
     pub(crate) no_explain: bool,
     /// Stop explaining after so many seconds, and show what is known then [default: 10, or --time-limit where that is less].
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, conflicts_with = "no_explain")]
+    #[arg(help_heading = "Explanation", long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, conflicts_with = "no_explain")]
     pub(crate) explain_limit: Option<f64>,
 }
 
@@ -49,6 +49,20 @@ pub(crate) enum ReportFormat {
     GraphSvg,
     /// The dependence graph for Graphviz.
     Dot,
+}
+
+impl ReportArguments {
+    /// The output format that is asked for, by its name or by the output's ending.
+    pub(crate) fn format(&self) -> ReportFormat {
+        const ENDINGS: [(&str, ReportFormat); 5] = [
+            ("json", ReportFormat::Json),
+            ("svg", ReportFormat::Svg),
+            ("pftrace", ReportFormat::Perfetto),
+            ("dot", ReportFormat::Dot),
+            ("gv", ReportFormat::Dot),
+        ];
+        self.format.or_else(|| by_ending(self.output.as_deref(), &ENDINGS)).unwrap_or(ReportFormat::Html)
+    }
 }
 
 impl ReportFormat {
@@ -73,9 +87,9 @@ pub(crate) struct ViewArguments {
     #[command(flatten)]
     pub(crate) subject: SubjectArguments,
     /// The port [default: any that is free].
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(help_heading = "Server", long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
     /// Do not open a browser.
-    #[arg(long)]
+    #[arg(help_heading = "Server", long)]
     pub(crate) no_open: bool,
 }

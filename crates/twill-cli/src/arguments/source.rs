@@ -5,6 +5,7 @@ use twill_triton::Gang;
 
 /// How the loops of a kernel are scheduled together.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Several loops")]
 pub(crate) struct SiblingArguments {
     /// How often each loop runs, to weigh them [default: as the TTIR says, or all alike].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -17,7 +18,7 @@ pub(crate) struct SiblingArguments {
 /// What is looked at, and how it is brought into shape.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
-    /// A kernel's TTIR (.ttir), a loop graph (.json), or the name of a built-in graph.
+    /// A kernel's TTIR (.ttir), a loop graph (.json), - for either from standard input, or the name of a built-in graph.
     pub(crate) input: String,
     #[command(flatten)]
     pub(crate) lowering: LoweringArguments,
@@ -25,8 +26,10 @@ pub(crate) struct SourceArguments {
 
 /// How a kernel becomes loop graphs.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Kernel and machine")]
 pub(crate) struct LoweringArguments {
-    /// Machine: a built-in name or a path to a machine file [default: the graph's own; h100 for TTIR].
+    /// Machine: a built-in name or a path to a machine file [default: the graph's own; h200 for TTIR,
+    /// which is measured and also what to take on an H100].
     #[arg(long, short)]
     pub(crate) machine: Option<String>,
     /// Kernel function, where the TTIR holds several.

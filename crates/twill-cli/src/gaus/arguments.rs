@@ -1,6 +1,6 @@
 //! What `twill gaus` can be asked.
 
-use crate::arguments::{BudgetArguments, PageArguments, Switch, seconds};
+use crate::arguments::{BudgetArguments, PageArguments, Switch, by_ending, seconds};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ pub(crate) struct GausArguments {
     /// Resource model of a .graphml [default: GRAPH_RM.xml beside it].
     #[arg(long, value_name = "FILE")]
     pub(crate) resources: Option<PathBuf>,
-    /// Machine of a kernel or loop graph [default: the graph's own; h100 for TTIR].
+    /// Machine of a kernel or loop graph [default: the graph's own; h200 for TTIR].
     #[arg(long, short)]
     pub(crate) machine: Option<String>,
     /// Which of a kernel's loops, counted from 0.
@@ -85,17 +85,23 @@ pub(crate) struct GausArguments {
     /// Stop with the best known when the process uses so many megabytes (10^6 bytes) of memory.
     #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) memory_limit: Option<u64>,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = GausFormat::Text)]
-    pub(crate) format: GausFormat,
+    /// Output format [default: by the ending of --output: .json, .pftrace; otherwise text].
+    #[arg(help_heading = "Output", long, value_enum)]
+    pub(crate) format: Option<GausFormat>,
     #[command(flatten)]
     pub(crate) page: PageArguments,
     /// Say nothing of progress.
-    #[arg(long, short)]
+    #[arg(help_heading = "Output", long, short)]
     pub(crate) quiet: bool,
 }
 
 impl GausArguments {
+    /// The output format that is asked for, by its name or by the output's ending.
+    pub(crate) fn format(&self) -> GausFormat {
+        const ENDINGS: [(&str, GausFormat); 2] = [("json", GausFormat::Json), ("pftrace", GausFormat::Perfetto)];
+        self.format.or_else(|| by_ending(self.page.output.as_deref(), &ENDINGS)).unwrap_or(GausFormat::Text)
+    }
+
     /// How much memory there may be in use.
     pub(crate) fn memory(&self) -> Option<MemoryBudget> {
         BudgetArguments { memory_limit: self.memory_limit, ..BudgetArguments::default() }.memory()

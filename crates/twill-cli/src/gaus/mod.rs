@@ -106,10 +106,10 @@ impl Found {
 
 fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     let output = arguments.page.output.as_deref();
-    pictures::check_output(arguments.format == GausFormat::Perfetto, output)?;
+    pictures::check_output(arguments.format() == GausFormat::Perfetto, output)?;
     let found = find(arguments, progress::interrupt())?;
     let text = || twill_report::dataflow_text(&found.summary, text_options(&arguments.page));
-    match (arguments.format, &found.schedule) {
+    match (arguments.format(), &found.schedule) {
         (GausFormat::Json, _) => files::write(output, &(found.to_json() + "\n"))?,
         (GausFormat::Text, _) => files::write(output, &text())?,
         (GausFormat::Summary, _) => files::write(output, &(found.figures() + "\n"))?,

@@ -4,6 +4,7 @@ use super::arguments::{Cap, GausArguments, ObjectiveArgument};
 use crate::arguments::{AxisArgument, LoweringArguments, SourceArguments, Switch};
 use crate::error::Error;
 use crate::files;
+use crate::kind::InputKind;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -65,9 +66,13 @@ fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
     };
     let name = path.display().to_string();
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let text = if path.exists() { Some(files::read(path)?) } else { None };
-    let is_loop =
-        text.as_deref().is_none_or(|text| ending == "ttir" || ending == "json" && GraphFile::is_named_in(text));
+    let text = if files::exists(path) { Some(files::read(path)?) } else { None };
+    let is_loop = text.as_deref().is_none_or(|text| match InputKind::of(path, text) {
+        InputKind::LoopGraph => GraphFile::is_named_in(text),
+        // Without an ending of another format.
+        InputKind::Kernel => ending == "ttir" || text.contains("tt.func"),
+        InputKind::Hatschet | InputKind::Dataflow => false,
+    });
     if is_loop {
         return from_loop(arguments, &name).map(|graph| (graph, name));
     }
