@@ -25,15 +25,7 @@ TIME_LIMIT = 60
 _numbers = itertools.count()
 
 
-def check_options(options: Mapping[str, object]) -> None:
-    """Raises TypeError for an option that there is not, or a value that it cannot have."""
-    try:
-        _twill.check_options(words(options))
-    except TwillError as error:
-        raise TypeError(str(error)) from None
-
-
-def compile_kernel(ttir: str, name: str, machine: str | Machine | None, options: Mapping[str, object]) -> Path:
+def compile_kernel(ttir: str, name: str, machine: str | os.PathLike[str] | Machine | None, options: Mapping[str, object]) -> Path:
     """A folder with the kernel that runs the best schedule of a TTIR: kernel.py or kernel.cu, kernel.json, launch.py and more.
 
     Raises `TwillError` with the reason where there is none. The folder lasts as long as this process; the kernel itself is
@@ -53,8 +45,8 @@ def compile_kernel(ttir: str, name: str, machine: str | Machine | None, options:
 
 
 def question(
-    kind: str, name: str, text: str, machine: str | Machine | None, options: Mapping[str, object]
-) -> dict[str, object]:
+    kind: str, name: str, text: str, machine: str | os.PathLike[str] | Machine | None, options: Mapping[str, object]
+) -> _twill.Question:
     """What `_twill` is asked about an input."""
     if machine is not None:
         machine = Machine.of(machine).text

@@ -11,7 +11,7 @@ from . import _twill
 def main() -> int:
     """Runs `twill` with the arguments of this process; its exit code."""
     if sys.argv[1:2] == ["sweep"]:
-        from .sweeping.__main__ import main as sweep
+        from .sweeping.command import main as sweep
 
         return sweep(sys.argv[2:])
     if sys.argv[1:3] == ["machine", "calibrate"]:

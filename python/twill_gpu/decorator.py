@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, overload
 
-import triton
-
-from . import backend
-from .machine import Machine
+from . import needs
+from .errors import InputError
 from .jit_kernel import ON_FAILURE, JitKernel
+from .keywords import spelled
+from .machine import Machine
+from .options import known, words
 
 
+def _of_triton() -> Collection[str]:
+    """Keywords of `triton.jit`."""
+    return list(inspect.signature(needs.triton("twill_gpu.jit").jit).parameters)[1:]
+
+
+@overload
 def jit(
-    fn: Callable | None = None,
+    fn: Callable[..., Any],
     *,
-    machine: str | Machine | None = None,
-    on_failure: str = "stock",
+    machine: str | os.PathLike[str] | Machine | None = None,
+    on_failure: Literal["stock", "error"] = "stock",
     options: Mapping[str, object] | None = None,
     **triton_options: object,
-) -> JitKernel | Callable[[Callable], JitKernel]:
+) -> JitKernel: ...
+@overload
+def jit(
+    fn: None = None,
+    *,
+    machine: str | os.PathLike[str] | Machine | None = None,
+    on_failure: Literal["stock", "error"] = "stock",
+    options: Mapping[str, object] | None = None,
+    **triton_options: object,
+) -> Callable[[Callable[..., Any]], JitKernel]: ...
+@spelled(more=_of_triton, options=known)
+def jit(
+    fn: Callable[..., Any] | None = None,
+    *,
+    machine: str | os.PathLike[str] | Machine | None = None,
+    on_failure: Literal["stock", "error"] = "stock",
+    options: Mapping[str, object] | None = None,
+    **triton_options: object,
+) -> JitKernel | Callable[[Callable[..., Any]], JitKernel]:
     """A Triton kernel that is scheduled by Twill when it is first called, for each specialisation.
 
     Used as `@triton.jit` is, and called alike: `kernel[grid](arguments, CONSTEXPR=…, num_warps=…)`. How stock Triton is
@@ -30,15 +58,19 @@ def jit(
     options: those of `twill compile`, by name with underscores, such as `{"time_limit": 60, "persistent": False}`.
     triton_options: those of `triton.jit`.
 
-    In Triton's interpreter (`TRITON_INTERPRET=1`) it is `triton.jit`.
+    In Triton's interpreter (`TRITON_INTERPRET=1`) it is `triton.jit`. Raises `MissingError` where Triton is not installed,
+    `OptionError` for an option that there is not, `InputError` for a value that it cannot have.
     """
     if on_failure not in ON_FAILURE:
-        raise ValueError(f"on_failure must be one of {', '.join(map(repr, ON_FAILURE))}, not {on_failure!r}")
+        raise InputError(f"on_failure must be {' or '.join(map(repr, ON_FAILURE))}, not {on_failure!r}")
     options = dict(options or {})
-    backend.check_options(options)
+    words(options)
+    triton = needs.triton("twill_gpu.jit")
 
-    def decorate(fn: Callable) -> JitKernel:
+    def decorate(fn: Callable[..., Any]) -> JitKernel:
         function = triton.jit(**triton_options)(fn)
-        return JitKernel(function, machine, on_failure, options) if hasattr(function, "device_caches") else function
+        # In the interpreter it is no function that is compiled.
+        is_compiled = hasattr(function, "device_caches")
+        return JitKernel(function, machine, on_failure, options) if is_compiled else function
 
     return decorate if fn is None else decorate(fn)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
-_told: set = set()
+_told: set[Any] = set()
 
 
-def leave_alone(*functions: Callable) -> None:
+def leave_alone(*functions: Callable[..., Any]) -> None:
     """Keeps Dynamo from translating these functions, and what they call, where torch.compile is in use.
 
     Without it Dynamo, having left a launch out of its graphs, tries each Python function of the launch by itself.

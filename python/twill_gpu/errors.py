@@ -12,8 +12,16 @@ class TwillError(Exception):
         """File and line of the user's own source that it is about, if it is about one."""
 
 
-class InputError(TwillError):
-    """A kernel, graph, machine or option that cannot be used."""
+class InputError(TwillError, ValueError):
+    """A kernel, graph, machine or value of an option that cannot be used."""
+
+
+class OptionError(TwillError, TypeError):
+    """A keyword or an option that there is not; the message says what may have been meant."""
+
+
+class MissingError(TwillError, ImportError):
+    """A package that a call needs and that is not installed; the message says how to install it."""
 
 
 class InfeasibleError(TwillError):

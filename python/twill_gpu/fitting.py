@@ -8,12 +8,16 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
-from . import _twill
+from . import _twill, needs
 from .backend import question
 from .errors import TwillError, TwillWarning
 from .inputs import question_of
+from .keywords import spelled
 from .machine import Machine
+from .options import known
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Bound:
     name: str
     interval: int
     """No shorter initiation interval exists, in cycles; proved."""
-    why: dict
+    why: dict[str, Any]
     """What bounds it: `kind`, `witness`."""
     flop: int
     """Floating-point operations of the matrix multiplies of an iteration."""
@@ -93,9 +97,10 @@ class Fit:
         return f"Fit({self.verdict.replace('_', ' ')}{why}; I >= {bounds})"
 
 
+@spelled(more=known)
 def fit(
-    what: Callable | str | os.PathLike,
-    machine: str | Machine | None = None,
+    what: Callable[..., Any] | str | os.PathLike[str],
+    machine: str | os.PathLike[str] | Machine | None = None,
     signature: Mapping[str, str] | Sequence[str] | str | None = None,
     constexprs: Mapping[str, object] | None = None,
     **options: object,
@@ -108,7 +113,7 @@ def fit(
     return Fit(_twill.fit(question_of(what, machine, signature, constexprs, options))[0])
 
 
-def prune_configs(configs: list, named_args: Mapping[str, object], **named: object) -> list:
+def prune_configs(configs: list[Any], named_args: Mapping[str, object], **named: object) -> list[Any]:
     """The configurations whose kernels fit, for `triton.autotune` above `twill_gpu.jit`:
 
         @triton.autotune(configs, key=[…], prune_configs_by={"early_config_prune": twill_gpu.prune_configs})
@@ -117,6 +122,7 @@ def prune_configs(configs: list, named_args: Mapping[str, object], **named: obje
 
     One that is not known to be too large stays. Where none is left, all stay and a `TwillWarning` says why each is too large.
     """
+    needs.triton("twill_gpu.prune_configs")
     from triton.compiler.errors import CompilationError
 
     kernel = _autotuned()
@@ -140,20 +146,20 @@ def prune_configs(configs: list, named_args: Mapping[str, object], **named: obje
     return kept
 
 
-def _autotuned() -> object:
+def _autotuned() -> Any:
     """The kernel whose autotuner is asking: it tells nobody, so it is found among the callers."""
     from triton.runtime.autotuner import Autotuner
 
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        asking = frame.f_locals.get("self")
+        asking: Any = frame.f_locals.get("self")
         if isinstance(asking, Autotuner):
             return asking.fn
         frame = frame.f_back
     raise TypeError("prune_configs is called by triton.autotune: prune_configs_by={'early_config_prune': prune_configs}")
 
 
-def _fit_of(kernel: object, config: object, arguments: dict[str, object]) -> Fit:
+def _fit_of(kernel: Any, config: Any, arguments: dict[str, object]) -> Fit:
     """Whether a configuration of an autotuner fits for these arguments."""
     from . import gpu
     from .front_end import ttir_of_call
@@ -172,14 +178,14 @@ def _fit_of(kernel: object, config: object, arguments: dict[str, object]) -> Fit
     return Fit(_twill.fit(question("kernel", kernel.__name__, ttir, machine, kernel.options))[0])
 
 
-def _need(entry: dict) -> Need:
+def _need(entry: dict[str, Any]) -> Need:
     return Need(entry["resource"], entry["required"], entry["available"], tuple(map(_holder, entry["largest"])))
 
 
-def _holder(entry: dict) -> Holder:
+def _holder(entry: dict[str, Any]) -> Holder:
     source = entry.get("source")
     return Holder(entry["name"], entry["amount"], entry["slots"], (source["file"], source["line"]) if source else None)
 
 
-def _bound(entry: dict) -> Bound:
+def _bound(entry: dict[str, Any]) -> Bound:
     return Bound(entry["name"], entry["bound"]["interval"], entry["bound"], entry["flop"], entry.get("teraflops"))

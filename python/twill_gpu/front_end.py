@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from triton._C.libtriton import ir
-from triton.backends.compiler import BaseBackend, GPUTarget, Language
+from triton.backends.compiler import GPUTarget, Language
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.compiler import filter_traceback
 from triton.runtime.driver import driver
@@ -24,10 +27,10 @@ class Specialisation:
 
     options: object
     """As its back end parsed them."""
-    signature: dict
+    signature: dict[str, Any]
     """Type of each parameter."""
-    constexprs: dict
-    attributes: dict
+    constexprs: dict[str, Any]
+    attributes: dict[tuple[int], Any]
 
     def __post_init__(self) -> None:
         names = [name for name, kind in self.signature.items() if isinstance(kind, tuple)]
@@ -35,17 +38,18 @@ class Specialisation:
             raise TwillError(f"a tuple is given for {', '.join(names)}; give its parts as parameters of their own")
 
 
-def offline(function: JITFunction, machine: str) -> tuple[GPUTarget, BaseBackend, object]:
+def offline(function: JITFunction, machine: str) -> tuple[GPUTarget, Any, Any]:
     """Target, Triton's back end and the function's binder for a machine that is not here."""
     target = GPUTarget("cuda", OFFLINE_ARCHITECTURES.get(machine, 90), 32)
     backend = make_backend(target)
     return target, backend, create_function_from_signature(function.signature, function.params, backend)
 
 
-def make_ttir(function: JITFunction, target: GPUTarget, backend: BaseBackend, found: Specialisation) -> str:
+def make_ttir(function: JITFunction, target: GPUTarget, backend: Any, found: Specialisation) -> str:
     """The TTIR of a function for a specialisation, with locations. Errors are those of Triton's compiler."""
     source = ASTSource(function, found.signature, found.constexprs, found.attributes)
-    context, stages = ir.context(), {}
+    context = ir.context()
+    stages: dict[str, Any] = {}
     ir.load_dialects(context)
     backend.load_dialects(context)
     backend.add_stages(stages, found.options, Language.TRITON)
@@ -63,7 +67,7 @@ def make_ttir(function: JITFunction, target: GPUTarget, backend: BaseBackend, fo
     return str(stages["ttir"](module, {}))
 
 
-def ttir_of(function: object, signature: object, constexprs: dict, machine: object) -> tuple[str, str]:
+def ttir_of(function: Any, signature: Any, constexprs: Mapping[str, object], machine: str | os.PathLike[str] | Machine | None) -> tuple[str, str]:
     """Name and TTIR of a Triton function for these types, without a GPU.
 
     signature: types of the run-time parameters, by name or in their order, as Triton writes them: `*fp16`, `i32`, `fp32`,
@@ -75,14 +79,14 @@ def ttir_of(function: object, signature: object, constexprs: dict, machine: obje
             raise InputError(f"{function!r} is no Triton function: decorate it with triton.jit or twill_gpu.jit")
         function = function.fn
     free = [name for name in function.arg_names if name not in constexprs]
-    types = [part.strip() for part in signature.split(";")] if isinstance(signature, str) else signature
-    types = dict(types) if hasattr(types, "items") else dict(zip(free, types))
+    given = [part.strip() for part in signature.split(";")] if isinstance(signature, str) else signature
+    types: dict[str, Any] = dict(given if isinstance(given, Mapping) else zip(free, given))
     if sorted(types) != sorted(free) or any(name not in function.arg_names for name in constexprs):
         raise InputError(
             f"{function.__name__} has the parameters {', '.join(function.arg_names)}; signature gives types to "
             f"{', '.join(types) or 'none'}, and constexprs values to {', '.join(constexprs) or 'none'}"
         )
-    attributes = {}
+    attributes: dict[tuple[int], Any] = {}
     for position, name in enumerate(function.arg_names):
         kind, _, multiple = str(types.get(name, "")).partition(":")
         if multiple not in ("", "16"):
@@ -102,7 +106,7 @@ def ttir_of(function: object, signature: object, constexprs: dict, machine: obje
         raise InputError(f"{function.__name__}: Triton makes no TTIR of it for these types and values: {why}", (path, line)) from error
 
 
-def machine_name(machine: object) -> str:
+def machine_name(machine: str | os.PathLike[str] | Machine | None) -> str:
     """The built-in machine whose target a machine shares."""
     if machine is None:
         return "h100"
@@ -110,11 +114,12 @@ def machine_name(machine: object) -> str:
     return next((name for name, number in OFFLINE_ARCHITECTURES.items() if architecture.startswith(f"sm_{number}")), "h100")
 
 
-def ttir_of_call(kernel: object, named: dict) -> tuple[int | None, GPUTarget, str]:
+def ttir_of_call(kernel: Any, named: dict[str, Any]) -> tuple[int | None, Any, str]:
     """Device (None without a GPU), target and TTIR of a `JitKernel` for a call with these arguments and options, by name."""
     function = kernel._function
     try:
-        device = driver.active.get_current_device()
+        active: Any = driver.active
+        device = active.get_current_device()
         _, _, target, backend, binder = function.device_caches[device]
     except RuntimeError:
         if kernel.machine is None:

@@ -13,7 +13,7 @@ ARCHITECTURES = {80: "a100", 90: "h100", 100: "b200"}
 """By compute capability × 10."""
 
 
-def machine_of(device: int, architecture: int) -> str:
+def machine_of(device: int | None, architecture: int) -> str:
     """Name of the machine whose numbers a GPU is scheduled with. Raises `TwillError` where there is none."""
     if architecture not in ARCHITECTURES:
         known = ", ".join(f"sm_{one} ({name})" for one, name in ARCHITECTURES.items())
@@ -23,7 +23,7 @@ def machine_of(device: int, architecture: int) -> str:
     return next(here, ARCHITECTURES[architecture])
 
 
-def name_of(device: int) -> str:
+def name_of(device: int | None) -> str:
     """What the maker calls a GPU; nothing where torch is not in use."""
     torch = sys.modules.get("torch")
     return torch.cuda.get_device_name(device) if torch is not None else ""

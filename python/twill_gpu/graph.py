@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from . import _twill
 from .backend import question
@@ -27,7 +28,7 @@ class Graph:
         self, name: str, machine: str | None = None, *, shared_memory: int = 0, tensor_memory: int = 0, description: str = ""
     ):
         """`shared_memory` and `tensor_memory` are kept during the whole loop by code around it."""
-        self._file: dict = {"format": "twill-graph", "version": 1, "name": name, "description": description}
+        self._file: dict[str, Any] = {"format": "twill-graph", "version": 1, "name": name, "description": description}
         if machine is not None:
             self._file["machine"] = machine
         self._file["reserved"] = {"shared_memory": shared_memory, "tensor_memory": tensor_memory}
@@ -42,14 +43,14 @@ class Graph:
         return graph
 
     @classmethod
-    def read(cls, path: str | os.PathLike) -> Graph:
+    def read(cls, path: str | os.PathLike[str]) -> Graph:
         """A graph of its file."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
     @property
     def name(self) -> str:
         """Of the loop."""
-        return self._file["name"]
+        return str(self._file["name"])
 
     def operation(
         self, name: str, units: Mapping[str, int] | Sequence[Mapping[str, object]] = (), **fields: object
@@ -81,7 +82,7 @@ class Graph:
         """Its file."""
         return json.dumps(self._file, indent=2, ensure_ascii=False)
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes its file."""
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 

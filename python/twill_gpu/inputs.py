@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from . import _twill, needs
 from .backend import question
 from .errors import InputError
 from .graph import Graph
@@ -13,16 +15,17 @@ from .machine import Machine
 
 
 def question_of(
-    what: Callable | str | os.PathLike | Graph,
-    machine: str | Machine | None,
+    what: Callable[..., Any] | str | os.PathLike[str] | Graph,
+    machine: str | os.PathLike[str] | Machine | None,
     signature: object,
     constexprs: Mapping[str, object] | None,
     options: Mapping[str, object],
-) -> dict[str, object]:
+) -> _twill.Question:
     """What `_twill` is asked about an input. Raises `InputError` where it is none."""
     if callable(what) or hasattr(what, "fn"):
         if signature is None:
             raise InputError("a Triton function needs signature=…, the types of its parameters, such as {'x_ptr': '*fp16:16'}")
+        needs.triton("scheduling a Triton function")
         from .front_end import ttir_of
 
         name, text = ttir_of(what, signature, constexprs or {}, machine)
@@ -36,7 +39,7 @@ def question_of(
     return _named(os.fspath(what), machine, options)
 
 
-def _named(name: str, machine: str | Machine | None, options: Mapping[str, object]) -> dict[str, object]:
+def _named(name: str, machine: str | os.PathLike[str] | Machine | None, options: Mapping[str, object]) -> _twill.Question:
     path = Path(name)
     if not path.exists() and not path.suffix and len(path.parts) == 1:
         return question("builtin", name, "", machine, options)

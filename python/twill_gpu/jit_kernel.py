@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from triton import knobs
-from triton.runtime.driver import driver
-from triton.runtime.errors import OutOfResources
-from triton.runtime.jit import JITFunction, MockTensor, get_jit_fn_file_line
-
-from . import backend, dynamo, front_end, gpu
+from . import backend, dynamo, gpu, needs
 from .errors import TwillError, TwillWarning
+from .machine import Machine
 from .scheduled import ScheduledKernel
+
+if TYPE_CHECKING:
+    from triton.runtime.jit import JITFunction
 
 ON_FAILURE = ("stock", "error")
 """What may happen where Twill makes no kernel."""
@@ -35,11 +36,18 @@ class JitKernel:
     __triton_builtin__ = True
     __triton_aggregate__ = True
 
-    def __init__(self, function: JITFunction, machine: str | None, on_failure: str, options: Mapping[str, object]):
+    def __init__(
+        self,
+        function: JITFunction,
+        machine: str | os.PathLike[str] | Machine | None,
+        on_failure: str,
+        options: Mapping[str, object],
+    ):
+        self._triton = needs.triton("JitKernel")
         self._function = function
         self.machine, self.on_failure, self.options = machine, on_failure, dict(options)
-        self._devices: dict = {}
-        self._made: dict[tuple[str, str, int], ScheduledKernel] = {}
+        self._devices: dict[int | None, _Device] = {}
+        self._made: dict[tuple[str, str | os.PathLike[str] | Machine, int], ScheduledKernel] = {}
         """By TTIR, machine and compute capability × 10: specialisations may have the same TTIR."""
         self._lock = threading.RLock()
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
@@ -57,7 +65,7 @@ class JitKernel:
         dynamo.refuse_to_be_traced(self.__name__)
         return self._function
 
-    def __getitem__(self, grid: object) -> Callable:
+    def __getitem__(self, grid: object) -> Callable[..., Any]:
         """The launch on a grid: `kernel[grid](arguments)`."""
         dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)
         return partial(self.run, grid=grid, warmup=False)
@@ -71,7 +79,7 @@ class JitKernel:
         self._function.cache_key  # noqa: B018
         return [self._function]
 
-    def __call__(self, *args: object, _semantic: object = None, _generator: object = None, **named: object) -> object:
+    def __call__(self, *args: object, _semantic: Any = None, _generator: Any = None, **named: object) -> object:
         """A call from inside another kernel, in which Triton's compiler generates the code of `fn`."""
         if _generator is None:
             raise RuntimeError(f"{self.__name__} is a kernel: launch it with {self.__name__}[grid](…)")
@@ -83,16 +91,17 @@ class JitKernel:
         Gives back a `ScheduledKernel`, with `asm` as a compiled kernel of Triton has, or what stock Triton gives back
         where that runs instead. Without a GPU it works if a machine was named.
         """
-        return self.run(*map(MockTensor.wrap_dtype, args), grid=grid, warmup=True, **named)
+        mock = self._triton.runtime.jit.MockTensor
+        return self.run(*map(mock.wrap_dtype, args), grid=grid, warmup=True, **named)
 
     # --------------------------------------------------------------------------------------------- launching
     def run(self, *args: object, grid: object, warmup: bool = False, **named: object) -> object:
         """Launches the kernel on the current stream, or only compiles it; gives back what it launched."""
-        function = self._function
-        named["debug"] = named.get("debug", function.debug) or knobs.runtime.debug
-        named["instrumentation_mode"] = knobs.compilation.instrumentation_mode
+        function, triton = self._function, self._triton
+        named["debug"] = named.get("debug", function.debug) or triton.knobs.runtime.debug
+        named["instrumentation_mode"] = triton.knobs.compilation.instrumentation_mode
         try:
-            device = driver.active.get_current_device()
+            device = triton.runtime.driver.active.get_current_device()
         except RuntimeError:
             if not (warmup and self.machine):
                 raise
@@ -116,28 +125,32 @@ class JitKernel:
                 raise RuntimeError(
                     f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
                 )
+        plan = varying = None
         if not warmup:
             if callable(grid):
                 grid = grid(bound)
             try:
                 plan, varying = kernel.plan(bound, grid)
-            except (kernel.refused, OutOfResources) as error:
+            except (kernel.refused, triton.OutOfResources) as error:
                 return self._refused(here, kernel, error, args, grid, named)
         # Stock Triton calls them too, and before anything else.
         for hook in function.pre_run_hooks:
             hook(*args, **named)
-        if not warmup:
+        if plan is not None:
             plan.launch(varying)
         return kernel
 
-    run._torchdynamo_disable = True
-    __getitem__._torchdynamo_disable = True
+    for _call in (run, __getitem__):
+        setattr(_call, "_torchdynamo_disable", True)
+    del _call
 
     def _device(self, device: int | None) -> _Device:
         """What is kept for a device; None is no device, but the machine that was named."""
         with self._lock:
             if device not in self._devices:
                 if device is None:
+                    from . import front_end
+
                     target, compiler, binder = front_end.offline(self._function, front_end.machine_name(self.machine))
                 else:
                     _, _, target, compiler, binder = self._function.device_caches[device]
@@ -149,11 +162,11 @@ class JitKernel:
         self,
         here: _Device,
         device: int | None,
-        key: tuple,
-        named: dict,
-        bound: dict,
-        specialisation: list,
-        options: dict,
+        key: tuple[Any, ...],
+        named: dict[str, Any],
+        bound: dict[str, Any],
+        specialisation: list[Any],
+        options: dict[str, Any],
     ) -> ScheduledKernel | TwillError:
         """The kernel for a specialisation, or why there is none. Errors in the Python of the kernel are Triton's."""
         dynamo.leave_alone(JitKernel.run, JitKernel.__getitem__)
@@ -162,6 +175,7 @@ class JitKernel:
                 return here.kernels[key]
             self._function.cache_key  # noqa: B018  Triton finds the globals that a kernel uses when it is hashed.
             packed = self._function._pack_args(here.compiler, named, bound, specialisation, options)
+            kernel: ScheduledKernel | TwillError
             try:
                 kernel = self._make(here, device, named, packed)
             except TwillError as error:
@@ -171,12 +185,14 @@ class JitKernel:
             here.kernels[key] = kernel
             return kernel
 
-    def _make(self, here: _Device, device: int | None, named: dict, packed: tuple) -> ScheduledKernel:
+    def _make(self, here: _Device, device: int | None, named: dict[str, Any], packed: tuple[Any, ...]) -> ScheduledKernel:
         only = [f"{name}={named[name]!r}" for name in STOCK_ONLY if named.get(name)]
         if only:
             raise TwillError(f"{', '.join(only)} is only for stock Triton")
         if here.target.backend != "cuda":
             raise TwillError(f"the GPU is one of {here.target.backend}, and Twill makes kernels for cuda")
+        from . import front_end
+
         found = front_end.Specialisation(*packed)
         machine = self.machine or gpu.machine_of(device, here.target.arch)
         ttir = front_end.make_ttir(self._function, here.target, here.compiler, found)
@@ -185,7 +201,7 @@ class JitKernel:
             self._made[made] = self._compile(*made)
         return self._made[made]
 
-    def _compile(self, ttir: str, machine: str, architecture: int) -> ScheduledKernel:
+    def _compile(self, ttir: str, machine: str | os.PathLike[str] | Machine, architecture: int) -> ScheduledKernel:
         try:
             folder = backend.compile_kernel(ttir, self.__name__, machine, self.options)
             kernel = ScheduledKernel(folder, ttir, machine)
@@ -203,14 +219,14 @@ class JitKernel:
             raise TwillError(f"the generated kernel does not compile: {type(error).__name__}: {error}") from error
 
     # --------------------------------------------------------------------------------------------- stock Triton
-    def _stock(self, here: _Device, why: TwillError, args: tuple, grid: object, warmup: bool, named: dict) -> object:
+    def _stock(self, here: _Device, why: TwillError, args: tuple[Any, ...], grid: object, warmup: bool, named: dict[str, Any]) -> object:
         if self.on_failure == "error" or here.offline:
             # A new one: the traceback of one that is kept would keep the arguments alive.
             raise TwillError(*why.args) from why.__cause__
         return self._function.run(*args, grid=grid, warmup=warmup, **named)
 
     def _refused(
-        self, here: _Device, kernel: ScheduledKernel, error: Exception, args: tuple, grid: object, named: dict
+        self, here: _Device, kernel: ScheduledKernel, error: Exception, args: tuple[Any, ...], grid: object, named: dict[str, Any]
     ) -> object:
         """A launch on arguments that the scheduled kernel cannot take. Stock Triton decides whether they are wrong."""
         why = self._failed(error)
@@ -221,14 +237,14 @@ class JitKernel:
 
     def _failed(self, error: Exception) -> TwillError:
         """The error that names the kernel and the place of its source."""
-        path, line = get_jit_fn_file_line(self._function)
+        path, line = self._triton.runtime.jit.get_jit_fn_file_line(self._function)
         kind = type(error) if isinstance(error, TwillError) else TwillError
         failed = kind(f"{self.__name__} ({path}:{line}): {error}", getattr(error, "place", None))
         failed.__cause__ = error.with_traceback(None)
         return failed
 
     def _warn(self, why: TwillError) -> None:
-        path, line = get_jit_fn_file_line(self._function)
+        path, line = self._triton.runtime.jit.get_jit_fn_file_line(self._function)
         text = (
             f"{why}. Stock Triton runs it instead. "
             'Use @triton.jit to say that this is meant, on_failure="error" to make it an error'
@@ -239,7 +255,7 @@ class JitKernel:
 class _Device:
     """What a kernel keeps for a device: Triton's compiler and binder, and its kernels or why there is none."""
 
-    def __init__(self, target: object, compiler: object, binder: Callable, offline: bool):
+    def __init__(self, target: Any, compiler: Any, binder: Callable[..., Any], offline: bool):
         self.target, self.compiler, self.binder, self.offline = target, compiler, binder, offline
-        self.kernels: dict[tuple, ScheduledKernel | TwillError] = {}
+        self.kernels: dict[tuple[Any, ...], ScheduledKernel | TwillError] = {}
         self.refused: set[ScheduledKernel] = set()

@@ -7,10 +7,12 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, cast
 
 from . import _twill
 from .graph import Graph
-from .options import words
+from .keywords import spelled
+from .options import known, words
 
 
 class LargeSchedule:
@@ -18,19 +20,19 @@ class LargeSchedule:
 
     def __init__(self, text: str):
         self._text, file = text, json.loads(text)
-        self.summary: dict = file.get("summary", file)
+        self.summary: dict[str, Any] = file.get("summary", file)
         """All figures (docs/formats.md)."""
         self._file = file if "summary" in file else None
 
     @property
     def objective(self) -> int | None:
         """What was to be small; None where no schedule was found in time."""
-        return self.summary["objective"].get("value")
+        return cast("int | None", self.summary["objective"].get("value"))
 
     @property
     def lower_bound(self) -> int:
         """No schedule has a smaller objective."""
-        return self.summary["objective"]["lower_bound"]
+        return int(self.summary["objective"]["lower_bound"])
 
     @property
     def is_optimal(self) -> bool:
@@ -64,8 +66,9 @@ class LargeSchedule:
         return f"LargeSchedule({kind} = {self.objective}, at least {self.lower_bound})"
 
 
+@spelled(more=lambda: known("gaus"))
 def gaus(
-    what: str | os.PathLike | Graph | Mapping[str, object],
+    what: str | os.PathLike[str] | Graph | Mapping[str, object] | None,
     *,
     progress: Callable[[str], None] | None = None,
     **options: object,
@@ -78,19 +81,19 @@ def gaus(
 
     Raises `InputError`; `InfeasibleError` where dependences rule every schedule out.
     """
-    told = [word for name, value in options.items() for word in _word(name, value)]
     if what is None:
-        return LargeSchedule(_twill.gaus(told, progress))
+        return LargeSchedule(_twill.gaus(words(options, "gaus"), progress))
     if isinstance(what, (Graph, Mapping)):
         text = what.to_json() if isinstance(what, Graph) else json.dumps(what)
         with tempfile.TemporaryDirectory(prefix="twill-") as folder:
             path = Path(folder) / "graph.json"
             path.write_text(text, encoding="utf-8")
-            return LargeSchedule(_twill.gaus([os.fspath(path), *told], progress))
-    return LargeSchedule(_twill.gaus([os.fspath(what), *told], progress))
+            return _of_file(path, options, progress)
+    return _of_file(what, options, progress)
 
 
-def _word(name: str, value: object) -> list[str]:
-    if name in ("smallest_ii", "no_gradient"):
-        return ["--" + name.replace("_", "-")] if value else []
-    return words({name: value})
+def _of_file(
+    path: str | os.PathLike[str], options: Mapping[str, object], progress: Callable[[str], None] | None
+) -> LargeSchedule:
+    told = [os.fspath(path)]
+    return LargeSchedule(_twill.gaus([*told, *words(options, "gaus", told)], progress))

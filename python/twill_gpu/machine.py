@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import _twill
+from .errors import InputError
+from .keywords import meant
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,12 @@ class Machine:
     Another one is made by `with_numbers`, and saved by `save`. Wherever a machine is asked for, its name or path does too.
     """
 
-    def __init__(self, name_or_path: str | os.PathLike):
+    def __init__(self, name_or_path: str | os.PathLike[str]):
         self._text = _twill.machine_text(os.fspath(name_or_path))
         self._numbers: dict[str, Number] | None = None
 
     @classmethod
-    def of(cls, machine: str | os.PathLike | Machine) -> Machine:
+    def of(cls, machine: str | os.PathLike[str] | Machine) -> Machine:
         """A machine by itself, its name or its path."""
         return machine if isinstance(machine, Machine) else cls(machine)
 
@@ -63,13 +65,13 @@ class Machine:
 
     def _top(self, key: str) -> str:
         line = next(line for line in self._text.splitlines() if line.startswith(f"{key} = "))
-        return json.loads(line.split(" = ", 1)[1])
+        return str(json.loads(line.split(" = ", 1)[1]))
 
     @property
     def numbers(self) -> Mapping[str, Number]:
         """Every number by its key, such as `latency.transfer`."""
         if self._numbers is None:
-            self._numbers = {key: Number(*rest) for key, *rest in _twill.machine_numbers(self._text)}
+            self._numbers = {row[0]: Number(*row[1:]) for row in _twill.machine_numbers(self._text)}
         return dict(self._numbers)
 
     def with_numbers(self, name: str, numbers: Mapping[str, float], source: str = "chosen by hand") -> Machine:
@@ -79,11 +81,11 @@ class Machine:
 
         Raises `InputError` for a key that there is not, or a number that makes no sense.
         """
-        unknown = [key for key in numbers if key not in self.numbers]
-        if unknown:
-            from .errors import InputError
-
-            raise InputError(f"{self.name} has no number {', '.join(unknown)}; it has {', '.join(sorted(self.numbers))}")
+        for key in numbers:
+            if key not in self.numbers:
+                best = meant(key, self.numbers)
+                hint = f"did you mean {best!r}?" if best else f"it has {', '.join(sorted(self.numbers))}"
+                raise InputError(f"{self.name} has no number {key!r}; {hint}")
         changed = {key: f"{{ derived = {_toml(value)}, source = {json.dumps(source)} }}" for key, value in numbers.items()}
         lines, table = [], ""
         for line in self._text.splitlines():
@@ -95,7 +97,7 @@ class Machine:
             lines.append(f"{line.split(' = ', 1)[0]} = {changed[key]}" if key in changed else line)
         return Machine.from_text("\n".join(lines) + "\n")
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes its file, which may be named wherever a machine is asked for (its name must end in .toml)."""
         path = Path(path)
         partial = path.with_name(f"{path.name}.{os.getpid()}.partial")

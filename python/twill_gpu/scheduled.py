@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from functools import cached_property
 from pathlib import Path
+from typing import Any, cast
 
 from .errors import TwillError
+from .machine import Machine
 
 
 SOURCES = {"gluon": "kernel.py", "cuda": "kernel.cu"}
@@ -18,7 +21,7 @@ SOURCES = {"gluon": "kernel.py", "cuda": "kernel.cu"}
 class ScheduledKernel:
     """A kernel that Twill made: what `warmup` and a launch give back, as stock Triton gives back a compiled kernel."""
 
-    def __init__(self, folder: Path, ttir: str, machine: str | None):
+    def __init__(self, folder: Path, ttir: str, machine: str | os.PathLike[str] | Machine | None):
         self.folder = Path(folder)
         """kernel.py or kernel.cu, kernel.json, schedule.json, launch.py and more."""
         self.ttir = ttir
@@ -26,7 +29,7 @@ class ScheduledKernel:
         self.machine = machine
         self._module = load(self.folder / "launch.py")
         self._kernel = self._module.load(self.folder)
-        self.metadata: dict = json.loads((self.folder / "kernel.json").read_text(encoding="utf-8"))
+        self.metadata: dict[str, Any] = json.loads((self.folder / "kernel.json").read_text(encoding="utf-8"))
         """What kernel.json says."""
         self.name: str = self.metadata["name"]
         self.language = language_of(self.metadata)
@@ -46,17 +49,17 @@ class ScheduledKernel:
     @property
     def architecture(self) -> str:
         """What its machine code is for, such as `sm_90a`."""
-        return self.metadata["architecture"]
+        return str(self.metadata["architecture"])
 
     @property
-    def info(self) -> dict:
+    def info(self) -> dict[str, Any]:
         """Name, interval (`ii`, cycles), stages, status; registers and spills once it was used."""
-        return self._kernel.info
+        return dict(self._kernel.info)
 
     @cached_property
-    def asm(self) -> dict:
+    def asm(self) -> dict[str, Any]:
         """Its forms by name: `ttir`, `gluon` or `cuda` (its source), and the compiler's to `ptx` and `cubin`; Triton's have more."""
-        asm = self.compile().asm
+        asm: dict[str, Any] = self.compile().asm
         asm["ttir"] = self.ttir
         asm[self.language] = (self.folder / SOURCES[self.language]).read_text(encoding="utf-8")
         return asm
@@ -64,14 +67,14 @@ class ScheduledKernel:
     @property
     def n_regs(self) -> int | None:
         """Registers of a thread at entry; None until it was used."""
-        return self.info["registers"]
+        return cast("int | None", self.info["registers"])
 
     @property
     def n_spills(self) -> int | None:
         """Registers that were spilled; None until it was used."""
-        return self.info["spills"]
+        return cast("int | None", self.info["spills"])
 
-    def compile(self) -> object:
+    def compile(self) -> Any:
         """Compiles it to machine code, for which no GPU is needed; what Triton or NVRTC made of it."""
         return self._kernel.compile()
 
@@ -87,15 +90,16 @@ class ScheduledKernel:
         return f"ScheduledKernel({self.name} for {self.architecture}, I = {schedule.get('interval')}, {self.folder})"
 
 
-def language_of(metadata: dict) -> str:
+def language_of(metadata: dict[str, Any]) -> str:
     """What kernel.json says that the source is written in."""
-    return metadata.get("language", "gluon")
+    return str(metadata.get("language", "gluon"))
 
 
-def load(path: Path) -> object:
+def load(path: Path) -> Any:
     """A Python file as a module of its own; kernels live side by side."""
     name = "twill_launch_" + "".join(c if c.isalnum() else "_" for c in str(path))
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader, "it ends in .py"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     # The folder may be in a cache that is checked, or that others read.

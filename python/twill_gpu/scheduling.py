@@ -9,12 +9,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
-from . import _twill
+from . import _twill, needs
+from .backend import toolchain
 from .errors import BudgetError, InfeasibleError
 from .graph import Graph
 from .inputs import question_of
+from .keywords import spelled
 from .machine import Machine
+from .options import known
 from .scheduled import SOURCES, language_of
 
 WIDTH = 110
@@ -58,12 +62,12 @@ class LoopSchedule:
     @property
     def name(self) -> str:
         """Of the loop."""
-        return self._file["problem"]["graph"]["name"]
+        return str(self._file["problem"]["graph"]["name"])
 
     @property
     def status(self) -> str:
         """`optimal` (proved), `feasible` (with a bound), `infeasible` (proved) or `unknown`."""
-        return self._file["status"]
+        return str(self._file["status"])
 
     @property
     def ii(self) -> int:
@@ -71,27 +75,27 @@ class LoopSchedule:
         if self._file.get("initiation_interval") is None:
             kind = InfeasibleError if self.status == "infeasible" else BudgetError
             raise kind(f"{self.name}: there is no schedule ({self.status})")
-        return self._file["initiation_interval"]
+        return int(self._file["initiation_interval"])
 
     @property
     def lower_bound(self) -> int:
         """No smaller interval exists; proved."""
-        return self._file["lower_bound"]["interval"]
+        return int(self._file["lower_bound"]["interval"])
 
     @property
-    def bound(self) -> dict:
+    def bound(self) -> dict[str, Any]:
         """What says so: `interval`, `kind`, `witness`."""
-        return self._file["lower_bound"]
+        return dict(self._file["lower_bound"])
 
     @property
     def length(self) -> int | None:
         """Cycles of one iteration."""
-        return self._file.get("length")
+        return cast("int | None", self._file.get("length"))
 
     @property
     def stages(self) -> int | None:
         """Iterations that overlap."""
-        return self._file.get("stages")
+        return cast("int | None", self._file.get("stages"))
 
     @property
     def groups(self) -> tuple[WarpGroup, ...]:
@@ -107,6 +111,10 @@ class LoopSchedule:
         """The steady state as text, with what bounds it and what it uses."""
         return _twill.timeline(self._text, width, color)
 
+    def svg(self) -> str | None:
+        """The first iterations as a picture, by warp group and functional unit; None where there is no schedule."""
+        return _twill.timeline_svg([self._text])
+
     def pseudocode(self) -> str | None:
         """The program of each warp group; None where there is no schedule."""
         return _twill.pseudocode(self._text)
@@ -118,6 +126,9 @@ class LoopSchedule:
     def to_json(self) -> str:
         """Its file (docs/formats.md)."""
         return self._text
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return _shown(self)
 
     def __repr__(self) -> str:
         return f"LoopSchedule({self.name!r}, I = {self._file.get('initiation_interval')}, {self.status})"
@@ -134,9 +145,9 @@ class Explanation:
         return self._text
 
     @property
-    def what_ifs(self) -> list[dict]:
+    def what_ifs(self) -> list[dict[str, Any]]:
         """Changes of kernel and machine with the interval that each would give."""
-        return json.loads(self._text).get("what_ifs", [])
+        return list(json.loads(self._text).get("what_ifs", []))
 
     def __str__(self) -> str:
         return self._shown
@@ -151,7 +162,7 @@ class Explanation:
 class Schedule:
     """The schedule of a kernel: that of its loop, or of its loops with common warp groups in `loops`."""
 
-    def __init__(self, question: dict, loops: Sequence[str], kernel: str | None):
+    def __init__(self, question: _twill.Question, loops: Sequence[str], kernel: str | None):
         self._question, self._kernel = question, kernel
         self.loops: tuple[LoopSchedule, ...] = tuple(map(LoopSchedule, loops))
         """In the order of the text."""
@@ -196,13 +207,17 @@ class Schedule:
     def status(self) -> str:
         """`optimal` (proved), `feasible` (with a bound), `infeasible` (proved) or `unknown`."""
         if self._kernel:
-            return json.loads(self._kernel)["status"]
+            return str(json.loads(self._kernel)["status"])
         worst = ("optimal", "feasible", "unknown", "infeasible")
         return max((one.status for one in self.loops), key=worst.index)
 
     def timeline(self, width: int = WIDTH, color: bool = False) -> str:
         """The steady state of each loop as text, with what bounds it and what it uses."""
         return "\n".join(one.timeline(width, color) for one in self.loops)
+
+    def svg(self) -> str | None:
+        """The first iterations of each loop as one picture (`twill schedule --format svg`); None where there is no schedule."""
+        return _twill.timeline_svg([one.to_json() for one in self.loops])
 
     def explain(self, what_if: bool = True, effort: int = 250_000, progress: Callable[[str], None] | None = None) -> Explanation:
         """Why it is no faster: what bounds each loop, why the interval below is impossible, what would change it.
@@ -215,7 +230,7 @@ class Schedule:
         return Explanation(text, "\n".join(shown))
 
     def report(
-        self, path: str | os.PathLike, explain_limit: float | None = 30.0, progress: Callable[[str], None] | None = None
+        self, path: str | os.PathLike[str], explain_limit: float | None = 30.0, progress: Callable[[str], None] | None = None
     ) -> None:
         """Writes a page that stands for itself: timeline, graph, registers, memories, explanation (docs/report.md).
 
@@ -243,10 +258,11 @@ class Schedule:
 
         assemble: look at the machine code with this Python's Triton, and make the schedule again where registers spill.
         """
-        from .backend import toolchain
-
+        if assemble and "--emit=cuda" not in self._question["options"]:
+            needs.triton("looking at machine code (assemble=True)")
         python, tools = (sys.executable, toolchain()) if assemble else (None, "")
-        return json.loads(_twill.compile(self._question, python, "twill_gpu.schedule(…).compile()", tools, progress))["files"]
+        text = _twill.compile(self._question, python, "twill_gpu.schedule(…).compile()", tools, progress)
+        return dict(json.loads(text)["files"])
 
     def to_json(self) -> str:
         """The schedule's file; of several loops the kernel's, or an array where each was scheduled by itself."""
@@ -254,13 +270,13 @@ class Schedule:
             return self._kernel or self.loops[0].to_json()
         return "[" + ",\n".join(one.to_json() for one in self.loops) + "]"
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes its file, which `twill check` replays."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.to_json() + "\n")
 
-    def _repr_html_(self) -> str:
-        return _pre(self.timeline())
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return _shown(self)
 
     def __str__(self) -> str:
         return self.timeline()
@@ -269,9 +285,10 @@ class Schedule:
         return f"Schedule({', '.join(map(repr, self.loops))})"
 
 
+@spelled(more=known)
 def schedule(
-    what: Callable | str | os.PathLike | Graph,
-    machine: str | Machine | None = None,
+    what: Callable[..., Any] | str | os.PathLike[str] | Graph,
+    machine: str | os.PathLike[str] | Machine | None = None,
     signature: Mapping[str, str] | Sequence[str] | str | None = None,
     constexprs: Mapping[str, object] | None = None,
     *,
@@ -298,7 +315,7 @@ def schedule(
     return Schedule(question, loops, kernel)
 
 
-class Alternatives(list):
+class Alternatives(list[Schedule]):
     """Different schedules (each a `Schedule`), the best first."""
 
     def __init__(self, schedules: Sequence[Schedule], differences: Sequence[Sequence[str]], complete: bool, stages: int):
@@ -310,10 +327,11 @@ class Alternatives(list):
         self.stages = stages
 
 
+@spelled(more=known)
 def alternatives(
-    what: Callable | str | os.PathLike | Graph,
+    what: Callable[..., Any] | str | os.PathLike[str] | Graph,
     most: int,
-    machine: str | Machine | None = None,
+    machine: str | os.PathLike[str] | Machine | None = None,
     signature: Mapping[str, str] | Sequence[str] | str | None = None,
     constexprs: Mapping[str, object] | None = None,
     *,
@@ -330,11 +348,17 @@ def alternatives(
     return Alternatives([Schedule(question, [text], None) for text, _ in found], [why for _, why in found], complete, stages)
 
 
-def _placed(entry: dict) -> PlacedOperation:
+def _placed(entry: dict[str, Any]) -> PlacedOperation:
     source = entry.get("source")
     place = (source["file"], source["line"]) if source else None
     fields = {name: entry[name] for name in ("name", "kind", "cycle", "stage", "group")}
     return PlacedOperation(**fields, unit=entry.get("unit"), source=place)
+
+
+def _shown(one: LoopSchedule | Schedule) -> dict[str, str]:
+    """A picture for notebooks, and text for what shows no pictures."""
+    picture = one.svg()
+    return {"text/plain": one.timeline()} | ({} if picture is None else {"image/svg+xml": picture})
 
 
 def _pre(text: str) -> str:

@@ -51,7 +51,6 @@ class TestSchedules:
         assert max(map(len, found.timeline(width=60).splitlines())) <= 60
         assert "unit tensor is busy 256 cycles" in str(found.explain(what_if=False))
         assert found.explain().what_ifs
-        assert "<script" not in found._repr_html_() and "I = 256" in found._repr_html_()
         found.save(tmp_path / "schedule.json")
         assert json.loads((tmp_path / "schedule.json").read_text())["initiation_interval"] == 256
         assert "prologue" in found.loops[0].pseudocode()
@@ -115,8 +114,6 @@ class TestErrors:
             twill_gpu.schedule("nothing")
         with pytest.raises(twill_gpu.InputError, match="did you mean `h200`"):
             twill_gpu.schedule("gemm", machine="h20")
-        with pytest.raises(twill_gpu.InputError, match="--sub-tile'"):
-            twill_gpu.schedule(ATTENTION, sub_tile=2)
         with pytest.raises(twill_gpu.InputError, match="tt.func|kernel"):
             twill_gpu.schedule("no\nkernel\n")
         with pytest.raises(twill_gpu.InputError):
@@ -173,7 +170,7 @@ class TestMachines:
 
     def test_what_makes_no_sense_is_refused(self):
         h200 = twill_gpu.Machine("h200")
-        with pytest.raises(twill_gpu.InputError, match="no number memory.shared"):
+        with pytest.raises(twill_gpu.InputError, match="no number 'memory.shared'"):
             h200.with_numbers("a", {"memory.shared": 1})
         with pytest.raises(twill_gpu.InputError):
             h200.with_numbers("a", {"memory.shared_bytes": -1})

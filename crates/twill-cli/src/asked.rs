@@ -2,33 +2,16 @@
 
 use crate::arguments::{Arguments, Command, CompileArguments};
 use crate::error::Error;
+use crate::keywords::OptionError;
 use crate::{budgets, gaus as dataflow, schedule};
 use clap::Parser;
-use clap::error::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use thiserror::Error as ThisError;
 use twill_driver::compile::CompileOptions;
 use twill_driver::{Input, Request};
 use twill_exact::{ExplainOptions, SearchOptions};
 use twill_machine::{Machine, MachineError};
-
-/// An option that there is not, or a value that it cannot have.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
-#[error("{0}")]
-pub struct OptionError(String);
-
-impl OptionError {
-    fn of(error: &clap::Error) -> OptionError {
-        let text = error.to_string();
-        let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        match error.kind() {
-            ErrorKind::UnknownArgument => OptionError(format!("{what}; twill compile --help lists them")),
-            _ => OptionError(what),
-        }
-    }
-}
 
 /// Options of `twill compile`, which are those of `twill schedule` and more.
 #[derive(Clone, Debug)]
@@ -45,11 +28,13 @@ impl Asked {
         let fixed = ["twill", "compile", "input", "--output", "output"].map(str::to_owned);
         let words = fixed.into_iter().chain(options.iter().cloned());
         match Arguments::try_parse_from(words) {
-            Ok(Arguments { command: Command::Compile(arguments) }) if arguments.top.options().is_some() => Err(
-                OptionError("--top is for the command: it gives several schedules, and here one is asked for".into()),
-            ),
+            Ok(Arguments { command: Command::Compile(arguments) }) if arguments.top.options().is_some() => {
+                Err(OptionError::Other(
+                    "top is for the command: it gives several schedules, and here one is asked for".into(),
+                ))
+            }
             Ok(Arguments { command: Command::Compile(arguments) }) => Ok(Asked { arguments: Box::new(arguments) }),
-            Ok(_) => Err(OptionError("not an option of twill compile".into())),
+            Ok(_) => Err(OptionError::Other("not an option of twill compile".into())),
             Err(error) => Err(OptionError::of(&error)),
         }
     }
@@ -104,13 +89,29 @@ pub enum GausAnswer {
     Wrong(String),
 }
 
+/// Reads the words of `twill gaus`.
+fn gaus_arguments(words: &[String]) -> Result<dataflow::GausArguments, OptionError> {
+    let all = ["twill", "gaus"].map(str::to_owned).into_iter().chain(words.iter().cloned());
+    match Arguments::try_parse_from(all) {
+        Ok(Arguments { command: Command::Gaus(arguments) }) => Ok(arguments),
+        Ok(_) => Err(OptionError::Other("not an option of twill gaus".into())),
+        Err(error) => Err(OptionError::of(&error)),
+    }
+}
+
+/// Checks the words of `twill gaus`.
+///
+/// # Errors
+/// When there is no such option, or it cannot have this value.
+pub fn check_gaus(words: &[String]) -> Result<(), OptionError> {
+    gaus_arguments(words).map(|_| ())
+}
+
 /// Schedules a large graph with the words of `twill gaus`, until `interrupt` is set.
 pub fn gaus(words: &[String], interrupt: Arc<AtomicBool>) -> GausAnswer {
-    let all = ["twill", "gaus"].map(str::to_owned).into_iter().chain(words.iter().cloned());
-    let arguments = match Arguments::try_parse_from(all) {
-        Ok(Arguments { command: Command::Gaus(arguments) }) => arguments,
-        Ok(_) => return GausAnswer::Wrong("not an option of twill gaus".into()),
-        Err(error) => return GausAnswer::Wrong(OptionError::of(&error).to_string()),
+    let arguments = match gaus_arguments(words) {
+        Ok(arguments) => arguments,
+        Err(error) => return GausAnswer::Wrong(error.to_string()),
     };
     match dataflow::find(&arguments, interrupt) {
         Ok(found) => GausAnswer::Found(found.to_json()),

@@ -18,6 +18,7 @@ mod front;
 mod gaus;
 mod input;
 mod kernels;
+mod keywords;
 mod kind;
 mod lower;
 mod machine;
@@ -40,7 +41,8 @@ use clap::Parser;
 use std::ffi::OsString;
 use twill_graph::showable;
 
-pub use asked::{Asked, GausAnswer, OptionError, gaus};
+pub use asked::{Asked, GausAnswer, check_gaus, gaus};
+pub use keywords::{Keyword, OptionError, Takes, keywords};
 
 /// What the exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

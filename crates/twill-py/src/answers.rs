@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
 use twill_check::Verified;
-use twill_cli::GausAnswer;
+use twill_cli::{GausAnswer, OptionError, Takes};
 use twill_driver::compile::{Assembler, Compiled};
 use twill_driver::{Answer, Cache, Session, TopOptions};
 use twill_exact::{Budget, ExplainOptions};
@@ -173,10 +173,29 @@ pub(crate) fn lower(py: Python<'_>, question: Question) -> PyResult<Vec<(String,
     Ok(lowered.map_err(|error| of_driver(py, &error))?.loops.iter().map(one).collect())
 }
 
-/// Raises where there is no such option, or it cannot have this value.
+/// What is wrong with the words of `twill compile` or `twill gaus`: the option whose value it is, if it is one's, and what is
+/// allowed; nothing where all is well.
 #[pyfunction]
-pub(crate) fn check_options(py: Python<'_>, options: Vec<String>) -> PyResult<()> {
-    twill_cli::Asked::read(&options).map(|_| ()).map_err(|error| wrong(py, error))
+pub(crate) fn wrong_option(command: &str, words: Vec<String>) -> Option<(Option<String>, String)> {
+    let read = match command {
+        "gaus" => twill_cli::check_gaus(&words),
+        _ => twill_cli::Asked::read(&words).map(|_| ()),
+    };
+    read.err().map(|error| match error {
+        OptionError::Value { keyword, why, .. } => (Some(keyword), why),
+        OptionError::Other(why) => (None, why),
+    })
+}
+
+/// Options of a command as keywords: each with whether it takes a value (`no`, `maybe`, `yes`), and all values if they are few.
+#[pyfunction]
+pub(crate) fn option_names(command: &str) -> Vec<(String, &'static str, Vec<String>)> {
+    let takes = |takes| match takes {
+        Takes::Nothing => "no",
+        Takes::Maybe => "maybe",
+        Takes::Value => "yes",
+    };
+    twill_cli::keywords(command).into_iter().map(|one| (one.name, takes(one.takes), one.values)).collect()
 }
 
 /// A schedule's file, replayed.
@@ -209,6 +228,17 @@ pub(crate) fn timeline(py: Python<'_>, text: &str, width: usize, color: bool) ->
 pub(crate) fn pseudocode(py: Python<'_>, text: &str) -> PyResult<Option<String>> {
     let (problem, report) = replayed(py, text)?;
     Ok(report.outcome.schedule().map(|schedule| twill_emit::pseudocode(&problem, schedule)))
+}
+
+/// The timelines of loops as one picture in SVG; nothing where one has no schedule.
+#[pyfunction]
+pub(crate) fn timeline_svg(py: Python<'_>, texts: Vec<String>) -> PyResult<Option<String>> {
+    let loops = texts.iter().map(|text| replayed(py, text)).collect::<PyResult<Vec<_>>>()?;
+    let found: Option<Vec<(&Problem, &Schedule)>> = loops
+        .iter()
+        .map(|(problem, report)| report.outcome.schedule().map(|schedule| (problem, &**schedule)))
+        .collect();
+    Ok(found.map(|found| twill_report::timelines_svg(&found, twill_report::TimelineOptions::default())))
 }
 
 /// The page on schedules in a file's text, replayed, explained for up to so many seconds, if at all.

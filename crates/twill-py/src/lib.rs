@@ -16,9 +16,15 @@ use pyo3::prelude::pymodule;
 mod _twill {
     #[pymodule_export]
     use super::answers::{
-        cache_clear, cache_folder, cache_info, check, check_options, compile, explain, fit, gaus, lower, pseudocode,
-        report, run_command, schedule, timeline, top,
+        cache_clear, cache_folder, cache_info, check, compile, explain, fit, gaus, lower, option_names, pseudocode,
+        report, run_command, schedule, timeline, timeline_svg, top, wrong_option,
     };
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

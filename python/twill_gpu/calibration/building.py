@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from .. import _twill
 from ..errors import TwillError
@@ -32,7 +33,7 @@ def headers() -> dict[str, str]:
     return {"twill.cuh": _twill.cuda_primitives(), **own}
 
 
-def bindings() -> object:
+def bindings() -> Any:
     """NVRTC."""
     try:
         from cuda.bindings import nvrtc
@@ -55,14 +56,14 @@ def cuda_headers() -> Path:
     raise TwillError(f"CUDA's headers are not there: {INSTALL}")
 
 
-def _compile(nvrtc: object, program: Program, sources: Mapping[str, str], options: Sequence[str]) -> bytes:
-    def checked(answer: tuple) -> object:
+def _compile(nvrtc: Any, program: Program, sources: Mapping[str, str], options: Sequence[str]) -> bytes:
+    def checked(answer: tuple[Any, ...]) -> Any:
         error, *values = answer
         if int(error) != 0:
             raise TwillError(f"NVRTC: {nvrtc.nvrtcGetErrorString(error)[1].decode()}")
         return values[0] if values else None
 
-    def text(size: object, get: object) -> bytes:
+    def text(size: Any, get: Any) -> bytes:
         room = bytes(checked(size(made)))
         checked(get(made, room))
         return room

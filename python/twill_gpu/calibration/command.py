@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from ..errors import InputError, TwillError
 from . import machine_file, table
@@ -69,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:
+    def error(self, message: str) -> NoReturn:
         """Ends with the exit code of errors, as the other commands do."""
         self.exit(ERROR, f"error: {message}; {self.prog} --help says more\n")
 

@@ -6,6 +6,7 @@ import ctypes
 import random
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 from ..errors import TwillError
 from .benchmark import WARP_GROUP, Kernel, Launch
@@ -18,7 +19,7 @@ NEVER = 0xFFFFFFFF
 SEED = 7
 
 
-def cuda_driver() -> object:
+def cuda_driver() -> Any:
     """CUDA's driver."""
     try:
         from cuda.bindings import driver
@@ -32,7 +33,7 @@ def cuda_driver() -> object:
 class Gpu:
     """The first GPU, as long as the `with` lasts. Raises `TwillError` where there is none."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._driver = driver = cuda_driver()
         try:
             self._checked(driver.cuInit(0))
@@ -55,7 +56,7 @@ class Gpu:
         self._checked(driver.cuMemcpyHtoD(self._data, numbers.buffer_info()[0], len(numbers) * numbers.itemsize))
         # No zeros: what moves them takes less power.
         self._checked(driver.cuMemsetD32(self._tensor, 0x3C00BC00, TENSOR_BYTES // 4))
-        self._maps: dict[int, object] = {}
+        self._maps: dict[int, Any] = {}
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -68,7 +69,8 @@ class Gpu:
     @property
     def name(self) -> str:
         """What its maker calls it."""
-        return self._checked(self._driver.cuDeviceGetName(128, self._device)).split(b"\0")[0].decode()
+        name: bytes = self._checked(self._driver.cuDeviceGetName(128, self._device))
+        return name.split(b"\0")[0].decode()
 
     @property
     def architecture(self) -> int:
@@ -132,7 +134,7 @@ class Gpu:
         self._checked(self._driver.cuMemsetD32(self._flushed, 1, FLUSH_BYTES // 4))
         self._checked(self._driver.cuCtxSynchronize())
 
-    def _map(self, rows: int) -> object:
+    def _map(self, rows: int) -> Any:
         """A tensor map with boxes of so many rows of 128 bytes."""
         if rows not in self._maps:
             driver = self._driver
@@ -154,13 +156,13 @@ class Gpu:
             )
         return self._maps[rows]
 
-    def _memory(self, size: int) -> object:
+    def _memory(self, size: int) -> Any:
         return self._checked(self._driver.cuMemAlloc(size))
 
     def _attribute(self, name: str) -> int:
         return int(self._checked(self._driver.cuDeviceGetAttribute(getattr(self._attributes, name), self._device)))
 
-    def _checked(self, answer: tuple) -> object:
+    def _checked(self, answer: tuple[Any, ...]) -> Any:
         error, *values = answer
         if int(error) != 0:
             raise TwillError(f"CUDA: {error.name}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .benchmark import Benchmark, Kernel, Launch, Program, Samples
 from .figures import Figure, figure, fitted
-from .fits import line
+from .fits import Measured, line
 
 ROWS, HALF, SINGLE, KILOBYTE = 64, 2, 4, 1024
 COLUMNS = (64, 128, 256)
@@ -48,16 +48,16 @@ def figures(samples: Samples) -> Iterable[Figure]:
         more = samples.round(f"stores_{n}", 1) - samples.round(f"stores_{n}", 0)
         yield figure(f"shared_memory.fence.after_{ROWS}x{n}", more, "cycles", "fence behind the store of a tile of f16")
     yield figure("shared_memory.fence", samples.round("stores_64", 2) / 4, "cycles", "fence behind a fence")
-    points = []
+    handed: list[tuple[float, Measured]] = []
     for n in HANDED:
         one_way = samples.round(f"hand_offs_{n}", launch=Launch(2)) / 2
-        points.append((ROWS * n * SINGLE / KILOBYTE, one_way))
+        handed.append((ROWS * n * SINGLE / KILOBYTE, one_way))
         yield figure(
             f"shared_memory.hand_off.{ROWS}x{n}", one_way, "cycles", "f32 from one group's registers to another's"
         )
     rows = samples.round("hand_offs_rows", launch=Launch(2)) / 2
     yield figure(f"shared_memory.hand_off.{ROWS}_rows", rows, "cycles", "a number of each row, to another group")
-    over = line(points)
+    over = line(handed)
     meaning = "store, arrival, wait, load"
     yield fitted("shared_memory.hand_off.latency", over.intercept, "cycles", over, "KB", meaning)
     yield fitted("shared_memory.hand_off.per_kb", over.slope, "cycles/KB", over, "KB", meaning)

@@ -16,7 +16,7 @@ def amounts_of(programs: str, trips: str) -> Callable[[Mapping[str, object]], Am
     return lambda constexprs: (count(constexprs), [one(constexprs) for one in loops])
 
 
-_OPERATORS = {
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -41,8 +41,9 @@ def _expression(text: str) -> Callable[[Mapping[str, object]], int]:
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return node.value
         if isinstance(node, ast.Name):
-            if type(known.get(node.id)) is int:
-                return known[node.id]
+            named = known.get(node.id)
+            if isinstance(named, int) and not isinstance(named, bool):
+                return named
             raise InputError(f"{text!r}: {node.id} is no constexpr that is a whole number")
         raise InputError(f"{text!r}: only whole numbers, constexprs, + - * / // and parentheses are understood")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from .. import _twill
 from ..errors import InputError
 from . import jobs
 
@@ -20,7 +23,8 @@ class Cluster:
             import ray
         except ImportError as error:
             raise InputError("ray=… needs Ray, which is not installed: pip install 'ray>=2.9'") from error
-        self._ray, self._keys = ray, {}
+        self._ray = ray
+        self._keys: dict[Any, str] = {}
         self._own = not ray.is_initialized()
         if self._own:
             try:
@@ -30,16 +34,16 @@ class Cluster:
         self._task = ray.remote(num_cpus=1, max_retries=RETRIES)(jobs.run)
         self.capacity = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
-    def submit(self, key: str, step: str, question: dict) -> None:
+    def submit(self, key: str, step: str, question: _twill.Question) -> None:
         """Begins a job when a worker is free."""
         self._keys[self._task.remote(step, question)] = key
 
-    def next(self) -> tuple[str, dict | Exception]:
+    def next(self) -> tuple[str, dict[str, Any] | Exception]:
         """Waits for any job that was submitted: its key, and its outcome or why there is none."""
         (done,), _ = self._ray.wait(list(self._keys), num_returns=1)
         return self._outcome(done)
 
-    def close(self) -> list[tuple[str, dict | Exception]]:
+    def close(self) -> list[tuple[str, dict[str, Any] | Exception]]:
         """Ends what is still going on, without its outcome; gives back what was finished and not waited for.
 
         The cluster stays, unless it was begun here.
@@ -54,7 +58,7 @@ class Cluster:
             self._ray.shutdown()
         return left
 
-    def _outcome(self, done: object) -> tuple[str, dict | Exception]:
+    def _outcome(self, done: object) -> tuple[str, dict[str, Any] | Exception]:
         key = self._keys.pop(done)
         try:
             return key, self._ray.get(done)

@@ -7,6 +7,8 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
 
 from ..errors import InputError, TwillError
 from .amounts import amounts_of
@@ -115,7 +117,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:
+    def error(self, message: str) -> NoReturn:
         """Ends with the exit code of errors, as the other commands do."""
         self.exit(ERROR, f"error: {message}; {self.prog} --help says more\n")
 
@@ -166,15 +168,16 @@ def _write(found: Sweep, told: argparse.Namespace) -> None:
         raise InputError(f"cannot write {told.output}: {error.strerror}") from error
 
 
-def named(place: str) -> object:
+def named(place: str) -> Any:
     """What FILE.py:NAME names. The file may import what lies beside it."""
     file, colon, name = place.rpartition(":")
     path = Path(file).resolve()
-    if not colon or not path.is_file():
+    if not colon or not path.is_file() or path.suffix != ".py":
         raise InputError(f"{place}: there is no such file; write FILE.py:FUNCTION")
     module = _modules.get(path)
     if module is None:
         spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec and spec.loader, "it ends in .py"
         module = _modules[path] = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
         if str(path.parent) not in sys.path:
             sys.path.insert(0, str(path.parent))
@@ -187,7 +190,7 @@ def named(place: str) -> object:
     return getattr(module, name)
 
 
-_modules: dict[Path, object] = {}
+_modules: dict[Path, ModuleType] = {}
 
 
 def _pair(text: str) -> tuple[str, str]:

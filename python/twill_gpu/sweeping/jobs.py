@@ -8,7 +8,8 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from .. import _twill
 from ..backend import toolchain
@@ -20,16 +21,17 @@ FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
 REPORT = 400
 """Columns of a report, so many that it breaks no line."""
 
-Outcome = dict
+Outcome = dict[str, Any]
 
 
-def run(step: str, question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
+def run(step: str, question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
     """What a step finds out about a question."""
-    steps = {FIT: verdict, SOLVE: lambda asked: solved(asked, progress), SIMULATE: lambda asked: simulated(asked, progress)}
-    return steps[step](question)
+    if step == FIT:
+        return verdict(question)
+    return {SOLVE: solved, SIMULATE: simulated}[step](question, progress)
 
 
-def key(step: str, question: dict) -> str:
+def key(step: str, question: Mapping[str, Any]) -> str:
     """The same for the same step, question and version of Twill."""
     text = json.dumps([step, question, version()], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -47,7 +49,7 @@ def version() -> str:
         return "none"
 
 
-def verdict(question: dict) -> Outcome:
+def verdict(question: _twill.Question) -> Outcome:
     """Whether it fits, and its proven bound, without search.
 
     `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of
@@ -72,12 +74,12 @@ def verdict(question: dict) -> Outcome:
     }
 
 
-def moved(traffic: dict) -> int:
+def moved(traffic: dict[str, Any]) -> int:
     """Bytes that an iteration moves through shared memory and from and to the L2 cache."""
-    return traffic.get("shared", 0) + traffic.get("global", 0)
+    return int(traffic.get("shared", 0) + traffic.get("global", 0))
 
 
-def solved(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
+def solved(question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
     """The exact schedule, as it is for the kernel that is generated.
 
     `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`.
@@ -100,7 +102,7 @@ def solved(question: dict, progress: Callable[[str], None] | None = None) -> Out
     return found
 
 
-def simulated(question: dict, progress: Callable[[str], None] | None = None) -> Outcome:
+def simulated(question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
     """What the generated kernel takes by simulation, as `launch_time.of_kernel` keeps it; `reason` where there is none.
 
     It is assembled where this Python can; then its machine code is what is simulated.
@@ -113,7 +115,7 @@ def simulated(question: dict, progress: Callable[[str], None] | None = None) -> 
     return of_kernel(json.loads(answer["files"]["kernel.json"]))
 
 
-def can_assemble(question: dict) -> bool:
+def can_assemble(question: _twill.Question) -> bool:
     """Whether it is to be assembled, and this Python has what does that: NVRTC for CUDA, otherwise Triton."""
     if "--no-assemble" in question["options"]:
         return False
@@ -124,7 +126,7 @@ def can_assemble(question: dict) -> bool:
         return False
 
 
-def _read(loops: list[str], kernel: str | None) -> tuple[list[dict], list[int], int, str]:
+def _read(loops: list[str], kernel: str | None) -> tuple[list[dict[str, Any]], list[int], int, str]:
     """Schedule files, how often each loop counts, the bound of all, the status of all."""
     files = [json.loads(text) for text in loops]
     if kernel is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 
@@ -19,8 +20,8 @@ class Journal:
     One process at a time has the file.
     """
 
-    def __init__(self, path: str | os.PathLike | None):
-        self._known: dict[str, dict] = {}
+    def __init__(self, path: str | os.PathLike[str] | None):
+        self._known: dict[str, dict[str, Any]] = {}
         self._file: int | None = None
         self._path = Path(path) if path is not None else None
         if self._path is None:
@@ -30,8 +31,8 @@ class Journal:
         except OSError as error:
             raise InputError(f"state: cannot open {self._path}: {error.strerror}") from error
         try:
-            self._lock()
-            self._read()
+            self._lock(self._file)
+            self._read(self._file, self._path)
         except BaseException:
             self.close()
             raise
@@ -42,11 +43,11 @@ class Journal:
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, key: str) -> dict | None:
+    def get(self, key: str) -> dict[str, Any] | None:
         """The outcome of a job that was done."""
         return self._known.get(key)
 
-    def add(self, key: str, step: str, outcome: dict) -> None:
+    def add(self, key: str, step: str, outcome: dict[str, Any]) -> None:
         """Writes down a job that was done. What is written down already stays."""
         if key in self._known:
             return
@@ -59,7 +60,7 @@ class Journal:
             os.close(self._file)
             self._file = None
 
-    def _append(self, entry: dict) -> None:
+    def _append(self, entry: dict[str, Any]) -> None:
         if self._file is None:
             return
         line = (json.dumps(entry, ensure_ascii=False) + "\n").encode()
@@ -69,18 +70,18 @@ class Journal:
         except OSError as error:
             raise InputError(f"state: cannot write {self._path}: {error.strerror}") from error
 
-    def _lock(self) -> None:
+    def _lock(self, file: int) -> None:
         try:
             import fcntl
         except ImportError:
             return
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise InputError(f"state: {self._path} is in use by another sweep; give this one another file") from error
 
-    def _read(self) -> None:
-        text = self._path.read_bytes()
+    def _read(self, file: int, path: Path) -> None:
+        text = path.read_bytes()
         whole = text.rfind(b"\n") + 1
         header = json.dumps(HEADER).encode() + b"\n"
         if whole == 0 and not header.startswith(text):
@@ -95,7 +96,7 @@ class Journal:
             if number == 1 and entry != HEADER:
                 raise self._foreign("it does not begin as one of this version")
         if whole < len(text):
-            os.ftruncate(self._file, whole)
+            os.ftruncate(file, whole)
         if whole == 0:
             self._append(HEADER)
 

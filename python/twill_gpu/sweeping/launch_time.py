@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 LAUNCH_MILLISECONDS = 0.002
 """From the end of a launch to the beginning of the next, of a kernel that does nothing."""
@@ -44,7 +44,7 @@ class Gpu:
 
         sustained: launches follow each other for long; otherwise they are the first few milliseconds after a rest.
         """
-        found = {
+        found: dict[str, Any] = {
             "multiprocessors": int(numbers["chip.streaming_multiprocessors"]),
             "clock_mhz": numbers["chip.clock_mhz"],
             "l2_bytes_per_cycle": numbers.get("chip.l2_bytes_per_cycle", math.inf),
@@ -65,7 +65,7 @@ class Gpu:
         return self.clock_mhz * (1.0 if watts <= self.watts else math.sqrt(self.watts / watts))
 
 
-def milliseconds(kernel: Mapping, amounts: Amounts, gpu: Gpu) -> float | None:
+def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float | None:
     """Time of a launch: tiles of the multiprocessor that has most, one after another; None where nothing is simulated.
 
     kernel: its kernel.json, or the part that `of_kernel` keeps. Raises ValueError if loops and trip counts do not agree.
@@ -93,12 +93,12 @@ def milliseconds(kernel: Mapping, amounts: Amounts, gpu: Gpu) -> float | None:
     cycles = starts * simulated["start"] + of_one * (simulated["tile"] + loops)
 
     def rate(name: str) -> float:
-        return tiles * sum(count * one.get(name, 0) for count, one in zip(trips, traffic)) / cycles
+        return float(tiles * sum(count * one.get(name, 0) for count, one in zip(trips, traffic)) / cycles)
 
-    return cycles / gpu.clock(rate("flop"), rate("global")) / 1000 + LAUNCH_MILLISECONDS
+    return float(cycles / gpu.clock(rate("flop"), rate("global")) / 1000 + LAUNCH_MILLISECONDS)
 
 
-def of_kernel(kernel: Mapping) -> dict:
+def of_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
     """What a prediction takes of a kernel.json."""
     part = {"simulated": kernel.get("simulated"), "grid": kernel["grid"]}
     assembly = kernel.get("assembly") or {}

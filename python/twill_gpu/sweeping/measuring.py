@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from .. import needs
 from ..errors import InputError, TwillError
 from ..machine import Machine
 from . import jobs
@@ -20,16 +22,16 @@ SAMPLE_MILLISECONDS = 1.0
 TOLERANCE = 2e-2
 """Largest difference from the reference, relative to its largest value, with which a kernel counts as right."""
 
-Timed = dict
+Timed = dict[str, Any]
 
 
 def measured(
-    function: object,
+    function: Any,
     best: Sequence[Candidate],
     machine: Machine,
     limits: Mapping[str, object],
-    arguments: Callable[[Mapping], tuple],
-    reference: Callable[..., object] | None,
+    arguments: Callable[[Mapping[str, Any]], tuple[Any, ...]],
+    reference: Callable[..., Any] | None,
     journal: Journal,
     line: Line,
 ) -> dict[int, Timed]:
@@ -38,7 +40,7 @@ def measured(
     device = torch.cuda.get_device_name(torch.cuda.current_device())
     keys = {one.index: _key(one, limits, device) for one in best}
     missing = [one for one in best if keys[one.index] not in journal]
-    found: dict[int, Timed] = {one.index: journal.get(keys[one.index]) for one in best if one not in missing}
+    found: dict[int, Timed] = {one.index: journal.get(keys[one.index]) or {} for one in best if one not in missing}
     launches = {}
     for done, one in enumerate(missing):
         line.say(f"kernels: {done} of {len(missing)} compiled and checked")
@@ -63,28 +65,27 @@ def measured(
     return found
 
 
-def torch_with_gpu() -> object:
+def torch_with_gpu() -> Any:
     """The module, if it has a GPU. Raises `InputError` where not."""
-    try:
-        import torch
-    except ImportError as error:
-        raise InputError("measure needs torch, which is not installed") from error
+    needs.triton("measure")
+    torch = needs.torch("measure")
     if not torch.cuda.is_available():
         raise InputError("measure needs a GPU, and there is none")
     return torch
 
 
 def _key(one: Candidate, limits: Mapping[str, object], device: str) -> str:
-    return jobs.key(jobs.MEASURE, {**one.question, "limits": dict(limits), "device": device})
+    asked: dict[str, Any] = {**(one.question or {})}
+    return jobs.key(jobs.MEASURE, {**asked, "limits": dict(limits), "device": device})
 
 
 def _checked(
-    function: object,
+    function: Any,
     one: Candidate,
     machine: Machine,
     limits: Mapping[str, object],
-    arguments: Callable[[Mapping], tuple],
-    reference: Callable[..., object] | None,
+    arguments: Callable[[Mapping[str, Any]], tuple[Any, ...]],
+    reference: Callable[..., Any] | None,
 ) -> tuple[Callable[[], object], float | None]:
     """A launch of the kernel, and how wrong its result is; Triton's own fallback is no result."""
     from ..jit_kernel import JitKernel
@@ -95,7 +96,10 @@ def _checked(
         function.fn if isinstance(function, JitKernel) else function, machine, "error", {**limits, **one.options}
     )
     given, grid = arguments(one.constexprs)
-    launch = lambda: kernel[grid](*given, **one.constexprs)
+
+    def launch() -> object:
+        return kernel[grid](*given, **one.constexprs)
+
     launch()
     if reference is None:
         return launch, None
@@ -104,7 +108,7 @@ def _checked(
     return launch, max(_error(got, wanted) for got, wanted in pairs)
 
 
-def _error(got: object, wanted: object) -> float:
+def _error(got: Any, wanted: Any) -> float:
     """Largest difference relative to the largest value; infinite where something is not a number."""
     difference = (got.double() - wanted.double()).abs().max().item()
     largest = wanted.double().abs().max().item()
@@ -112,7 +116,7 @@ def _error(got: object, wanted: object) -> float:
     return error if math.isfinite(error) else math.inf
 
 
-def _medians(torch: object, launches: Mapping[int, Callable[[], object]], line: Line) -> dict[int, float]:
+def _medians(torch: Any, launches: Mapping[int, Callable[[], object]], line: Line) -> dict[int, float]:
     """Milliseconds of a launch of each kernel: all in turn, and every other round in opposite order."""
     counts = {
         index: max(1, round(SAMPLE_MILLISECONDS / _sample(torch, launch, 3))) for index, launch in launches.items()
@@ -125,11 +129,12 @@ def _medians(torch: object, launches: Mapping[int, Callable[[], object]], line: 
     return {index: statistics.median(times) for index, times in samples.items()}
 
 
-def _sample(torch: object, launch: Callable[[], object], count: int) -> float:
+def _sample(torch: Any, launch: Callable[[], object], count: int) -> float:
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     for _ in range(count):
         launch()
     end.record()
     end.synchronize()
-    return max(begin.elapsed_time(end) / count, 1e-6)
+    milliseconds: float = begin.elapsed_time(end)
+    return max(milliseconds / count, 1e-6)

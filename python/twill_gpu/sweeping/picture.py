@@ -50,13 +50,13 @@ def svg(sweep: Sweep) -> str:
     rejected = [row for row in sweep.rows if row.fits is False]
     scale = _scale(shown)
     x_step, x_count = _ticks(max([row.shared_bytes / 1024 for row in [*shown, *rejected] if row.shared_bytes] or [1]))
-    y_step, y_count = _ticks(max([row.rate * scale for row in shown] or [1]))
+    y_step, y_count = _ticks(max([(row.rate or 0.0) * scale for row in shown] or [1]))
 
     def x(row: Row) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * (row.shared_bytes or 0) / 1024 / (x_step * x_count)
 
     def y(row: Row) -> float:
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * row.rate * scale / (y_step * y_count)
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (row.rate or 0.0) * scale / (y_step * y_count)
 
     front = sweep.pareto()
     label = f"{sweep.kernel} on {sweep.machine}"
@@ -85,7 +85,8 @@ def _legend(sweep: Sweep, shown: list[Row], rejected: list[Row]) -> list[str]:
         ('<path class="rejected" d="M-5-10L5 0M-5 0L5-10"/>', f"does not fit ({len(rejected)})"),
         ('<path class="front" d="M-10-5H10"/>', "Pareto front"),
     ]
-    place, parts = LEFT + 8, []
+    place: float = LEFT + 8
+    parts = []
     for mark, words in entries:
         parts.append(f'<g transform="translate({place} 56)">{mark}<text class="soft" x="14">{words}</text></g>')
         place += 40 + 0.9 * LETTER * len(words)
@@ -154,7 +155,7 @@ def _front(points: list[tuple[Row, float, float]]) -> list[str]:
 
 def _scale(rows: list[Row]) -> float:
     """TFLOP/s for one FLOP per cycle."""
-    return next((row.bound_teraflops / row.bound for row in rows if row.bound), 1.0)
+    return next((row.bound_teraflops / row.bound for row in rows if row.bound and row.bound_teraflops), 1.0)
 
 
 def _ticks(most: float) -> tuple[float, int]:

@@ -9,8 +9,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-FORMAT = {"format": "twill-sweep", "version": 1}
+from ..options import SWITCH
+
+FORMAT: dict[str, object] = {"format": "twill-sweep", "version": 1}
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Sweep:
         """The fastest that was timed; where none was, the first by prediction, or that achieves most. None if none was solved."""
         timed = [row for row in self.rows if row.milliseconds is not None]
         if timed:
-            return min(timed, key=lambda row: row.milliseconds)
+            return min(timed, key=lambda row: row.milliseconds or 0.0)
         return next((row for row in self.rows if row.flop_per_cycle is not None), None)
 
     @property
@@ -118,8 +121,8 @@ class Sweep:
         rest = [row for row in self.rows if row.index not in best and row.fits is not False]
         if self.interrupted or any(row.status == "failed" or row.bound is None for row in rest):
             return False
-        least = min((row.flop_per_cycle for row in solved), default=0.0)
-        return not rest or (len(solved) == self.solve > 0 and all(row.bound <= least for row in rest))
+        least = min((row.flop_per_cycle or 0.0 for row in solved), default=0.0)
+        return not rest or (len(solved) == self.solve > 0 and all((row.bound or 0.0) <= least for row in rest))
 
     def pareto(self, of: str | None = None, length: bool = False) -> tuple[Row, ...]:
         """The Pareto front: rows that no other beats in throughput without taking more shared memory.
@@ -136,10 +139,10 @@ class Sweep:
             rate = row.flop_per_cycle if of == "achieved" else row.bound
             if row.fits is False or rate is None or row.shared_bytes is None or (length and row.length is None):
                 return None
-            return (-rate, row.shared_bytes, *([row.length] if length else []))
+            return (-rate, row.shared_bytes, *([row.length or 0] if length else []))
 
         known = [(row, cost) for row in self.rows if (cost := costs(row)) is not None]
-        front: list[tuple[Row, tuple]] = []
+        front: list[tuple[Row, tuple[Any, ...]]] = []
         # Whatever beats a row comes before it in this order, and is beaten by none or by one on the front.
         for row, cost in sorted(known, key=lambda pair: (pair[1], pair[0].index)):
             if not any(other != cost and all(a <= b for a, b in zip(other, cost)) for _, other in front):
@@ -167,7 +170,7 @@ class Sweep:
         file |= {"pareto": [places[row.index] for row in self.pareto()]}
         return json.dumps(file, indent=2, ensure_ascii=False)
 
-    def save(self, folder: str | os.PathLike) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes sweep.txt, sweep.json and sweep.svg into a folder, which is made if it is not there."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -188,10 +191,8 @@ class Sweep:
 
 def word(value: object) -> str:
     """A value as tables show it."""
-    return (
-        {True: "on", False: "off", None: "-"}.get(value, value) if isinstance(value, (bool, type(None))) else str(value)
-    )
+    return "-" if value is None else SWITCH[not value] if isinstance(value, bool) else str(value)
 
 
-def _plain(row: Row) -> dict:
+def _plain(row: Row) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(row).items() if value is not None or name == "fits"}

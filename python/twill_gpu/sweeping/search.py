@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+from .. import _twill
 from . import jobs
 from .journal import Journal
 from .progress import Line
@@ -19,9 +20,9 @@ class Pool(Protocol):
 
     capacity: int
 
-    def submit(self, key: str, step: str, question: dict) -> None: ...
-    def next(self) -> tuple[str, dict | Exception]: ...
-    def close(self) -> list[tuple[str, dict | Exception]]: ...
+    def submit(self, key: str, step: str, question: _twill.Question) -> None: ...
+    def next(self) -> tuple[str, dict[str, Any] | Exception]: ...
+    def close(self) -> list[tuple[str, dict[str, Any] | Exception]]: ...
 
 
 class Search:
@@ -39,15 +40,15 @@ class Search:
         """Why a job has no outcome, by key; it is tried again when the sweep is run again."""
 
     # ------------------------------------------------------------------------------------------------ what is known
-    def bound(self, one: Candidate) -> dict | None:
+    def bound(self, one: Candidate) -> dict[str, Any] | None:
         """What is known of a configuration without search; None if nothing is yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.FIT))
 
-    def schedule(self, one: Candidate) -> dict | None:
+    def schedule(self, one: Candidate) -> dict[str, Any] | None:
         """What is known of its schedule; None if nothing is yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.SOLVE))
 
-    def simulation(self, one: Candidate) -> dict | None:
+    def simulation(self, one: Candidate) -> dict[str, Any] | None:
         """What is known of its kernel's time; None if nothing is yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.SIMULATE))
 
@@ -57,8 +58,9 @@ class Search:
             self._keys[one.index, step] = jobs.key(step, self._question(one, step))
         return self._keys[one.index, step]
 
-    def _question(self, one: Candidate, step: str) -> dict:
+    def _question(self, one: Candidate, step: str) -> _twill.Question:
         limits = self._limits if step in (jobs.SOLVE, jobs.SIMULATE) else []
+        assert one.question is not None, "nothing is asked about what the front end refuses"
         return {**one.question, "options": [*one.question["options"], *limits]}
 
     # ------------------------------------------------------------------------------------------------------- steps
@@ -143,7 +145,7 @@ class Search:
     def _receive(self) -> None:
         self._keep(*self._pool.next())
 
-    def _keep(self, key: str, outcome: dict | Exception) -> None:
+    def _keep(self, key: str, outcome: dict[str, Any] | Exception) -> None:
         step = self._running.pop(key)
         if isinstance(outcome, Exception):
             self.failed[key] = f"{type(outcome).__name__}: {outcome}"
@@ -155,17 +157,17 @@ class Search:
         self._line.say(f"schedules: {len(rates)} solved for the best {count}{best}, {len(self._running)} under way")
 
 
-def bound_rate(bound: dict) -> float:
+def bound_rate(bound: Mapping[str, Any] | None) -> float:
     """FLOP per cycle that no schedule exceeds."""
-    return bound["flop"] / bound["lower_bound"] if bound["lower_bound"] else 0.0
+    return float(bound["flop"] / bound["lower_bound"]) if bound and bound["lower_bound"] else 0.0
 
 
-def rate_of(bound: dict, schedule: dict | None) -> float | None:
+def rate_of(bound: Mapping[str, Any] | None, schedule: Mapping[str, Any] | None) -> float | None:
     """FLOP per cycle of a schedule; None where there is none."""
-    return bound["flop"] / schedule["ii"] if schedule and schedule.get("ii") else None
+    return float(bound["flop"] / schedule["ii"]) if bound and schedule and schedule.get("ii") else None
 
 
-def ranked(candidates: Sequence[Candidate], bound_of: object) -> list[Candidate]:
+def ranked(candidates: Sequence[Candidate], bound_of: Callable[[Candidate], Mapping[str, Any] | None]) -> list[Candidate]:
     """Those that may fit: by bound on throughput, then FLOP of an iteration, least shared memory, then as given."""
     known = [(one, bound_of(one)) for one in candidates]
     fitting = [(one, bound) for one, bound in known if bound is not None and bound["fits"] is not False]

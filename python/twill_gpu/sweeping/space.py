@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from .. import _twill
+from .. import _twill, needs
 from ..backend import question
-from ..errors import InputError, TwillError
+from ..errors import InputError, OptionError
+from ..keywords import meant
 from ..machine import Machine
-from ..options import words
+from ..options import known, words
 
 LIMITS = ("time_limit", "work_limit")
 """Options of the search alone: bounds do not depend on them."""
@@ -34,7 +36,7 @@ class Candidate:
     """Of the kernel, fixed ones included; empty for TTIR."""
     options: dict[str, object]
     """Of twill, fixed ones included, without limits."""
-    question: dict[str, object] | None
+    question: _twill.Question | None
     """What `_twill` is asked, without limits; None where the front end refuses the configuration."""
     reason: str | None
     """Why it does."""
@@ -57,28 +59,37 @@ def candidates(
     fixed = {name: value for name, value in options.items() if name not in LIMITS}
     for name, values in axes.items():
         if not source.has(name):
-            _check_option(name, values)
-    _check_option_values(options)
-    found = []
+            _check_option(name, values, source.names)
+    words(options)
+    found: list[Candidate] = []
     for configuration in source.configurations(axes):
         if where is not None and not where(configuration):
             continue
         own = {name: value for name, value in configuration.items() if not source.has(name)}
-        asked, reason, tile = source.kernel(configuration), None, source.constexprs_of(configuration)
-        if isinstance(asked, TwillError):
-            asked, reason = None, str(asked)
-        else:
-            asked = question("kernel", *asked, machine, {**fixed, **own})
+        asked, reason = _asked(source.kernel(configuration), machine, {**fixed, **own})
+        tile = source.constexprs_of(configuration)
         found.append(Candidate(len(found), dict(configuration), tile, {**fixed, **own}, asked, reason))
     if not found:
         raise InputError("the space has no configuration; `where` may have refused all of them")
     return found
 
 
+def _asked(
+    kernel: tuple[str, str] | InputError, machine: Machine, options: Mapping[str, object]
+) -> tuple[_twill.Question | None, str | None]:
+    """What is asked about a configuration, or why nothing is."""
+    if isinstance(kernel, InputError):
+        return None, str(kernel)
+    try:
+        return question("kernel", *kernel, machine, options), None
+    except InputError as error:
+        return None, str(error)
+
+
 def fill(text: str, constexprs: Mapping[str, object]) -> str:
     """A type with its {NAME}s replaced by values of constexprs."""
 
-    def value(match: re.Match) -> str:
+    def value(match: re.Match[str]) -> str:
         if match[1] not in constexprs:
             raise InputError(f"signature: {text}: there is no constexpr {match[1]}, only {', '.join(constexprs)}")
         return str(constexprs[match[1]])
@@ -107,7 +118,8 @@ def signature_of(text: str) -> dict[str, str]:
 class _Function:
     """A Triton function, whose TTIR depends on constexprs."""
 
-    def __init__(self, function: object, signature: object, constexprs: Mapping[str, object], machine: Machine):
+    def __init__(self, function: Any, signature: Any, constexprs: Mapping[str, object], machine: Machine):
+        needs.triton("scheduling a Triton function")
         if signature is None:
             raise InputError(
                 "a Triton function needs signature=…, the types of its parameters, such as {'x_ptr': '*fp16:16'}"
@@ -118,18 +130,23 @@ class _Function:
             raise InputError(f"{function!r} is no Triton function: decorate it with triton.jit or twill_gpu.jit")
         self._function, self._machine, self._fixed = function, machine, dict(constexprs)
         self._types = signature_of(signature) if isinstance(signature, str) else dict(signature)
-        self._printed: dict[str, tuple[str, str] | TwillError] = {}
+        self._printed: dict[str, tuple[str, str] | InputError] = {}
+
+    @property
+    def names(self) -> Collection[str]:
+        """What a configuration may give a value beside options."""
+        return list(self._function.arg_names)
 
     def has(self, name: str) -> bool:
-        return name in self._function.arg_names
+        return name in self.names
 
-    def configurations(self, axes: Mapping[str, list]) -> Iterator[dict]:
+    def configurations(self, axes: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
         return _combinations(axes)
 
     def constexprs_of(self, configuration: Configuration) -> dict[str, object]:
         return {**self._fixed, **{name: value for name, value in configuration.items() if self.has(name)}}
 
-    def kernel(self, configuration: Configuration) -> tuple[str, str] | TwillError:
+    def kernel(self, configuration: Configuration) -> tuple[str, str] | InputError:
         """Name and TTIR, or why there is none."""
         constexprs = self.constexprs_of(configuration)
         shape = repr(sorted(constexprs.items()))
@@ -137,7 +154,7 @@ class _Function:
             self._printed[shape] = self._print(constexprs)
         return self._printed[shape]
 
-    def _print(self, constexprs: dict[str, object]) -> tuple[str, str] | TwillError:
+    def _print(self, constexprs: dict[str, object]) -> tuple[str, str] | InputError:
         from ..front_end import ttir_of
 
         types = {
@@ -156,32 +173,34 @@ class _Function:
 class _Files:
     """TTIR that is printed already: the configurations are its files times values of options."""
 
-    def __init__(self, inputs: Sequence[object]):
-        self._kernels = {}
+    def __init__(self, inputs: Sequence[str | os.PathLike[str]]):
+        self._kernels: dict[str, tuple[str, str]] = {}
         for one in inputs:
-            text = isinstance(one, str) and "\n" in one
-            name = f"kernel{len(self._kernels)}" if text else os.fspath(one)
+            text = one if isinstance(one, str) and "\n" in one else None
+            name = os.fspath(one) if text is None else f"kernel{len(self._kernels)}"
             if name in self._kernels:
                 raise InputError(f"{name} is given twice")
             try:
-                self._kernels[name] = name, one if text else Path(name).read_text(encoding="utf-8")
+                self._kernels[name] = name, Path(name).read_text(encoding="utf-8") if text is None else text
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"cannot read {name}: {error}") from error
 
-    def has(self, name: str) -> bool:
-        return name == INPUT
+    names = (INPUT,)
 
-    def configurations(self, axes: Mapping[str, list]) -> Iterator[dict]:
+    def has(self, name: str) -> bool:
+        return name in self.names
+
+    def configurations(self, axes: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
         return _combinations({INPUT: list(self._kernels), **axes})
 
     def constexprs_of(self, configuration: Configuration) -> dict[str, object]:
         return {}
 
     def kernel(self, configuration: Configuration) -> tuple[str, str]:
-        return self._kernels[configuration[INPUT]]
+        return self._kernels[str(configuration[INPUT])]
 
 
-def _source(what: object, signature: object, constexprs: Mapping[str, object], machine: Machine) -> _Function | _Files:
+def _source(what: Any, signature: Any, constexprs: Mapping[str, object], machine: Machine) -> _Function | _Files:
     if callable(what) or hasattr(what, "fn"):
         return _Function(what, signature, constexprs, machine)
     if signature is not None or constexprs:
@@ -192,34 +211,34 @@ def _source(what: object, signature: object, constexprs: Mapping[str, object], m
     return _Files(inputs)
 
 
-def _combinations(axes: Mapping[str, list]) -> Iterator[dict]:
+def _combinations(axes: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values))
 
 
-def _values(name: str, values: object) -> list[object]:
+def _values(name: str, values: Any) -> list[object]:
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
         raise InputError(f"{name}: give a list of values, such as {name}=[{values!r}]")
-    values = list(values)
-    if not values:
+    all: list[object] = list(values)
+    if not all:
         raise InputError(f"{name}: the list of values is empty")
-    for value in values:
+    for value in all:
         if not isinstance(value, (int, float, str, bool, type(None))):
             raise InputError(f"{name}: {value!r} is neither a number, a text, a boolean nor None")
-    return values
+    return all
 
 
-def _check_option(name: str, values: list[object]) -> None:
-    """Raises where no value is possible: then the name is wrong, most likely. Others are rejected one by one."""
+def _check_option(name: str, values: list[object], parameters: Collection[str]) -> None:
+    """Raises where the name is no option's, or no value is possible. Other values are rejected one by one."""
+    if name not in known():
+        best = meant(name, {*parameters, *known()})
+        hint = f"; did you mean {best!r}?" if best else ""
+        raise OptionError(f"{name!r} is neither a parameter of the kernel nor an option{hint}")
     errors = []
     for value in values:
         try:
-            _twill.check_options(words({name: value}))
-        except TwillError as error:
+            words({name: value})
+        except InputError as error:
             errors.append(error)
     if len(errors) == len(values):
-        raise InputError(f"{name} is neither a parameter of the kernel nor an option with these values: {errors[0]}")
-
-
-def _check_option_values(options: Mapping[str, object]) -> None:
-    _twill.check_options(words(options))
+        raise errors[0]

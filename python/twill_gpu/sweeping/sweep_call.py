@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..errors import InputError
+from ..keywords import spelled
 from ..machine import Machine
-from ..options import words
+from ..options import known, words
 from . import jobs
 from .journal import Journal
 from .launch_time import Amounts, Gpu, fastest_first, milliseconds
+from .measuring import measured, torch_with_gpu
 from .progress import Line
 from .results import Row, Sweep
 from .search import Pool, Search, bound_rate, rate_of
@@ -21,25 +24,26 @@ TIME_LIMIT = 60.0
 """Seconds after which an exact search ends with the best schedule known."""
 
 
+@spelled(options=known)
 def sweep(
-    what: Callable | str | os.PathLike | Sequence[str | os.PathLike],
+    what: Callable[..., Any] | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     space: Mapping[str, Sequence[object]] | None = None,
     *,
     machine: str | Machine = "h200",
-    signature: Mapping[str, str | Callable[[Mapping], str]] | str | None = None,
+    signature: Mapping[str, str | Callable[[Mapping[str, Any]], str]] | str | None = None,
     constexprs: Mapping[str, object] | None = None,
     options: Mapping[str, object] | None = None,
     where: Callable[[Configuration], bool] | None = None,
     solve: int = 5,
     time_limit: float = TIME_LIMIT,
     measure: int = 0,
-    amounts: Callable[[Mapping], Amounts] | None = None,
+    amounts: Callable[[Mapping[str, Any]], Amounts] | None = None,
     sustained: bool = True,
-    arguments: Callable[[Mapping], tuple] | None = None,
+    arguments: Callable[[Mapping[str, Any]], tuple[Any, ...]] | None = None,
     reference: Callable[..., object] | None = None,
     workers: int | None = None,
     ray: str | None = None,
-    state: str | os.PathLike | None = None,
+    state: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[str], object] = True,
 ) -> Sweep:
     """Which tile shapes and options make a kernel fastest, by proof where one is possible.
@@ -81,8 +85,6 @@ def sweep(
             "measure needs a Triton function and arguments=…, which gives a launch's arguments and its grid"
         )
     if measure:
-        from .measuring import measured, torch_with_gpu
-
         torch_with_gpu()
     limits = {name: options[name] for name in LIMITS if options.get(name) is not None} or {"time_limit": time_limit}
     found = candidates(what, space or {}, machine, signature, constexprs or {}, options, where)
@@ -98,7 +100,7 @@ def sweep(
                 search.simulate_all(solved)
                 gpu = _gpu(machine, sustained)
                 predicted = {one.index: _predicted(one, search, amounts, gpu) for one in solved}
-            if measure:
+            if measure and arguments is not None:
                 best = _in_order(solved, search, predicted)[:measure]
                 timed = measured(what, best, machine, limits, arguments, reference, journal, line)
         except KeyboardInterrupt:
@@ -113,7 +115,7 @@ def sweep(
     more = {index: {"predicted_milliseconds": time} for index, time in predicted.items() if time is not None}
     more = {index: more.get(index, {}) | timed.get(index, {}) for index in {*more, *timed}}
     rows = _rows(found, search, {one.index for one in solved}, more, machine)
-    name = getattr(what, "__name__", None) or next(one.question["name"] for one in found if one.question)
+    name = str(getattr(what, "__name__", "")) or next(one.question["name"] for one in found if one.question)
     several = any((search.bound(one) or {}).get("weights", [1])[1:] for one in found)
     notes = (
         ["Of several loops, I and FLOP are those of one iteration of each, by weight (trip_counts)."] if several else []
@@ -135,7 +137,7 @@ def _gpu(machine: Machine, sustained: bool) -> Gpu:
     return Gpu.of({key: number.value for key, number in machine.numbers.items()}, sustained)
 
 
-def _predicted(one: Candidate, search: Search, amounts: Callable[[Mapping], Amounts], gpu: Gpu) -> float | None:
+def _predicted(one: Candidate, search: Search, amounts: Callable[[Mapping[str, Any]], Amounts], gpu: Gpu) -> float | None:
     """Milliseconds of a launch; None where its kernel is not simulated."""
     kernel = search.simulation(one)
     if kernel is None or "simulated" not in kernel:
@@ -152,13 +154,18 @@ def _in_order(solved: Sequence[Candidate], search: Search, predicted: Mapping[in
     having = [one for one in solved if rates[one.index] is not None]
     timed = [one for one in having if predicted.get(one.index) is not None]
     rest = [one for one in having if predicted.get(one.index) is None]
-    flop = lambda one: search.bound(one)["flop"]  # noqa: E731
-    moved = lambda one: _moved(search.bound(one))  # noqa: E731
-    first = fastest_first(timed, lambda one: predicted[one.index], moved, flop, lambda one: _asked(one.options))
-    return first + sorted(rest, key=lambda one: -rates[one.index])
+    bounds = {one.index: search.bound(one) or {} for one in having}
+    first = fastest_first(
+        timed,
+        lambda one: predicted[one.index] or 0.0,
+        lambda one: _moved(bounds[one.index]),
+        lambda one: int(bounds[one.index]["flop"]),
+        lambda one: _asked(one.options),
+    )
+    return first + sorted(rest, key=lambda one: -(rates[one.index] or 0.0))
 
 
-def _moved(bound: dict) -> float:
+def _moved(bound: dict[str, Any]) -> float:
     """Bytes for each FLOP."""
     return (bound.get("moved_bytes") or 0) / bound["flop"] if bound["flop"] else 0.0
 
@@ -169,7 +176,7 @@ def _asked(options: Mapping[str, object]) -> int:
 
 
 def _rows(
-    found: Sequence[Candidate], search: Search, solved: set[int], timed: Mapping[int, dict], machine: Machine
+    found: Sequence[Candidate], search: Search, solved: set[int], timed: Mapping[int, dict[str, Any]], machine: Machine
 ) -> list[Row]:
     numbers = machine.numbers
     # TFLOP/s of all multiprocessors for one FLOP per cycle on one.
@@ -177,7 +184,7 @@ def _rows(
     rows = [_row(one, search, one.index in solved, timed.get(one.index, {}), scale) for one in found]
     infinity = float("inf")
 
-    def order(row: Row) -> tuple:
+    def order(row: Row) -> tuple[Any, ...]:
         if row.flop_per_cycle is None and (row.fits is False or row.bound is None):
             return 2, row.index
         group = 0 if row.flop_per_cycle is not None else 1
@@ -188,7 +195,7 @@ def _rows(
     # What is equal in all that counts stays in the order of the rest.
     first = fastest_first(
         sorted(predicted, key=order),
-        lambda row: row.predicted_milliseconds,
+        lambda row: row.predicted_milliseconds or 0.0,
         lambda row: row.moved_per_flop,
         lambda row: row.flop or 0,
         lambda row: _asked(row.options),
@@ -196,8 +203,8 @@ def _rows(
     return [*first, *sorted(rest, key=order)]
 
 
-def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, object], scale: float) -> Row:
-    fields = {
+def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, Any], scale: float) -> Row:
+    fields: dict[str, Any] = {
         "index": one.index,
         "configuration": one.configuration,
         "constexprs": one.constexprs,
@@ -225,7 +232,7 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, ob
             fields[name] = max((one for one in (fields[name], schedule.get(name)) if one is not None), default=None)
     elif is_solved or search.key(one, jobs.SOLVE) in search.failed:
         fields["reason"] = search.failed.get(search.key(one, jobs.SOLVE))
-    if fields["status"] == "infeasible":
+    if schedule is not None and fields["status"] == "infeasible":
         return Row(**{**fields, "fits": False, "reason": schedule.get("reason") or "no schedule exists (proved)"})
     rate = rate_of(bound, schedule)
     fields["bound"] = bound_rate({**bound, "lower_bound": fields["lower_bound"]})

@@ -17,7 +17,7 @@ def text(sweep: Sweep, limit: int | None) -> str:
     if fitting:
         parts += ["", *_table(fitting[:limit], _front(sweep)), *_more(fitting, limit)]
     if remarks := [row for row in fitting[:limit] if row.reason]:
-        parts += ["", "Remarks", *(f"  {_safe(row.name)}: {_safe(row.reason)}" for row in remarks)]
+        parts += ["", "Remarks", *(f"  {_safe(row.name)}: {_safe(row.reason or row.status)}" for row in remarks)]
     if others:
         parts += ["", "Rejected"]
         parts += [f"  {_safe(row.name)}: {_safe(row.reason or row.status)}" for row in others[:limit]]
@@ -29,10 +29,14 @@ def _front(sweep: Sweep) -> set[int]:
     return {row.index for row in sweep.pareto()}
 
 
+def _value_of(name: str) -> Callable[[Row], str]:
+    return lambda row: word(row.configuration[name])
+
+
 def _table(rows: list[Row], front: set[int]) -> list[str]:
     columns: list[tuple[str, Callable[[Row], str]]] = []
     for name in rows[0].configuration:
-        columns.append((name, lambda row, name=name: word(row.configuration[name])))
+        columns.append((name, _value_of(name)))
     columns += [
         ("I >=", lambda row: _number(row.lower_bound)),
         ("at most TFLOP/s", lambda row: _number(row.bound_teraflops, 1)),

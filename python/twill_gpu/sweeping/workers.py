@@ -5,7 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from typing import Any
 
+from .. import _twill
 from . import jobs
 
 GRACE_SECONDS = 10.0
@@ -17,23 +19,23 @@ class Threads:
 
     def __init__(self, count: int):
         self.capacity = count
-        self._waiting: queue.SimpleQueue = queue.SimpleQueue()
-        self._done: queue.SimpleQueue = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[str, str, _twill.Question] | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[str, dict[str, Any] | Exception]] = queue.SimpleQueue()
         self._stopped = threading.Event()
         # A thread that is deep in a search must not keep the process.
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
         for thread in self._threads:
             thread.start()
 
-    def submit(self, key: str, step: str, question: dict) -> None:
+    def submit(self, key: str, step: str, question: _twill.Question) -> None:
         """Begins a job when a thread is free."""
         self._waiting.put((key, step, question))
 
-    def next(self) -> tuple[str, dict | Exception]:
+    def next(self) -> tuple[str, dict[str, Any] | Exception]:
         """Waits for any job that was submitted: its key, and its outcome or why there is none."""
         return self._done.get()
 
-    def close(self) -> list[tuple[str, dict | Exception]]:
+    def close(self) -> list[tuple[str, dict[str, Any] | Exception]]:
         """Ends what is still going on, without its outcome; gives back what was finished and not waited for."""
         self._stopped.set()
         for _ in self._threads:
