@@ -40,7 +40,7 @@ class TestLookedAt:
         for program in ("help(twill_gpu)", "import runpy; sys.argv = ['pydoc', 'twill_gpu']; runpy.run_module('pydoc', run_name='__main__')"):
             text = printed(program)
             assert "by changing only the decorator" in text and "problem in" not in text
-            assert [name for name in twill_gpu.__all__ if name not in text] == []
+            assert [name for name in twill_gpu.__all__ if name not in text] == ["__version__"] and "VERSION" in text
             assert "schedule(what: " in text, "the signature is that of the call itself"
 
     def test_a_star(self):
@@ -68,8 +68,9 @@ class TestLookedAt:
     def test_completion_in_ipython(self):
         pytest.importorskip("IPython")
         program = "from IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()\n"
-        program += "shell.user_ns['twill_gpu'] = twill_gpu\nprint(*shell.complete('twill_gpu.sche')[1])"
-        assert "twill_gpu.schedule" in printed(program)
+        program += "shell.user_ns['twill_gpu'] = twill_gpu\nimport warnings; warnings.simplefilter('ignore')\n"
+        program += "print(*(one.text for one in shell.Completer.completions('twill_gpu.sche', 14)))"
+        assert "schedule" in printed(program)
 
 
 def test_version():

@@ -29,6 +29,12 @@ def test_notebook(notebook):
     nbclient.NotebookClient(fresh, timeout=120, resources={"metadata": {"path": str(notebook.parent)}}).execute()
     for one, other in zip(saved.cells, fresh.cells):
         assert printed(one) == printed(other), one.source
+        assert pictures(one) == pictures(other), one.source
+
+
+def pictures(cell):
+    """What a cell draws."""
+    return [output.data["image/svg+xml"] for output in cell.get("outputs", []) if "image/svg+xml" in output.get("data", {})]
 
 
 def printed(cell):
