@@ -127,8 +127,8 @@ class LoopSchedule:
         """Its file (docs/formats.md)."""
         return self._text
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return _shown(self)
+    def _repr_svg_(self) -> str | None:
+        return self.svg()
 
     def __repr__(self) -> str:
         return f"LoopSchedule({self.name!r}, I = {self._file.get('initiation_interval')}, {self.status})"
@@ -275,8 +275,8 @@ class Schedule:
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.to_json() + "\n")
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return _shown(self)
+    def _repr_svg_(self) -> str | None:
+        return self.svg()
 
     def __str__(self) -> str:
         return self.timeline()
@@ -353,12 +353,6 @@ def _placed(entry: dict[str, Any]) -> PlacedOperation:
     place = (source["file"], source["line"]) if source else None
     fields = {name: entry[name] for name in ("name", "kind", "cycle", "stage", "group")}
     return PlacedOperation(**fields, unit=entry.get("unit"), source=place)
-
-
-def _shown(one: LoopSchedule | Schedule) -> dict[str, str]:
-    """A picture for notebooks, and text for what shows no pictures."""
-    picture = one.svg()
-    return {"text/plain": one.timeline()} | ({} if picture is None else {"image/svg+xml": picture})
 
 
 def _pre(text: str) -> str:

@@ -43,7 +43,7 @@ def test_one_that_is_too_large():
 def test_errors():
     with pytest.raises(twill_gpu.InputError, match="loop graph"):
         twill_gpu.fit("gemm")
-    with pytest.raises(twill_gpu.InputError, match="--ring-depth"):
+    with pytest.raises(twill_gpu.InputError, match="ring_depth must be from 1 to 8, not 0"):
         twill_gpu.fit(ROOT / "examples" / "gemm_tma.ttir", "h200", ring_depth=0)
 
 
