@@ -211,12 +211,14 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
     given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }
 
-/// The page of a generated kernel, with its code and what was measured.
+/// The page of a generated kernel, with its code, what is known of that, and what was measured.
 fn with_code(mut page: Page, folder: &Path) -> Result<Page, Error> {
     let (kernel, trace) = (folder.join(KERNEL), folder.join(TRACE));
     if let Some(name) = CODE.into_iter().find(|name| folder.join(name).is_file()).filter(|_| kernel.is_file()) {
         let (json, text) = (files::read(&kernel)?, files::read(&folder.join(name))?);
-        page.code = Some(report::code(&page, &kernel.display().to_string(), &json, name, &text)?);
+        let path = kernel.display().to_string();
+        report::compiled(&mut page, &path, &json)?;
+        page.code = Some(report::code(&page, &path, &json, name, &text)?);
     }
     if trace.is_file() {
         page.trace = Some(report::trace(&page, &trace.display().to_string(), &files::read(&trace)?)?);

@@ -56,7 +56,7 @@ fn kernels_are_scheduled_and_described() {
         assert_eq!(timeless(own["schedule"].clone()), timeless(schedule(&[kernel])), "{kernel}");
         assert_eq!(own["schedule"]["initiation_interval"], interval, "{kernel}");
         assert!(
-            page["headline"].as_str().unwrap().starts_with(&format!("I = {interval} cycles (optimal: proved), N = "))
+            page["headline"].as_str().unwrap().starts_with(&format!("I = {interval} cycles (optimal in the model of h100: proved), N = "))
         );
         assert_eq!((&page["name"], &page["machine"]), (&own["schedule"]["problem"]["graph"]["name"], &"h100".into()));
         assert!(own["explanation"].is_null() && page["code"].is_null() && page["kernel"].is_null());
@@ -129,7 +129,7 @@ fn loops_that_share_their_groups_are_one_page() {
         assert_eq!(timeless(own["schedule"].clone()), timeless(expected.clone()));
         check_storage(own, kernel);
     }
-    assert_eq!(page["headline"], "Sum of weight times I = 4096 cycles (optimal: proved).");
+    assert_eq!(page["headline"], "Sum of weight times I = 4096 cycles (optimal in the model of h100: proved).");
     let (code, page) = data(&[kernel, "--no-explain", "--no-siblings"]);
     assert_eq!((code, page["loops"].as_array().unwrap().len()), (0, 2));
     assert!(page["kernel"].is_null());

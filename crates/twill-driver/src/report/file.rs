@@ -1,6 +1,6 @@
 //! Schedules in files, all of which are replayed before a page or a picture is made of them.
 
-use super::Schedules;
+use super::{Schedules, with_chip};
 use crate::explain::left;
 use crate::replay::replay;
 use crate::{Error, Observer};
@@ -31,7 +31,7 @@ pub fn page_of_file(
             let each = kernel.loops().iter().zip(&report.loops).zip(&files);
             let loops = each.map(|((problem, own), file)| describe.described(problem, own, file));
             let loops = loops.collect::<Result<Vec<_>, Error>>()?;
-            Ok(Page::of_kernel(&kernel, &report, loops))
+            Ok(with_chip(Page::of_kernel(&kernel, &report, loops), None))
         }
         Replayed::Each(each) => {
             let loops = each.iter().map(|(problem, report, file)| {
@@ -40,7 +40,7 @@ pub fn page_of_file(
             });
             let loops = loops.collect::<Result<Vec<_>, Error>>()?;
             let name = each.first().map_or(path, |(problem, _, _)| problem.graph().name());
-            Ok(Page::of_loops(name, loops))
+            Ok(with_chip(Page::of_loops(name, loops), None))
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::Error;
 use serde::Deserialize;
 use twill_graph::format::{FormatError, TraceFile};
-use twill_report::page::{Code, CodeLine, Language, Page};
+use twill_report::page::{Assembly, Code, CodeLine, Language, Page};
 
 /// What a page wants of kernel.json.
 #[derive(Deserialize)]
@@ -12,6 +12,42 @@ struct KernelFile {
     version: u32,
     #[serde(default)]
     lines: Vec<CodeLine>,
+    simulated: Option<Simulated>,
+    assembly: Option<Assembly>,
+}
+
+/// Cycles of an iteration, by loop.
+#[derive(Deserialize)]
+struct Simulated {
+    iterations: Vec<u32>,
+    #[serde(default)]
+    assembled: Vec<u32>,
+}
+
+/// Puts on a page what is known of a generated kernel besides its code: cycles as simulated and as estimated from machine code,
+/// and what the assembler said. `path` and `json` are its kernel.json.
+///
+/// # Errors
+/// When kernel.json does not read, or is of another number of loops.
+pub fn compiled(page: &mut Page, path: &str, json: &str) -> Result<(), Error> {
+    let kernel: KernelFile = parse(path, json)?;
+    check(path, ("twill-kernel", &kernel.format), kernel.version)?;
+    page.assembly = kernel.assembly;
+    let Some(Simulated { iterations, assembled }) = kernel.simulated else { return Ok(()) };
+    let count = page.loops.len();
+    if iterations.len() != count || !(assembled.is_empty() || assembled.len() == count) {
+        let why = format!(
+            "it has simulated cycles of {} loops, and schedule.json has {count}; compile the kernel again",
+            iterations.len().max(assembled.len())
+        );
+        return Err(FormatError::Schedule { file: path.to_owned(), why }.into());
+    }
+    for (index, own) in page.loops.iter_mut().enumerate() {
+        own.simulated = iterations.get(index).copied();
+        // A loop that ptxas left none of stands with the cycles of its warp programs (docs/simulation.md).
+        own.sass_estimate = assembled.get(index).copied().filter(|cycles| Some(*cycles) != own.simulated);
+    }
+    Ok(())
 }
 
 /// The code of a generated kernel: `path` and `json` are its kernel.json, `file` and `text` the kernel itself.

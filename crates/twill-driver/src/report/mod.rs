@@ -5,7 +5,7 @@ mod file;
 mod folder;
 
 pub use file::{page_of_file, schedules_of_file};
-pub use folder::{code, trace};
+pub use folder::{code, compiled, trace};
 
 use crate::explain::{explained, left};
 use crate::{Answer, Error, Loops, Posed, Request, Session, answer, problems};
@@ -13,7 +13,8 @@ use std::time::Instant;
 use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
 use twill_graph::{DataflowProblem, Problem, Report, Schedule, Status};
-use twill_report::page::{Loop, Page};
+use twill_machine::Machine;
+use twill_report::page::{Chip, Loop, Page};
 
 /// What pictures are drawn of, all of it replayed.
 #[derive(Clone, Debug)]
@@ -62,11 +63,12 @@ fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<Posed>,
 /// When the request cannot be posed, or the checker does not accept a schedule or what an explanation rests on.
 pub fn page(request: &Request, explain: Option<&ExplainOptions>, session: &mut Session<'_>) -> Result<Page, Error> {
     let (posed, answer) = search(request, session)?;
+    let asked = request.lowering.machine.as_ref();
     let reports = match answer {
         Answer::Each(reports) => reports,
         Answer::Together(kernel, report) => {
             let loops = described(request, &posed.loops, &report.loops, explain, session)?;
-            return Ok(Page::of_kernel(&kernel, &report, loops));
+            return Ok(with_chip(Page::of_kernel(&kernel, &report, loops), asked));
         }
     };
     let loops = described(request, &posed.loops, &reports, explain, session)?;
@@ -76,7 +78,17 @@ pub fn page(request: &Request, explain: Option<&ExplainOptions>, session: &mut S
         (None, None) => request.input.name.as_str(),
     };
     let each = posed.loops.iter().zip(&reports).zip(loops).map(|((one, report), own)| (&one.problem, report, own));
-    Ok(Page::of_loops(name, each.collect()))
+    Ok(with_chip(Page::of_loops(name, each.collect()), asked))
+}
+
+/// A page with the chip of the machine that was asked for, else of the built-in one that the page names.
+fn with_chip(mut page: Page, asked: Option<&Machine>) -> Page {
+    let builtin = || Machine::builtin(page.machine.as_deref()?).ok();
+    page.chip = asked.cloned().or_else(builtin).map(|machine| {
+        let chip = machine.chip();
+        Chip { clock_mhz: chip.clock_mhz, multiprocessors: chip.streaming_multiprocessors }
+    });
+    page
 }
 
 fn described(

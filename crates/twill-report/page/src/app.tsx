@@ -6,9 +6,11 @@ import { loopModel, type LoopModel } from "./model/loop";
 import { CodeView } from "./parts/code";
 import { Explanation } from "./parts/explanation";
 import { DependenceGraph } from "./parts/graph";
-import { KernelFigures, LoopFigures, pageStatus, Status } from "./parts/headline";
+import { Cycles, Registers as AssembledRegisters, Warning } from "./parts/cycles";
+import { Bound, KernelFigures, LoopFigures, pageStatus, Status } from "./parts/headline";
 import { Measured } from "./parts/measured";
 import { Objectives, Seconds, Solved } from "./parts/solved";
+import { useMore } from "./parts/scroll";
 import { Steady } from "./parts/steady";
 import { Channels, Memories, Registers } from "./parts/storage";
 import { Operations } from "./parts/table";
@@ -35,12 +37,12 @@ function LoopPart({ page, data, loop, index }: LoopProperties) {
             {graph.name}, {count(graph.operations.length, "operation")}
           </small>
         </h2>
-        {page.loops.length > 1 && <Status status={data.schedule.status} />}
+        {page.loops.length > 1 && <Status status={data.schedule.status} machine={page.machine} />}
       </header>
+      {loop && <Cycles page={page} data={data} loop={loop} />}
+      {loop && <Warning page={page} data={data} loop={loop} />}
       <LoopFigures data={data} loop={loop} />
-      <p class="bound">
-        <span>Bound</span> {data.bound}
-      </p>
+      <Bound data={data} />
       {loop && <Timeline loop={loop} code={page.code ?? null} />}
       {loop && trace && page.trace && <Measured loop={loop} trace={trace} of={page.trace} />}
       {loop && <Steady loop={loop} />}
@@ -77,8 +79,9 @@ function Contents({ page, loops }: { page: Page; loops: (LoopModel | null)[] }) 
       ["dataflow-table", "Operations"],
     );
   }
+  const [pane, more] = useMore<HTMLElement>();
   return (
-    <nav aria-label="Parts of the report">
+    <nav aria-label="Parts of the report" ref={pane} data-more={more}>
       {links.map(([id, name]) => (
         <a key={id} href={`#${id}`} class={name.startsWith("Loop ") ? "loop" : ""}>
           {name}
@@ -110,9 +113,14 @@ export function App({ page }: { page: Page }) {
       <main id="main">
         <section class="headline">
           <h1>{page.name}</h1>
-          {status && <Status status={status} />}
-          <p>{page.headline}</p>
-          {kernel && <KernelFigures kernel={kernel} />}
+          {status && <Status status={status} machine={page.machine} />}
+          {drawn.length < Math.max(1, page.loops.length) && <p>{page.headline}</p>}
+          {page.loops.length > 1 && (
+            <dl class="figures">
+              {kernel && <KernelFigures kernel={kernel} />}
+              <AssembledRegisters page={page} />
+            </dl>
+          )}
         </section>
         {page.loops.map((data, index) => (
           <LoopPart key={index} page={page} data={data} loop={loops[index] ?? null} index={index} />

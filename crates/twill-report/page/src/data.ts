@@ -150,6 +150,9 @@ export interface Loop {
   what_ifs?: { change: string; answer: string }[];
   registers?: RegisterCurve[];
   memories?: MemoryUse[];
+  flop?: number;
+  simulated?: number | null;
+  sass_estimate?: number | null;
 }
 
 export interface KernelFile {
@@ -204,6 +207,18 @@ export interface Code {
   lines?: { loop: number; operation: string; line: number }[];
 }
 
+export interface Assembly {
+  registers: number;
+  spill_stores: number;
+  spill_loads: number;
+  findings: { kind: string; message: string }[];
+}
+
+export interface Chip {
+  clock_mhz: number;
+  multiprocessors: number;
+}
+
 export interface TraceLoop {
   loop: number;
   initiation_interval: { predicted: number; measured: number };
@@ -238,6 +253,8 @@ export interface Page {
   dataflow?: DataflowFile | null;
   code?: Code | null;
   trace?: TraceFile | null;
+  assembly?: Assembly | null;
+  chip?: Chip | null;
 }
 
 /** Puts the texts of a list in the places of their numbers. */

@@ -33,6 +33,10 @@ pub struct Page {
     pub code: Option<Code>,
     /// What was measured.
     pub trace: Option<TraceFile>,
+    /// What the assembler made of the generated kernel.
+    pub assembly: Option<Assembly>,
+    /// The chip, for rates of all of it; none where the machine is not known.
+    pub chip: Option<Chip>,
     /// The report for a terminal, for where scripts do not run.
     #[serde(skip)]
     pub text: String,
@@ -55,6 +59,12 @@ pub struct Loop {
     pub registers: Vec<GroupRegisters>,
     /// Shared memory, and tensor memory where there is any.
     pub memories: Vec<Memory>,
+    /// Floating-point operations of an iteration's matrix multiplies; 0 where they are not counted.
+    pub flop: u64,
+    /// Cycles of an iteration by a simulation of the warp programs, where they were simulated.
+    pub simulated: Option<u32>,
+    /// Cycles of an iteration of the machine code, by a simulation of its instructions, where it was assembled.
+    pub sass_estimate: Option<u32>,
 }
 
 /// Excluded intervals.
@@ -86,6 +96,38 @@ pub struct Code {
     pub text: String,
     /// Which lines run which operation.
     pub lines: Vec<CodeLine>,
+}
+
+/// What the assembler made of a generated kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assembly {
+    /// Registers a thread at the kernel's entry.
+    pub registers: u32,
+    /// Bytes of spill stores.
+    pub spill_stores: u64,
+    /// Bytes of spill loads.
+    pub spill_loads: u64,
+    /// Where the machine code is not what the schedule was made for.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}
+
+/// Something to know about machine code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Such as `spilled`, `serialised`.
+    pub kind: String,
+    /// In words.
+    pub message: String,
+}
+
+/// What turns cycles of one multiprocessor into rates of the whole chip.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Chip {
+    /// Clock of the multiprocessors.
+    pub clock_mhz: f64,
+    /// How many there are.
+    pub multiprocessors: u64,
 }
 
 /// What kernels are written in.
@@ -135,6 +177,9 @@ impl Loop {
             what_ifs: what_ifs.into_iter().map(|(change, answer)| WhatIfAnswer { change, answer }).collect(),
             registers: schedule.map(|s| registers(problem, s)).unwrap_or_default(),
             memories: schedule.map(|s| memories(problem, s)).unwrap_or_default(),
+            flop: problem.graph().traffic().flop,
+            simulated: None,
+            sass_estimate: None,
         }
     }
 }
@@ -153,6 +198,8 @@ impl Page {
             dataflow: None,
             code: None,
             trace: None,
+            assembly: None,
+            chip: None,
             text,
         }
     }
@@ -173,6 +220,7 @@ impl Page {
         };
         let text = loops.iter().map(text).collect::<Vec<_>>().join("\n");
         let machine = loops.first().map(|(problem, ..)| problem.resources().name.clone());
+        let headline = in_model(&headline, machine.as_deref());
         let loops = loops.into_iter().map(|(.., one)| one).collect();
         Page { machine, loops, ..Page::new(name, headline, text) }
     }
@@ -214,6 +262,14 @@ impl Page {
         // Plain data always serialises.
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// What is optimal is so in the model of the machine: the GPU has more to it.
+fn in_model(headline: &str, machine: Option<&str>) -> String {
+    machine.map_or_else(
+        || headline.to_owned(),
+        |machine| headline.replace("(optimal: proved)", &format!("(optimal in the model of {machine}: proved)")),
+    )
 }
 
 /// Lines of a terminal's report as one sentence or two.

@@ -133,7 +133,7 @@ fn a_page_of_attention_forward() {
     let page = page_of(&problem, &report, None);
     assert_eq!(
         page.headline,
-        "I = 2048 cycles (optimal: proved), N = 2 overlapped iterations, L = 3072 cycles, 3 warp groups in use."
+        "I = 2048 cycles (optimal in the model of h100: proved), N = 2 overlapped iterations, L = 3072 cycles, 3 warp groups in use."
     );
     assert_eq!(page.loops[0].bound, "I >= 2048: unit tensor is busy 2048 cycles an iteration: S0");
     assert_eq!((page.machine.as_deref(), page.status()), (Some("h100"), Some(Status::Optimal)));

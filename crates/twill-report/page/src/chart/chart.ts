@@ -21,6 +21,8 @@ const ROW_GAP = 5;
 const PART_GAP = 13;
 /** Milliseconds after which a window that has not moved rests. */
 const REST = 120;
+/** Pixels from a bar within which a finger meets it. */
+const FINGER = 14;
 /** Pixels that a cycle may take at most. */
 const CLOSEST = 40;
 
@@ -70,6 +72,8 @@ export class Chart {
   private transform: ZoomTransform = zoomIdentity;
   private lighting: Lighting = DARK;
   private placed: ScaleLinear<number, number> | null = null;
+  /** Whether the pointer is a finger. */
+  private isTouched = false;
   private frame = 0;
   private rest = 0;
   private width = 0;
@@ -188,22 +192,30 @@ export class Chart {
   private listen(): void {
     const { svg, events } = this;
     const handshake = (target: EventTarget | null) => (target instanceof Element ? target.closest(".handshake") : null);
+    svg.addEventListener("pointerdown", (event) => (this.isTouched = event.pointerType === "touch"));
     svg.addEventListener("pointerover", (event) => {
+      // A finger that scrolls passes over bars; one that taps clicks.
+      if (event.pointerType === "touch") return;
       const drawn = this.barOf(event.target);
       const over = drawn?.element ?? handshake(event.target);
       const tip = drawn?.bar.tip ?? (over && this.handshakeTips.get(over));
       events.tip(tip?.() ?? null, over?.getBoundingClientRect());
     });
-    svg.addEventListener("pointerleave", () => events.tip(null));
+    svg.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && events.tip(null));
     svg.addEventListener("focusin", (event) => {
       const drawn = this.barOf(event.target);
       if (drawn) events.tip(drawn.bar.tip(), drawn.element.getBoundingClientRect());
     });
     svg.addEventListener("focusout", () => events.tip(null));
     svg.addEventListener("click", (event) => {
-      const drawn = this.barOf(event.target);
+      const barrier = handshake(event.target);
+      const near = this.isTouched && !barrier ? this.near(event) : undefined;
+      const drawn = this.barOf(event.target) ?? near;
       if (drawn?.bar.selection) events.pick(drawn.bar.selection);
-      else if (!drawn && !handshake(event.target)) events.clear();
+      else if (!drawn && !barrier) events.clear();
+      const over = drawn?.element ?? barrier;
+      const tip = drawn?.bar.tip ?? (barrier && this.handshakeTips.get(barrier));
+      if (this.isTouched && over && tip) events.tip(tip(), over.getBoundingClientRect());
       // The window moves with arrows, and the wheel zooms, from here on.
       if (!svg.contains(document.activeElement)) svg.focus({ preventScroll: true });
     });
@@ -219,6 +231,16 @@ export class Chart {
       { passive: false },
     );
     svg.addEventListener("keydown", (event) => this.keyboard.key(event));
+  }
+
+  /** The bar next to a finger in its lane: many are narrower than a finger is wide. */
+  private near(event: MouseEvent): Drawn | undefined {
+    const box = this.svg.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const away = ({ left, width }: Drawn) => Math.max(left - x, x - left - width, 0);
+    return this.drawn
+      .filter((drawn) => drawn.shown && drawn.top <= y && y < drawn.top + drawn.height && away(drawn) <= FINGER)
+      .sort((a, b) => away(a) - away(b))[0];
   }
 
   private build(): void {

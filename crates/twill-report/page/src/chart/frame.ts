@@ -2,7 +2,7 @@
 import type { ScaleLinear } from "d3-scale";
 import { grouped } from "../words";
 import type { ChartSpec, Row } from "./spec";
-import { fitting, make } from "./svg";
+import { fitting, make, textWidth } from "./svg";
 
 /** Pixels of a chart: above its rows, left of its bars, in all. */
 export interface Sizes {
@@ -48,14 +48,17 @@ export function drawAxis(
     const x1 = Math.min(right, scale(band.end));
     if (x1 <= x0) continue;
     make("rect", { class: `band ${band.kind}`, x: x0, y: 2, width: x1 - x0, height: height - 4 }, back);
-    const words = fitting(band.label, x1 - x0 - 8);
+    const words = fitting(band.label, x1 - x0 - 8, band.kind === "steady" ? 600 : 400);
     if (words !== "") make("text", { class: `band-name ${band.kind}`, x: x0 + 4, y: 14 }, axis).textContent = words;
   }
   for (const tick of scale.ticks(Math.max(2, Math.floor((right - left) / 90)))) {
     if (!Number.isInteger(tick)) continue;
     const x = scale(tick);
     make("line", { class: "tick", x1: x, x2: x, y1: top - 4, y2: height - 4 }, back);
-    make("text", { x, y: top - 8, "text-anchor": "middle" }, axis).textContent = grouped(tick);
+    const words = grouped(tick);
+    // The last number ends where the chart does.
+    const middle = Math.min(x, right - 1 - textWidth(words) / 2);
+    make("text", { x: middle, y: top - 8, "text-anchor": "middle" }, axis).textContent = words;
   }
   for (const mark of spec.marks) {
     const x = scale(mark);

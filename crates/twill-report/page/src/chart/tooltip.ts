@@ -11,6 +11,9 @@ function tooltip(): HTMLDivElement {
     element.hidden = true;
     document.body.append(element);
     window.addEventListener("scroll", hideTip, { passive: true, capture: true });
+    // A finger does not leave what it has tapped: touching anything else ends the tooltip.
+    const touched = (event: PointerEvent) => event.pointerType === "touch" && hideTip();
+    window.addEventListener("pointerdown", touched, { passive: true, capture: true });
   }
   return element;
 }

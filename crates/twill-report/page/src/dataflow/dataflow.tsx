@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { DataflowFile } from "../data";
 import { Curve } from "../parts/curve";
 import { HUES } from "../parts/bars";
-import { Figure } from "../parts/headline";
+import { Figure } from "../parts/figure";
 import { Seconds } from "../parts/solved";
 import { Sheet } from "../parts/sheet";
 import { count, grouped } from "../words";

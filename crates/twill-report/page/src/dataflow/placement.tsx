@@ -112,8 +112,7 @@ export function Placement({ model, chosen, choose }: Properties) {
     }
     return null;
   };
-  const hover = (event: PointerEvent) => {
-    const placed = event.buttons === 0 ? hit(event) : null;
+  const tell = (placed: Placed | null, event: MouseEvent) => {
     if (!placed) return hideTip();
     showTip(
       {
@@ -126,6 +125,15 @@ export function Placement({ model, chosen, choose }: Properties) {
       },
       new DOMRect(event.clientX, event.clientY, 1, 8),
     );
+  };
+  // A finger that moves scrolls; one that taps clicks.
+  const hover = (event: PointerEvent) =>
+    event.pointerType !== "touch" && tell(event.buttons === 0 ? hit(event) : null, event);
+  const leave = (event: PointerEvent) => event.pointerType !== "touch" && hideTip();
+  const click = (event: MouseEvent) => {
+    const placed = hit(event);
+    choose(placed?.index ?? null);
+    tell(placed, event);
   };
   const scale = (factor: number) => canvas.current && behaviour.current?.scaleBy(select(canvas.current), factor);
   const pan = (x: number, y: number) =>
@@ -184,8 +192,8 @@ export function Placement({ model, chosen, choose }: Properties) {
           ref={canvas}
           style={{ width: `${field.width}px`, height: `${field.height}px` }}
           onPointerMove={hover}
-          onPointerLeave={hideTip}
-          onClick={(event) => choose(hit(event)?.index ?? null)}
+          onPointerLeave={leave}
+          onClick={click}
           onDblClick={reset}
         />
         {at && box && (

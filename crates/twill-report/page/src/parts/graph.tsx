@@ -12,6 +12,7 @@ import { selection, toggle, useStore } from "../state";
 import { count, grouped } from "../words";
 import { HUES, operationInWords, operationTip } from "./bars";
 import { draw, type Drawing, MOST_OPERATIONS } from "./graph-layout";
+import { Scroll } from "./scroll";
 import { GroupSwatches } from "./swatches";
 
 function useDrawing(loop: LoopModel): Drawing | null {
@@ -77,7 +78,7 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
         </span>
         <ZoomButtons label="Zoom of the graph" zoomBy={scale} reset={reset} />
       </div>
-      <div class="scroll">
+      <Scroll>
         <svg
           ref={svg}
           class={`graph ${lit ? "has-chain" : ""}`}
@@ -163,7 +164,7 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
             })}
           </g>
         </svg>
-      </div>
+      </Scroll>
     </div>
   );
 }

@@ -1,5 +1,6 @@
 // Tables, as all parts of the page have them.
 import type { ComponentChildren } from "preact";
+import { Scroll } from "./scroll";
 
 /** What stands above a column: a name, the name of a column of numbers, or nothing above a picture. */
 type Head = string | { number: string } | null;
@@ -28,7 +29,7 @@ interface Properties {
 /** A table that scrolls sideways where there is little room. */
 export function Sheet({ of, caption, heads = [], tall, children }: Properties) {
   return (
-    <div class={tall ? "scroll tall" : "scroll"}>
+    <Scroll tall={tall}>
       <table class={of}>
         {caption && (
           <caption>
@@ -42,6 +43,6 @@ export function Sheet({ of, caption, heads = [], tall, children }: Properties) {
         )}
         <tbody>{children}</tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }

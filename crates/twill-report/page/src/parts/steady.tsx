@@ -80,7 +80,7 @@ export function Steady({ loop }: { loop: LoopModel }) {
     <section id={`steady-${loop.index}`} class="part">
       <h3>Steady state</h3>
       <p class="note">
-        Every interval of {grouped(loop.interval)} cycles does this, on units and warp groups.
+        Every interval does this, on units and warp groups.
         {primed && " x′ is of the iteration before that of x."} Percentages say how much of the interval is held.
       </p>
       <ChartView spec={spec} lighting={lighting}>

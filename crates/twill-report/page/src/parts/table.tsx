@@ -4,6 +4,7 @@ import type { LoopModel, Operation } from "../model/loop";
 import { selection, useStore } from "../state";
 import { grouped, place } from "../words";
 import { Pick } from "./pick";
+import { Scroll } from "./scroll";
 
 const PAGE = 250;
 
@@ -58,10 +59,10 @@ export function Operations({ loop }: { loop: LoopModel }) {
   return (
     <section id={`operations-${loop.index}`} class="part">
       <h3>Operations</h3>
-      <div class="scroll tall">
+      <Scroll tall>
         <table class="operations">
           <caption>
-            <span>Operations of an iteration; iteration k issues k · {grouped(loop.interval)} cycles later</span>
+            <span>Operations of an iteration; iteration k issues k · I cycles later</span>
           </caption>
           <thead>
             <tr>
@@ -90,7 +91,7 @@ export function Operations({ loop }: { loop: LoopModel }) {
             })}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {rows.length > shown && (
         <button type="button" onClick={() => setShown(rows.length)}>
           Show all {grouped(rows.length)}

@@ -2,7 +2,6 @@
 import type { Band, Bar, ChartSpec, Row } from "../chart/spec";
 import { pack } from "../model/fold";
 import type { LoopModel } from "../model/loop";
-import { grouped } from "../words";
 import { groupName, groupNote, HUES, operationBar } from "./bars";
 
 const LANE = 20;
@@ -29,12 +28,7 @@ export function phases(loop: LoopModel, iterations: number): Band[] {
   const bands: Band[] = [];
   if (from > 0) bands.push({ start: 0, end: Math.min(from, end), label: "prologue", kind: "ramp" });
   if (to > from) {
-    bands.push({
-      start: from,
-      end: Math.min(to, end),
-      label: `steady state, I = ${grouped(interval)}`,
-      kind: "steady",
-    });
+    bands.push({ start: from, end: Math.min(to, end), label: "steady state", kind: "steady" });
   }
   const after = Math.max(from, to);
   if (end > after) bands.push({ start: after, end, label: "epilogue", kind: "ramp" });
