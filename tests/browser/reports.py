@@ -194,6 +194,34 @@ class Reports:
             shutil.copy(TRACES / f"{trace}.json", folder / "trace.json")
         return self.of(trace, str(folder), "--no-explain")
 
+    def assembled(self, name: str, cycles: int, stores: int, loads: int) -> Path:
+        """The report of the folder of a kernel in Gluon, as if it were assembled with so many bytes of spills.
+
+        The numbers are those that a machine with Triton gives; here there is none.
+        """
+        folder = self.folder / f"{name}.assembled"
+        if not folder.exists():
+            options = ["--machine", "h200", "--no-assemble", "-o", str(folder)]
+            run(["compile", str(EXAMPLES / f"{name}.ttir"), *options], self.folder / "cache")
+            file = folder / "kernel.json"
+            kernel = json.loads(file.read_text())
+            kernel["simulated"]["assembled"] = [cycles]
+            spills = [{"kind": "spilled", "message": f"{stores} bytes of spill stores"}] if stores else []
+            kernel["assembly"] = {
+                "registers": 168, "spill_stores": stores, "spill_loads": loads,
+                "shared_memory": 215192, "findings": spills,
+            }  # fmt: skip
+            file.write_text(json.dumps(kernel))
+        return self.of(f"{name}.assembled", str(folder), "--no-explain")
+
+    def picture(self, name: str, style: str) -> Path:
+        """A picture of a kernel of `examples/` on an H200: `svg` or `graph-svg`."""
+        path = self.folder / f"{name}.{style}.svg"
+        if not path.exists():
+            kernel = str(EXAMPLES / f"{name}.ttir")
+            run(["report", kernel, "--machine", "h200", "--format", style, "-o", str(path)], self.folder / "cache")
+        return path
+
     def graph(self, name: str, graph: dict, *options: str) -> Path:
         """The report of a loop graph."""
         source = self.folder / f"{name}.json"

@@ -1,5 +1,7 @@
 """The other parts of a report say what the data say."""
 
+import re
+
 from playwright.sync_api import expect
 
 from reports import Reports, changed, data_of, said
@@ -8,17 +10,34 @@ from reports import Reports, changed, data_of, said
 def test_the_headline_says_what_was_reached(forward, show):
     page, data = show(forward), data_of(forward)
     assert page.locator("h1").inner_text() == data["name"]
-    assert page.locator(".headline .status").inner_text() == "✓ optimal: proved"
-    assert data["headline"] in page.locator(".headline").inner_text()
-    figures = page.locator("#loop-0 > .figures").inner_text()
-    for value in ("2048", "3", "I ≥ 2048"):
-        assert value in figures
-    assert data["loops"][0]["bound"] in page.locator("#loop-0").text_content()
+    assert page.locator(".headline .status").inner_text() == "✓ optimal in the model of h200: proved"
+    assert data["headline"].startswith("I = 2048 cycles (optimal in the model of h200: proved), ")
+    assert "2048" in page.locator("#loop-0 > .figures.cycles").inner_text()
+    assert "3" in page.locator("#loop-0 > .figures:not(.cycles)").inner_text()
+    bound = data["loops"][0]["bound"].removeprefix("I >= 2048: ")
+    assert said(page, "#loop-0 > .bound") == f"Bound {bound}"
+
+
+def test_the_interval_is_said_once(forward, show):
+    text = show(forward).locator("#main").text_content()
+    assert re.findall(r"I\W{0,4}2048", text) == ["I2048"], "the name of the figure, and the figure"
+    assert not re.search("interval of 2048|2048 cycles later", text)
+
+
+def test_what_is_open_stands_beside_the_interval(reports: Reports, forward, show):
+    def open_(data: dict) -> None:
+        schedule = data["loops"][0]["schedule"]
+        schedule["status"], schedule["lower_bound"]["interval"] = "feasible", 2000
+
+    page = show(changed(forward, reports.folder / "open.html", open_))
+    assert page.locator(".headline .status").inner_text() == "≈ feasible"
+    assert "I ≥ 2000 gap 2.4 %" in " ".join(page.locator("#loop-0 > .figures:not(.cycles)").inner_text().split())
 
 
 def test_an_infeasible_loop_says_why(infeasible, show):
     page, data = show(infeasible), data_of(infeasible)
     assert page.locator(".headline .status").inner_text() == "✕ infeasible: proved"
+    assert data["headline"] in page.locator(".headline").inner_text()
     assert page.locator("[data-view=timeline]").count() == 0
     text = said(page, "#explanation-0")
     assert text.startswith("Why there is no schedule")

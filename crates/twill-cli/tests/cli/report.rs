@@ -200,6 +200,41 @@ fn a_folder_shows_its_code_beside_its_schedule() {
     }
 }
 
+#[test]
+fn a_folder_says_what_an_iteration_takes() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().to_str().unwrap();
+    let compiled = twill(&["compile", "-q", FORWARD, "--machine", "h200", "--no-assemble", "-o", folder]);
+    assert_eq!(compiled.status.code(), Some(0), "{}", stderr(&compiled));
+    let mut kernel: Value =
+        serde_json::from_str(&fs::read_to_string(place.path().join("kernel.json")).unwrap()).unwrap();
+    let simulated = kernel["simulated"]["iterations"][0].clone();
+    let (_, page) = data(&[folder, "--no-explain"]);
+    let own = &page["loops"][0];
+    assert!(simulated.as_u64().unwrap() > 2048);
+    assert_eq!((&own["simulated"], &own["sass_estimate"], &page["assembly"]), (&simulated, &Value::Null, &Value::Null));
+    // 4 multiplies of 64x128x128 and 2 FLOP a product, for each of 2 sub-tiles; the clock of machines/h200.toml.
+    assert_eq!(own["flop"], 4 * 2 * 128 * 128 * 64);
+    assert_eq!(page["chip"], serde_json::json!({ "clock_mhz": 1830.0, "multiprocessors": 132 }));
+
+    kernel["simulated"]["assembled"] = serde_json::json!([2324]);
+    let findings = serde_json::json!([{ "kind": "spilled", "message": "8 bytes" }]);
+    let assembly = serde_json::json!({ "registers": 168, "spill_stores": 8, "spill_loads": 4, "findings": findings });
+    kernel["assembly"] = assembly.clone();
+    write(&place, "kernel.json", &kernel.to_string());
+    let (_, page) = data(&[folder, "--no-explain"]);
+    assert_eq!((&page["loops"][0]["sass_estimate"], &page["assembly"]), (&2324.into(), &assembly));
+
+    // Of a loop that ptxas left none of, the estimate is that of its warp programs.
+    kernel["simulated"]["assembled"] = Value::Array(vec![simulated]);
+    write(&place, "kernel.json", &kernel.to_string());
+    assert_eq!(data(&[folder, "--no-explain"]).1["loops"][0]["sass_estimate"], Value::Null);
+    kernel["simulated"]["assembled"] = serde_json::json!([2324, 2324]);
+    write(&place, "kernel.json", &kernel.to_string());
+    let error = complaint(&[folder, "--no-explain"]);
+    assert!(error.contains("kernel.json: it has simulated cycles of 2 loops, and schedule.json has 1; comp"), "{error}");
+}
+
 /// Lines that run an operation say its cycle and name its value; no operation is without one but those that are written as
 /// part of another.
 fn check_lines(page: &Value, text: &str) {

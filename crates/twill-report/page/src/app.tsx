@@ -7,7 +7,7 @@ import { CodeView } from "./parts/code";
 import { Explanation } from "./parts/explanation";
 import { DependenceGraph } from "./parts/graph";
 import { Cycles, Registers as AssembledRegisters, Warning } from "./parts/cycles";
-import { Bound, KernelFigures, LoopFigures, pageStatus, Status } from "./parts/headline";
+import { boundInWords, KernelFigures, LoopFigures, pageStatus, Status } from "./parts/headline";
 import { Measured } from "./parts/measured";
 import { Objectives, Seconds, Solved } from "./parts/solved";
 import { useMore } from "./parts/scroll";
@@ -42,7 +42,9 @@ function LoopPart({ page, data, loop, index }: LoopProperties) {
       {loop && <Cycles page={page} data={data} loop={loop} />}
       {loop && <Warning page={page} data={data} loop={loop} />}
       <LoopFigures data={data} loop={loop} />
-      <Bound data={data} />
+      <p class="bound">
+        <span>Bound</span> {boundInWords(data)}
+      </p>
       {loop && <Timeline loop={loop} code={page.code ?? null} />}
       {loop && trace && page.trace && <Measured loop={loop} trace={trace} of={page.trace} />}
       {loop && <Steady loop={loop} />}

@@ -1,6 +1,7 @@
 // Why the interval is what it is: its bound, what excluded smaller ones, and what would change it.
 import type { ExplanationFile, Loop } from "../data";
 import { grouped, signed, spelled } from "../words";
+import { boundInWords } from "./headline";
 import { Sheet } from "./sheet";
 
 /** Words that the families of a conflict begin their lines with. */
@@ -111,7 +112,7 @@ export function Explanation({ data, index }: { data: Loop; index: number }) {
   return (
     <section id={`explanation-${index}`} class="part">
       <h3>{data.schedule.operations?.length ? "Why no faster" : "Why there is no schedule"}</h3>
-      <p class="bound">{data.bound}</p>
+      <p class="bound">{boundInWords(data)}</p>
       <Rejected data={data} />
       <WhatIfs data={data} />
     </section>

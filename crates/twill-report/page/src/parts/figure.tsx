@@ -21,8 +21,7 @@ export function Figure({ name, value, note, more, how }: Properties) {
         </dd>
       ) : (
         <dd>
-          {value}
-          {note && <small>{note}</small>}
+          {value} {note && <small>{note}</small>}
         </dd>
       )}
       {more && <dd class="more">{more}</dd>}

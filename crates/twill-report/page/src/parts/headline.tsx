@@ -27,13 +27,9 @@ function atBound({ schedule }: Loop): boolean {
   return schedule.initiation_interval === schedule.lower_bound.interval;
 }
 
-/** What bounds the interval. */
-export function Bound({ data }: { data: Loop }) {
-  return (
-    <p class="bound">
-      <span>Bound</span> {atBound(data) ? data.bound.replace(/^[^:]*: /, "") : data.bound}
-    </p>
-  );
+/** What bounds the interval, in words. */
+export function boundInWords(data: Loop): string {
+  return atBound(data) ? data.bound.replace(/^[^:]*: /, "") : data.bound;
 }
 
 /** Figures of a loop's schedule, besides the interval. */
