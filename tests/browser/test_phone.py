@@ -35,6 +35,15 @@ def test_a_tap_tells_what_an_operation_is(phone, forward):
     expect(tip).to_be_hidden()
 
 
+def test_a_tap_tells_where_there_is_code_which_scrolls_to_the_operation(compiled, show):
+    page = show(compiled, PHONE, has_touch=True)
+    page.locator('[data-view=timeline] .bar[data-operation="qk.1"]').first.tap()
+    page.wait_for_timeout(300)
+    expect(page.get_by_role("tooltip")).to_contain_text("qk.1")
+    page.mouse.wheel(0, 100)
+    expect(page.get_by_role("tooltip")).to_be_hidden()
+
+
 def test_a_tap_on_another_bar_tells_of_that(phone):
     tip = phone.get_by_role("tooltip")
     phone.locator('[data-view=timeline] .bar[data-operation="qk.0"]').first.tap()

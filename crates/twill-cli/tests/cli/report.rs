@@ -56,7 +56,10 @@ fn kernels_are_scheduled_and_described() {
         assert_eq!(timeless(own["schedule"].clone()), timeless(schedule(&[kernel])), "{kernel}");
         assert_eq!(own["schedule"]["initiation_interval"], interval, "{kernel}");
         assert!(
-            page["headline"].as_str().unwrap().starts_with(&format!("I = {interval} cycles (optimal in the model of h100: proved), N = "))
+            page["headline"]
+                .as_str()
+                .unwrap()
+                .starts_with(&format!("I = {interval} cycles (optimal in the model of h100: proved), N = "))
         );
         assert_eq!((&page["name"], &page["machine"]), (&own["schedule"]["problem"]["graph"]["name"], &"h100".into()));
         assert!(own["explanation"].is_null() && page["code"].is_null() && page["kernel"].is_null());
@@ -232,7 +235,10 @@ fn a_folder_says_what_an_iteration_takes() {
     kernel["simulated"]["assembled"] = serde_json::json!([2324, 2324]);
     write(&place, "kernel.json", &kernel.to_string());
     let error = complaint(&[folder, "--no-explain"]);
-    assert!(error.contains("kernel.json: it has simulated cycles of 2 loops, and schedule.json has 1; comp"), "{error}");
+    assert!(
+        error.contains("kernel.json: it has simulated cycles of 2 loops, and schedule.json has 1; comp"),
+        "{error}"
+    );
 }
 
 /// Lines that run an operation say its cycle and name its value; no operation is without one but those that are written as

@@ -44,7 +44,7 @@ export interface Drawn {
 
 /** What a chart tells its surroundings. */
 export interface ChartEvents {
-  tip(tip: Tip | null, box?: DOMRect): void;
+  tip(tip: Tip | null, of?: Element): void;
   pick(selection: Selection): void;
   clear(): void;
 }
@@ -199,12 +199,12 @@ export class Chart {
       const drawn = this.barOf(event.target);
       const over = drawn?.element ?? handshake(event.target);
       const tip = drawn?.bar.tip ?? (over && this.handshakeTips.get(over));
-      events.tip(tip?.() ?? null, over?.getBoundingClientRect());
+      events.tip(tip?.() ?? null, over ?? undefined);
     });
     svg.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && events.tip(null));
     svg.addEventListener("focusin", (event) => {
       const drawn = this.barOf(event.target);
-      if (drawn) events.tip(drawn.bar.tip(), drawn.element.getBoundingClientRect());
+      if (drawn) events.tip(drawn.bar.tip(), drawn.element);
     });
     svg.addEventListener("focusout", () => events.tip(null));
     svg.addEventListener("click", (event) => {
@@ -215,7 +215,7 @@ export class Chart {
       else if (!drawn && !barrier) events.clear();
       const over = drawn?.element ?? barrier;
       const tip = drawn?.bar.tip ?? (barrier && this.handshakeTips.get(barrier));
-      if (this.isTouched && over && tip) events.tip(tip(), over.getBoundingClientRect());
+      if (this.isTouched && over && tip) events.tip(tip(), over);
       // The window moves with arrows, and the wheel zooms, from here on.
       if (!svg.contains(document.activeElement)) svg.focus({ preventScroll: true });
     });

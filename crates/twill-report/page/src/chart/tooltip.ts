@@ -2,6 +2,8 @@
 import type { Tip } from "./spec";
 
 let element: HTMLDivElement | null = null;
+/** What it tells of. */
+let told: Element | null = null;
 
 function tooltip(): HTMLDivElement {
   if (!element) {
@@ -10,7 +12,9 @@ function tooltip(): HTMLDivElement {
     element.setAttribute("role", "tooltip");
     element.hidden = true;
     document.body.append(element);
-    window.addEventListener("scroll", hideTip, { passive: true, capture: true });
+    // Choosing an operation scrolls the code to it, which moves nothing else.
+    const scrolled = ({ target }: Event) => target instanceof Node && target.contains(told) && hideTip();
+    window.addEventListener("scroll", scrolled, { passive: true, capture: true });
     // A finger does not leave what it has tapped: touching anything else ends the tooltip.
     const touched = (event: PointerEvent) => event.pointerType === "touch" && hideTip();
     window.addEventListener("pointerdown", touched, { passive: true, capture: true });
@@ -18,9 +22,10 @@ function tooltip(): HTMLDivElement {
   return element;
 }
 
-/** Shows a tooltip beside a box on the screen. */
-export function showTip(tip: Tip, box: DOMRect): void {
+/** Shows a tooltip of an element, beside it or beside a box in it. */
+export function showTip(tip: Tip, of: Element, box = of.getBoundingClientRect()): void {
   const into = tooltip();
+  told = of;
   const title = document.createElement("strong");
   title.textContent = tip.title;
   const list = document.createElement("dl");

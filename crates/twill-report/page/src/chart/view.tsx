@@ -19,7 +19,7 @@ export function ChartView({ spec, lighting, children }: Properties) {
   const chart = useRef<Chart | null>(null);
   useLayoutEffect(() => {
     if (!host.current) return;
-    const tip: Chart["events"]["tip"] = (text, box) => (text && box ? showTip(text, box) : hideTip());
+    const tip: Chart["events"]["tip"] = (text, of) => (text && of ? showTip(text, of) : hideTip());
     chart.current = new Chart(host.current, spec, { tip, pick: toggle, clear: () => selection.set(null) });
     return () => chart.current?.destroy();
   }, [spec]);

@@ -123,6 +123,7 @@ export function Placement({ model, chosen, choose }: Properties) {
           ["latency", grouped(placed.latency)],
         ],
       },
+      event.currentTarget as Element,
       new DOMRect(event.clientX, event.clientY, 1, 8),
     );
   };

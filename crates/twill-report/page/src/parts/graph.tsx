@@ -125,8 +125,7 @@ function Picture({ loop, drawing }: { loop: LoopModel; drawing: Drawing }) {
               const { operation } = box;
               const key = String(operation.index);
               const pick = () => toggle({ loop: loop.index, operation: operation.name, iteration: 0 });
-              const tip = (event: Event) =>
-                showTip(operationTip(loop, operation, 0), (event.currentTarget as Element).getBoundingClientRect());
+              const tip = (event: Event) => showTip(operationTip(loop, operation, 0), event.currentTarget as Element);
               return (
                 <g
                   key={key}
