@@ -106,6 +106,72 @@ pub(crate) fn elide(text: &str, limit: usize) -> String {
     if columns(text) <= limit { cut(text, limit) } else { cut(text, limit.saturating_sub(1)) + "…" }
 }
 
+/// Words on lines of at most `width` columns; a longer word is broken.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    hanging(text, width, 0, 0)
+}
+
+/// Words on lines of at most `width` columns, the first and the others with so many blanks before them.
+fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String> {
+    let others = if others + LEAST_ROOM > width { 0 } else { others };
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = " ".repeat(first.min(width.saturating_sub(1)));
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && columns(&line) + 1 + columns(word) > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(others)));
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        let mut rest = word;
+        while columns(&line) + columns(rest) > width {
+            let part = cut(rest, width.saturating_sub(columns(&line)).max(1));
+            if part.is_empty() {
+                break;
+            }
+            line.push_str(&part);
+            lines.push(std::mem::replace(&mut line, " ".repeat(others)));
+            // What has no place on a terminal is not in `part`.
+            let taken: usize = rest.char_indices().filter(|(_, c)| columns_of(*c) > 0).nth(part.chars().count()).map_or(rest.len(), |(at, _)| at);
+            rest = &rest[taken..];
+        }
+        line.push_str(rest);
+        empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+/// Lines that go on have at least so much room, or no blanks before them.
+const LEAST_ROOM: usize = 8;
+
+/// A text whose lines are at most `width` columns wide: what is longer goes on below, four blanks further to the right.
+pub fn folded(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        if columns(line) <= width {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        // Columns of the first line stay where they are.
+        let head = line.char_indices().filter(|(at, c)| *c == ' ' && *at > indent && columns(&line[..*at]) <= width).last();
+        let (head, rest) = head.map_or(("", line), |(at, _)| line.split_at(at));
+        if !head.is_empty() {
+            out.push_str(head.trim_end());
+            out.push('\n');
+        }
+        for line in hanging(rest, width, if head.is_empty() { indent } else { indent + 4 }, indent + 4) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
 /// A report being written.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -168,23 +234,9 @@ impl Page {
 
     /// Writes words, broken where the page ends; lines after the first are indented.
     pub(crate) fn paragraph(&mut self, indent: usize, text: &str, ink: Ink) {
-        let first = " ".repeat(indent);
-        let mut line = Line::of(&first, ink);
-        let mut empty = true;
-        for word in text.split_whitespace() {
-            if !empty && line.columns() + 1 + columns(word) > self.width {
-                self.line(&line);
-                line = Line::of(&" ".repeat(indent + 2), ink);
-                empty = true;
-            }
-            if !empty {
-                line.push(" ", ink);
-            }
-            let left = self.width.saturating_sub(line.columns());
-            line.push(&elide(word, left), ink);
-            empty = false;
+        for line in hanging(text, self.width, indent, indent + 2) {
+            self.line(&Line::of(&line, ink));
         }
-        self.line(&line);
     }
 
     /// The text.

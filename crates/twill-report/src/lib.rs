@@ -46,6 +46,8 @@ pub use picture::{
 pub use pipeline::pipeline_text;
 
 use ink::Page;
+pub use ink::folded;
+pub use table::{Align, Table};
 use twill_check::Verified;
 use twill_graph::{Explanation, KernelProblem, KernelReport, Problem, Report, Schedule};
 

@@ -3,18 +3,18 @@
 
 use crate::ink::{Ink, Page, columns, elide};
 use crate::table::{Align, Table};
-use crate::timeline::{self, Axis, Bar};
+use crate::timeline::{self, Axis, Bar, Label, Short};
 use crate::words;
 use twill_graph::{Cycles, GroupId, LoopGraph, OpId, Problem, Schedule, UnitId};
 
 /// Bars are drawn round the end of the interval at most so often.
 const MOST_WRAPS: i64 = 6;
 
-/// `S0`, `S0'` one stage later, `S0'4` four stages later.
-pub(crate) fn staged(name: &str, stage: i64) -> String {
+/// Behind a name: nothing, `'` one stage later, `'4` four stages later.
+fn primes(stage: i64) -> String {
     match usize::try_from(stage) {
-        Ok(primes @ 0..=3) => format!("{name}{}", "'".repeat(primes)),
-        _ => format!("{name}'{stage}"),
+        Ok(primes @ 0..=3) => "'".repeat(primes),
+        _ => format!("'{stage}"),
     }
 }
 
@@ -50,7 +50,7 @@ fn fold(start: i64, cycles: i64, interval: i64, bar: &Bar) -> Vec<Bar> {
     let longest = (0..pieces.len()).max_by_key(|&k| (pieces[k].end - pieces[k].start, std::cmp::Reverse(k)));
     for (k, piece) in pieces.iter_mut().enumerate() {
         if Some(k) != longest {
-            piece.label.clear();
+            piece.label = Label::default();
         }
     }
     pieces
@@ -60,10 +60,10 @@ fn bar(graph: &LoopGraph, schedule: &Schedule, op: OpId) -> Bar {
     Bar {
         start: 0,
         end: 0,
-        label: staged(&graph.operation(op).name, schedule.stage(op)),
+        edge: timeline::EDGE,
+        label: Label { name: graph.operation(op).name.clone(), suffix: primes(schedule.stage(op)), ..Label::default() },
         fill: '─',
         ink: ink(graph, op),
-        short: false,
         from_left: false,
         to_right: false,
     }
@@ -95,12 +95,18 @@ fn issue_marks(graph: &LoopGraph, schedule: &Schedule, group: GroupId, axis: &Ax
     let here = |op: &OpId| schedule.placement(*op).group == group && !graph.operation(*op).is_synchronous();
     let mut marks: Vec<Bar> = Vec::new();
     for op in graph.op_ids().filter(here) {
-        let mut mark = bar(graph, schedule, op);
-        mark.label = elide(&format!("^{}", mark.label), 10);
+        let mut mark = Bar { edge: '^', fill: '·', ..bar(graph, schedule, op) };
         // In columns, not cycles: what matters is that the names do not meet.
-        let width = columns(&mark.label);
-        let first = axis.column(schedule.slot(op).0).min(axis.columns().saturating_sub(width));
-        (mark.start, mark.end) = (first as i64, (first + width) as i64);
+        let width = 1 + columns(&mark.label.name) + columns(&mark.label.suffix);
+        let at = axis.column(schedule.slot(op).0).min(axis.columns() - 1);
+        (mark.start, mark.end) = (at as i64, (at + width + 1) as i64);
+        if at + width > axis.columns() {
+            // At the end of the row, the name stands before the mark.
+            mark.label.suffix.push('^');
+            mark.edge = '·';
+            mark.start = at.saturating_sub(width) as i64;
+            mark.end = at as i64 + 1;
+        }
         marks.push(mark);
     }
     marks
@@ -122,21 +128,22 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, schedule: &Schedule) {
     let label = names.chain(groups).max().unwrap_or(0).min(page.width() / 3) + 4;
     let axis = Axis::new(schedule.interval.0, page.width().saturating_sub(label + 1), schedule.interval.0);
     page.line(&axis.ruler(label, axis.step(schedule.interval.0)));
-    let mut hidden = 0;
+    let names: Vec<&str> = graph.operations().iter().map(|op| op.name.as_str()).collect();
+    let mut short = Short::default();
     for unit in units_in_use(problem) {
         let name = format!("  {}", elide(unit_name(unit), label - 4));
-        hidden += timeline::write(page, &axis, (&name, label), unit_bars(problem, schedule, unit), &[]);
+        short += timeline::write(page, &axis, (&name, label), unit_bars(problem, schedule, unit), &names, &[]);
     }
     for group in &schedule.groups {
         let name = format!("  {}", group_label(group.id));
         let work = format!("{name} work");
-        hidden += timeline::write(page, &axis, (&work, label), work_bars(graph, schedule, group.id), &[]);
+        short += timeline::write(page, &axis, (&work, label), work_bars(graph, schedule, group.id), &names, &[]);
         let marks = issue_marks(graph, schedule, group.id, &axis);
         let columns = Axis::new(axis.columns() as i64, axis.columns(), 1);
         let issue = format!("{name} issue");
-        hidden += timeline::write(page, &columns, (&issue, label), marks, &[]);
+        short += timeline::write(page, &columns, (&issue, label), marks, &names, &[]);
     }
-    let mut legend = axis.scale();
+    let mut legend = format!("{}; {}: a bar begins", axis.scale(), timeline::EDGE);
     let latest = graph.op_ids().map(|op| schedule.stage(op)).max().unwrap_or(0);
     if latest > 0 {
         legend.push_str("; x' is of the iteration before that of x");
@@ -151,9 +158,7 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, schedule: &Schedule) {
     if graph.op_ids().any(wraps) {
         legend.push_str("; > <: goes on in the next interval");
     }
-    if hidden > 0 {
-        legend.push_str(&format!("; {} too short to be drawn", words::count(hidden as i128, "bar")));
-    }
+    legend.push_str(&short.told());
     page.paragraph(2, &format!("{legend}."), Ink::Dim);
 }
 

@@ -23,7 +23,7 @@ fn groups(page: &mut Page, problem: &Problem, schedule: &Schedule) {
         .column("role", Align::Left, 0)
         .column("warps", Align::Right, 2)
         .column("operations", Align::Right, 5)
-        .column("live tiles", Align::Right, 1)
+        .column("tiles", Align::Right, 1)
         .column("reserve", Align::Right, 3)
         .column("granted", Align::Right, 0)
         .column("limit", Align::Right, 4);

@@ -54,7 +54,7 @@ fn shared_memory_stands_among_the_units_where_its_bandwidth_is_limited() {
         let text = render(&problem, &optimal(schedule.clone(), "tensor", &["S0"]), plain(100));
         text.lines().find(|line| line.contains("smem")).map(|line| line.split_whitespace().take(5).collect::<String>())
     };
-    // 20 operations move 20'000 bytes.
+    // 20 operations move 20,000 bytes.
     let operations = moving.operations().len() as u64;
     assert_eq!((operations, row(None)), (20, None));
     assert_eq!(row(Some(Bytes(20))).as_deref(), Some("smem10002048148.8"));
@@ -66,7 +66,7 @@ fn shared_memory_stands_among_the_units_where_its_bandwidth_is_limited() {
             operations: vec!["S0".into(), "S1".into()],
         },
     };
-    let said = "I >= 219: shared memory moves 28'000 bytes an iteration at 128 a cycle, most for S0, S1";
+    let said = "I >= 219: shared memory moves 28,000 bytes an iteration at 128 a cycle, most for S0, S1";
     assert_eq!(words::bounded(&bound), said);
 }
 

@@ -1,6 +1,7 @@
 //! Bars on a scaled time axis.
 
 use crate::ink::{Ink, Line, Page, columns, cut};
+use std::ops::AddAssign;
 use crate::words;
 
 /// Maps cycles to columns: a whole number of cycles a column, or of columns a cycle, so that
@@ -98,6 +99,30 @@ impl Axis {
     }
 }
 
+/// What stands at the beginning of a bar.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Label {
+    /// Before the name; left out where there is no room for it.
+    pub prefix: String,
+    /// Name of the operation; nothing for a bar that has its name elsewhere.
+    pub name: String,
+    /// Behind the name.
+    pub suffix: String,
+}
+
+impl Label {
+    /// The label in at most `room` columns, its name shortened where that still tells it from all `names`.
+    fn within(&self, room: usize, names: &[&str]) -> Option<String> {
+        let Label { prefix, name, suffix } = self;
+        let whole = format!("{prefix}{name}{suffix}");
+        if columns(&whole) <= room {
+            return Some(whole);
+        }
+        let short = shortened(name, room.checked_sub(columns(suffix))?, names)?;
+        Some(short + suffix)
+    }
+}
+
 /// Something that takes time.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
@@ -105,23 +130,78 @@ pub(crate) struct Bar {
     pub start: i64,
     /// Cycle after the last.
     pub end: i64,
-    /// Text at its beginning.
-    pub label: String,
+    /// What it begins with, so that neighbours are told apart.
+    pub edge: char,
+    /// What it is.
+    pub label: Label,
     /// What the rest is filled with.
     pub fill: char,
     /// Colour.
     pub ink: Ink,
-    /// Where there is little room, only the first character of the label is shown.
-    pub short: bool,
     /// It began before the row does.
     pub from_left: bool,
     /// It goes on after the row's end.
     pub to_right: bool,
 }
 
+/// What a bar begins with; half a character, so that two of them leave a gap.
+pub(crate) const EDGE: char = '▌';
+
+/// Bars that do not show all that they could.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Short {
+    /// Bars too short for their labels, those that are not drawn included.
+    pub unlabelled: usize,
+    /// Bars too short to be drawn.
+    pub hidden: usize,
+}
+
+impl AddAssign for Short {
+    fn add_assign(&mut self, other: Short) {
+        self.unlabelled += other.unlabelled;
+        self.hidden += other.hidden;
+    }
+}
+
+impl Short {
+    /// The same in words for a legend, or nothing.
+    pub(crate) fn told(self) -> String {
+        let Short { unlabelled, hidden } = self;
+        let are = if unlabelled == 1 { "is" } else { "are" };
+        let drawn = match hidden {
+            0 => String::new(),
+            n => format!(", {} of them to be drawn", words::grouped(n as i128)),
+        };
+        match unlabelled {
+            0 => String::new(),
+            n => format!("; {} {are} too short to be labelled{drawn}", words::count(n as i128, "bar")),
+        }
+    }
+}
+
+/// Fewer characters than this of a name say nothing.
+const LEAST_NAME: usize = 6;
+
+/// A name in at most `room` columns, with `…` within, if no other of `names` could be meant.
+pub(crate) fn shortened(name: &str, room: usize, names: &[&str]) -> Option<String> {
+    if columns(name) <= room {
+        return Some(name.to_owned());
+    }
+    let kept = room.checked_sub(1).filter(|_| room >= LEAST_NAME)?;
+    let backwards = |text: &str| text.chars().rev().collect::<String>();
+    // Both ends of a name say what it is; the end often more than the beginning.
+    let mut tails: Vec<usize> = (1..kept).collect();
+    tails.sort_by_key(|&tail| (tail.abs_diff(kept.div_ceil(2)), tail));
+    tails.into_iter().find_map(|tail| {
+        let (head, tail) = (cut(name, kept - tail), backwards(&cut(&backwards(name), tail)));
+        let meant = |other: &&&str| other.starts_with(&head) && other.ends_with(&tail);
+        (names.iter().filter(meant).take(2).count() < 2).then(|| format!("{head}…{tail}"))
+    })
+}
+
 /// Bars that do not overlap in time, on as few rows as a first fit finds.
 pub(crate) fn lanes(mut bars: Vec<Bar>) -> Vec<Vec<Bar>> {
-    bars.sort_by(|a, b| (a.start, a.end, &a.label).cmp(&(b.start, b.end, &b.label)));
+    bars.sort_by(|a, b| (a.start, a.end, &a.label.name).cmp(&(b.start, b.end, &b.label.name)));
     let mut lanes: Vec<Vec<Bar>> = Vec::new();
     for bar in bars {
         let free = |lane: &&mut Vec<Bar>| lane.last().is_none_or(|last| last.end <= bar.start);
@@ -133,25 +213,27 @@ pub(crate) fn lanes(mut bars: Vec<Bar>) -> Vec<Vec<Bar>> {
     lanes
 }
 
-/// One row of a timeline, and how many of its bars were too short to be seen.
-pub(crate) fn row(axis: &Axis, bars: &[Bar], marks: &[i64]) -> (Line, usize) {
+/// One row of a timeline, and which of its bars are too short.
+fn row(axis: &Axis, bars: &[Bar], names: &[&str], marks: &[i64]) -> (Line, Short) {
     let width = axis.columns();
     let mut cells: Vec<(String, Ink)> = vec![("·".into(), Ink::Dim); width];
     for &mark in marks.iter().filter(|m| (0..axis.span).contains(*m)) {
         cells[axis.column(mark)] = ("|".into(), Ink::Dim);
     }
     let mut free = 0;
-    let mut hidden = 0;
+    let mut short = Short::default();
     for bar in bars {
         let first = axis.column(bar.start);
         let last = axis.column(bar.end).max(first + 1).min(width);
         let first = first.max(free);
         if first >= last {
-            hidden += 1;
+            short += Short { unlabelled: 1, hidden: 1 };
             continue;
         }
         free = last;
-        for (cell, text) in cells[first..last].iter_mut().zip(draw(bar, last - first)) {
+        let (drawn, is_labelled) = draw(bar, last - first, names);
+        short.unlabelled += usize::from(!is_labelled);
+        for (cell, text) in cells[first..last].iter_mut().zip(drawn) {
             *cell = (text, bar.ink);
         }
     }
@@ -159,20 +241,15 @@ pub(crate) fn row(axis: &Axis, bars: &[Bar], marks: &[i64]) -> (Line, usize) {
     for (text, ink) in &cells {
         line.push(text, *ink);
     }
-    (line, hidden)
+    (line, short)
 }
 
-/// A bar in exactly `width` cells; a cell behind a wide character is empty.
-fn draw(bar: &Bar, width: usize) -> Vec<String> {
-    let mut cells: Vec<String> = Vec::with_capacity(width);
-    if bar.from_left && width > 1 {
-        cells.push("<".into());
-    }
-    let end = usize::from(bar.to_right && width > columns(&bar.label) + cells.len());
-    let room = width - cells.len();
-    // Of a name that hardly fits, its first character says as much as any other part.
-    let room = if bar.short && room < 4 && columns(&bar.label) > room { 1 } else { room };
-    for c in cut(&bar.label, room).chars() {
+/// A bar in exactly `width` cells, and whether it has its label; a cell behind a wide character is empty.
+fn draw(bar: &Bar, width: usize, names: &[&str]) -> (Vec<String>, bool) {
+    let mut cells = vec![String::from(if bar.from_left { '<' } else { bar.edge })];
+    let end = usize::from(bar.to_right && width > 1);
+    let label = bar.label.within(width.saturating_sub(1 + end), names);
+    for c in label.as_deref().unwrap_or_default().chars() {
         cells.push(c.into());
         cells.extend(std::iter::repeat_n(String::new(), columns(c.encode_utf8(&mut [0; 4])).saturating_sub(1)));
     }
@@ -182,26 +259,35 @@ fn draw(bar: &Bar, width: usize) -> Vec<String> {
     if end == 1 {
         cells.push(">".into());
     }
-    cells
+    (cells, label.is_some())
 }
 
 /// A timeline's rows of one subject, the first with its label.
-pub(crate) fn write(page: &mut Page, axis: &Axis, label: (&str, usize), bars: Vec<Bar>, marks: &[i64]) -> usize {
+pub(crate) fn write(
+    page: &mut Page,
+    axis: &Axis,
+    label: (&str, usize),
+    bars: Vec<Bar>,
+    names: &[&str],
+    marks: &[i64],
+) -> Short {
     const MOST_LANES: usize = 6;
     let (name, room) = label;
     let lanes = lanes(bars);
-    let mut hidden = 0;
+    let mut short = Short::default();
     for (k, lane) in lanes.iter().take(MOST_LANES).enumerate() {
         let mut line = Line::of(if k == 0 { name } else { "" }, Ink::Plain);
         line.pad(room.saturating_sub(1));
         line.push("|", Ink::Dim);
-        let (bars, too_short) = row(axis, lane, marks);
-        hidden += too_short;
+        let (bars, too_short) = row(axis, lane, names, marks);
+        short += too_short;
         line.append(bars);
         line.push("|", Ink::Dim);
         page.line(&line);
     }
-    hidden + lanes.iter().skip(MOST_LANES).map(Vec::len).sum::<usize>()
+    let left_out = lanes.iter().skip(MOST_LANES).map(Vec::len).sum::<usize>();
+    short += Short { unlabelled: left_out, hidden: left_out };
+    short
 }
 
 #[cfg(test)]
@@ -226,14 +312,47 @@ mod tests {
         let bar = |start, end| Bar {
             start,
             end,
-            label: String::new(),
+            edge: EDGE,
+            label: Label::default(),
             fill: '-',
             ink: Ink::Plain,
-            short: false,
             from_left: false,
             to_right: false,
         };
         let lanes = lanes(vec![bar(0, 2), bar(1, 3), bar(2, 4)]);
         assert_eq!(lanes.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn a_short_name_means_one_operation() {
+        let names = ["new_max.reduce_max.0", "new_max.multiply.0", "new_max.max.0", "acc.dot.0", "acc.convert.0"];
+        assert_eq!(shortened("acc.dot.0", 9, &names).as_deref(), Some("acc.dot.0"));
+        assert_eq!(shortened("acc.dot.0", 8, &names).as_deref(), Some("acc…ot.0"));
+        assert_eq!(shortened("new_max.multiply.0", 10, &names).as_deref(), Some("new_…ply.0"));
+        // `new_…max.0` would be two operations.
+        assert_eq!(shortened("new_max.reduce_max.0", 10, &names), None);
+        assert_eq!(shortened("acc.convert.0", 5, &names), None);
+    }
+
+    #[test]
+    fn neighbours_are_told_apart_and_labels_are_whole() {
+        let bar = |start, end, name: &str| Bar {
+            start,
+            end,
+            edge: EDGE,
+            label: Label { name: name.into(), ..Label::default() },
+            fill: '─',
+            ink: Ink::Plain,
+            from_left: false,
+            to_right: false,
+        };
+        let bars = [bar(0, 6, "load"), bar(6, 8, "scale"), bar(8, 9, "a"), bar(9, 14, "b"), bar(14, 15, "c")];
+        let names: Vec<&str> = bars.iter().map(|bar| bar.label.name.as_str()).collect();
+        let (line, short) = row(&Axis::new(15, 15, 15), &bars, &names, &[]);
+        let mut page = Page::new(80, false);
+        page.line(&line);
+        assert_eq!(page.finish(), "▌load─▌─▌▌b───▌\n");
+        assert_eq!(short, Short { unlabelled: 3, hidden: 0 });
+        assert_eq!(short.told(), "; 3 bars are too short to be labelled");
     }
 }

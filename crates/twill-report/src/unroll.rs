@@ -2,11 +2,12 @@
 
 use crate::ink::{Ink, Page, columns};
 use crate::steady::group_label;
-use crate::timeline::{self, Axis, Bar};
-use crate::words;
+use crate::timeline::{self, Axis, Bar, Label, Short};
 use twill_graph::{Execution, GroupId, LoopGraph, OpId, Problem, Schedule};
 
 const FILLS: [char; 3] = ['─', '═', '~'];
+/// What bars of the iterations begin with, for those too short to be filled.
+const EDGES: [char; 3] = [timeline::EDGE, '▎', '▊'];
 
 /// Bars of the first iterations' operations of one kind on one group.
 fn bars(graph: &LoopGraph, schedule: &Schedule, group: GroupId, execution: Execution, iterations: u32) -> Vec<Bar> {
@@ -17,10 +18,14 @@ fn bars(graph: &LoopGraph, schedule: &Schedule, group: GroupId, execution: Execu
             Bar {
                 start: start.0,
                 end: (start + graph.operation(op).span()).0,
-                label: format!("{i}:{}", graph.operation(op).name),
+                edge: EDGES[i as usize % EDGES.len()],
+                label: Label {
+                    prefix: format!("{i}:"),
+                    name: graph.operation(op).name.clone(),
+                    suffix: String::new(),
+                },
                 fill: FILLS[i as usize % FILLS.len()],
                 ink: Ink::Hue(i as usize),
-                short: true,
                 from_left: false,
                 to_right: false,
             }
@@ -49,15 +54,18 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, schedule: &Schedule) {
     // On a coarse scale, the multiples of the interval.
     let step = if step < unit || unit % 2 == 1 { step } else { step.div_euclid(unit).max(1) * unit };
     page.line(&axis.ruler(label, step));
-    let mut hidden = 0;
+    let names: Vec<&str> = graph.operations().iter().map(|op| op.name.as_str()).collect();
+    let mut short = Short::default();
     for group in &schedule.groups {
         let name = group_label(group.id);
         for (what, execution) in [("work", Execution::Synchronous), ("async", Execution::Asynchronous)] {
             let bars = bars(graph, schedule, group.id, execution, iterations);
-            hidden += timeline::write(page, &axis, (&format!("  {name} {what}"), label), bars, &marks);
+            short += timeline::write(page, &axis, (&format!("  {name} {what}"), label), bars, &names, &marks);
         }
     }
-    let fills: Vec<String> = (0..iterations).map(|i| format!("{i}:x{0}{0}{0}", FILLS[i as usize % 3])).collect();
+    let fills: Vec<String> = (0..iterations)
+        .map(|i| format!("{1}{i}:x{0}{0}{0}", FILLS[i as usize % FILLS.len()], EDGES[i as usize % EDGES.len()]))
+        .collect();
     let mut legend = format!("{}; iterations: {}", axis.scale(), fills.join(" "));
     if !marks.is_empty() {
         legend.push_str("; |: a multiple of I");
@@ -65,8 +73,6 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, schedule: &Schedule) {
     if graph.operations().iter().any(|op| op.streaming) {
         legend.push_str("; streaming loads are shown at their latest, they run ahead as far as their rings allow");
     }
-    if hidden > 0 {
-        legend.push_str(&format!("; {} too short to be drawn", words::count(hidden as i128, "bar")));
-    }
+    legend.push_str(&short.told());
     page.paragraph(2, &format!("{legend}."), Ink::Dim);
 }

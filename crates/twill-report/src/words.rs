@@ -1,24 +1,7 @@
 //! Numbers, lists and reasons in words.
 
+pub(crate) use twill_graph::grouped;
 use twill_graph::{LowerBound, LowerBoundKind, Problem, RejectionReason};
-
-/// A whole number with thousands set apart: `65'536`.
-pub(crate) fn grouped(number: impl Into<i128>) -> String {
-    let number: i128 = number.into();
-    let digits = number.unsigned_abs().to_string();
-    if digits.len() <= 4 {
-        return number.to_string();
-    }
-    let mut out = String::from(if number < 0 { "-" } else { "" });
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            // Not a blank: paragraphs are broken there.
-            out.push('\'');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// `1 warp`, `4 warps`.
 pub(crate) fn count(number: impl Into<i128>, one: &str) -> String {
@@ -159,9 +142,6 @@ mod tests {
 
     #[test]
     fn numbers() {
-        assert_eq!(grouped(2048), "2048");
-        assert_eq!(grouped(65536), "65'536");
-        assert_eq!(grouped(-1_000_000), "-1'000'000");
         assert_eq!(percent(1, 3), "33.3 %");
         assert_eq!(percent(0, 0), "-");
         assert_eq!(seconds(0.0000042), "4 µs");
