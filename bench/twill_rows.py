@@ -107,7 +107,7 @@ SECTIONS = [
         Row("one tile of 128", ["examples/attention_forward.ttir", "--machine", "b200"], ("optimal", 1795, 3298, 2), "–",
             "half the rows, 0.87 × the time: nothing overlaps the waits"),
         Row("one tile of 256", ["examples/attention_forward_m256.ttir", "--machine", "b200", "--sub-tiles", "1"], INFEASIBLE,
-            "infeasible at 2064", "agrees, and at every I: S alone takes 32'768 words of the 29'568 of a group"),
+            "infeasible at 2064", "agrees, and at every I: S alone takes 32,768 words of the 29,568 of a group"),
         Row("no cross-group registers, at the bound", [B_FORWARD, "--cross-group-registers", "off", "--max-interval", "2064"], INFEASIBLE,
             "infeasible at 2064", "agrees"),
         Row("measured latencies", [MEASURED], ("optimal", 2559, 5067, 2), "reference: the bound is missed, 2400", "the bound is missed, by more: note 2", 3),

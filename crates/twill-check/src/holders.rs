@@ -1,7 +1,7 @@
 //! Who holds how much of a unit or memory, and when: the place of a violation.
 
 use std::fmt;
-use twill_graph::Cycles;
+use twill_graph::{Cycles, grouped};
 
 /// A time in the replayed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +66,9 @@ impl fmt::Display for Holders {
                 Held::Handoff => " for hand-off",
             };
             let separator = if i == 0 { "" } else { ", " };
-            write!(f, "{separator}`{}`{what} {}", holder.operation, holder.amount)?;
+            write!(f, "{separator}`{}`{what} {}", holder.operation, grouped(holder.amount))?;
             if holder.copies > 1 {
-                write!(f, " in {} copies", holder.copies)?;
+                write!(f, " in {} copies", grouped(holder.copies))?;
             }
         }
         Ok(())

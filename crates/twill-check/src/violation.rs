@@ -2,7 +2,7 @@
 
 use crate::{Holders, Moment};
 use thiserror::Error;
-use twill_graph::{Bytes, ChannelStorage, Cycles, GroupId, GroupRole};
+use twill_graph::{Bytes, ChannelStorage, Cycles, GroupId, GroupRole, grouped};
 
 /// One broken constraint, with the place.
 ///
@@ -148,7 +148,7 @@ pub enum Violation {
         holders: Holders,
     },
     /// More bytes than shared memory moves in an interval.
-    #[error("an iteration moves {required} bytes through shared memory, and an interval has time for {available}")]
+    #[error("an iteration moves {} bytes through shared memory, and an interval has time for {}", grouped(*.required), grouped(*.available))]
     Bandwidth {
         /// Bytes that it moves in an interval.
         available: u64,
@@ -274,7 +274,7 @@ pub enum Violation {
         at: Moment,
     },
     /// Tile words of a group exceed its registers.
-    #[error("group {} has registers for {available} tile words; at {at} it needs {required}: {holders}", .group.index())]
+    #[error("group {} has registers for {} tile words; at {at} it needs {}: {holders}", .group.index(), grouped(*.available), grouped(*.required))]
     Registers {
         /// The group.
         group: GroupId,
@@ -310,7 +310,7 @@ pub enum Violation {
         maximum: u32,
     },
     /// All groups together exceed the register file.
-    #[error("the groups are given {required} registers in all; the register file has {available}")]
+    #[error("the groups are given {} registers in all; the register file has {}", grouped(*.required), grouped(*.available))]
     RegisterFile {
         /// Registers of all groups.
         required: u64,
@@ -319,7 +319,8 @@ pub enum Violation {
     },
     /// Shared memory is exceeded.
     #[error(
-        "at {at} the loop needs {required} bytes of shared memory of {available}: {reserved} reserved, {rings} for rings; {holders}"
+        "at {at} the loop needs {} bytes of shared memory of {}: {} reserved, {} for rings; {holders}",
+        grouped(*.required), grouped(*.available), grouped(*.reserved), grouped(*.rings)
     )]
     SharedMemory {
         /// Bytes of the machine.
@@ -408,7 +409,7 @@ pub enum Violation {
         load: String,
     },
     /// A slot of a ring has the wrong size.
-    #[error("the ring of `{load}` has slots of {given} bytes; the load brings {required}")]
+    #[error("the ring of `{load}` has slots of {} bytes; the load brings {}", grouped(.given.0), grouped(.required.0))]
     RingBytes {
         /// The load.
         load: String,
@@ -482,8 +483,8 @@ fn said(interval: &Option<u64>) -> String {
 
 fn place(storage: &ChannelStorage) -> String {
     match storage {
-        ChannelStorage::Handoff(bytes) => format!("{bytes} bytes for hand-off"),
-        ChannelStorage::Shared(bytes) => format!("{bytes} bytes of shared memory"),
+        ChannelStorage::Handoff(bytes) => format!("{} bytes for hand-off", grouped(bytes.0)),
+        ChannelStorage::Shared(bytes) => format!("{} bytes of shared memory", grouped(bytes.0)),
         ChannelStorage::Tensor(columns) => format!("{columns} columns of tensor memory"),
     }
 }

@@ -5,6 +5,7 @@ use crate::arguments::{CacheArguments, CacheCommand, SearchArguments};
 use crate::error::Error;
 use crate::files;
 use twill_driver::{Cache, CacheInfo};
+use twill_graph::grouped;
 
 impl SearchArguments {
     /// The cache that the search uses.
@@ -18,8 +19,9 @@ fn of_environment() -> Option<Cache> {
 }
 
 pub(crate) fn run(arguments: &CacheArguments) -> Result<Exit, Error> {
+    let columns = arguments.width.columns();
     let Some(cache) = of_environment() else {
-        files::write(None, "there is no cache: TWILL_CACHE is off, or HOME is not set\n")?;
+        files::write(None, &twill_report::folded("there is no cache: TWILL_CACHE is off, or HOME is not set\n", columns))?;
         return Ok(Exit::Done);
     };
     let (info, what) = match arguments.command {
@@ -28,9 +30,13 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<Exit, Error> {
     };
     let CacheInfo { schedules, kernels, configurations, bytes } = info;
     let text = format!(
-        "{} {what} {schedules} schedules, {kernels} kernels, {configurations} configurations, {bytes} bytes\n",
-        cache.folder().display()
+        "{} {what} {} schedules, {} kernels, {} configurations, {} bytes\n",
+        cache.folder().display(),
+        grouped(schedules as u64),
+        grouped(kernels as u64),
+        grouped(configurations as u64),
+        grouped(bytes),
     );
-    files::write(None, &text)?;
+    files::write(None, &twill_report::folded(&text, columns))?;
     Ok(Exit::Done)
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::files;
 use twill_check::Verified;
 use twill_graph::format::{DataflowScheduleFile, KernelScheduleFile, PipelineFile, ScheduleFile};
-use twill_graph::{Problem, RejectionReason, Schedule, Status};
+use twill_graph::{Problem, RejectionReason, Schedule, Status, grouped};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<Exit, Error> {
     if arguments.file.is_dir() {
@@ -45,8 +45,8 @@ fn replayed(path: &str, problem: &Problem, verified: &Verified<Schedule>) -> Str
         "{path}: `{}` on {}: every constraint holds; I = {} cycles, L = {}, {} stages\n",
         problem.graph().name(),
         problem.resources().name,
-        verified.interval,
-        verified.length,
+        grouped(verified.interval.0),
+        grouped(verified.length.0),
         verified.stages(),
     )
 }
@@ -104,8 +104,8 @@ fn pipeline(path: &str, text: &str) -> Result<Exit, Error> {
          (replayed: issue cycles; there are no warps; not checked: bounds, optimality)\n",
         problem.graph().name(),
         problem.resources().name,
-        verified.interval,
-        verified.length,
+        grouped(verified.interval.0),
+        grouped(verified.length.0),
         verified.stages(),
     );
     files::write(None, &line)?;

@@ -20,7 +20,7 @@ pub(crate) enum Error {
     Cache(#[from] twill_driver::CacheError),
     #[error("cannot read {}: {error}", path.display())]
     Read { path: PathBuf, error: io::Error },
-    #[error("cannot read {}: it has more than {limit} bytes", path.display())]
+    #[error("cannot read {}: it has more than {} bytes", path.display(), twill_graph::grouped(*.limit))]
     TooLong { path: PathBuf, limit: u64 },
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },

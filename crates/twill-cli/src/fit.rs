@@ -8,6 +8,8 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Instant;
 use twill_driver::{Fit, Need, Request, Verdict};
+use twill_graph::{grouped, grouped_real};
+use twill_report::folded;
 
 /// Attempts play no part before a kernel is assembled.
 const ATTEMPTS: u32 = 1;
@@ -27,7 +29,7 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
         let found = one(path);
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         match (&found, arguments.format) {
-            (Ok(fit), FitFormat::Text) => text.push_str(&words(fit, arguments.verbose)),
+            (Ok(fit), FitFormat::Text) => text.push_str(&folded(&words(fit, arguments.verbose), arguments.width.columns())),
             (Err(error), FitFormat::Text) => eprintln!("error: {error}"),
             (found, FitFormat::Json) => {
                 let mut value = match found {
@@ -61,9 +63,9 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
 /// A line, and more where it does not fit.
 fn words(fit: &Fit, verbose: bool) -> String {
     let mut line = format!("{}: {}", fit.input, fit.verdict);
-    if let Some(rate) = fit.loops.iter().filter_map(|l| l.teraflops_per_multiprocessor).reduce(f64::max) {
-        let bounds: Vec<String> = fit.loops.iter().map(|l| l.bound.interval.to_string()).collect();
-        let _ = write!(line, "; I >= {}, at most {rate:.2} TFLOP/s a multiprocessor", bounds.join(" + "));
+    if let Some(rate) = fit.loops.iter().filter_map(|l| l.teraflops).reduce(f64::max) {
+        let bounds: Vec<String> = fit.loops.iter().map(|l| grouped(l.bound.interval.0)).collect();
+        let _ = write!(line, "; I >= {}, at most {} TFLOP/s", bounds.join(" + "), grouped_real(rate, Some(1)));
     }
     line.push('\n');
     if let Some(misfit) = &fit.misfit {
@@ -77,7 +79,7 @@ fn words(fit: &Fit, verbose: bool) -> String {
 
 fn needed(need: &Need) -> String {
     let Need { resource, required, available, largest } = need;
-    let mut line = format!("  {resource}: {required} of {available} {}", resource.unit());
+    let mut line = format!("  {resource}: {} of {} {}", grouped(*required), grouped(*available), resource.unit());
     let names: Vec<String> = largest.iter().map(ToString::to_string).collect();
     if !names.is_empty() {
         let _ = write!(line, ": {}", names.join(", "));

@@ -5,6 +5,7 @@ use crate::arguments::{KernelsArguments, SchemaArguments, SchemaFormat};
 use crate::error::Error;
 use crate::{files, input};
 use twill_graph::{builtin, format};
+use twill_report::{Align, Table};
 
 pub(crate) fn run(arguments: &KernelsArguments) -> Result<Exit, Error> {
     let text = match &arguments.name {
@@ -12,11 +13,11 @@ pub(crate) fn run(arguments: &KernelsArguments) -> Result<Exit, Error> {
             .ok_or_else(|| Error::UnknownKernel { name: name.clone(), known: input::known() })?
             .to_owned(),
         None => {
-            let width = builtin::names().map(str::len).max().unwrap_or(0);
-            builtin::names()
-                .filter_map(builtin::find)
-                .map(|b| format!("{:width$}  {}\n", b.name, b.description))
-                .collect()
+            let mut table = Table::new().column("graph", Align::Left, 0).column("what it is", Align::Left, 0);
+            for graph in builtin::names().filter_map(builtin::find) {
+                table.row(vec![graph.name.to_owned(), graph.description.to_owned()]);
+            }
+            table.text(arguments.width.columns())
         }
     };
     files::write(None, &text)?;

@@ -11,7 +11,10 @@ use twill_graph::format::{GraphFile, MachineReference};
 pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
     let loops = twill_driver::lowered(&arguments.source.read()?, &arguments.source.lowering.lowering()?)?.loops;
     let text = match arguments.format {
-        LowerFormat::Tiles => tiles(&arguments.source.input, &loops)?,
+        LowerFormat::Tiles => {
+            let columns = arguments.width.columns();
+            twill_report::folded(&narrow(&tiles(&arguments.source.input, &loops)?, columns), columns)
+        },
         LowerFormat::Graph => graphs(&loops),
     };
     files::write(None, &text)?;
@@ -23,6 +26,15 @@ fn tiles(input: &str, loops: &[Lowered]) -> Result<String, Error> {
     let shown: Option<Vec<String>> = loops.iter().map(one).collect();
     let shown = shown.ok_or_else(|| Error::NoTiles { input: input.to_owned() })?;
     Ok(shown.iter().map(|text| text.trim_end().to_owned() + "\n").collect::<Vec<_>>().join("\n"))
+}
+
+/// Without the blanks before types, where they would take these beyond the page.
+fn narrow(text: &str, columns: usize) -> String {
+    let line = |line: &str| match line.rsplit_once(" : ") {
+        Some((operation, tile)) if line.chars().count() > columns => format!("{} : {tile}\n", operation.trim_end()),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 /// The graphs with their machine in full, so that each file stands for itself.

@@ -130,7 +130,7 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
         Format::Json => twill_driver::json(each.map(|(p, r)| schedule_file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
-            let one = |(p, r): (&Posed, _)| normalised(p) + &twill_report::text(&p.problem, r, options);
+            let one = |(p, r): (&Posed, _)| normalised(p, options) + &twill_report::text(&p.problem, r, options);
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, &p.problem, r)).collect::<Vec<_>>().join("\n"),
@@ -143,14 +143,15 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
 }
 
 /// A note on normalised costs, where they are.
-pub(crate) fn normalised(posed: &Posed) -> String {
+pub(crate) fn normalised(posed: &Posed, options: twill_report::TextOptions) -> String {
     posed.normalisation.map_or(String::new(), |n| {
         let percent = (n.distortion - 1.0) * 100.0;
         let NormalisationEntry { limit, error, .. } = n;
-        format!(
+        let text = format!(
             "costs normalised to a sum of at most {limit}: error F = {error} (proved least), \
              ratios within {percent:.1} %; cycles below are normalised\n\n"
-        )
+        );
+        twill_report::folded(&text, options.width)
     })
 }
 
@@ -160,10 +161,11 @@ pub(crate) fn pseudocode(
     report: &Report<Verified<Schedule>>,
 ) -> String {
     match report.outcome.schedule() {
-        Some(schedule) => twill_emit::pseudocode(problem, schedule),
+        Some(schedule) => twill_emit::pseudocode(problem, schedule, text_options(&arguments.page).width),
         // There is no program: say why instead.
         None => {
-            let options = twill_report::TextOptions { color: false, ..text_options(&arguments.page) };
+            let width = text_options(&arguments.page).width.saturating_sub(2);
+            let options = twill_report::TextOptions { width, color: false };
             let why = twill_report::text(problem, report, options);
             why.lines().map(|l| format!("# {l}").trim_end().to_owned() + "\n").collect()
         }
@@ -179,7 +181,7 @@ pub(crate) fn text_options(arguments: &PageArguments) -> twill_report::TextOptio
 /// Columns of text output.
 pub(crate) fn width(asked: Option<usize>, output: Option<&Path>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(w, _)| usize::from(w.0));
-    asked.or_else(|| terminal().filter(|_| output.is_none())).unwrap_or(100)
+    asked.or_else(|| terminal().filter(|_| output.is_none())).unwrap_or(100).max(twill_report::LEAST_WIDTH)
 }
 
 /// Whether text output is in colour.

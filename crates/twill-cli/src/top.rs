@@ -46,7 +46,7 @@ fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> Option<Vec
         Format::Text => {
             let options = schedule::text_options(&arguments.page);
             let best = reports().take(1).map(|r| twill_report::text(&posed.problem, r, options));
-            let mut out = schedule::normalised(posed) + &best.collect::<String>();
+            let mut out = schedule::normalised(posed, options) + &best.collect::<String>();
             if reports().any(|r| r.outcome.schedule().is_some()) {
                 let each: Vec<_> = top.each.iter().map(|one| (&one.report, one.differences.as_slice())).collect();
                 out += &twill_report::alternatives_text(&each, &told(top), options);

@@ -12,7 +12,8 @@ use twill_check::Verified;
 use twill_driver::report::{self, Schedules};
 use twill_driver::{TracedKernel, TracedRun};
 use twill_graph::format::{FormatError, TraceFile, TracedLoop, TracedOperation};
-use twill_graph::{Problem, Report, Schedule};
+use twill_graph::{Problem, Report, Schedule, grouped_real};
+use twill_report::{Align, Table, folded};
 
 pub(crate) fn run(arguments: &TraceArguments) -> Result<Exit, Error> {
     let kernel_file = arguments.folder.join("kernel.json");
@@ -27,7 +28,10 @@ pub(crate) fn run(arguments: &TraceArguments) -> Result<Exit, Error> {
     }
     let printed = match arguments.format {
         TraceFormat::Json => json,
-        TraceFormat::Text => text(&trace, loops.len()),
+        TraceFormat::Text => {
+            let columns = arguments.width.columns();
+            folded(&text(&trace, loops.len(), columns), columns)
+        },
     };
     if arguments.output.as_deref() != Some(Path::new("-")) {
         files::write(None, &printed)?;
@@ -81,7 +85,7 @@ fn told(buffer: &Path) -> Result<TracedRun, Error> {
 /// The marks that cost nothing.
 const ITERATIONS: &str = "iterations";
 
-fn text(trace: &TraceFile, loops: usize) -> String {
+fn text(trace: &TraceFile, loops: usize, columns: usize) -> String {
     let mut out = format!("{} for {}, measured on {}", trace.name, trace.machine, trace.gpu);
     if !trace.date.is_empty() {
         let _ = write!(out, " on {}", trace.date);
@@ -98,7 +102,7 @@ fn text(trace: &TraceFile, loops: usize) -> String {
         if loops > 1 {
             let _ = writeln!(out, "\nloop {}", one.index);
         }
-        out.push_str(&of_loop(one));
+        out.push_str(&of_loop(one, columns));
     }
     for index in (0..loops).filter(|index| trace.loops.iter().all(|one| one.index != *index)) {
         let _ = writeln!(out, "\nloop {index}: it ran too few iterations to say anything of its steady state");
@@ -106,37 +110,36 @@ fn text(trace: &TraceFile, loops: usize) -> String {
     out
 }
 
-fn of_loop(one: &TracedLoop) -> String {
+fn of_loop(one: &TracedLoop, columns: usize) -> String {
     let interval = one.initiation_interval;
     let more = 100.0 * (interval.measured / interval.predicted - 1.0);
-    let mut out = format!(
-        "cycles an iteration: {:.0} predicted, {:.0} measured ({more:+.1} %)\n\n",
-        interval.predicted, interval.measured
+    let out = format!(
+        "cycles an iteration: {} predicted, {} measured ({more:+.1} %)\n\n",
+        whole(interval.predicted),
+        whole(interval.measured)
     );
-    let width = one.operations.iter().map(|o| o.operation.chars().count()).max().unwrap_or(0).max("operation".len());
-    let _ = writeln!(
-        out,
-        "{:width$}  group  {:>15}  {:>15}  {:>7}  {:>7}",
-        "operation", "predicted", "measured", "start", "length"
-    );
-    for o in &one.operations {
-        let _ = writeln!(out, "{}", line(o, width));
+    let mut table = Table::new().column("operation", Align::Left, 0).column("group", Align::Right, 1);
+    for title in ["predicted", "measured", "start", "length"] {
+        table = table.column(title, Align::Right, 0);
     }
-    out.push_str("\nstart, length: measured less predicted, in cycles of an iteration\n");
-    out
+    one.operations.iter().for_each(|operation| table.row(row(operation)));
+    out + &table.text(columns) + "\nstart, length: measured less predicted, in cycles of an iteration\n"
 }
 
-fn line(o: &TracedOperation, width: usize) -> String {
+fn row(o: &TracedOperation) -> Vec<String> {
     let (predicted, measured) = (o.predicted, o.measured);
-    let length = (measured.end - measured.start) - (predicted.end - predicted.start);
-    format!(
-        "{:width$}  {:>5}  {:>6.0} – {:>6.0}  {:>6.0} – {:>6.0}  {:>+7.0}  {length:>+7.0}",
-        o.operation,
-        o.group,
-        predicted.start,
-        predicted.end,
-        measured.start,
-        measured.end,
-        measured.start - predicted.start,
-    )
+    let span = |from: f64, to: f64| format!("{} – {}", whole(from), whole(to));
+    let more = |cycles: f64| format!("{}{}", if cycles < 0.0 { "" } else { "+" }, whole(cycles));
+    vec![
+        o.operation.clone(),
+        o.group.to_string(),
+        span(predicted.start, predicted.end),
+        span(measured.start, measured.end),
+        more(measured.start - predicted.start),
+        more((measured.end - measured.start) - (predicted.end - predicted.start)),
+    ]
+}
+
+fn whole(cycles: f64) -> String {
+    grouped_real(cycles, Some(0))
 }

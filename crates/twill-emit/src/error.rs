@@ -1,6 +1,7 @@
 //! Why no code can be generated, where, and the way out.
 
 use thiserror::Error;
+use twill_graph::grouped;
 use twill_triton::Place;
 
 /// What stands in the way of generating code.
@@ -45,7 +46,8 @@ pub enum Error {
     },
     /// Buffers take more than there is.
     #[error(
-        "the generated kernel needs {needed} bytes of shared memory and there are {available}; use smaller tiles, fewer stages, rings of fewer slots, or CTAs of one tile each (--persistent off, without --in-step)"
+        "the generated kernel needs {} bytes of shared memory and there are {}; use smaller tiles, fewer stages, rings of fewer slots, or CTAs of one tile each (--persistent off, without --in-step)",
+        grouped(*.needed), grouped(*.available)
     )]
     SharedMemory {
         /// With all buffers.

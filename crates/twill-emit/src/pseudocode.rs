@@ -3,19 +3,19 @@
 use crate::program::{Barrier, Block, BufferId, BufferKind, Iteration, Program, Purpose, Step, WarpProgram};
 use std::fmt::Write as _;
 use twill_check::Verified;
-use twill_graph::{GroupId, LoopGraph, OpId, Problem, Schedule, WarpGroup};
+use twill_graph::{GroupId, LoopGraph, OpId, Problem, Schedule, WarpGroup, grouped};
 
 /// The pipelined, warp-specialised program of a schedule, which must have been verified against
-/// `problem`.
-pub fn pseudocode(problem: &Problem, schedule: &Verified<Schedule>) -> String {
-    print(problem, schedule, &Program::new(problem, schedule))
+/// `problem`, on lines of at most `width` columns.
+pub fn pseudocode(problem: &Problem, schedule: &Verified<Schedule>, width: usize) -> String {
+    print(problem, schedule, &Program::new(problem, schedule), width)
 }
 
-/// Column in which comments begin, if the code before leaves it free.
+/// Percent of the columns, of at most a hundred, that are left of comments.
 const COMMENT: usize = 56;
 
-pub(crate) fn print(problem: &Problem, schedule: &Schedule, program: &Program) -> String {
-    let mut printer = Printer { problem, graph: problem.graph(), schedule, program, out: String::new() };
+pub(crate) fn print(problem: &Problem, schedule: &Schedule, program: &Program, width: usize) -> String {
+    let mut printer = Printer { problem, graph: problem.graph(), schedule, program, width, out: String::new() };
     printer.header();
     for k in 0..program.buffers.len() {
         printer.buffer(BufferId(k));
@@ -31,6 +31,7 @@ struct Printer<'a> {
     graph: &'a LoopGraph,
     schedule: &'a Schedule,
     program: &'a Program,
+    width: usize,
     out: String,
 }
 
@@ -40,7 +41,26 @@ fn identifier(name: &str) -> String {
 }
 
 fn plural(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+    format!("{} {one}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// Words on lines of at most `width` columns, the first and the others with so many blanks before them.
+fn wrapped(text: &str, width: usize, first: usize, others: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = " ".repeat(first);
+    let mut is_empty = true;
+    // Blanks within code are kept.
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(others)));
+        } else if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line);
+    lines
 }
 
 fn groups(groups: &[GroupId]) -> String {
@@ -74,25 +94,43 @@ fn shifted(iteration: Iteration, by: i64) -> Iteration {
 
 impl Printer<'_> {
     fn line(&mut self, indent: usize, code: &str, comment: &str) {
-        let mut line = format!("{}{code}", " ".repeat(indent));
-        if !comment.is_empty() {
-            let width = line.chars().count();
-            let _ = write!(line, "{}  # {comment}", " ".repeat(COMMENT.saturating_sub(width)));
+        let mut lines = wrapped(code, self.width, indent, indent + 4);
+        let column = COMMENT * self.width.min(100) / 100 + 2;
+        let used = lines.last().map_or(0, |line| line.chars().count() + 2);
+        if !comment.is_empty() && used.max(column) + 2 + comment.chars().count() <= self.width {
+            if let Some(last) = lines.last_mut() {
+                let _ = write!(last, "{}# {comment}", " ".repeat(used.max(column) - used + 2));
+            }
+        } else if !comment.is_empty() {
+            // In a column of its own, beside the code where that leaves it free.
+            let mut parts = wrapped(comment, self.width.saturating_sub(column + 2), 0, 0).into_iter();
+            let beside = lines.last_mut().filter(|_| used <= column);
+            if let Some((last, part)) = beside.and_then(|last| Some((last, parts.next()?))) {
+                let _ = write!(last, "{}# {part}", " ".repeat(column - used + 2));
+            }
+            lines.extend(parts.map(|part| format!("{}# {part}", " ".repeat(column))));
         }
-        self.out.push_str(line.trim_end());
-        self.out.push('\n');
+        for line in lines {
+            self.out.push_str(line.trim_end());
+            self.out.push('\n');
+        }
     }
 
     fn header(&mut self) {
         let Schedule { interval, length, .. } = self.schedule;
         let text = [
             format!("{} on {}", identifier(self.graph.name()), self.problem.resources().name),
-            format!("I = {interval} cycles, N = {} overlapped iterations, L = {length} cycles", self.schedule.stages()),
+            format!(
+                "I = {} cycles, N = {} overlapped iterations, L = {} cycles",
+                grouped(interval.0),
+                self.schedule.stages(),
+                grouped(length.0)
+            ),
             String::new(),
             "T is the trip count, x[i] the result of x in iteration i. What the loop reads of".into(),
             "iterations before 0 is there when it starts; waits for these iterations return at once.".into(),
         ];
-        for line in text {
+        for line in text.iter().flat_map(|line| wrapped(line, self.width.saturating_sub(2), 0, 0)) {
             self.out.push_str(format!("# {line}").trim_end());
             self.out.push('\n');
         }
@@ -239,9 +277,10 @@ impl Printer<'_> {
             identifier(&operation.kind),
             operands.join(", ")
         );
-        let mut comment = format!("cycle {}, stage {}", self.schedule.placement(op).cycle, self.schedule.stage(op));
+        let cycle = grouped(self.schedule.placement(op).cycle.0);
+        let mut comment = format!("cycle {cycle}, stage {}", self.schedule.stage(op));
         for r in &operation.reservations {
-            let _ = write!(comment, ", {} {}", r.unit, r.cycles);
+            let _ = write!(comment, ", {} {}", r.unit, grouped(r.cycles.0));
         }
         if let Some(source) = &operation.source {
             let _ = write!(comment, ", line {}", source.line);

@@ -61,7 +61,7 @@ fn check(problem: &Problem, schedule: Schedule) -> String {
     let schedule = verified(problem, schedule);
     exercise(problem, &schedule, 40);
     depths_agree(problem, &schedule);
-    pseudocode(problem, &schedule)
+    pseudocode(problem, &schedule, usize::MAX)
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A scheduling problem: a loop graph on a machine, under one reading of the model.
 
-use crate::{FixedGroup, GroupId, LoopGraph, ModelOptions, OpId, Reserved, Resources, ResourcesError, UnitId};
+use crate::{
+    FixedGroup, GroupId, LoopGraph, ModelOptions, OpId, Reserved, Resources, ResourcesError, UnitId, grouped,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -70,7 +72,8 @@ pub enum ProblemError {
     Resources(#[from] ResourcesError),
     /// What is kept during the whole loop does not fit by itself.
     #[error(
-        "the loop `{graph}` keeps {needed} {what} during all iterations, and machine `{machine}` has {available}; choose smaller tiles"
+        "the loop `{graph}` keeps {} {what} during all iterations, and machine `{machine}` has {}; choose smaller tiles",
+        grouped(*.needed), grouped(*.available)
     )]
     Reserved {
         /// The loop.

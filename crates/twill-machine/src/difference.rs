@@ -34,6 +34,14 @@ impl Difference {
         }
     }
 
+    /// Whether the values differ, and not only how they are known.
+    pub fn is_of_value(&self) -> bool {
+        match self {
+            Difference::Number { old: Some(old), new: Some(new) } => old.value != new.value,
+            Difference::Number { .. } | Difference::Words { .. } => true,
+        }
+    }
+
     /// By how many percent of the old number the new one is larger; `None` without two numbers, or from 0.
     pub fn percent(&self) -> Option<f64> {
         match self {

@@ -67,7 +67,7 @@ impl Default for TextOptions {
 }
 
 /// The least width that a report is laid out for.
-const LEAST_WIDTH: usize = 40;
+pub const LEAST_WIDTH: usize = 40;
 
 /// A report as text, no line of it wider than `options.width` (or 40, if that is more).
 pub fn text(problem: &Problem, report: &Report<Verified<Schedule>>, options: TextOptions) -> String {

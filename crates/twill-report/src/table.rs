@@ -72,10 +72,12 @@ impl Table {
             match worst.filter(|&c| self.columns[c].rank > 0) {
                 Some(worst) => shown.retain(|&c| c != worst),
                 None => {
-                    // Words are broken, and the page cuts what is left.
+                    // Words are broken, names in the first column last, and the page cuts what is left.
                     let broken: Vec<usize> = words.iter().map(|&word| word.min(LEAST_TEXT)).collect();
+                    let but_first: Vec<usize> = words.iter().take(1).chain(broken.iter().skip(1)).copied().collect();
+                    let fit = |least: &[usize]| self.fit(page.width(), &shown, &natural, least);
                     let cut = || shown.iter().map(|&c| natural[c].min(page.width() / 2)).collect();
-                    break self.fit(page.width(), &shown, &natural, &broken).unwrap_or_else(cut);
+                    break fit(&but_first).or_else(|| fit(&broken)).unwrap_or_else(cut);
                 }
             }
         };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
     add("--state", metavar="FILE", help="what is done is kept there; with the same file a sweep goes on")
     add("--format", choices=("text", "json", "svg"), default="text", help="of the output [default: text]")
     add("--rows", type=int, metavar="N", help="most rows of text [default: all]")
+    add("--width", type=int, metavar="COLUMNS", help="columns of text [default: the terminal's, or 100]")
     add("-o", "--output", metavar="FILE", help="write to a file instead of standard output, which is -")
     add("-q", "--quiet", action="store_true", help="say nothing of progress")
     return made
@@ -156,8 +158,15 @@ def _sweep(told: argparse.Namespace) -> Sweep:
     )
 
 
+def _width(told: argparse.Namespace) -> int:
+    if told.width is not None:
+        return told.width
+    is_shown = told.output in (None, "-") and sys.stdout.isatty()
+    return os.get_terminal_size(sys.stdout.fileno()).columns if is_shown else 100
+
+
 def _write(found: Sweep, told: argparse.Namespace) -> None:
-    shown = {"text": lambda: found.table(told.rows) + "\n", "json": lambda: found.to_json() + "\n", "svg": found.svg}
+    shown = {"text": lambda: found.table(told.rows, _width(told)) + "\n", "json": lambda: found.to_json() + "\n", "svg": found.svg}
     text = shown[told.format]()
     if told.output in (None, "-"):
         sys.stdout.write(text)

@@ -149,11 +149,11 @@ class Sweep:
                 front.append((row, cost))
         return tuple(row for row, _ in sorted(front, key=lambda pair: (pair[1][1], pair[1], pair[0].index)))
 
-    def table(self, limit: int | None = None) -> str:
-        """All of it as text; of more than `limit` rows, only so many."""
+    def table(self, limit: int | None = None, width: int = 100) -> str:
+        """All of it as text on lines of at most `width` columns; of more than `limit` rows, only so many."""
         from .table import text
 
-        return text(self, limit)
+        return text(self, limit, width)
 
     def svg(self) -> str:
         """A picture by itself: throughput against shared memory, with the front and what does not fit."""

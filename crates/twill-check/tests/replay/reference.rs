@@ -60,8 +60,8 @@ fn it_needs_as_many_registers_as_its_tiles() {
     // 17152 / 128 = 134 tile words a thread and 32 for the rest: 166, dealt out in eights.
     accepted(&problem, with(168));
     let messages = [
-        "group 1 has registers for 16384 tile words; at cycle 3584 (slot 1536) it needs 17152: `S0` 8192, `O0` 8192, `max0` 512 in 2 copies, `sum0` 256",
-        "group 2 has registers for 16384 tile words; at cycle 2560 (slot 512) it needs 17152: `S1` 8192, `O1` 8192, `max1` 512 in 2 copies, `sum1` 256",
+        "group 1 has registers for 16,384 tile words; at cycle 3584 (slot 1536) it needs 17,152: `S0` 8192, `O0` 8192, `max0` 512 in 2 copies, `sum0` 256",
+        "group 2 has registers for 16,384 tile words; at cycle 2560 (slot 512) it needs 17,152: `S1` 8192, `O1` 8192, `max1` 512 in 2 copies, `sum1` 256",
     ];
     rejected(&problem, with(160), Registers, &messages);
 }

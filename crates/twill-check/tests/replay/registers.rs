@@ -171,7 +171,7 @@ fn addressable_registers_are_a_limit() {
     // 256 are dealt out, 255 can be addressed: 32 · 4 · (255 − 32) = 28544 words.
     let (fits, not) = (pair(hopper(), 28544, 0, 0), pair(hopper(), 28545, 0, 0));
     accepted(&fits, schedule_with(&fits, 8, &[(0, 1), (2, 1)], 256));
-    let message = "group 1 has registers for 28544 tile words; at cycle 0 (slot 0) it needs 28545: `a` 28545";
+    let message = "group 1 has registers for 28,544 tile words; at cycle 0 (slot 0) it needs 28,545: `a` 28,545";
     rejected(&not, schedule_with(&not, 8, &[(0, 1), (2, 1)], 256), Registers, &[message]);
 }
 
@@ -220,12 +220,12 @@ fn all_groups_fit_the_register_file() {
     // 3 · 128 · 160 + 4 · 32 · 24 = 64512 of 65536.
     accepted(&problem(hopper()), schedule_with(&problem(hopper()), 3, &placements, 160));
     let broken = schedule_with(&problem(hopper()), 3, &placements, 168);
-    let message = "the groups are given 67584 registers in all; the register file has 65536";
+    let message = "the groups are given 67,584 registers in all; the register file has 65,536";
     rejected(&problem(hopper()), broken, Registers, &[message]);
     // Without a fixed group they fit; with two they do not even at 160. Both are paid for, used or not.
     let one_less = [(0, 0), (1, 1), (2, 2)];
     accepted(&problem(plain()), schedule_with(&problem(plain()), 3, &one_less, 168));
     let one_more = [(0, 2), (1, 3), (2, 4)];
-    let message = "the groups are given 67584 registers in all; the register file has 65536";
+    let message = "the groups are given 67,584 registers in all; the register file has 65,536";
     rejected(&problem(blackwell()), schedule_with(&problem(blackwell()), 3, &one_more, 160), Registers, &[message]);
 }

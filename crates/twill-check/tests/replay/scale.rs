@@ -36,7 +36,7 @@ fn more_copies_than_can_be_laid_out_are_counted_exactly() {
     // 232448 / 4 = 58112 copies fit.
     let at = |copies: i64| schedule(&problem, 2, &[(0, 0), (2 * copies - 6, 1)]);
     accepted(&problem, at(58112));
-    let message = "at slot 0 the loop needs 232452 bytes of shared memory of 232448: 0 reserved, 0 for rings; `a` 232452 in 58113 copies";
+    let message = "at slot 0 the loop needs 232,452 bytes of shared memory of 232,448: 0 reserved, 0 for rings; `a` 232,452 in 58,113 copies";
     rejected(&problem, at(58113), twill_check::Constraint::SharedMemory, &[message]);
 }
 

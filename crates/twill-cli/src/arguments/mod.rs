@@ -87,6 +87,8 @@ pub(crate) struct FitArguments {
     /// Show needs of those that fit too.
     #[arg(help_heading = "Output", long, short)]
     pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) width: WidthArgument,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -200,6 +202,20 @@ pub(crate) struct PageArguments {
     pub(crate) color: Color,
 }
 
+/// How wide text is, where it goes nowhere but to standard output.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct WidthArgument {
+    /// Columns of text output [default: the terminal's, or 100].
+    #[arg(long, global = true)]
+    width: Option<usize>,
+}
+
+impl WidthArgument {
+    pub(crate) fn columns(self) -> usize {
+        crate::schedule::width(self.width, None)
+    }
+}
+
 /// When a search stops with the best known.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Search")]
@@ -272,6 +288,8 @@ pub(crate) struct LowerArguments {
     /// What to print.
     #[arg(help_heading = "Output", long, value_enum, default_value_t = LowerFormat::Tiles)]
     pub(crate) format: LowerFormat,
+    #[command(flatten)]
+    pub(crate) width: WidthArgument,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -371,12 +389,16 @@ pub(crate) struct CheckArguments {
 pub(crate) struct KernelsArguments {
     /// The graph to print.
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) width: WidthArgument,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MachineArguments {
     #[command(subcommand)]
     pub(crate) command: MachineCommand,
+    #[command(flatten)]
+    pub(crate) width: WidthArgument,
 }
 
 #[derive(Debug, Subcommand)]
@@ -437,6 +459,8 @@ pub(crate) struct SweepArguments {
 pub(crate) struct CacheArguments {
     #[command(subcommand)]
     pub(crate) command: CacheCommand,
+    #[command(flatten)]
+    pub(crate) width: WidthArgument,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]

@@ -1,5 +1,6 @@
 //! What a trace is made of.
 
+use super::WidthArgument;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -21,6 +22,8 @@ pub(crate) struct TraceArguments {
     /// What is printed.
     #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
     pub(crate) format: TraceFormat,
+    #[command(flatten)]
+    pub(crate) width: WidthArgument,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

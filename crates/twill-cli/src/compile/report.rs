@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use twill_driver::compile::{GeneratedKernel, GeneratedLoop};
+use twill_graph::grouped;
 
 /// From so many times the interval on, what stands in the way is said.
 const FAR: f64 = 1.3;
@@ -12,10 +13,11 @@ pub(super) fn text(kernel: &GeneratedKernel, folder: &Path) -> String {
     let mut out = format!("{} for {}\n", kernel.name, kernel.machine);
     for one in &kernel.loops {
         let stages = counted(one.stages, "stage");
-        let simulated = one.simulated.map_or_else(String::new, |cycles| format!("; {cycles} simulated"));
-        let assembled = one.assembled.map_or_else(String::new, |cycles| format!(", {cycles} SASS estimate"));
+        let simulated = one.simulated.map_or_else(String::new, |cycles| format!("; {} simulated", grouped(cycles)));
+        let assembled = one.assembled.map_or_else(String::new, |cycles| format!(", {} SASS estimate", grouped(cycles)));
+        let interval = grouped(one.interval);
         let _ =
-            writeln!(out, "{}: I = {} cycles, {stages} ({}){simulated}{assembled}", one.name, one.interval, one.status);
+            writeln!(out, "{}: I = {interval} cycles, {stages} ({}){simulated}{assembled}", one.name, one.status);
         if let Some(warning) = warning(kernel, one) {
             let _ = writeln!(out, "warning: {warning}");
         }

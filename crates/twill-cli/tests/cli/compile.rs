@@ -159,7 +159,7 @@ fn what_cannot_be_generated_is_refused_and_nothing_is_written() {
     let (gemm, attention) = (example("gemm_tma"), example("attention_forward"));
     refused(1, &["toy-attention"], "it is a loop graph; code is generated from a kernel in TTIR");
     refused(1, &["absent.ttir"], "absent.ttir");
-    refused(1, &[&attention, "--ring-depth", "8"], "bytes of shared memory and there are 232448");
+    refused(1, &[&attention, "--ring-depth", "8"], "bytes of shared memory and there are 232,448");
     let nested = example("fixtures/nested_loops");
     refused(1, &[&nested], "code generation does not know branches and other loops");
     refused(2, &[&gemm, "--registers-per-thread", "32"], "no schedule, so no code");

@@ -184,7 +184,7 @@ fn the_timeline_shows_the_ping_pong() {
     assert!(row("group 1 issue").contains("^qk.0"));
     assert!(row("group 2 issue").contains("^qk.1"));
     assert!(row("group 0 issue").contains("^k"), "loads on the variable-latency group");
-    for part in ["I = 2048 cycles (optimal: proved)", "unit tensor is busy 2048", "Functional units", "168", "163'840"]
+    for part in ["I = 2048 cycles (optimal: proved)", "unit tensor is busy 2048", "Functional units", "168", "163,840"]
     {
         assert!(text.contains(part), "{part}:\n{text}");
     }

@@ -11,42 +11,44 @@ extends = \"h100\"
 transfer = { measured = 910, source = \"my own runs\" }
 [synchronization]
 arrive = { measured = 16, source = \"my own runs\" }
+[costs.fma]
+elements_per_cycle = { measured = 128, source = \"my own runs\" }
 [tensor_core]
 sharing = \"in_order\"
 ";
 
 #[test]
-fn numbers_that_differ_with_their_sources() {
+fn values_that_differ_and_how_many_are_known_otherwise() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.toml").to_str().unwrap().to_owned();
     fs::write(&path, MINE).unwrap();
     let output = twill(&["machine", "diff", "h100", &path]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
-    let expected = "h100 -> mine, different: 3
+    let expected = "h100 -> mine: 3 values differ
 
-number                   old       new   change  unit    provenance
-latency.transfer         650       910  +40.0 %  cycles  derived -> measured
-synchronization.arrive  none        16           cycles  none -> measured
-tensor_core.sharing     none  in_order
+  number                  h100  mine   change  unit    provenance
+  latency.transfer         650   910  +40.0 %  cycles  derived -> measured
+  synchronization.arrive  none    16           cycles  measured
 
-Sources of mine
-  latency.transfer: my own runs
-  synchronization.arrive: my own runs
+  words                h100  mine
+  tensor_core.sharing  none  in_order
+
+1 number has the same value and another provenance. Sources: twill machine show mine.
 ";
     assert_eq!(stdout(&output), expected);
     let output = twill(&["machine", "diff", "h100", &path, "--format", "json"]);
     let all: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(all.as_array().unwrap().len(), 3);
+    assert_eq!(all.as_array().unwrap().len(), 4);
     assert_eq!((&all[0]["key"], &all[0]["percent"]), (&"latency.transfer".into(), &40.0.into()));
     assert_eq!((&all[0]["old"]["value"], &all[0]["new"]["provenance"]), (&650.0.into(), &"measured".into()));
-    assert_eq!((&all[1]["old"], &all[2]["new"]), (&Value::Null, &"in_order".into()));
+    assert_eq!((&all[2]["old"], &all[3]["new"]), (&Value::Null, &"in_order".into()));
 }
 
 #[test]
 fn machines_that_agree() {
     let output = twill(&["machine", "diff", "h100", "h100"]);
-    assert_eq!(stdout(&output), "h100 and h100 agree in every number\n");
+    assert_eq!(stdout(&output), "h100 and h100 agree in every value\n");
     let output = twill(&["machine", "diff", "h100", "h100", "--format", "json"]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "[]\n"));
 }

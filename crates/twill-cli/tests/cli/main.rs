@@ -27,6 +27,7 @@ mod report;
 mod sibling_kernels;
 mod siblings;
 mod smtlib;
+mod text;
 mod tiles;
 mod top;
 mod trace;

@@ -161,7 +161,7 @@ fn the_report_names_common_groups_once_and_shows_both_loops() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for part in [
         "attention_forward on h100, 2 loops with common warp groups",
-        "Sum of weight times I = 32'768 cycles (optimal: proved)",
+        "Sum of weight times I = 32,768 cycles (optimal: proved)",
         "Weights: 15, 1.",
         "Operations tied to another loop's: 28 of 28, 28 of 32.",
         "length L of loop 1",

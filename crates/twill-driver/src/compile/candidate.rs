@@ -111,7 +111,9 @@ impl Candidate {
             }
             room -= excess;
             session.observer.note(&format!(
-                "the schedule takes {excess} bytes of shared memory too many; the next may take {room}"
+                "the schedule takes {} bytes of shared memory too many; the next may take {}",
+                twill_graph::grouped(excess),
+                twill_graph::grouped(room)
             ));
             let work = session.search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
             let budget = Budget { work: Some(work), ..session.search.budget.clone() };

@@ -4,6 +4,7 @@ use super::candidate::Candidate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use twill_emit::gluon::{Assembly, Finding};
+use twill_graph::grouped;
 
 /// A generated kernel: its files, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,11 +86,13 @@ pub(super) fn machine_code(assembly: &Assembly) -> String {
     let mut words = vec![format!("{} registers a thread at entry", assembly.registers)];
     words.push(match (assembly.spill_stores, assembly.spill_loads) {
         (0, 0) => "no spills".into(),
-        (stores, loads) => format!("{stores} bytes of spill stores, {loads} of spill loads"),
+        (stores, loads) => {
+            format!("{} bytes of spill stores, {} of spill loads", grouped(stores), grouped(loads))
+        },
     });
     if assembly.count("serialised") > 0 {
         words.push("multiplies one by one".into());
     }
-    words.push(format!("{} bytes of shared memory", assembly.shared_memory));
+    words.push(format!("{} bytes of shared memory", grouped(assembly.shared_memory)));
     words.join(", ")
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use twill_graph::{IterationTraffic, LowerBound, Source};
+use twill_graph::{IterationTraffic, LowerBound, Source, grouped};
 
 /// Whether a kernel fits a machine, and what it needs there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -132,7 +132,7 @@ pub struct Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name, self.amount)?;
+        write!(f, "{} {}", self.name, grouped(self.amount))?;
         if self.slots > 1 {
             write!(f, " in {} slots", self.slots)?;
         }

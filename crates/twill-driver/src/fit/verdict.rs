@@ -5,7 +5,7 @@ use super::needs;
 use crate::Posed;
 use twill_check::{Holders, Rejected, Violation};
 use twill_emit::kernel::program::{Buffer, KernelProgram};
-use twill_graph::{ProblemError, RejectionReason, Resources};
+use twill_graph::{ProblemError, RejectionReason, Resources, grouped};
 
 /// What is kept during the whole loop does not fit by itself.
 pub(super) fn reserved(fit: &mut Fit, error: &ProblemError) {
@@ -13,7 +13,7 @@ pub(super) fn reserved(fit: &mut Fit, error: &ProblemError) {
     if let ProblemError::Reserved { what, needed, available, .. } = error {
         let resource = memory(what);
         fit.needs.extend(resource.map(|r| needs::need(r, *needed, *available, Vec::new())));
-        let reason = format!("what is loaded before the loop alone needs {needed} {what}, and there are {available}");
+        let reason = format!("what is loaded before the loop alone needs {} {what}, and there are {}", grouped(*needed), grouped(*available));
         fit.misfit = Some(Misfit { resource, culprit: None, reason, way_out: way_out(resource).into() });
     }
 }
@@ -22,7 +22,8 @@ fn memory(words: &str) -> Option<Resource> {
     let kinds = [
         ("shared memory", Resource::SharedMemory),
         ("tensor memory", Resource::TensorMemory),
-        ("register", Resource::Registers),
+        ("registers a thread", Resource::Registers),
+        ("registers of all", Resource::RegisterFile),
     ];
     kinds.into_iter().find(|(name, _)| words.contains(name)).map(|(_, resource)| resource)
 }
@@ -70,7 +71,7 @@ fn inevitable_bytes(program: &KernelProgram) -> u64 {
 
 fn blame(short: &Need, proved: bool) -> Misfit {
     let Need { resource, required, available, largest } = short;
-    let unit = resource.unit();
+    let (unit, required, available) = (resource.unit(), grouped(*required), grouped(*available));
     let least = if proved { "at least " } else { "" };
     let reason = match largest.first() {
         Some(largest) => {
@@ -85,6 +86,7 @@ fn blame(short: &Need, proved: bool) -> Misfit {
 /// No schedule exists.
 pub(super) fn impossible(fit: &mut Fit, posed: &Posed, reason: &RejectionReason) {
     fit.verdict = Verdict::DoesNotFit;
+    let reason = &in_registers(posed, reason);
     let misfit = of_rejection(posed, reason);
     if let (Some(resource), RejectionReason::Storage { required, available, .. }) = (misfit.resource, reason) {
         fit.needs.push(needs::need(resource, *required, *available, holders(posed, reason)));
@@ -98,7 +100,7 @@ pub(super) fn broken(fit: &mut Fit, posed: &[Posed], rejected: Option<&Rejected>
     let (resource, culprit, reason) = match (storage, rejected.and_then(|r| r.violations.first())) {
         (Some((need, name)), _) => {
             let unit = need.resource.unit();
-            let reason = format!("{}: {} {unit} needed, {} at hand", need.resource, need.required, need.available);
+            let reason = format!("{}: {} {unit} needed, {} at hand", need.resource, grouped(need.required), grouped(need.available));
             let most = name.as_ref().map_or(String::new(), |name| format!("; most for {name}"));
             let resource = need.resource;
             fit.needs.push(need);
@@ -121,8 +123,7 @@ pub(super) fn broken(fit: &mut Fit, posed: &[Posed], rejected: Option<&Rejected>
 fn of_violation(violation: &Violation, resources: &Resources) -> Option<(Need, Option<String>)> {
     let largest = |holders: &Holders| holders.0.first().map(|h| h.operation.clone());
     let need = |resource, required, available| needs::need(resource, required, available, Vec::new());
-    let threads = 32 * u64::from(resources.compute_groups.warps);
-    let each = |words: u64| words.div_ceil(threads.max(1)) + u64::from(resources.registers.reserve_per_thread);
+    let each = |words: u64| a_thread(words, resources);
     match violation {
         Violation::Registers { required, available, holders, .. } => {
             Some((need(Resource::Registers, each(*required), each(*available)), largest(holders)))
@@ -140,12 +141,42 @@ fn of_violation(violation: &Violation, resources: &Resources) -> Option<(Need, O
     }
 }
 
+/// Registers a thread of a compute group that holds so many words of values.
+fn a_thread(words: u64, resources: &Resources) -> u64 {
+    words.div_ceil(threads(resources)) + u64::from(resources.registers.reserve_per_thread)
+}
+
+/// Threads of a compute group.
+fn threads(resources: &Resources) -> u64 {
+    (32 * u64::from(resources.compute_groups.warps)).max(1)
+}
+
+/// The same reason, with registers a thread in the place of the words of one warp group, as everywhere else here.
+fn in_registers(posed: &Posed, reason: &RejectionReason) -> RejectionReason {
+    let mut reason = reason.clone();
+    if let RejectionReason::Storage { memory, required, available, .. } = &mut reason {
+        let resources = posed.problem.resources();
+        match memory.as_str() {
+            "register words of one warp group" => {
+                *memory = "registers a thread".into();
+                (*required, *available) = (a_thread(*required, resources), a_thread(*available, resources));
+            }
+            "register words of all warp groups" => *memory = "registers of all warp groups for values".into(),
+            _ => {}
+        }
+    }
+    reason
+}
+
 fn holders(posed: &Posed, reason: &RejectionReason) -> Vec<Holder> {
-    let RejectionReason::Storage { values, .. } = reason else { return Vec::new() };
+    let RejectionReason::Storage { memory: what, values, .. } = reason else { return Vec::new() };
     let graph = posed.problem.graph();
     let named = graph.operations().iter().filter(|op| values.contains(&op.name));
     let amount = |storage| match storage {
         twill_graph::Storage::None => 0,
+        twill_graph::Storage::Registers(words) if memory(what) == Some(Resource::Registers) => {
+            words.0.div_ceil(threads(posed.problem.resources()))
+        }
         twill_graph::Storage::Registers(words) => words.0,
         twill_graph::Storage::Shared(bytes) => bytes.0,
         twill_graph::Storage::Tensor(columns) => columns.0,
@@ -161,7 +192,7 @@ fn of_rejection(posed: &Posed, reason: &RejectionReason) -> Misfit {
             let holders = holders(posed, reason);
             let largest = holders.iter().max_by_key(|holder| holder.amount);
             let most = largest.map_or(String::new(), |holder| format!("; most for {holder}"));
-            let text = format!("{what}: at least {required} needed at any interval, {available} at hand{most}");
+            let text = format!("{what}: at least {} needed at any interval, {} at hand{most}", grouped(*required), grouped(*available));
             (memory(what), largest.map(|holder| holder.name.clone()), text)
         }
         RejectionReason::NoGroup { operation, why } => {

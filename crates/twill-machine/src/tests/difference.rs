@@ -25,12 +25,13 @@ fn a_number_with_its_change() {
     assert_eq!((old.value, old.provenance), (650.0, Provenance::Derived));
     assert_eq!((new.value, new.provenance, new.source.as_str()), (910.0, Provenance::Measured, "mine"));
     assert_eq!((all[0].key(), all[0].percent()), ("latency.transfer", Some(40.0)));
+    assert!(all[0].is_of_value());
 }
 
 #[test]
 fn another_provenance_counts_and_another_source_does_not() {
     let same = found("[costs.fma]\nelements_per_cycle = { measured = 128, source = \"mine\" }");
-    assert_eq!((same.len(), same[0].percent()), (1, Some(0.0)));
+    assert_eq!((same.len(), same[0].percent(), same[0].is_of_value()), (1, Some(0.0), false));
     assert_eq!(found("[costs.fma]\nelements_per_cycle = { specified = 128, source = \"another page\" }"), []);
 }
 

@@ -90,16 +90,12 @@ fn strange_texts_survive_writing() {
 }
 
 #[test]
-fn shown_with_every_number_and_its_source() {
+fn shown_with_what_executes_what() {
     let b200 = Machine::builtin("b200").unwrap();
-    let text = b200.to_string();
+    let text = b200.summary();
     assert!(text.starts_with("b200 (sm_100a): NVIDIA B200 (Blackwell)\n"), "{text}");
     assert!(text.contains("Matrix multiplies hold `tc`, issued asynchronously by one warp:"), "{text}");
     assert!(text.contains("`mem_tensor` is held by tensor_load, tensor_store, issued and executed by a warp group."));
-    for row in b200.rows() {
-        let line = text.lines().find(|l| l.split_whitespace().next() == Some(&row.key)).unwrap();
-        assert!(line.contains(&row.number()) && line.ends_with(&row.source), "{line}");
-    }
     let handoff = b200.rows().find(|r| r.key == "latency.handoff_per_kb").unwrap();
     assert_eq!(
         (handoff.number().as_str(), handoff.unit, handoff.provenance),

@@ -80,7 +80,7 @@ fn what_is_wrong_in_a_graph_is_named() {
         (
             "/reserved",
             json!({"shared_memory": 1_000_000}),
-            &[": the loop `gemm` keeps 1000000 bytes of shared memory", "`h100` has 232448; choose smaller tiles"],
+            &[": the loop `gemm` keeps 1,000,000 bytes of shared memory", "`h100` has 232,448; choose smaller tiles"],
         ),
     ];
     for (pointer, value, says) in cases {
@@ -123,17 +123,17 @@ fn what_no_interval_can_hold_says_what_is_needed_and_what_there_is() {
         (
             &[("/operations/2/result", json!({"registers": 40_000}))],
             storage("register words of one warp group", 40_000, group, &["C"]),
-            &["register words of one warp group: at least 40'000 needed, 28'544 at hand, for C"],
+            &["register words of one warp group: at least 40,000 needed, 28,544 at hand, for C"],
         ),
         (
             &[rings.as_slice(), &[("/operations/1/result", json!({"shared_memory": 100_000}))]].concat(),
             storage("bytes of shared memory", 300_000, shared, &["load A", "load B"]),
-            &["bytes of shared memory: at least 300'000 needed, 232'448 at hand, for load A, load B"],
+            &["bytes of shared memory: at least 300,000 needed, 232,448 at hand, for load A, load B"],
         ),
         (
             &[rings.as_slice(), &[("/reserved", json!({"shared_memory": 32_768}))]].concat(),
             storage("bytes of shared memory", 200_000 + 16_384 + 32_768, shared, &["load A", "load B"]),
-            &["bytes of shared memory: at least 249'152 needed, 232'448 at hand"],
+            &["bytes of shared memory: at least 249,152 needed, 232,448 at hand"],
         ),
         (
             &wide,

@@ -26,7 +26,7 @@ fn what_the_assembler_finds_is_written_down() {
     let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     let said = stdout(&output);
-    assert!(said.contains("machine code: 168 registers a thread at entry, no spills, 98304 bytes"), "{said}");
+    assert!(said.contains("machine code: 168 registers a thread at entry, no spills, 98,304 bytes"), "{said}");
     let json = kernel_json(&place);
     assert_eq!((&json["barriers_at"], &json["assembly"]["registers"]), (&98000.into(), &168.into()));
     assert_entries(&place, &["kernel", "python3"]);
