@@ -180,7 +180,7 @@ impl Short {
 }
 
 /// Fewer characters than this of a name say nothing.
-const LEAST_NAME: usize = 6;
+const LEAST_NAME: usize = 7;
 
 /// A name in at most `room` columns, with `…` within, if no other of `names` could be meant.
 pub(crate) fn shortened(name: &str, room: usize, names: &[&str]) -> Option<String> {
@@ -190,7 +190,7 @@ pub(crate) fn shortened(name: &str, room: usize, names: &[&str]) -> Option<Strin
     let kept = room.checked_sub(1).filter(|_| room >= LEAST_NAME)?;
     let backwards = |text: &str| text.chars().rev().collect::<String>();
     // Both ends of a name say what it is; the end often more than the beginning.
-    let mut tails: Vec<usize> = (1..kept).collect();
+    let mut tails: Vec<usize> = (2..kept.saturating_sub(1)).collect();
     tails.sort_by_key(|&tail| (tail.abs_diff(kept.div_ceil(2)), tail));
     tails.into_iter().find_map(|tail| {
         let (head, tail) = (cut(name, kept - tail), backwards(&cut(&backwards(name), tail)));
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(shortened("acc.dot.0", 8, &names).as_deref(), Some("acc…ot.0"));
         assert_eq!(shortened("new_max.multiply.0", 10, &names).as_deref(), Some("new_…ply.0"));
         // `new_…max.0` would be two operations.
-        assert_eq!(shortened("new_max.reduce_max.0", 10, &names), None);
+        assert_eq!(shortened("new_max.reduce_max.0", 8, &names), None);
         assert_eq!(shortened("acc.convert.0", 5, &names), None);
     }
 
