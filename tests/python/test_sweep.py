@@ -158,8 +158,38 @@ class TestShown:
         assert any("<script>" in (part.text or "") for part in root.iter())
         assert "<script>" not in found._repr_html_()
         assert "\x1b" not in found.table() and "\x00" not in found.table()
-        assert len(found.table().splitlines()) == 12
+        assert len(found.table(width=1000).splitlines()) == 12
         assert json.loads(found.to_json())["rows"][0]["configuration"] == self.HOSTILE
+
+    def test_tables_keep_to_the_width(self):
+        known = dict(constexprs={}, options={}, fits=True, bound=4096.0, bound_teraflops=989.4, lower_bound=512)
+        rows = [
+            Row(
+                index,
+                {"input": f"examples/gemm_tma_{name}.ttir", "sub_tiles": index},
+                status="optimal",
+                ii=12345,
+                stages=2,
+                length=999,
+                flop_per_cycle=14096.0,
+                teraflops=989.4,
+                shared_bytes=98536,
+                registers=168,
+                **known,
+            )
+            for index, name in enumerate(["m256", "n256"])
+        ]
+        found = Sweep(rows, kernel="gemm_tma", machine="h200", solve=2)
+        for width in (40, 60, 80, 100, 160):
+            text = found.table(width=width)
+            assert all(len(line) <= width for line in text.splitlines()), text
+            shown = [line for line in text.splitlines() if line.rstrip().endswith("*") or "989.4" in line]
+            assert width < 60 or len(set(shown)) == len(rows), text
+            assert ("not shown:" in text) == (width < 160), text
+        widest = found.table(width=160)
+        assert all(number in widest for number in ("12,345", "14,096.0", "98,536", " 512 ", " 999 ")), widest
+        # Names are whole before anything else is shown.
+        assert "examples/gemm_tma_m256.ttir" in found.table(width=60)
 
     def test_picture(self):
         found = twill_gpu.sweep(gemm.gemm_tma, TILES, solve=3, **GEMM)
