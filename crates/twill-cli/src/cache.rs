@@ -21,7 +21,10 @@ fn of_environment() -> Option<Cache> {
 pub(crate) fn run(arguments: &CacheArguments) -> Result<Exit, Error> {
     let columns = arguments.width.columns();
     let Some(cache) = of_environment() else {
-        files::write(None, &twill_report::folded("there is no cache: TWILL_CACHE is off, or HOME is not set\n", columns))?;
+        files::write(
+            None,
+            &twill_report::folded("there is no cache: TWILL_CACHE is off, or HOME is not set\n", columns),
+        )?;
         return Ok(Exit::Done);
     };
     let (info, what) = match arguments.command {

@@ -37,7 +37,8 @@ fn render(arguments: &ExplainArguments, all: &[Explained]) -> String {
         ExplainFormat::Text => {
             let options = schedule::text_options(&arguments.page);
             let one = |e: &Explained| {
-                schedule::normalised(&e.posed, options) + &twill_report::explanation(&e.posed.problem, &e.explanation, options)
+                schedule::normalised(&e.posed, options)
+                    + &twill_report::explanation(&e.posed.problem, &e.explanation, options)
             };
             all.iter().map(one).collect::<Vec<_>>().join("\n")
         }

@@ -29,7 +29,9 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
         let found = one(path);
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         match (&found, arguments.format) {
-            (Ok(fit), FitFormat::Text) => text.push_str(&folded(&words(fit, arguments.verbose), arguments.width.columns())),
+            (Ok(fit), FitFormat::Text) => {
+                text.push_str(&folded(&words(fit, arguments.verbose), arguments.width.columns()))
+            }
             (Err(error), FitFormat::Text) => eprintln!("error: {error}"),
             (found, FitFormat::Json) => {
                 let mut value = match found {

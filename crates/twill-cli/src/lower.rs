@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
         LowerFormat::Tiles => {
             let columns = arguments.width.columns();
             twill_report::folded(&narrow(&tiles(&arguments.source.input, &loops)?, columns), columns)
-        },
+        }
         LowerFormat::Graph => graphs(&loops),
     };
     files::write(None, &text)?;

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &TraceArguments) -> Result<Exit, Error> {
         TraceFormat::Text => {
             let columns = arguments.width.columns();
             folded(&text(&trace, loops.len(), columns), columns)
-        },
+        }
     };
     if arguments.output.as_deref() != Some(Path::new("-")) {
         files::write(None, &printed)?;

@@ -50,6 +50,23 @@ fn the_examples_fit() {
 }
 
 #[test]
+fn registers_of_one_group_are_counted_a_thread() {
+    let fit = fitted("attention_backward_m128", &CompileOptions::default());
+    let need = fit.need(Resource::Registers).unwrap();
+    // Four tiles of 64 × 128 words on 128 threads, and 24 registers beside them.
+    let amounts: Vec<u64> = need.largest.iter().map(|holder| holder.amount).collect();
+    assert_eq!((fit.verdict, need.required, need.available), (Verdict::DoesNotFit, 4 * 64 + 24, 255));
+    assert_eq!(amounts, [64; 4]);
+    let reason = &fit.misfit.unwrap().reason;
+    assert!(reason.starts_with("registers a thread: at least 280 needed at any interval, 255 at hand"), "{reason}");
+    // Those of all groups are another resource.
+    let fit = fitted("attention_forward_m256", &CompileOptions::default());
+    let need = fit.need(Resource::RegisterFile).unwrap();
+    assert!(fit.need(Resource::Registers).is_none() && need.required > need.available, "{:?}", fit.needs);
+    assert!(need.required > 60_000 && need.available > 60_000, "{need:?}");
+}
+
+#[test]
 fn the_bound_is_that_of_the_tensor_core_and_says_what_can_be_reached() {
     let fit = fitted("gemm_tma", &CompileOptions::default());
     let [one] = fit.loops.as_slice() else { panic!("{:?}", fit.loops) };

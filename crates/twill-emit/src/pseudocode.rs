@@ -127,8 +127,8 @@ impl Printer<'_> {
                 grouped(length.0)
             ),
             String::new(),
-            "T is the trip count, x[i] the result of x in iteration i. What the loop reads of".into(),
-            "iterations before 0 is there when it starts; waits for these iterations return at once.".into(),
+            "T is the trip count, x[i] the result of x in iteration i. What the loop reads".into(),
+            "of iterations before 0 is there at its start; waits for these return at once.".into(),
         ];
         for line in text.iter().flat_map(|line| wrapped(line, self.width.saturating_sub(2), 0, 0)) {
             self.out.push_str(format!("# {line}").trim_end());

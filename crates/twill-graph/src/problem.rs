@@ -1,8 +1,6 @@
 //! A scheduling problem: a loop graph on a machine, under one reading of the model.
 
-use crate::{
-    FixedGroup, GroupId, LoopGraph, ModelOptions, OpId, Reserved, Resources, ResourcesError, UnitId, grouped,
-};
+use crate::{FixedGroup, GroupId, LoopGraph, ModelOptions, OpId, Reserved, Resources, ResourcesError, UnitId, grouped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -227,7 +227,10 @@ pub(crate) fn timeline(py: Python<'_>, text: &str, width: usize, color: bool) ->
 #[pyfunction]
 pub(crate) fn pseudocode(py: Python<'_>, text: &str) -> PyResult<Option<String>> {
     let (problem, report) = replayed(py, text)?;
-    Ok(report.outcome.schedule().map(|schedule| twill_emit::pseudocode(&problem, schedule, TextOptions::default().width)))
+    Ok(report
+        .outcome
+        .schedule()
+        .map(|schedule| twill_emit::pseudocode(&problem, schedule, TextOptions::default().width)))
 }
 
 /// The timelines of loops as one picture in SVG; nothing where one has no schedule.

@@ -134,7 +134,11 @@ fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String>
             line.push_str(&part);
             lines.push(std::mem::replace(&mut line, " ".repeat(others)));
             // What has no place on a terminal is not in `part`.
-            let taken: usize = rest.char_indices().filter(|(_, c)| columns_of(*c) > 0).nth(part.chars().count()).map_or(rest.len(), |(at, _)| at);
+            let taken: usize = rest
+                .char_indices()
+                .filter(|(_, c)| columns_of(*c) > 0)
+                .nth(part.chars().count())
+                .map_or(rest.len(), |(at, _)| at);
             rest = &rest[taken..];
         }
         line.push_str(rest);
@@ -158,7 +162,8 @@ pub fn folded(text: &str, width: usize) -> String {
         }
         let indent = line.len() - line.trim_start().len();
         // Columns of the first line stay where they are.
-        let head = line.char_indices().filter(|(at, c)| *c == ' ' && *at > indent && columns(&line[..*at]) <= width).last();
+        let head =
+            line.char_indices().filter(|(at, c)| *c == ' ' && *at > indent && columns(&line[..*at]) <= width).last();
         let (head, rest) = head.map_or(("", line), |(at, _)| line.split_at(at));
         if !head.is_empty() {
             out.push_str(head.trim_end());

@@ -1,8 +1,8 @@
 //! Bars on a scaled time axis.
 
 use crate::ink::{Ink, Line, Page, columns, cut};
-use std::ops::AddAssign;
 use crate::words;
+use std::ops::AddAssign;
 
 /// Maps cycles to columns: a whole number of cycles a column, or of columns a cycle, so that
 /// lengths on the page are exact.
@@ -30,7 +30,7 @@ impl Axis {
             Axis { span, cycles_per_column: 1, columns_per_cycle }
         } else {
             let least = (span - 1) / columns + 1;
-            let even = (least..=least.saturating_add(least / 3)).take(MOST_TRIED).find(|c| unit % c == 0);
+            let even = (least..=least.saturating_add(least / 6)).take(MOST_TRIED).find(|c| unit % c == 0);
             Axis { span, cycles_per_column: even.unwrap_or(least), columns_per_cycle: 1 }
         }
     }

@@ -19,11 +19,7 @@ fn bars(graph: &LoopGraph, schedule: &Schedule, group: GroupId, execution: Execu
                 start: start.0,
                 end: (start + graph.operation(op).span()).0,
                 edge: EDGES[i as usize % EDGES.len()],
-                label: Label {
-                    prefix: format!("{i}:"),
-                    name: graph.operation(op).name.clone(),
-                    suffix: String::new(),
-                },
+                label: Label { prefix: format!("{i}:"), name: graph.operation(op).name.clone(), suffix: String::new() },
                 fill: FILLS[i as usize % FILLS.len()],
                 ink: Ink::Hue(i as usize),
                 from_left: false,

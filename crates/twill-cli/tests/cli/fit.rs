@@ -10,13 +10,13 @@ fn what_fits_is_a_line() {
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
-    assert_eq!(lines[0], "examples/gemm_tma.ttir: fits; I >= 512, at most 989.9 TFLOP/s");
+    assert_eq!(lines[0], "examples/gemm_tma.ttir: fits; I >= 512, at most 989.4 TFLOP/s");
 }
 
 #[test]
 fn what_does_not_fit_says_why() {
     let kernels = ["examples/gemm_tma.ttir", "examples/gemm_tma_n256.ttir"];
-    let output = twill(&[&["fit", "--machine", "h200", "--ring-depth", "6"], kernels.as_slice()].concat());
+    let output = twill(&[&["fit", "--machine", "h200", "--ring-depth", "6", "--width", "160"], kernels.as_slice()].concat());
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(2), ""));
     let text = stdout(&output);
     let line = text.lines().position(|l| l.starts_with("examples/gemm_tma_n256.ttir: does not fit")).unwrap();
@@ -24,6 +24,19 @@ fn what_does_not_fit_says_why() {
     assert!(text.contains("most for b_buffer 196,608 in 6 slots (line 28)"), "{text}");
     assert!(text.contains("choose smaller tiles"), "{text}");
     assert!(text.contains("of 232,448 bytes"), "{text}");
+}
+
+#[test]
+fn registers_are_those_of_a_thread_in_text_and_json() {
+    let words = ["fit", "examples/attention_backward_m128.ttir", "--machine", "h200"];
+    let text = stdout(&twill(&words));
+    assert!(text.contains("  registers: 280 of 255 registers a thread: p_t.exp2.0 64 (line 56)"), "{text}");
+    let json: Value = serde_json::from_str(&stdout(&twill(&[&words[..], &["--format", "json"]].concat()))).unwrap();
+    let need = &json["needs"][0];
+    assert_eq!(
+        (&need["resource"], &need["required"], &need["available"]),
+        (&"registers".into(), &280.into(), &255.into())
+    );
 }
 
 #[test]

@@ -49,7 +49,10 @@ fn one_form_of_numbers(words: &[&str], text: &str) {
     for token in text.split(|c| !is_part(c)) {
         let number = token.trim_end_matches([',', '.', '\'']);
         let whole = number.split('.').next().unwrap_or_default();
-        if number.is_empty() || !number.starts_with(|c: char| c.is_ascii_digit()) || number.contains(char::is_alphabetic) {
+        if number.is_empty()
+            || !number.starts_with(|c: char| c.is_ascii_digit())
+            || number.contains(char::is_alphabetic)
+        {
             continue;
         }
         assert!(!number.contains('\''), "{words:?}: {token}");

@@ -88,7 +88,7 @@ pub(super) fn machine_code(assembly: &Assembly) -> String {
         (0, 0) => "no spills".into(),
         (stores, loads) => {
             format!("{} bytes of spill stores, {} of spill loads", grouped(stores), grouped(loads))
-        },
+        }
     });
     if assembly.count("serialised") > 0 {
         words.push("multiplies one by one".into());

@@ -13,7 +13,11 @@ pub(super) fn reserved(fit: &mut Fit, error: &ProblemError) {
     if let ProblemError::Reserved { what, needed, available, .. } = error {
         let resource = memory(what);
         fit.needs.extend(resource.map(|r| needs::need(r, *needed, *available, Vec::new())));
-        let reason = format!("what is loaded before the loop alone needs {} {what}, and there are {}", grouped(*needed), grouped(*available));
+        let reason = format!(
+            "what is loaded before the loop alone needs {} {what}, and there are {}",
+            grouped(*needed),
+            grouped(*available)
+        );
         fit.misfit = Some(Misfit { resource, culprit: None, reason, way_out: way_out(resource).into() });
     }
 }
@@ -100,7 +104,12 @@ pub(super) fn broken(fit: &mut Fit, posed: &[Posed], rejected: Option<&Rejected>
     let (resource, culprit, reason) = match (storage, rejected.and_then(|r| r.violations.first())) {
         (Some((need, name)), _) => {
             let unit = need.resource.unit();
-            let reason = format!("{}: {} {unit} needed, {} at hand", need.resource, grouped(need.required), grouped(need.available));
+            let reason = format!(
+                "{}: {} {unit} needed, {} at hand",
+                need.resource,
+                grouped(need.required),
+                grouped(need.available)
+            );
             let most = name.as_ref().map_or(String::new(), |name| format!("; most for {name}"));
             let resource = need.resource;
             fit.needs.push(need);
@@ -192,7 +201,11 @@ fn of_rejection(posed: &Posed, reason: &RejectionReason) -> Misfit {
             let holders = holders(posed, reason);
             let largest = holders.iter().max_by_key(|holder| holder.amount);
             let most = largest.map_or(String::new(), |holder| format!("; most for {holder}"));
-            let text = format!("{what}: at least {} needed at any interval, {} at hand{most}", grouped(*required), grouped(*available));
+            let text = format!(
+                "{what}: at least {} needed at any interval, {} at hand{most}",
+                grouped(*required),
+                grouped(*available)
+            );
             (memory(what), largest.map(|holder| holder.name.clone()), text)
         }
         RejectionReason::NoGroup { operation, why } => {
