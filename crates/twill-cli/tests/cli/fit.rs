@@ -16,7 +16,8 @@ fn what_fits_is_a_line() {
 #[test]
 fn what_does_not_fit_says_why() {
     let kernels = ["examples/gemm_tma.ttir", "examples/gemm_tma_n256.ttir"];
-    let output = twill(&[&["fit", "--machine", "h200", "--ring-depth", "6", "--width", "160"], kernels.as_slice()].concat());
+    let output =
+        twill(&[&["fit", "--machine", "h200", "--ring-depth", "6", "--width", "160"], kernels.as_slice()].concat());
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(2), ""));
     let text = stdout(&output);
     let line = text.lines().position(|l| l.starts_with("examples/gemm_tma_n256.ttir: does not fit")).unwrap();
