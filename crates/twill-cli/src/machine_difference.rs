@@ -51,7 +51,7 @@ pub(crate) fn text(old: &Machine, new: &Machine, columns: usize) -> String {
         n => format!("{n} numbers have the same value and another provenance."),
     };
     if !(known.is_empty() && found.is_empty()) {
-        let sources = format!("Sources: twill machine show {to}.");
+        let sources = "--format json has their sources.".to_owned();
         let known = if known.is_empty() { sources } else { format!("{known} {sources}") };
         text = text + "\n" + &known + "\n";
     }

@@ -162,8 +162,7 @@ pub fn folded(text: &str, width: usize) -> String {
         }
         let indent = line.len() - line.trim_start().len();
         // Columns of the first line stay where they are.
-        let head =
-            line.char_indices().filter(|(at, c)| *c == ' ' && *at > indent && columns(&line[..*at]) <= width).last();
+        let head = line.char_indices().rfind(|(at, c)| *c == ' ' && *at > indent && columns(&line[..*at]) <= width);
         let (head, rest) = head.map_or(("", line), |(at, _)| line.split_at(at));
         if !head.is_empty() {
             out.push_str(head.trim_end());

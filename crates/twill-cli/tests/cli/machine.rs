@@ -33,7 +33,7 @@ fn values_that_differ_and_how_many_are_known_otherwise() {
   words                h100  mine
   tensor_core.sharing  none  in_order
 
-1 number has the same value and another provenance. Sources: twill machine show mine.
+1 number has the same value and another provenance. --format json has their sources.
 ";
     assert_eq!(stdout(&output), expected);
     let output = twill(&["machine", "diff", "h100", &path, "--format", "json"]);
