@@ -158,7 +158,7 @@ fn labels_name_one_operation_each(text: &str, names: &[&str]) {
             let before = cells[..cells.find(label).unwrap()].chars().next_back();
             assert!(before.is_none_or(|c| EDGES.contains(&c)), "{label} in {row}");
             let label = label.split_once(':').map_or(label, |(_, name)| name);
-            let label = label.trim_end_matches(|c: char| c == '\'');
+            let label = label.trim_end_matches('\'');
             let meant = names.iter().filter(|name| is_meant(label, name)).count();
             assert_eq!(meant, 1, "{label} in {row}");
             labels += 1;
