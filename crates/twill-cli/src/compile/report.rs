@@ -16,8 +16,7 @@ pub(super) fn text(kernel: &GeneratedKernel, folder: &Path) -> String {
         let simulated = one.simulated.map_or_else(String::new, |cycles| format!("; {} simulated", grouped(cycles)));
         let assembled = one.assembled.map_or_else(String::new, |cycles| format!(", {} SASS estimate", grouped(cycles)));
         let interval = grouped(one.interval);
-        let _ =
-            writeln!(out, "{}: I = {interval} cycles, {stages} ({}){simulated}{assembled}", one.name, one.status);
+        let _ = writeln!(out, "{}: I = {interval} cycles, {stages} ({}){simulated}{assembled}", one.name, one.status);
         if let Some(warning) = warning(kernel, one) {
             let _ = writeln!(out, "warning: {warning}");
         }

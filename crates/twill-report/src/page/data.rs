@@ -178,7 +178,7 @@ impl Loop {
             registers: schedule.map(|s| registers(problem, s)).unwrap_or_default(),
             memories: schedule.map(|s| memories(problem, s)).unwrap_or_default(),
             flop: problem.graph().traffic().flop,
-            simulated: None,
+            simulated: report.simulated.and_then(|simulated| u32::try_from(simulated.cycles.0).ok()),
             sass_estimate: None,
         }
     }
@@ -220,7 +220,6 @@ impl Page {
         };
         let text = loops.iter().map(text).collect::<Vec<_>>().join("\n");
         let machine = loops.first().map(|(problem, ..)| problem.resources().name.clone());
-        let headline = in_model(&headline, machine.as_deref());
         let loops = loops.into_iter().map(|(.., one)| one).collect();
         Page { machine, loops, ..Page::new(name, headline, text) }
     }
@@ -262,14 +261,6 @@ impl Page {
         // Plain data always serialises.
         serde_json::to_string(self).unwrap_or_default()
     }
-}
-
-/// What is optimal is so in the model of the machine: the GPU has more to it.
-fn in_model(headline: &str, machine: Option<&str>) -> String {
-    machine.map_or_else(
-        || headline.to_owned(),
-        |machine| headline.replace("(optimal: proved)", &format!("(optimal in the model of {machine}: proved)")),
-    )
 }
 
 /// Lines of a terminal's report as one sentence or two.
