@@ -1,14 +1,12 @@
 """A browser for all tests, and pages that remember what went wrong and what they asked for."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from reports import EXAMPLES, Reports, hostile_graph
+from reports import EXAMPLES, Reports, chromium, hostile_graph
 
 DESKTOP = {"width": 1400, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -16,13 +14,9 @@ PHONE = {"width": 390, "height": 844}
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium: CHROMIUM, or the one on the path."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if not path:
-        pytest.fail("no chromium: install the package, or name it in CHROMIUM")
     with sync_playwright() as playwright:
         # In containers there are no user namespaces for the sandbox; the pages are our own.
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield browser
         browser.close()
 

@@ -7,8 +7,6 @@ First paint is the browser's own `first-contentful-paint` after navigation; a fr
 frames, of 60 turns of the wheel over the chart; work is what of it the page's script, layout and painting took.
 """
 
-import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from reports import Reports, loop_graph
+from reports import Reports, chromium, loop_graph
 
 TURNS = 60
 REPEATS = 5
@@ -95,8 +93,7 @@ def main() -> None:
         if not given:
             loop = reports.graph("loop of 200", loop_graph(200), "--no-explain", "--time-limit", "20")
             given = [loop, reports.dataflow(5000), reports.dataflow(5000, letters=40)]
-        path = os.environ.get("CHROMIUM") or shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         print(
             "| report | kB | elements | first paint (worst), ms | frame, ms | 95 % of frames, ms | work a frame, ms |"
         )

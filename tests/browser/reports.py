@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,15 @@ def twill() -> str:
     if not found:
         raise FileNotFoundError("no twill: build it (cargo build), or name it in TWILL")
     return str(max(found, key=lambda path: path.stat().st_mtime))
+
+
+def chromium() -> str:
+    """The browser: CHROMIUM, the one that tests/tools puts beside this interpreter, or the one on the path."""
+    brought = Path(sys.executable).parent / "chromium"
+    found = os.environ.get("CHROMIUM") or (str(brought) if brought.exists() else shutil.which("chromium"))
+    if not found:
+        raise FileNotFoundError("no Chromium: cargo xtask test brings one; or install it, or name it in CHROMIUM")
+    return found
 
 
 def run(arguments: list[str], cache: Path) -> None:

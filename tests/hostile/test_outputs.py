@@ -71,18 +71,6 @@ class Graphs(unittest.TestCase):
                 self.assertNotIn(element.tag.split("}")[-1], ("script", "img", "image", "foreignObject", "a", "use"))
                 self.assertFalse([key for key in element.attrib if key.lower().startswith("on") or "href" in key])
 
-    def test_dot_has_the_names_as_labels(self):
-        text = self.schedule("--format", "dot")
-        dot = shutil.which("dot")
-        if dot is None:
-            self.skipTest("needs Graphviz")
-        read = subprocess.run([dot, "-Tjson"], input=text.encode(), capture_output=True, check=True)
-        drawn = json.loads(read.stdout)
-        nodes = [node for node in drawn["objects"] if re.fullmatch(r"n\d+", node["name"])]
-        self.assertEqual(len(nodes), len(PAYLOADS))
-        self.assertFalse([node for node in drawn["objects"] if not re.fullmatch(r"(n|group)\d+", node["name"])])
-        self.assertFalse([node for node in drawn["objects"] if "URL" in node or "href" in node])
-
     def test_smtlib_asks_one_question(self):
         question = self.schedule("--emit", "smtlib2", "--interval", "400", "--stages", "1")
         # Without comments, texts and quoted symbols, what is left is nested as it should be and ends once.

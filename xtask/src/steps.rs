@@ -1,4 +1,4 @@
-//! Commands of a task, timed: one at a time, or in two lanes.
+//! Steps of a task: commands that run one at a time or in two lanes, and what became of each.
 //!
 //! Everything runs in the terminal's group of processes, so that Ctrl-C ends what runs.
 
@@ -6,74 +6,202 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Commands at a time, where they may run side by side.
 const LANES: usize = 2;
 
-/// Runs a command with its output as it comes, and says how long it took.
-///
-/// # Errors
-///
-/// The command, where it fails or cannot be started.
-pub fn run(command: &mut Command) -> Result<(), String> {
-    eprintln!("xtask: {command:?}");
-    let start = Instant::now();
-    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
-    eprintln!("xtask: {:.0} s", start.elapsed().as_secs_f64());
-    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
+/// How often lanes say what runs in them.
+const EVERY: Duration = Duration::from_secs(30);
+
+/// A command with the name that reports call it by.
+pub struct Step {
+    /// The suite or the part of the workspace that it tests.
+    pub name: String,
+    /// What is run.
+    pub command: Command,
 }
 
-/// Runs commands in lanes, in their order. What one prints is shown when it ends, and stays in a file of `logs`. After
-/// a failure none is started.
-///
-/// # Errors
-///
-/// What failed commands printed, and which they are, the first one first.
-pub fn side_by_side(commands: Vec<Command>, logs: &Path) -> Result<(), String> {
-    std::fs::create_dir_all(logs).map_err(|e| format!("{}: {e}", logs.display()))?;
-    let queue = Mutex::new(commands.into_iter().enumerate().collect::<VecDeque<_>>());
-    let failures = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..LANES {
-            scope.spawn(|| {
-                loop {
-                    let next = locked(&queue).pop_front();
-                    let Some((number, mut command)) = next else { break };
-                    if let Err(why) = captured(&mut command, logs.join(format!("{number}.log"))) {
-                        locked(&queue).clear();
-                        locked(&failures).push(why);
-                    }
-                }
-            });
-        }
-    });
-    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
-}
-
-/// Runs a command with its output in a file. A pipe would be held open by what outlives the command.
-fn captured(command: &mut Command, log: PathBuf) -> Result<(), String> {
-    let at = |e: std::io::Error| format!("{}: {e}", log.display());
-    let file = File::create(&log).map_err(at)?;
-    command.stdin(Stdio::null()).stdout(file.try_clone().map_err(at)?).stderr(file);
-    eprintln!("xtask: beside another: {command:?}");
-    let start = Instant::now();
-    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
-    let seconds = start.elapsed().as_secs_f64();
-    let printed = String::from_utf8_lossy(&std::fs::read(&log).map_err(at)?).into_owned();
-    if status.success() {
-        eprintln!("{printed}xtask: {seconds:.0} s: {command:?}");
-        return Ok(());
+impl Step {
+    /// A command with a name.
+    pub fn new(name: impl Into<String>, command: Command) -> Self {
+        Self { name: name.into(), command }
     }
-    eprintln!("xtask: failed after {seconds:.0} s, its output comes when the other lane ends: {command:?}");
-    Err(format!("{command:?}: {status}\n{printed}"))
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Runs steps, goes on after those that fail, and counts.
+pub struct Steps {
+    logs: PathBuf,
+    start: Instant,
+    passed: usize,
+    failed: Vec<String>,
+    skipped: Vec<String>,
+}
+
+impl Steps {
+    /// None yet; what lanes print is kept in files of `logs`.
+    pub fn new(logs: PathBuf) -> Self {
+        Self { logs, start: Instant::now(), passed: 0, failed: Vec::new(), skipped: Vec::new() }
+    }
+
+    /// Runs a step with its output as it comes; whether it passed.
+    pub fn run(&mut self, step: Step) -> bool {
+        let Step { name, mut command } = step;
+        eprintln!("xtask: {name}: {command:?}");
+        let (start, before) = (Instant::now(), cpu_seconds());
+        let result = match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(status.to_string()),
+            Err(e) => Err(e.to_string()),
+        };
+        let cpu = before.zip(cpu_seconds()).map_or(String::new(), |(a, b)| format!(", {:.0} s of CPU time", b - a));
+        let took = format!("{:.0} s{cpu}", start.elapsed().as_secs_f64());
+        self.count(&name, result, &took)
+    }
+
+    /// Runs steps in lanes, in their order. What one prints is shown when it ends, and stays in a file; meanwhile a line
+    /// says what runs.
+    pub fn side_by_side(&mut self, steps: Vec<Step>) {
+        if let Err(e) = std::fs::create_dir_all(&self.logs) {
+            self.failed.push(format!("{}: {e}", self.logs.display()));
+            return;
+        }
+        let (mut left, logs, start) = (steps.len(), self.logs.clone(), Instant::now());
+        let queue = Mutex::new(steps.into_iter().collect::<VecDeque<_>>());
+        let mut running: Vec<(String, Instant)> = Vec::new();
+        thread::scope(|scope| {
+            let (sender, events) = mpsc::channel();
+            for _ in 0..LANES {
+                let (sender, queue, logs) = (sender.clone(), &queue, &logs);
+                scope.spawn(move || {
+                    loop {
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                        let Some(Step { name, mut command }) = next else { break };
+                        // Nobody listens only where the main thread is gone.
+                        let _ = sender.send(Event::Started(name.clone(), format!("{command:?}")));
+                        let result = captured(&mut command, &logs.join(format!("{}.log", name.replace('/', "-"))));
+                        let _ = sender.send(Event::Ended(name, result));
+                    }
+                });
+            }
+            drop(sender);
+            loop {
+                match events.recv_timeout(EVERY) {
+                    Ok(Event::Started(name, command)) => {
+                        eprintln!("xtask: {name} begins: {command}");
+                        running.push((name, Instant::now()));
+                    }
+                    Ok(Event::Ended(name, (result, printed))) => {
+                        left -= 1;
+                        let began = running.iter().position(|(one, _)| *one == name).map(|at| running.remove(at).1);
+                        let took = format!("{:.0} s", began.unwrap_or(start).elapsed().as_secs_f64());
+                        eprint!("{printed}");
+                        self.count(&name, result, &took);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        let since =
+                            |(name, began): &(String, Instant)| format!("{name} for {} s", began.elapsed().as_secs());
+                        let names: Vec<String> = running.iter().map(since).collect();
+                        eprintln!("xtask: running: {}; {left} to end", names.join(", "));
+                    }
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+        });
+    }
+
+    /// Does what is no command; its result, where it passed.
+    pub fn attempt<T>(&mut self, name: &str, act: impl FnOnce() -> Result<T, String>) -> Option<T> {
+        let start = Instant::now();
+        let (value, result) = match act() {
+            Ok(value) => (Some(value), Ok(())),
+            Err(why) => (None, Err(why)),
+        };
+        self.count(name, result, &format!("{:.0} s", start.elapsed().as_secs_f64()));
+        value
+    }
+
+    /// A step that is not run, and what would bring what it needs.
+    pub fn skip(&mut self, name: &str, why: &str) {
+        eprintln!("xtask: {name}: skipped: {why}");
+        self.skipped.push(format!("{name}: {why}"));
+    }
+
+    /// Counts a step that ended.
+    fn count(&mut self, name: &str, result: Result<(), String>, took: &str) -> bool {
+        match result {
+            Ok(()) => {
+                self.passed += 1;
+                eprintln!("xtask: {name}: passed, {took}");
+                true
+            }
+            Err(why) => {
+                eprintln!("xtask: {name}: FAILED: {why}, {took}; what does not need it goes on");
+                self.failed.push(format!("{name}: {why}"));
+                false
+            }
+        }
+    }
+
+    /// Prints what failed, what was skipped and what it took, as the test runner of Rust closes.
+    ///
+    /// # Errors
+    ///
+    /// That steps failed, where some did.
+    pub fn close(self) -> Result<(), String> {
+        for one in &self.skipped {
+            eprintln!("xtask: skipped: {one}");
+        }
+        for one in &self.failed {
+            eprintln!("xtask: FAILED: {one}");
+        }
+        let (wall, cpu) = (self.start.elapsed().as_secs_f64(), cpu_seconds());
+        let cpu = cpu.map_or(String::new(), |s| format!(", {:.1} CPU minutes with all that was built", s / 60.0));
+        eprintln!("xtask: {:.1} minutes{cpu}; each step is one test below", wall / 60.0);
+        println!(
+            "test result: {}. {} passed; {} failed; {} ignored; 0 measured; 0 filtered out; finished in {wall:.2}s",
+            if self.failed.is_empty() { "ok" } else { "FAILED" },
+            self.passed,
+            self.failed.len(),
+            self.skipped.len(),
+        );
+        match self.failed.len() {
+            0 => Ok(()),
+            count => Err(format!("{count} steps failed")),
+        }
+    }
+}
+
+enum Event {
+    Started(String, String),
+    Ended(String, (Result<(), String>, String)),
+}
+
+/// Runs a command with its output in a file, and reads that. A pipe would be held open by what outlives the command.
+fn captured(command: &mut Command, log: &Path) -> (Result<(), String>, String) {
+    let mut run = || {
+        let file = File::create(log)?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).status()
+    };
+    let result = match run() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{status}, see {}", log.display())),
+        Err(e) => Err(e.to_string()),
+    };
+    let printed = std::fs::read(log).unwrap_or_default();
+    (result, String::from_utf8_lossy(&printed).into_owned())
+}
+
+/// CPU time of this process and of the processes that it has waited for; `None` where there is no /proc.
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name in brackets: utime, stime, cutime and cstime, in hundredths of a second.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(11).take(4).map(|field| field.parse::<f64>().ok());
+    Some(ticks.sum::<Option<f64>>()? / 100.0)
 }
 
 #[cfg(test)]
@@ -81,24 +209,73 @@ mod tests {
     use super::*;
     use std::env;
 
-    fn shell(line: &str) -> Command {
+    fn shell(name: &str, line: &str) -> Step {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
-        command
+        Step::new(name, command)
+    }
+
+    fn steps(name: &str) -> Steps {
+        Steps::new(env::temp_dir().join(format!("xtask-{name}-{}", std::process::id())))
     }
 
     #[test]
-    fn a_failure_shows_what_was_printed_and_ends_the_queue() {
-        let logs = env::temp_dir().join(format!("xtask-{}", std::process::id()));
-        assert_eq!(side_by_side(vec![shell("echo fine"), shell("true"), shell("true")], &logs), Ok(()));
-        let late = logs.join("late");
-        // The second lane goes on only when the first has failed.
-        let wait = format!("while [ ! -e '{0}/failed' ]; do sleep 0.01; done; sleep 0.3", logs.display());
-        let fail = format!("echo out; echo err >&2; touch '{0}/failed'; exit 3", logs.display());
-        let touch = format!("touch '{}'", late.display());
-        let why = side_by_side(vec![shell(&wait), shell(&fail), shell(&touch)], &logs).unwrap_err();
-        assert!(why.contains("out\nerr\n") && why.contains("exit status: 3"), "{why}");
-        assert!(!late.exists());
+    fn after_a_failure_the_rest_runs_and_the_end_says_what_failed() {
+        let mut steps = steps("failure");
+        let logs = steps.logs.clone();
+        std::fs::create_dir_all(&logs).unwrap();
+        let late = format!("touch '{}'", logs.join("late").display());
+        steps.side_by_side(vec![shell("fine", "true"), shell("tests/bad", "echo why; exit 3"), shell("late", &late)]);
+        assert!(logs.join("late").exists());
+        assert_eq!(std::fs::read_to_string(logs.join("tests-bad.log")).unwrap(), "why\n");
+        assert!(!steps.run(shell("worse", "exit 4")));
+        assert!(steps.run(shell("good", "true")));
+        steps.skip("browser", "no browser");
+        assert_eq!((steps.passed, steps.skipped.len()), (3, 1));
+        assert!(steps.failed[0].starts_with("tests/bad: exit status: 3"), "{:?}", steps.failed);
+        assert!(steps.failed[1].starts_with("worse: exit status: 4"), "{:?}", steps.failed);
+        assert_eq!(steps.close(), Err("2 steps failed".to_owned()));
         std::fs::remove_dir_all(logs).unwrap();
+    }
+
+    #[test]
+    fn a_command_that_does_not_exist_fails_and_is_named() {
+        let mut steps = steps("missing");
+        assert!(!steps.run(Step::new("nothing", Command::new("no-such-command"))));
+        steps.side_by_side(vec![Step::new("nothing beside", Command::new("no-such-command"))]);
+        assert_eq!(steps.failed.len(), 2);
+        assert!(steps.failed[1].starts_with("nothing beside: "), "{:?}", steps.failed);
+        std::fs::remove_dir_all(&steps.logs).unwrap();
+    }
+
+    /// A step that another waits for is told of at once: here the other lane ends only when it was told of.
+    #[test]
+    fn a_failing_lane_says_why_while_the_other_runs() {
+        if let Ok(told) = env::var("XTASK_TOLD") {
+            let mut steps = steps("lane");
+            let wait =
+                format!(r#"until case "$(cat '{told}')" in *"bad: FAILED"*) ;; *) false ;; esac; do sleep 0.01; done"#);
+            steps.side_by_side(vec![shell("waits", &wait), shell("bad", "echo the reason; exit 3")]);
+            std::fs::remove_dir_all(&steps.logs).unwrap();
+            return;
+        }
+        let told = env::temp_dir().join(format!("xtask-told-{}", std::process::id()));
+        let this = "steps::tests::a_failing_lane_says_why_while_the_other_runs";
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", this, "--nocapture"]).env("XTASK_TOLD", &told);
+        command.stdout(Stdio::null()).stderr(File::create(&told).unwrap());
+        assert!(command.status().unwrap().success());
+        let printed = std::fs::read_to_string(&told).unwrap();
+        let at = |text: &str| printed.find(text).unwrap_or_else(|| panic!("no {text:?} in {printed}"));
+        assert!(at("the reason") < at("bad: FAILED: exit status: 3") && at("bad: FAILED") < at("waits: passed"));
+        std::fs::remove_file(told).unwrap();
+    }
+
+    #[test]
+    fn cpu_time_of_children_is_counted() {
+        let Some(before) = cpu_seconds() else { return };
+        let mut steps = steps("cpu");
+        assert!(steps.run(shell("busy", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")));
+        assert!(cpu_seconds().unwrap() > before);
     }
 }

@@ -1,10 +1,9 @@
-//! Pictures as XML, and as Graphviz reads them.
+//! Pictures as XML; tests/hostile/test_graphviz.py has what Graphviz reads.
 
 use super::*;
 use crate::fixtures::{blackwell_forward, hopper, hopper_forward, parse, toy_attention};
 use roxmltree::{Document, Node};
 use serde_json::json;
-use std::process::{Command, Stdio};
 
 fn operations<'a>(document: &'a Document<'_>) -> Vec<Node<'a, 'a>> {
     document.descendants().filter(|node| node.has_attribute("data-operation")).collect()
@@ -184,20 +183,8 @@ fn loops_stand_below_each_other() {
     assert!((height(&both) - one(&first) - one(&second)).abs() < 0.05);
 }
 
-/// What Graphviz makes of a graph in DOT; `None` where it is not installed.
-fn graphviz(dot: &str) -> Option<String> {
-    use std::io::Write;
-    let mut command = Command::new("dot");
-    let child = command.arg("-Tsvg").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.ok()?;
-    child.stdin.take().unwrap().write_all(dot.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap())
-}
-
 #[test]
-fn graphviz_draws_all_nodes_and_edges_with_their_names() {
+fn dot_has_every_dependence_once() {
     let schedule = |problem: &Problem| crate::fixtures::complete(problem, 7, &[0, 3, 5], &[1, 1, 1]);
     let hostile = hostile();
     let placed = schedule(&hostile);
@@ -205,18 +192,5 @@ fn graphviz_draws_all_nodes_and_edges_with_their_names() {
     for (problem, schedule) in [(&hostile, Some(&placed)), (&hostile, None), (&problem, Some(&found))] {
         let dot = graph_dot(problem, schedule);
         assert_eq!(dot.matches(" -> ").count(), problem.graph().dependences().len());
-        let Some(svg) = graphviz(&dot) else { return };
-        let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
-        let document = Document::parse_with_options(&svg, options).unwrap();
-        let of = |class| document.descendants().filter(move |node| node.attribute("class") == Some(class)).count();
-        let groups = schedule.map_or(0, |schedule| schedule.groups.len());
-        assert_eq!(of("node"), problem.graph().operations().len() + groups);
-        assert_eq!(of("edge"), problem.graph().dependences().len());
-        let texts: Vec<&str> =
-            document.descendants().filter(|n| n.has_tag_name("text")).filter_map(|n| n.text()).collect();
-        for op in problem.graph().operations() {
-            let name = op.name.replace('\u{fffe}', "\u{fffd}");
-            assert!(texts.iter().any(|text| text.replace('\u{a0}', " ") == name), "{name} in {texts:?}");
-        }
     }
 }

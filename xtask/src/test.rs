@@ -1,0 +1,233 @@
+//! `cargo xtask test`: what a change has to pass, in minutes; `--all` adds what takes longer, as continuous integration
+//! runs it, and `--rest` is what `--all` adds.
+
+use crate::environment::{Environment, has_browser, has_cargo, system_python};
+use crate::steps::{Step, Steps};
+use crate::{root, target};
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// Which tests to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Formatting, lints, unit tests, the Python package, the book, the page.
+    Essential,
+    /// Everything there is.
+    All,
+    /// What is in `All` and not in `Essential`, which ran just before.
+    Rest,
+}
+
+impl Part {
+    /// What the arguments behind `test` ask for.
+    ///
+    /// # Errors
+    ///
+    /// What may be asked for.
+    pub fn of(arguments: &[String]) -> Result<Self, String> {
+        match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => Ok(Self::Essential),
+            ["--all"] => Ok(Self::All),
+            ["--rest"] => Ok(Self::Rest),
+            _ => Err("usage: cargo xtask test [--all | --rest]; --rest is what --all adds".into()),
+        }
+    }
+
+    fn has(self, essential: bool) -> bool {
+        match self {
+            Self::Essential => essential,
+            Self::All => true,
+            Self::Rest => !essential,
+        }
+    }
+}
+
+/// A suite in Python, which neither needs both cores nor measures time.
+struct Suite {
+    folder: &'static str,
+    pytest: bool,
+    essential: bool,
+}
+
+const fn suite(folder: &'static str, pytest: bool, essential: bool) -> Suite {
+    Suite { folder, pytest, essential }
+}
+
+/// The longest first.
+const SUITES: [Suite; 9] = [
+    suite("tests/runtime", false, false),
+    suite("tests/python", true, true),
+    suite("tests/docs", false, true),
+    suite("tests/hostile", false, false),
+    suite("tests/browser", true, true),
+    suite("tests/cross_check", false, false),
+    suite("tests/perfetto", false, false),
+    suite("tests/loaders", false, false),
+    suite("bench", false, false),
+];
+
+/// Certificates of so many random problems are checked.
+const CERTIFICATES: &str = "60";
+
+/// Readings of the model to compare with Z3: number of problems, seed, options for Z3 and for twill. Our own comes
+/// last.
+const READINGS: [(&str, &str, &str, &[&str]); 4] = [
+    (
+        "40",
+        "5",
+        r#"{"exclusive_issue": false, "concurrency_window": "literal"}"#,
+        &["--twill-argument=--exclusive-issue=off", "--twill-argument=--concurrency-window=literal"],
+    ),
+    (
+        "40",
+        "6",
+        r#"{"consumer_registers": false, "cross_group_registers": false}"#,
+        &["--twill-argument=--consumer-registers=off", "--twill-argument=--cross-group-registers=off"],
+    ),
+    ("40", "7", r#"{"warp_assignment": "by_sub_tile"}"#, &["--twill-argument=--warp-assignment=by-sub-tile"]),
+    ("180", "0", "{}", &[]),
+];
+
+/// Runs a part. What is missing is said first; what does not need it runs.
+///
+/// # Errors
+///
+/// That something failed, or that nothing can be run.
+pub fn test(part: Part) -> Result<(), String> {
+    let root = root()?;
+    system_python()?;
+    let mut steps = Steps::new(target(&root).join("xtask"));
+    let mut present = |name: &str, there: bool, how: &str| {
+        if !there {
+            steps.skip(name, how);
+        }
+        there
+    };
+    let formatting = part.has(true) && present("formatting", has_cargo("fmt"), "rustup component add rustfmt");
+    let lints = present("lints", has_cargo("clippy"), "rustup component add clippy");
+    let licences = part.has(false) && {
+        // Building it takes longer than all tests.
+        present("licences and sources", has_cargo("deny"), "cargo install cargo-deny --locked")
+    };
+    let browser =
+        !part.has(true) || present("tests/browser", has_browser(), "install Chromium, or name it in CHROMIUM");
+
+    let cargo = |arguments: &[&str]| {
+        let mut command = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+        command.args(arguments).current_dir(&root);
+        command
+    };
+    if formatting {
+        steps.run(Step::new("formatting", cargo(&["fmt", "--all", "--check"])));
+    }
+    let environment = steps.attempt("Python environment", || Environment::new(&root));
+    if lints {
+        let (name, targets): (_, &[&str]) =
+            if part == Part::Essential { ("lints", &[]) } else { ("lints", &["--all-targets"]) };
+        steps.run(Step::new(name, cargo(&[&["clippy", "--workspace", "--locked"], targets].concat())));
+    }
+    let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
+    if part == Part::Essential {
+        let unit = ["--exclude", "twill-fuzz", "--lib", "--bins"];
+        steps.run(Step::new("unit tests", cargo(&[&tests[..], &unit].concat())));
+    } else {
+        steps.run(Step::new("Rust tests", cargo(&tests)));
+    }
+    if licences {
+        steps.run(Step::new("licences and sources", cargo(&["deny", "check", "licenses", "bans", "sources"])));
+    }
+    if let Some(environment) = environment {
+        python(&mut steps, part, &root, &environment, browser)?;
+    } else {
+        steps.skip("what needs Python", "the environment could not be made");
+    }
+    steps.close()
+}
+
+/// What needs Python: the kernels printed anew by Triton, the package as it is installed, the suites and the page's check
+/// side by side, and the cross-checks against Z3.
+fn python(steps: &mut Steps, part: Part, root: &Path, environment: &Environment, browser: bool) -> Result<(), String> {
+    let python = |arguments: &[&str]| environment.python(arguments);
+    if part.has(false) {
+        steps.run(Step::new("examples", python(&["examples/print_ttir.py", "--check"])));
+    }
+    // The command as the package installs it: a second build with optimisations would take minutes.
+    let path = root.join(".venv").join("bin").join("twill");
+    let twill = path.to_str().ok_or("the path of the checkout is not UTF-8")?;
+    if part.has(true) {
+        // With the profile of the tests, whose dependences are built.
+        let profile = "--config-settings=build-args=--profile=dev";
+        let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", profile, "."];
+        if !steps.run(Step::new("Python package", python(&pip))) {
+            steps.skip("what needs the Python package", "it could not be built");
+            return Ok(());
+        }
+    } else if !path.exists() {
+        return Err(format!("{twill} is missing: --rest follows `cargo xtask test`"));
+    }
+    let mut suites = Vec::new();
+    for suite in SUITES.iter().filter(|suite| part.has(suite.essential) && (browser || suite.folder != "tests/browser"))
+    {
+        let mut command = match suite.pytest {
+            true => python(&["-m", "pytest", "--quiet", suite.folder]),
+            false => python(&["-m", "unittest", "discover", "--start-directory", suite.folder]),
+        };
+        command.env("TWILL", twill);
+        suites.push(Step::new(suite.folder, command));
+    }
+    if part.has(true) {
+        let check = r#"node "$0" ci --no-audit --no-fund; node "$0" run check"#;
+        suites.push(Step::new("page", environment.npm("crates/twill-report/page", check)?));
+    }
+    steps.side_by_side(suites);
+    if part.has(false) {
+        cross_checks(steps, &python, twill);
+    }
+    Ok(())
+}
+
+/// Certificates, exported questions and answers beside Z3, which need both cores.
+fn cross_checks(steps: &mut Steps, python: &dyn Fn(&[&str]) -> Command, twill: &str) {
+    let certificates = ["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill];
+    steps.run(Step::new("certificates", python(&certificates)));
+    let fixed = ["--seed", "21", "--twill-argument=--warp-assignment=by-sub-tile"];
+    steps.run(Step::new("certificates by sub-tile", python(&[&certificates[..], &fixed].concat())));
+    let exported = ["tests/cross_check/exported.py", "--count", "90", "--jobs", "2", "--twill", twill];
+    steps.run(Step::new("exported questions", python(&exported)));
+    for (count, seed, options, flags) in READINGS {
+        let mut arguments = vec!["tests/cross_check/cross_check.py", "--jobs", "2", "--twill", twill];
+        arguments.extend(["--count", count, "--seed", seed, "--options", options]);
+        arguments.extend(flags);
+        steps.run(Step::new(format!("cross-check {options}"), python(&arguments)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_and_the_essential_are_all() {
+        for essential in [true, false] {
+            assert!(Part::All.has(essential));
+            assert_ne!(Part::Essential.has(essential), Part::Rest.has(essential));
+        }
+    }
+
+    #[test]
+    fn other_arguments_are_refused() {
+        let of = |words: &[&str]| Part::of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+        assert_eq!((of(&[]), of(&["--all"]), of(&["--rest"])), (Ok(Part::Essential), Ok(Part::All), Ok(Part::Rest)));
+        assert!(of(&["--al"]).unwrap_err().contains("--all"));
+        assert!(of(&["--all", "--rest"]).is_err());
+    }
+
+    #[test]
+    fn every_suite_is_a_folder() {
+        let root = root().unwrap();
+        for suite in SUITES {
+            assert!(root.join(suite.folder).is_dir(), "{}", suite.folder);
+        }
+    }
+}
