@@ -7,6 +7,7 @@ use crate::{root, target};
 use std::env;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 /// Which tests to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,12 +122,16 @@ pub fn test(part: Part) -> Result<(), String> {
     if formatting {
         steps.run(Step::new("formatting", cargo(&["fmt", "--all", "--check"])));
     }
-    let environment = steps.attempt("Python environment", || Environment::new(&root));
-    if lints {
-        let (name, targets): (_, &[&str]) =
-            if part == Part::Essential { ("lints", &[]) } else { ("lints", &["--all-targets"]) };
-        steps.run(Step::new(name, cargo(&[&["clippy", "--workspace", "--locked"], targets].concat())));
-    }
+    // Downloads wait for the network, and need no core meanwhile.
+    let environment = thread::scope(|scope| {
+        let environment = scope.spawn(|| Environment::new(&root).inspect_err(|why| eprintln!("xtask: {why}")));
+        if lints {
+            let targets: &[&str] = if part == Part::Essential { &[] } else { &["--all-targets"] };
+            steps.run(Step::new("lints", cargo(&[&["clippy", "--workspace", "--locked"], targets].concat())));
+        }
+        environment.join().unwrap_or_else(|_| Err("its thread panicked".into()))
+    });
+    let environment = steps.attempt("Python environment", environment);
     let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
     if part == Part::Essential {
         let unit = ["--exclude", "twill-fuzz", "--lib", "--bins"];
