@@ -97,7 +97,6 @@ const READINGS: [(&str, &str, &str, &[&str]); 4] = [
 /// That something failed, or that nothing can be run.
 pub fn test(part: Part) -> Result<(), String> {
     let root = root()?;
-    system_python()?;
     let mut steps = Steps::new(target(&root).join("xtask"));
     let mut present = |name: &str, there: bool, how: &str| {
         if !there {
@@ -113,6 +112,8 @@ pub fn test(part: Part) -> Result<(), String> {
     };
     let browser =
         !part.has(true) || present("tests/browser", has_browser(), "install Chromium, or name it in CHROMIUM");
+
+    system_python()?;
 
     let cargo = |arguments: &[&str]| {
         let mut command = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
