@@ -135,8 +135,8 @@ pub fn test(part: Part) -> Result<(), String> {
     let environment = steps.attempt("Python environment", environment);
     let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
     if part == Part::Essential {
-        // Without an interpreter nothing of twill-py can be tested.
-        let unit = ["--exclude", "twill-fuzz", "--exclude", "twill-py", "--lib", "--bins"];
+        // twill-py has no tests, but without it serde's macros have other features, and the package is built from nothing.
+        let unit = ["--exclude", "twill-fuzz", "--lib", "--bins"];
         steps.run(Step::new("unit tests", cargo(&[&tests[..], &unit].concat())));
     } else {
         steps.run(Step::new("Rust tests", cargo(&tests)));
