@@ -2,10 +2,11 @@
 
 use crate::error::Error;
 use crate::kind::STANDARD_INPUT;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 /// Longest input in bytes; what is longer may be a device without end.
 const LONGEST: u64 = 1 << 29;
@@ -17,21 +18,23 @@ pub(crate) fn exists(path: &Path) -> bool {
 
 /// The text of a file, or of standard input, which is `-`.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    if path == Path::new(STANDARD_INPUT) {
-        return standard_input();
-    }
-    let file = File::open(path).map_err(|error| Error::Read { path: path.to_owned(), error })?;
-    text(path, file)
-}
-
-/// The text of standard input, which is read once and may be asked for again.
-fn standard_input() -> Result<String, Error> {
-    static READ: OnceLock<String> = OnceLock::new();
-    if let Some(before) = READ.get() {
+    let is_standard_input = path == Path::new(STANDARD_INPUT);
+    // What a pipe holds can be read once, and is asked for more than once.
+    static PIPES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+    let is_pipe = is_standard_input || fs::metadata(path).is_ok_and(|of| !of.is_file() && !of.is_dir());
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = pipes.get(path).filter(|_| is_pipe) {
         return Ok(before.clone());
     }
-    let read = text(Path::new("standard input"), io::stdin().lock())?;
-    Ok(READ.get_or_init(|| read).clone())
+    let read = if is_standard_input {
+        text(Path::new("standard input"), io::stdin().lock())?
+    } else {
+        text(path, File::open(path).map_err(|error| Error::Read { path: path.to_owned(), error })?)?
+    };
+    if is_pipe {
+        pipes.insert(path.to_owned(), read.clone());
+    }
+    Ok(read)
 }
 
 fn text(path: &Path, from: impl Read) -> Result<String, Error> {

@@ -22,13 +22,13 @@ pub(crate) enum InputKind {
 impl InputKind {
     /// What a text is that stands in this file. TTIR has a function of Triton's dialect, whatever the file is called.
     pub(crate) fn of(path: &Path, text: &str) -> InputKind {
-        let begins_with = |one: [char; 2]| text.trim_start().starts_with(one);
+        let is_object = text.trim_start().starts_with('{');
         let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
         match ending.as_str() {
-            _ if begins_with(['{', '[']) && DataflowFile::is_named_in(text) => InputKind::Dataflow,
-            _ if begins_with(['{', '[']) && ending != "ttir" => InputKind::LoopGraph,
-            _ if text.contains("tt.func") => InputKind::Kernel,
+            _ if is_object && DataflowFile::is_named_in(text) => InputKind::Dataflow,
             "json" => InputKind::LoopGraph,
+            _ if is_object && ending != "ttir" => InputKind::LoopGraph,
+            _ if text.contains("tt.func") => InputKind::Kernel,
             "graphml" => InputKind::Hatschet,
             "dot" | "gv" | "blif" | "gml" | "mlir" => InputKind::Dataflow,
             _ => InputKind::Kernel,

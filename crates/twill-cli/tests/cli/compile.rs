@@ -67,7 +67,12 @@ fn contents_names(folder: &Path) -> Vec<String> {
 fn a_folder_has_kernel_launcher_test_and_schedule() {
     let place = tempfile::tempdir().unwrap();
     let said = compiled(&place, "gemm_tma", &[]);
-    assert!(said.starts_with("gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal: proved); "), "{said}");
+    assert!(
+        said.starts_with(
+            "gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal in the model of h200: proved); "
+        ),
+        "{said}"
+    );
     assert!(said.contains(" simulated\nbarriers: proved"), "{said}");
     // An H200 takes 527 cycles (bench/results/2026-11-24-order.md).
     let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
@@ -81,7 +86,7 @@ fn a_folder_has_kernel_launcher_test_and_schedule() {
     assert_eq!(files.keys().collect::<Vec<_>>(), FILES.iter().collect::<Vec<_>>());
     let source = &files["kernel.py"];
     for line in [
-        "gemm_tma: I = 512 cycles, 2 stages (optimal: proved).",
+        "gemm_tma: I = 512 cycles, 2 stages (optimal in the model of h200: proved).",
         "\ndef compute_1(\n",
         "\ndef loads(\n",
         "    \"\"\"1 warp, 24 registers a thread.\"\"\"\n",

@@ -22,7 +22,15 @@ fn what_if<'a>(file: &'a Value, change: &str) -> &'a Value {
 
 #[test]
 fn one_group_holds_too_much_for_hopper_attention_forward() {
-    let (code, file) = explain(&["examples/attention_forward.ttir", "--compute-groups", "1", "--max-interval", "2048"]);
+    let (code, file) = explain(&[
+        "examples/attention_forward.ttir",
+        "--compute-groups",
+        "1",
+        "--max-interval",
+        "2048",
+        "--warp-assignment",
+        "free",
+    ]);
     assert_eq!((code, &file["status"]), (2, &Value::from("infeasible")));
     let last = file["rejections"].as_array().unwrap().last().unwrap();
     assert_eq!((&last["interval"], last.get("stages")), (&Value::from(2048), None), "for any number of stages");
@@ -81,7 +89,15 @@ fn two_groups_have_too_much_work_for_blackwell_attention_forward() {
 
 #[test]
 fn a_whole_tile_does_not_fit_the_registers_of_its_group() {
-    let (code, file) = explain(&["examples/attention_forward.ttir", "--sub-tiles", "1", "--what-if", "none"]);
+    let (code, file) = explain(&[
+        "examples/attention_forward.ttir",
+        "--sub-tiles",
+        "1",
+        "--what-if",
+        "none",
+        "--warp-assignment",
+        "free",
+    ]);
     assert_eq!(code, 0);
     let rejections = file["rejections"].as_array().unwrap();
     let last = rejections.last().unwrap();

@@ -46,7 +46,7 @@ fn a_kernel_is_drawn_and_served() {
     let host = &served.host;
     let page = served.ask(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
     assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"), "{page}");
-    assert!(page.contains("<title>gemm_tma on h100 - Twill</title>"));
+    assert!(page.contains("<title>gemm_tma on h200 - Twill</title>"));
     let elsewhere = served.ask(&format!("GET /Cargo.toml HTTP/1.1\r\nHost: {host}\r\n\r\n"));
     assert!(elsewhere.starts_with("HTTP/1.1 404 "), "{elsewhere}");
     let rebound = served.ask("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");

@@ -95,7 +95,7 @@ fn a_machine_of_ones_own_works_by_its_path() {
         assert_eq!(file.initiation_interval, Some(busy));
         (file.problem.resources.name, unit, busy.0)
     };
-    assert_eq!(bound(&[]), ("h100".into(), "xu".into(), 1056));
+    assert_eq!(bound(&["--machine", "h100"]), ("h100".into(), "xu".into(), 1056));
     assert_eq!(bound(&["--machine", &path]), ("twice".into(), "tensor".into(), 1024));
 }
 

@@ -20,7 +20,10 @@ pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// What it complained of.
+/// What it complained of, without lines of progress, which depend on how long it took.
 pub fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    let is_progress =
+        |line: &&str| line.trim_start().split_once(" s  ").is_some_and(|(time, _)| time.parse::<f64>().is_ok());
+    text.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
 }
