@@ -129,6 +129,18 @@ class TestRejected:
         assert len(printed) == 9
 
 
+class TestOrder:
+    def test_what_the_model_cannot_tell_apart_is_ranked_by_simulation(self):
+        found = twill_gpu.sweep(gemm.gemm_tma, TILES, solve=9, **GEMM)
+        solved = [row for row in found.rows if row.ii is not None]
+        assert len(solved) > 2 and all(row.simulated >= row.ii for row in solved)
+        rates = [row.flop / row.simulated for row in solved]
+        assert rates == sorted(rates, reverse=True)
+        assert len(set(rates)) > len({row.flop_per_cycle for row in solved}), "simulation tells more of them apart"
+        assert solved[0].simulated_teraflops <= solved[0].teraflops
+        assert "simulated TFLOP/s" in " ".join(found.table(width=200).split())
+
+
 class TestShown:
     HOSTILE = {"a<b>&\"'": "</title><script>alert(1)</script>", "line\nbreak\x1b[31m": "]]>\x00"}
 

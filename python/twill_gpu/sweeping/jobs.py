@@ -82,7 +82,8 @@ def moved(traffic: dict[str, Any]) -> int:
 def solved(question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
     """The exact schedule, as it is for the kernel that is generated.
 
-    `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`.
+    `status`, `ii` (of each loop, by weight), `lower_bound`, `stages`, `length`, `shared_bytes`, `registers`; `simulated`, as
+    `ii`, by simulation of the warp programs.
     """
     try:
         loops, kernel = _twill.schedule(question, progress)
@@ -92,6 +93,8 @@ def solved(question: _twill.Question, progress: Callable[[str], None] | None = N
     found: Outcome = {"status": status, "lower_bound": bound}
     if all(file.get("initiation_interval") is not None for file in files):
         found["ii"] = sum(weight * file["initiation_interval"] for weight, file in zip(weights, files))
+        if all("simulated" in file for file in files):
+            found["simulated"] = sum(weight * file["simulated"]["cycles"] for weight, file in zip(weights, files))
         found["stages"] = max(file["stages"] for file in files)
         found["length"] = max(file["length"] for file in files)
         # The schedule needs so much; rings that are asked for may take more, which fit knows.
@@ -139,5 +142,5 @@ def _read(loops: list[str], kernel: str | None) -> tuple[list[dict[str, Any]], l
 
 def _shared(text: str) -> int:
     """Bytes of shared memory of a schedule, as its report counts them."""
-    match = re.search(r"Shared memory: ([0-9']+)", _twill.timeline(text, REPORT, False))
-    return int(match[1].replace("'", "")) if match else 0
+    match = re.search(r"Shared memory: ([0-9,]+)", _twill.timeline(text, REPORT, False))
+    return int(match[1].replace(",", "")) if match else 0

@@ -55,6 +55,10 @@ class Row:
     """What the schedule achieves on one multiprocessor."""
     teraflops: float | None = None
     """The same in TFLOP/s on all multiprocessors at the machine's clock."""
+    simulated: int | None = None
+    """Cycles as `ii` by simulation of the warp programs, which know barriers and issue slots."""
+    simulated_teraflops: float | None = None
+    """What that is in TFLOP/s on all multiprocessors at the machine's clock."""
     shared_bytes: int | None = None
     """Shared memory of the schedule; before it is solved, what every schedule takes."""
     registers: int | None = None
@@ -80,7 +84,9 @@ class Row:
 
     @property
     def rate(self) -> float | None:
-        """FLOP per cycle that it achieves, or where it is not solved, may achieve at most."""
+        """FLOP per cycle that it achieves, by simulation where there is one; where it is not solved, at most."""
+        if self.flop and self.simulated:
+            return self.flop / self.simulated
         return self.bound if self.flop_per_cycle is None else self.flop_per_cycle
 
 
@@ -98,7 +104,7 @@ class Sweep:
         notes: Sequence[str] = (),
     ):
         self.rows = tuple(rows)
-        """Solved ones by predicted time, or by achieved FLOP per cycle where there is none; then those with a bound alone, by it; then those that do not fit."""
+        """Solved ones by predicted time, where there is none by FLOP per simulated cycle; then those with a bound alone, by it; then those that do not fit."""
         self.kernel, self.machine, self.solve = kernel, machine, solve
         self.interrupted = interrupted
         """Whether Ctrl-C ended it before it was done."""
@@ -116,7 +122,9 @@ class Sweep:
     @property
     def certain(self) -> bool:
         """Whether no other configuration can achieve more than the `solve` best that were solved; proved."""
-        solved = [row for row in self.rows if row.flop_per_cycle is not None][: self.solve]
+        solved = sorted(
+            (row for row in self.rows if row.flop_per_cycle is not None), key=lambda row: -(row.flop_per_cycle or 0.0)
+        )[: self.solve]
         best = {row.index for row in solved}
         rest = [row for row in self.rows if row.index not in best and row.fits is not False]
         if self.interrupted or any(row.status == "failed" or row.bound is None for row in rest):

@@ -162,7 +162,13 @@ def _in_order(solved: Sequence[Candidate], search: Search, predicted: Mapping[in
         lambda one: int(bounds[one.index]["flop"]),
         lambda one: _asked(one.options),
     )
-    return first + sorted(rest, key=lambda one: -(rates[one.index] or 0.0))
+    return first + sorted(rest, key=lambda one: -_simulated_rate(bounds[one.index], search.schedule(one)))
+
+
+def _simulated_rate(bound: Mapping[str, Any], schedule: Mapping[str, Any] | None) -> float:
+    """FLOP per cycle by simulation; where there is none, of the schedule."""
+    cycles = (schedule or {}).get("simulated") or (schedule or {}).get("ii")
+    return float(bound["flop"] / cycles) if cycles else 0.0
 
 
 def _moved(bound: dict[str, Any]) -> float:
@@ -225,7 +231,7 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, An
     fields |= {"lower_bound": bound["lower_bound"], "status": "bounded", "fits": bound["fits"]}
     schedule = search.schedule(one) if is_solved else None
     if schedule is not None:
-        fields |= {name: schedule[name] for name in ("status", "stages", "length", "ii") if name in schedule}
+        fields |= {name: schedule[name] for name in ("status", "stages", "length", "ii", "simulated") if name in schedule}
         fields["lower_bound"] = max(bound["lower_bound"], schedule.get("lower_bound") or 0)
         # The generator's rings may take more than the schedule asks for, and the schedule more than fit found.
         for name in ("shared_bytes", "registers"):
@@ -241,4 +247,6 @@ def _row(one: Candidate, search: Search, is_solved: bool, timed: Mapping[str, An
         fields |= {"reason": simulation.get("reason"), "spilled": simulation.get("spilled")}
     if rate is not None:
         fields |= {"flop_per_cycle": rate, "teraflops": rate * scale, "fits": True}
+        if fields.get("simulated"):
+            fields["simulated_teraflops"] = _simulated_rate(bound, schedule) * scale
     return Row(**fields, **timed)

@@ -60,11 +60,18 @@ def _value_of(name: str) -> Callable[[Row], str]:
 def _table(rows: list[Row], front: set[int], width: int) -> list[str]:
     columns = [Column(name, _value_of(name)) for name in rows[0].configuration]
     swept = len(columns)
+    simulated = [
+        Column("simulated", lambda row: _number(row.simulated)),
+        Column("simulated TFLOP/s", lambda row: _number(row.simulated_teraflops, 1)),
+    ]
+    if all(row.simulated is None for row in rows):
+        simulated = []
     columns += [
         Column("I >=", lambda row: _number(row.lower_bound), 3),
         Column("at most TFLOP/s", lambda row: _number(row.bound_teraflops, 1)),
         Column("I", lambda row: _number(row.ii), 1),
         Column("TFLOP/s", lambda row: _number(row.teraflops, 1)),
+        *simulated,
         Column("FLOP/cycle/SM", lambda row: _number(row.flop_per_cycle, 1), 6),
         Column("status", lambda row: row.status, 1),
         Column("stages", lambda row: _number(row.stages), 7),
