@@ -32,15 +32,16 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
     let options = arguments.options(command());
     let compiled = compile(&request, &options, assembler.as_ref(), &mut session)?;
-    drop(ticker);
     let best = match kernel(compiled, &request) {
         Ok(best) => best,
         Err(exit) => return Ok(exit),
     };
+    let space = report::space(&best, &request, &mut session);
+    drop(ticker);
     staged.write(&best.files)?;
     staged.finish()?;
     if !arguments.search.quiet {
-        print!("{}", report::text(&best, &arguments.output));
+        print!("{}", report::text(&best, space.as_deref(), &arguments.output, schedule::width(None, None)));
     }
     Ok(Exit::Done)
 }

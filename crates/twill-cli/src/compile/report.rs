@@ -1,25 +1,34 @@
 //! What `twill compile` says when it is done.
 
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
 use twill_driver::compile::{GeneratedKernel, GeneratedLoop};
-use twill_graph::grouped;
+use twill_driver::{Posed, Request, Session, wider_bound};
+use twill_graph::{Cycles, grouped};
+use twill_report::folded;
 
 /// From so many times the interval on, what stands in the way is said.
 const FAR: f64 = 1.3;
 
-/// The report on the kernel that was written.
-pub(super) fn text(kernel: &GeneratedKernel, folder: &Path) -> String {
+/// The report on the kernel that was written; `space` says which schedules were searched.
+pub(super) fn text(kernel: &GeneratedKernel, space: Option<&str>, folder: &Path, width: usize) -> String {
     let mut out = format!("{} for {}\n", kernel.name, kernel.machine);
     for one in &kernel.loops {
         let stages = counted(one.stages, "stage");
-        let simulated = one.simulated.map_or_else(String::new, |cycles| format!("; {} simulated", grouped(cycles)));
-        let assembled = one.assembled.map_or_else(String::new, |cycles| format!(", {} SASS estimate", grouped(cycles)));
-        let interval = grouped(one.interval);
-        let _ = writeln!(out, "{}: I = {interval} cycles, {stages} ({}){simulated}{assembled}", one.name, one.status);
+        let _ = writeln!(out, "{}: I = {} cycles, {stages} ({})", one.name, grouped(one.interval), one.status);
+        let simulated = one.simulated.map(|cycles| format!("{} cycles simulated", grouped(cycles)));
+        let assembled = one.assembled.map(|cycles| format!("{} cycles by SASS estimate", grouped(cycles)));
+        let estimates: Vec<String> = simulated.into_iter().chain(assembled).collect();
+        if !estimates.is_empty() {
+            let _ = writeln!(out, "an iteration: {}", estimates.join(", "));
+        }
         if let Some(warning) = warning(kernel, one) {
             let _ = writeln!(out, "warning: {warning}");
         }
+    }
+    if let Some(space) = space {
+        let _ = writeln!(out, "searched: {space}");
     }
     let _ =
         writeln!(out, "barriers: proved for {} combinations of trip counts in {:.2} s", kernel.cases, kernel.checking);
@@ -33,7 +42,23 @@ pub(super) fn text(kernel: &GeneratedKernel, folder: &Path) -> String {
         None => out.push_str("machine code: not looked at (run assemble.py there)\n"),
     }
     let _ = writeln!(out, "written to {}", folder.display());
-    out
+    folded(&out, width)
+}
+
+/// Which schedules were searched for a kernel, and what bounds all others.
+pub(super) fn space(kernel: &GeneratedKernel, request: &Request, session: &mut Session<'_>) -> Option<String> {
+    let file: Value = serde_json::from_str(kernel.files.get("schedule.json")?).ok()?;
+    let assignment = ["/problem", "/loops/0/problem", "/0/problem"]
+        .iter()
+        .find_map(|at| file.pointer(&format!("{at}/options/warp_assignment"))?.as_str())?;
+    if assignment == "free" {
+        return Some("any assignment of operations to warp groups".to_owned());
+    }
+    let posed = twill_driver::problems(request).ok()?.loops;
+    let bound = |(one, own): (&Posed, &GeneratedLoop)| wider_bound(one, Some(Cycles(own.interval)), session);
+    let bounds: Option<Vec<Cycles>> = posed.iter().zip(&kernel.loops).map(bound).collect();
+    let bounds: Vec<String> = bounds?.iter().map(|bound| format!("I >= {}", grouped(bound.0))).collect();
+    Some(format!("each sub-tile on one warp group; for any assignment {} is proved", bounds.join(" + ")))
 }
 
 /// What stands between a loop's interval and its estimate, where they are far apart.

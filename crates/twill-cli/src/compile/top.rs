@@ -63,7 +63,7 @@ fn finish(
 ) -> Result<(), Error> {
     place.finish()?;
     if !arguments.search.quiet {
-        print!("{}", report::text(kernel, folder));
+        print!("{}", report::text(kernel, None, folder, crate::schedule::width(None, None)));
         if !differences.is_empty() {
             println!("against 1: {}", twill_report::differences(differences));
         }

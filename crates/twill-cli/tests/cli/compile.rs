@@ -69,11 +69,11 @@ fn a_folder_has_kernel_launcher_test_and_schedule() {
     let said = compiled(&place, "gemm_tma", &[]);
     assert!(
         said.starts_with(
-            "gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal in the model of h200: proved); "
+            "gemm_tma for h200\ngemm_tma: I = 512 cycles, 2 stages (optimal in the model of h200: proved)\n"
         ),
         "{said}"
     );
-    assert!(said.contains(" simulated\nbarriers: proved"), "{said}");
+    assert!(said.contains(" cycles simulated\nsearched: each sub-tile on one warp group; for any assignment I >= 512 is proved\nbarriers: proved"), "{said}");
     // An H200 takes 527 cycles (bench/results/2026-11-24-order.md).
     let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 527.0).abs() < 0.05 * 527.0, "{simulated}");

@@ -63,7 +63,7 @@ pub(super) fn choose(
             }
         }
         let Some(own) = cycles(&candidate) else { continue };
-        session.observer.note(&format!("schedule {number}: {} cycles SASS estimate", own.1));
+        session.observer.note(&format!("schedule {number}: {} cycles by SASS estimate", own.1));
         if own < least {
             (best, least) = (candidate, own);
         }
