@@ -56,12 +56,13 @@ const fn suite(folder: &'static str, pytest: bool, essential: bool) -> Suite {
 }
 
 /// The longest first.
-const SUITES: [Suite; 9] = [
+const SUITES: [Suite; 10] = [
     suite("tests/runtime", false, false),
     suite("tests/python", true, true),
     suite("tests/docs", false, true),
     suite("tests/hostile", false, false),
     suite("tests/browser", true, true),
+    suite("tests/newcomer", false, true),
     suite("tests/cross_check", false, false),
     suite("tests/perfetto", false, false),
     suite("tests/loaders", false, false),
