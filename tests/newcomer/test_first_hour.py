@@ -46,7 +46,7 @@ CASES = [
     Case("twill schedule", 1, ("<INPUT>",)),
     # A first schedule.
     Case("twill schedule attention_forward.ttir", 0, ("I = 2048 cycles (optimal in the model of h200: proved)",
-         "Simulated: ", "SASS estimate", "Searched: each sub-tile on one warp group", "No other assignment"), ("Warning",)),
+         "An iteration simulated: ", "SASS estimate", "Searched: each sub-tile on one warp group", "No other assignment"), ("Warning",)),
     Case("twill schedule attention_forward_d64_m64.ttir", 0, ("I = 985 cycles", "For any assignment I >= ",
          "--warp-assignment free", "Warning: an iteration is simulated at 1.66 times its interval")),
     Case("twill schedule attention_forward_d64_m64.ttir --warp-assignment free", 0, ("I = 659 cycles", "any assignment")),

@@ -56,16 +56,19 @@ pub(crate) enum Kind {
     Schedule,
     Kernel,
     Configuration,
+    /// Cycles of an iteration of a kernel's machine code, by loop.
+    Estimate,
 }
 
 impl Kind {
-    const ALL: [Kind; 3] = [Kind::Schedule, Kind::Kernel, Kind::Configuration];
+    const ALL: [Kind; 4] = [Kind::Schedule, Kind::Kernel, Kind::Configuration, Kind::Estimate];
 
     fn name(self) -> &'static str {
         match self {
             Kind::Schedule => "schedule",
             Kind::Kernel => "kernel",
             Kind::Configuration => "configuration",
+            Kind::Estimate => "estimate",
         }
     }
 }
@@ -153,11 +156,13 @@ impl Cache {
                     continue;
                 }
                 info.bytes += metadata.len();
-                *match kind {
-                    Kind::Schedule => &mut info.schedules,
-                    Kind::Kernel => &mut info.kernels,
-                    Kind::Configuration => &mut info.configurations,
-                } += 1;
+                match kind {
+                    Kind::Schedule => info.schedules += 1,
+                    Kind::Kernel => info.kernels += 1,
+                    Kind::Configuration => info.configurations += 1,
+                    // Part of what is known of a kernel.
+                    Kind::Estimate => {}
+                }
             }
         }
         Ok(info)

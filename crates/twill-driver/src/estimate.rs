@@ -17,7 +17,11 @@ pub(crate) fn estimated(
     reports: Vec<Report<Verified<Schedule>>>,
     session: &mut Session<'_>,
 ) -> Vec<Report<Verified<Schedule>>> {
-    let simulated = simulated(request, posed, &reports);
+    let mut simulated = simulated(request, posed, &reports);
+    let sass = compile::sass_estimate(request, session).filter(|sass| sass.len() == simulated.len());
+    for (one, cycles) in simulated.iter_mut().zip(sass.into_iter().flatten()) {
+        one.sass = Some(Cycles(i64::from(cycles)));
+    }
     let mut simulated = simulated.into_iter();
     let each = posed.iter().zip(reports);
     each.map(|(one, report)| Report {

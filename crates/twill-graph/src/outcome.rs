@@ -120,6 +120,9 @@ pub struct SimulatedCycles {
     pub cycles: Cycles,
     /// An iteration if threads took no time: copies and MMAs alone.
     pub copies_and_mmas: Cycles,
+    /// An iteration of the machine code that the kernel's assembly gave, where it was assembled before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sass: Option<Cycles>,
 }
 
 impl<S> Report<S> {

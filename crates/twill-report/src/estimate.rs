@@ -11,11 +11,9 @@ const FAR: i64 = 13;
 pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, report: &Report<S>) {
     let Some((schedule, simulated)) = report.outcome.schedule().zip(report.simulated) else { return };
     let interval = schedule.as_ref().interval;
-    let text = format!(
-        "Simulated: {} an iteration, {} x I. SASS estimate: twill compile.",
-        words::count(simulated.cycles.0, "cycle"),
-        ratio(simulated.cycles, interval)
-    );
+    let cycles = |cycles: Cycles| format!("{}, {} x I", words::count(cycles.0, "cycle"), ratio(cycles, interval));
+    let sass = simulated.sass.map_or_else(|| "after twill compile".to_owned(), cycles);
+    let text = format!("An iteration simulated: {}. SASS estimate: {sass}.", cycles(simulated.cycles));
     page.paragraph(0, &text, Ink::Plain);
     if let Some(warning) = warning(interval, simulated) {
         page.paragraph(0, &format!("Warning: {warning}"), Ink::Hue(1));
@@ -24,9 +22,16 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, report: &Report<S>) {
 
 /// What stands between a schedule's interval and its simulation, where they are far apart.
 pub(crate) fn warning(interval: Cycles, simulated: SimulatedCycles) -> Option<String> {
-    let SimulatedCycles { cycles, copies_and_mmas } = simulated;
-    if cycles.0 * 10 <= interval.0 * FAR {
+    let SimulatedCycles { cycles, copies_and_mmas, sass } = simulated;
+    if sass.unwrap_or(cycles).0 * 10 <= interval.0 * FAR {
         return None;
+    }
+    if let Some(sass) = sass.filter(|sass| *sass > cycles) {
+        let ratio = ratio(sass, interval);
+        return Some(format!(
+            "the SASS estimate is {ratio} times the interval: machine code does more than warp programs, such as spills \
+             (twill compile names them)."
+        ));
     }
     let alone = words::grouped(copies_and_mmas.0);
     let why = if copies_and_mmas.0 * 10 > interval.0 * FAR {

@@ -218,8 +218,23 @@ pub fn compile(
     // might have become better.
     if let Some(cache) = cache.filter(|_| (assembler.is_none() || best.assembly.is_some()) && !session.is_stopped()) {
         cache.write(&key, &kernel.to_json());
+        let sass: Option<Vec<u32>> = kernel.loops.iter().map(|one| one.assembled).collect();
+        if let Some(sass) = sass.filter(|_| options.schedule == Which::Optimal) {
+            // Plain data always serialises.
+            cache.write(&estimate_key(text, request), &serde_json::to_string(&sass).unwrap_or_default());
+        }
     }
     Ok(Compiled::Kernel(Box::new(kernel)))
+}
+
+/// By loop, cycles of an iteration of the machine code that was last made of this kernel within these limits, if it is known.
+pub(crate) fn sass_estimate(request: &Request, session: &Session<'_>) -> Option<Vec<u32>> {
+    let Content::Kernel(text) = &request.input.content else { return None };
+    session.cache.as_ref()?.find(&estimate_key(text, request), |found| serde_json::from_str(found).ok())
+}
+
+fn estimate_key(text: &str, request: &Request) -> Key {
+    Key::new(Kind::Estimate, &(text, lowering(request), limits(request)))
 }
 
 /// The kernel that was chosen, recording the time; what the assembler makes of it changes nothing but its report.
@@ -243,7 +258,8 @@ fn traced(
 fn lowering(request: &Request) -> impl Serialize {
     let Lowering { machine, kernel, loop_index, sub_tiles, programs, loop_step, contract } = &request.lowering;
     let programs = programs.map(|gang| (gang.count, gang.axis.number()));
-    let machine = machine.as_ref().map_or(DEFAULT_MACHINE.to_owned(), Machine::to_toml);
+    let default = || Machine::builtin(DEFAULT_MACHINE).ok();
+    let machine = machine.clone().or_else(default).map(|machine| machine.to_toml());
     (machine, kernel.clone(), *loop_index, *sub_tiles, programs, *loop_step, *contract)
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn of_schedules(
     each.map(|(cycles, without)| SimulatedCycles {
         cycles: Cycles(i64::from(*cycles)),
         copies_and_mmas: Cycles(i64::from(whole(*without))),
+        sass: None,
     })
     .collect()
 }

@@ -179,7 +179,7 @@ impl Loop {
             memories: schedule.map(|s| memories(problem, s)).unwrap_or_default(),
             flop: problem.graph().traffic().flop,
             simulated: report.simulated.and_then(|simulated| u32::try_from(simulated.cycles.0).ok()),
-            sass_estimate: None,
+            sass_estimate: report.simulated.and_then(|simulated| u32::try_from(simulated.sass?.0).ok()),
         }
     }
 }
