@@ -17,7 +17,8 @@ def test_script(script, tmp_path):
     pytest.importorskip("triton")
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ))
     assert ran.returncode == 0, ran.stderr
-    assert "I = " in ran.stdout or "I >= " in ran.stdout
+    # Titles of tables may stand in two lines.
+    assert any(word in ran.stdout for word in ("I = ", "I >= ", "I >=:"))
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

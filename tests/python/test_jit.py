@@ -59,7 +59,7 @@ class TestScheduled:
         kernel = twill_gpu.jit(gemm.gemm_tma.fn)
         made = kernel[(4, 3)](*gemm_arguments(tensor), **TILES, num_warps=8, num_stages=3)
         assert isinstance(made, twill_gpu.ScheduledKernel)
-        assert (made.machine, made.architecture, made.info["status"]) == ("h200", "sm_90a", "optimal: proved")
+        assert (made.machine, made.architecture, made.info["status"]) == ("h200", "sm_90a", "optimal in the model of h200: proved")
         (launched,) = fake_gpu.launched
         assert launched.name == "gemm_tma"
         by_name = dict(zip(made.metadata["arguments"], launched.arguments))

@@ -28,7 +28,7 @@ WRONG = {
     "compute_groups": (17, "compute_groups must be from 1 to 16, not 17"),
     "sub_tiles": (0, "sub_tiles must be at least 1, not 0"),
     "ring_depth": (True, "ring_depth must be a whole number, not True"),
-    "time_limit": (-1, "time_limit must be above 0 and at most 1e9, not -1"),
+    "time_limit": (-1, "time_limit must be above 0 and at most 1e9, or none, not -1"),
     "trip_counts": ([4, "x"], r"each of trip_counts must be a whole number, not \[4, 'x'\]"),
 }
 

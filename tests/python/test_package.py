@@ -47,7 +47,7 @@ class TestSchedules:
     def test_what_it_says_of_itself(self, tmp_path):
         found = twill_gpu.schedule(scaled_gemm())
         assert found.ii == 256
-        assert "I = 256 cycles (optimal: proved)" in found.timeline() == str(found)
+        assert "I = 256 cycles (optimal in the model of h100: proved)" in found.timeline() == str(found)
         assert max(map(len, found.timeline(width=60).splitlines())) <= 60
         assert "unit tensor is busy 256 cycles" in str(found.explain(what_if=False))
         assert found.explain().what_ifs

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(wrong(&["--compute-groups=17"]), "compute_groups must be from 1 to 16, not '17'");
         assert_eq!(wrong(&["--sub-tiles=0"]), "sub_tiles must be at least 1, not '0'");
         assert_eq!(wrong(&["--sub-tiles=two"]), "sub_tiles must be a whole number, not 'two'");
-        assert_eq!(wrong(&["--time-limit=-1"]), "time_limit must be above 0 and at most 1e9, not '-1'");
+        assert_eq!(wrong(&["--time-limit=-1"]), "time_limit must be above 0 and at most 1e9, or none, not '-1'");
         assert_eq!(wrong(&["--time-limit=soon"]), "time_limit must be a number, not 'soon'");
         assert_eq!(wrong(&["--trip-counts=1,x"]), "trip_counts must be a whole number, not 'x'");
         let random = |weights: &str| gaus(&["--random=nodes=9".into(), weights.into()], Default::default());

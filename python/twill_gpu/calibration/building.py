@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -36,8 +37,7 @@ def headers() -> dict[str, str]:
 def bindings() -> Any:
     """NVRTC."""
     try:
-        from cuda.bindings import nvrtc
-
+        nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
         nvrtc.nvrtcVersion()
     except Exception as error:  # the bindings are not there, or not what they are of
         raise TwillError(f"microbenchmarks are compiled by NVRTC, which is not there ({error}): {INSTALL}") from error

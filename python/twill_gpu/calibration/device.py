@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import random
 from array import array
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ SEED = 7
 def cuda_driver() -> Any:
     """CUDA's driver."""
     try:
-        from cuda.bindings import driver
+        driver: Any = importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
         raise TwillError(
             f"CUDA's driver is called through cuda-bindings: pip install cuda-bindings ({error})"

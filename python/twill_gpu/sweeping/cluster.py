@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .. import _twill
@@ -20,7 +21,7 @@ class Cluster:
 
     def __init__(self, address: str):
         try:
-            import ray
+            ray: Any = importlib.import_module("ray")
         except ImportError as error:
             raise InputError("ray=… needs Ray, which is not installed: pip install 'ray>=2.9'") from error
         self._ray = ray

@@ -160,7 +160,7 @@ def _sweep(told: argparse.Namespace) -> Sweep:
 
 def _width(told: argparse.Namespace) -> int:
     if told.width is not None:
-        return told.width
+        return int(told.width)
     is_shown = told.output in (None, "-") and sys.stdout.isatty()
     return os.get_terminal_size(sys.stdout.fileno()).columns if is_shown else 100
 

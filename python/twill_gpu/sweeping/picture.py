@@ -120,11 +120,11 @@ def _point(row: Row, x: float, y: float) -> str:
     solved = row.flop_per_cycle is not None
     look = f'class="{"solved" if solved else "bounded"}" r="{6 if solved else 5}"'
     most = (
-        f"{row.teraflops:.1f} TFLOP/s, I = {grouped(row.ii)} ({row.status})"
+        f"{row.teraflops:.1f} TFLOP/s, I = {grouped(row.ii or 0)} ({row.status})"
         if solved
         else f"at most {row.bound_teraflops:.1f} TFLOP/s"
     )
-    words = f"{row.name}: {most}, {grouped(row.shared_bytes)} bytes of shared memory"
+    words = f"{row.name}: {most}, {grouped(row.shared_bytes or 0)} bytes of shared memory"
     return f'<circle {look} cx="{x:.1f}" cy="{y:.1f}"><title>{_text(words)}</title></circle>'
 
 

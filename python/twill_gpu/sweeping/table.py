@@ -155,7 +155,7 @@ def _meaning(sweep: Sweep) -> list[str]:
         how = (
             f"{grouped(best.milliseconds, 4)} ms"
             if best.milliseconds is not None
-            else f"{grouped(best.flop_per_cycle, 1)} FLOP a cycle"
+            else f"{grouped(best.flop_per_cycle or 0.0, 1)} FLOP a cycle"
         )
         lines.append(f"Best: {_safe(best.name)} ({how}).")
     solved = min(sweep.solve, sum(row.flop_per_cycle is not None for row in sweep.rows))

@@ -519,3 +519,32 @@ fn percent(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if (0.0..=1000.0).contains(&value) { Ok(value) } else { Err("must be from 0 to 1000".into()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::collections::BTreeSet;
+
+    /// Headings go on with what is flattened after them unless that has its own.
+    #[test]
+    fn what_stands_under_model_is_of_the_model() {
+        let names = |command: &clap::Command| {
+            let of = |arg: &&clap::Arg| arg.get_help_heading() == Some("Model");
+            command.get_arguments().filter(of).map(|arg| arg.get_id().to_string()).collect::<BTreeSet<_>>()
+        };
+        let model = names(&ModelArguments::augment_args(clap::Command::new("model")));
+        assert!(model.contains("liveness"));
+        let mut seen = 0;
+        for command in Arguments::command().get_subcommands() {
+            let own = names(command);
+            assert!(
+                own.iter().all(|name| model.contains(name) || name == "swp_only"),
+                "{}: {own:?}",
+                command.get_name()
+            );
+            seen += usize::from(!own.is_empty());
+        }
+        assert!(seen > 4);
+    }
+}

@@ -1,0 +1,61 @@
+//! What stands beside a proof, and what is kept of a search that is stopped.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use twill_driver::{Answer, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent, answer, problems};
+use twill_exact::{Budget, SearchOptions};
+use twill_graph::{Cycles, Status, WarpAssignment};
+
+fn request(example: &str, limits: Limits) -> Request {
+    let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
+    Request {
+        input: Input::kernel(example, std::fs::read_to_string(path).unwrap()),
+        lowering: Lowering::default(),
+        limits,
+        siblings: SiblingOptions::default(),
+    }
+}
+
+fn answered(request: &Request, budget: Budget) -> Answer {
+    let mut nobody = Silent;
+    let mut session = Session::new(SearchOptions { budget, ..SearchOptions::default() }, &mut nobody);
+    answer(request, &problems(request).unwrap(), &mut session, 0.0).unwrap()
+}
+
+fn interval(answer: &Answer) -> Cycles {
+    answer.loops()[0].outcome.schedule().unwrap().as_ref().interval
+}
+
+#[test]
+fn the_bound_of_any_assignment_is_one_of_the_free_search() {
+    for example in ["attention_forward_d64_m64", "attention_forward", "gemm_tma", "swiglu"] {
+        let fixed = answered(&request(example, Limits::default()), Budget::default());
+        let free = Limits { warp_assignment: Some(WarpAssignment::Free), ..Limits::default() };
+        let free = answered(&request(example, free), Budget::default());
+        let bound = fixed.loops()[0].wider_bound.unwrap();
+        assert_eq!(free.loops()[0].outcome.status(), Status::Optimal, "{example}");
+        assert!(bound <= interval(&free) && interval(&free) <= interval(&fixed), "{example}: {bound}");
+        assert!(free.loops()[0].wider_bound.is_none(), "{example}: everything was searched");
+        let simulated = fixed.loops()[0].simulated.unwrap();
+        assert!(simulated.copies_and_mmas <= simulated.cycles, "{example}: {simulated:?}");
+    }
+}
+
+#[test]
+fn a_search_that_is_interrupted_at_once_has_a_schedule_and_its_bound() {
+    let stopped = || Budget { interrupt: Some(Arc::new(AtomicBool::new(true))), ..Budget::default() };
+    let unrolled = Limits { unroll: 2, ..Limits::default() };
+    for (example, limits) in [
+        ("attention_forward", Limits::default()),
+        ("attention_forward_causal", Limits::default()),
+        ("gemm_tma", unrolled),
+    ] {
+        let answer = answered(&request(example, limits), stopped());
+        for own in answer.loops() {
+            assert_eq!(own.outcome.status(), Status::Feasible, "{example}");
+            assert!(own.outcome.schedule().unwrap().as_ref().interval >= own.lower_bound.interval, "{example}");
+        }
+    }
+}
