@@ -56,6 +56,11 @@ impl Asked {
         schedule::options_with(&self.arguments.search, Instant::now(), interrupt)
     }
 
+    /// How hard to search for code, until `interrupt` is set.
+    pub fn search_for_code(&self, interrupt: Arc<AtomicBool>) -> SearchOptions {
+        schedule::options_with(&self.arguments.patient_search(), Instant::now(), interrupt)
+    }
+
     /// What the generator is asked for; `command` is what generates the kernel again.
     pub fn compile(&self, command: &str) -> CompileOptions {
         self.arguments.options(command.to_owned())

@@ -121,7 +121,7 @@ pub(crate) fn compile(
     let (cache, options) = (cache(&asked), asked.compile(command));
     let name = request.input.name.clone();
     let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
-        let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };
+        let mut session = Session { cache, ..Session::new(asked.search_for_code(interrupt), teller) };
         let folder = tempfile::tempdir().map_err(|error| twill_driver::Error::Scratch {
             path: std::env::temp_dir().display().to_string(),
             error,

@@ -6,7 +6,8 @@ mod top;
 
 use crate::Exit;
 use crate::arguments::{
-    CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, Switch, TraceMarks, WhichSchedule,
+    CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, SearchArguments, Switch, TraceMarks,
+    WhichSchedule,
 };
 use crate::error::Error;
 use crate::progress::Ticker;
@@ -18,13 +19,16 @@ use twill_driver::compile::{
 };
 use twill_driver::{Request, Session};
 
+/// Seconds that all searches for a kernel may take when nothing is said.
+const COMPILE_SECONDS: f64 = 120.0;
+
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     if let Some(asked) = arguments.top.options() {
         return top::run(arguments, asked);
     }
     let request = arguments.search.request_with(&arguments.siblings)?;
     let target = Target::new(&arguments.output)?;
-    let search = schedule::options(&arguments.search);
+    let search = schedule::options(&arguments.patient_search());
     let staged = target.stage()?;
     let python = arguments.python.clone();
     let assembler = (!arguments.no_assemble).then(|| Assembler::new(python, staged.path().to_owned()));
@@ -63,6 +67,14 @@ fn kernel(compiled: Compiled, request: &Request) -> Result<Box<GeneratedKernel>,
 }
 
 impl CompileArguments {
+    /// How to search where nothing is said of time: code is searched for many times, within limits of work, and must not depend
+    /// on how fast the machine is.
+    pub(crate) fn patient_search(&self) -> SearchArguments {
+        let mut search = self.search.clone();
+        search.budget.time_limit.get_or_insert(COMPILE_SECONDS);
+        search
+    }
+
     /// What is asked for; `command` generates the kernel again.
     pub(crate) fn options(&self, command: String) -> CompileOptions {
         let language = match self.emit {

@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &CompileArguments, asked: TopOptions) -> Result<Exi
     let folder = arguments.output.as_path();
     let request = arguments.search.request_with(&arguments.siblings)?;
     let before = numbered(folder)?;
-    let search = schedule::options(&arguments.search);
+    let search = schedule::options(&arguments.patient_search());
     let first = Target::new(&folder.join("1"))?.stage()?;
     let python = arguments.python.clone();
     let assembler = (!arguments.no_assemble).then(|| Assembler::new(python, first.path().to_owned()));
