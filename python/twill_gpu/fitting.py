@@ -173,8 +173,8 @@ def _fit_of(kernel: Any, config: Any, arguments: dict[str, object]) -> Fit:
     if config.pre_hook is not None:
         # It may give descriptors the block shape of the configuration.
         config.pre_hook(named)
-    device, target, ttir = ttir_of_call(kernel, named)
-    machine = kernel.machine or gpu.machine_of(device, target.arch)
+    _, target, ttir = ttir_of_call(kernel, named)
+    machine = kernel.machine or gpu.machine_of(target.arch)
     return Fit(_twill.fit(question("kernel", kernel.__name__, ttir, machine, kernel.options))[0])
 
 

@@ -194,7 +194,7 @@ class JitKernel:
         from . import front_end
 
         found = front_end.Specialisation(*packed)
-        machine = self.machine or gpu.machine_of(device, here.target.arch)
+        machine = self.machine or gpu.machine_of(here.target.arch)
         ttir = front_end.make_ttir(self._function, here.target, here.compiler, found)
         made = ttir, machine, here.target.arch
         if made not in self._made:

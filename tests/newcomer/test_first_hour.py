@@ -1,7 +1,6 @@
 """What one tries in the first hour, and what must come out: in the words of the command line, as a person types them.
 
-Each case is a line of a shell in an empty folder that holds the examples, with what its output must and must not have. Programs
-on the path: `twill` alone, and what a shell has. TWILL names the command under test, as for tests/hostile.
+Each case is a line of a shell in an empty folder that holds the examples, with what its output must and must not have. TWILL names the command under test, as for tests/hostile.
 """
 
 import os
@@ -79,7 +78,7 @@ CASES = [
     Case("twill report gemm_tma.ttir -q -o r.svg; head -c 4 r.svg", 0, ("<svg",)),
     # What does not fit, what takes too long, what is stopped.
     Case("twill fit attention_backward_m128.ttir", 2, ("does not fit", "registers a thread")),
-    Case("twill schedule attention_backward_m128.ttir", 2, ("No schedule exists", "For any assignment I >= 5120")),
+    Case("twill schedule attention_backward_m128.ttir", 2, ("No schedule that keeps each sub-tile on one warp group exists", "For any assignment I >= 5120")),
     Case(f"twill schedule {HARD} --time-limit 1", 3, ("feasible: at least ", "stopped by --time-limit of 1 s", "none goes on")),
     Case("twill gaus gemm", 0, ("resources = 2 (optimal: proved)",)),
     Case("twill schedule attention_forward.ttir --time-limit soon", 1, ("not a number, or none",)),
@@ -146,17 +145,17 @@ class FirstHour(unittest.TestCase):
                 code, out, errors = self.interrupted(sign)
                 self.assertEqual(code, 3, errors)
                 self.assertRegex(out, r"Sum of weight times I = [\d,]+ cycles \(feasible: at least [\d,]+ is proved")
-                self.assertIn("interrupted: this is the best known, with its bound", errors)
+                self.assertIn("interrupted: what is known by now is shown, with its bound", errors)
                 # Progress comes in lines where there is no terminal, with its clock.
                 self.assertTrue(re.search(r"^ *\d+\.\d s  trying", errors, re.MULTILINE), errors)
 
     def test_every_example_ends_by_default_on_every_machine(self) -> None:
-        """The time limit is the command's own; a machine under load may add to it, so none is asserted here."""
+        """The time limit is the command's own. All kernels on the default machine, some on the others."""
         machines = ("h200", "h100", "a100", "b200")
         kernels = sorted(path.name for path in self.folder.glob("*.ttir"))
         self.assertGreater(len(kernels), 15)
-        for kernel in kernels[:: 1 if os.environ.get("TWILL_ALL") else 4]:
-            for machine in machines:
+        for number, kernel in enumerate(kernels):
+            for machine in machines if number % 4 == 0 else machines[:1]:
                 with self.subTest(kernel=kernel, machine=machine):
                     done = self.run_line(f"twill schedule {kernel} -m {machine} -q")
                     self.assertIn(done.returncode, (0, 1, 2, 3), done.stdout)

@@ -55,14 +55,14 @@ impl BudgetArguments {
         if exit != Exit::Stopped || quiet {
             return exit;
         }
-        let is_over = |seconds: f64| started().elapsed().as_secs_f64() >= seconds;
+        let known = "what is known by now is shown, with its bound";
         if progress::is_interrupted() {
-            eprintln!("interrupted: this is the best known, with its bound");
-        } else if let Some(seconds) = self.seconds().filter(|seconds| is_over(*seconds)) {
+            eprintln!("interrupted: {known}");
+        } else if self.work_limit.is_some() || self.memory_limit.is_some() {
+            eprintln!("stopped by a limit of time, work or memory: {known}");
+        } else if let Some(seconds) = self.seconds() {
             let which = if self.time_limit.is_none() { "the default time limit" } else { "--time-limit" };
-            eprintln!(
-                "stopped by {which} of {seconds} s: this is the best known, with its bound (--time-limit none goes on)"
-            );
+            eprintln!("stopped by {which} of {seconds} s: {known} (--time-limit none goes on)");
         }
         exit
     }

@@ -16,11 +16,17 @@ pub(crate) fn exists(path: &Path) -> bool {
     path == Path::new(STANDARD_INPUT) || path.exists()
 }
 
+/// What pipes held: it can be read once, and is asked for more than once.
+static PIPES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
+/// A command begins, in a process that may have run others.
+pub(crate) fn begin() {
+    PIPES.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
 /// The text of a file, or of standard input, which is `-`.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     let is_standard_input = path == Path::new(STANDARD_INPUT);
-    // What a pipe holds can be read once, and is asked for more than once.
-    static PIPES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let is_pipe = is_standard_input || fs::metadata(path).is_ok_and(|of| !of.is_file() && !of.is_dir());
     let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(before) = pipes.get(path).filter(|_| is_pipe) {

@@ -61,6 +61,7 @@ enum Exit {
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     budgets::begin();
     progress::begin();
+    files::begin();
     let words: Vec<OsString> = words.into_iter().collect();
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,

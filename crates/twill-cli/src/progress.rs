@@ -41,7 +41,12 @@ impl ProgressLine {
         // Nobody is hurt when progress cannot be shown.
         let _ = if self.is_terminal {
             self.is_shown = true;
-            write!(std::io::stderr(), "\r\x1b[2K{seconds:6.1} s  {}", self.what)
+
+            // A line that wraps could not be wiped.
+            let columns = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+            let line: String =
+                format!("{seconds:6.1} s  {}", self.what).chars().take(columns.saturating_sub(1)).collect();
+            write!(std::io::stderr(), "\r\x1b[2K{line}")
         } else {
             writeln!(std::io::stderr(), "{seconds:6.1} s  {}", self.what)
         };

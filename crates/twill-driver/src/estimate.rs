@@ -19,8 +19,10 @@ pub(crate) fn estimated(
 ) -> Vec<Report<Verified<Schedule>>> {
     let mut simulated = simulated(request, posed, &reports);
     let sass = compile::sass_estimate(request, session).filter(|sass| sass.len() == simulated.len());
-    for (one, cycles) in simulated.iter_mut().zip(sass.into_iter().flatten()) {
-        one.sass = Some(Cycles(i64::from(cycles)));
+    for ((one, report), (interval, cycles)) in simulated.iter_mut().zip(&reports).zip(sass.into_iter().flatten()) {
+        // Of another interval it would be another kernel's.
+        let is_same = report.outcome.schedule().is_some_and(|schedule| schedule.as_ref().interval == Cycles(interval));
+        one.sass = is_same.then_some(Cycles(i64::from(cycles)));
     }
     let mut simulated = simulated.into_iter();
     let each = posed.iter().zip(reports);

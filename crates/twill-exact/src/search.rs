@@ -112,7 +112,9 @@ impl fmt::Display for Progress {
             Progress::Modulo { interval, length } => write!(f, "without warps: I = {interval}, L = {length}"),
             Progress::Trying { interval } => write!(f, "trying I = {interval}"),
             Progress::Rejected { interval } => write!(f, "I = {interval} is impossible"),
-            Progress::Found { interval, stages } => write!(f, "found I = {interval} with {stages} stages"),
+            Progress::Found { interval, stages } => {
+                write!(f, "found I = {interval} with {stages} stage{}", if *stages == 1 { "" } else { "s" })
+            }
             Progress::Together { intervals } => {
                 let each: Vec<String> = intervals.iter().map(ToString::to_string).collect();
                 write!(f, "trying all loops together, I = {}", each.join(", "))

@@ -66,7 +66,7 @@ fn status(page: &mut Page, problem: &Problem, explanation: &Explanation) {
             Some(RejectionReason::Exhausted { largest, all: false }) => {
                 (format!("No schedule exists with I <= {} (infeasible: proved)", words::grouped(largest.0)), Ink::Bad)
             }
-            _ => ("No schedule exists at any interval (infeasible: proved)".to_owned(), Ink::Bad),
+            _ => (words::nothing_exists(problem), Ink::Bad),
         },
         (_, None) => ("No schedule was found (unknown)".to_owned(), Ink::Bad),
     };

@@ -50,7 +50,7 @@ pub(crate) fn known<S: AsRef<Schedule>>(problem: &Problem, report: &Report<S>) -
                 RejectionReason::Exhausted { largest, all: false } => {
                     format!("No schedule exists with I <= {} (infeasible: proved).", words::grouped(largest.0))
                 }
-                _ => "No schedule exists at any interval (infeasible: proved).".to_owned(),
+                _ => words::nothing_exists(problem) + ".",
             };
             [(text, Ink::Bad), (format!("Reason: {}.", words::rejection(reason)), Ink::Plain)]
         }

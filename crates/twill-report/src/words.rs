@@ -1,12 +1,21 @@
 //! Numbers, lists and reasons in words.
 
 pub(crate) use twill_graph::grouped;
-use twill_graph::{LowerBound, LowerBoundKind, Problem, RejectionReason};
+use twill_graph::{LowerBound, LowerBoundKind, Problem, RejectionReason, WarpAssignment};
 
 /// `1 warp`, `4 warps`.
 pub(crate) fn count(number: impl Into<i128>, one: &str) -> String {
     let number: i128 = number.into();
     format!("{} {one}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// That there is no schedule at all, of those that were searched.
+pub(crate) fn nothing_exists(problem: &Problem) -> String {
+    let searched = match problem.options().warp_assignment {
+        WarpAssignment::Free => "",
+        WarpAssignment::BySubTile => " that keeps each sub-tile on one warp group",
+    };
+    format!("No schedule{searched} exists at any interval (infeasible: proved)")
 }
 
 /// What is proved of an optimal schedule, and in what: a model is no GPU.

@@ -221,7 +221,7 @@ impl WidthArgument {
 #[command(next_help_heading = "Search")]
 pub(crate) struct BudgetArguments {
     /// Stop after so many seconds with the best known [default: 20, or 120 for
-    /// twill compile, which searches many times]; none sets no limit.
+    /// twill compile, which searches many times, or none for GauS]; none sets no limit.
     #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none, allow_negative_numbers = true)]
     pub(crate) time_limit: Option<f64>,
     /// Stop after so many units of work (about a million a second; reproducible).

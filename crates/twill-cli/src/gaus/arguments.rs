@@ -1,6 +1,6 @@
 //! What `twill gaus` can be asked.
 
-use crate::arguments::{BudgetArguments, PageArguments, Switch, by_ending, seconds};
+use crate::arguments::{BudgetArguments, PageArguments, Switch, by_ending, seconds_or_none};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -79,8 +79,8 @@ pub(crate) struct GausArguments {
     /// What random choices depend on.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Stop after so many seconds with the best known.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Stop after so many seconds with the best known [default: none].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none, allow_negative_numbers = true)]
     pub(crate) time_limit: Option<f64>,
     /// Stop with the best known when the process uses so many megabytes (10^6 bytes) of memory.
     #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u64).range(1..))]
@@ -100,6 +100,11 @@ impl GausArguments {
     pub(crate) fn format(&self) -> GausFormat {
         const ENDINGS: [(&str, GausFormat); 2] = [("json", GausFormat::Json), ("pftrace", GausFormat::Perfetto)];
         self.format.or_else(|| by_ending(self.page.output.as_deref(), &ENDINGS)).unwrap_or(GausFormat::Text)
+    }
+
+    /// Seconds that there are; `None` without a limit.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        self.time_limit.filter(|seconds| seconds.is_finite())
     }
 
     /// How much memory there may be in use.

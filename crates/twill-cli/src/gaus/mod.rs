@@ -144,7 +144,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
         let control = Control { time, interrupt: Some(&interrupt), memory: arguments.memory() };
         twill_gaus::lower_bound_within(problem, control).map_err(|error| refused(error.into()))
     };
-    let limit = arguments.time_limit.map(Duration::from_secs_f64);
+    let limit = arguments.seconds().map(Duration::from_secs_f64);
     ticker.say("proving a lower bound");
     let mut bound = if arguments.smallest_ii { None } else { Some(bounded(&problem, limit.map(|limit| limit / 5))?) };
     let least_interval = match arguments.smallest_ii {

@@ -46,7 +46,7 @@ pub(super) fn pose(arguments: &GausArguments, interrupt: &AtomicBool) -> Result<
 
 /// A bound on the interval, which may take a tenth of the time.
 pub(super) fn least_interval(arguments: &GausArguments, graph: &Dataflow, interrupt: &AtomicBool) -> u64 {
-    let time = arguments.time_limit.map(|seconds| Duration::from_secs_f64(seconds / 10.0));
+    let time = arguments.seconds().map(|seconds| Duration::from_secs_f64(seconds / 10.0));
     let control = Control { time, interrupt: Some(interrupt), memory: arguments.memory() };
     least_interval_within(graph, control).least()
 }

@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
             begun,
             // The bound at the interval that is found takes the rest.
             limit: arguments
-                .time_limit
+                .seconds()
                 .map(|seconds| Duration::from_secs_f64(if arguments.smallest_ii { 0.9 * seconds } else { seconds })),
             interrupt,
             ticker,
@@ -301,7 +301,7 @@ fn known(
         named => named.iter().map(|name| name.parse()).collect::<Result<_, UnknownBaseline>>()?,
     };
     // A baseline without a schedule has none to offer.
-    let half = arguments.time_limit.map(|seconds| Duration::from_secs_f64(seconds / 2.0));
+    let half = arguments.seconds().map(|seconds| Duration::from_secs_f64(seconds / 2.0));
     let left = || half.map(|half| half.saturating_sub(begun.elapsed()));
     let in_time = |_: &Baseline| left().is_none_or(|left| !left.is_zero());
     let within = || Control { time: left(), interrupt: Some(interrupt), memory: arguments.memory() };

@@ -218,7 +218,8 @@ pub fn compile(
     // might have become better.
     if let Some(cache) = cache.filter(|_| (assembler.is_none() || best.assembly.is_some()) && !session.is_stopped()) {
         cache.write(&key, &kernel.to_json());
-        let sass: Option<Vec<u32>> = kernel.loops.iter().map(|one| one.assembled).collect();
+        let sass: Option<Vec<(i64, u32)>> =
+            kernel.loops.iter().map(|one| Some((one.interval, one.assembled?))).collect();
         if let Some(sass) = sass.filter(|_| options.schedule == Which::Optimal) {
             // Plain data always serialises.
             cache.write(&estimate_key(text, request), &serde_json::to_string(&sass).unwrap_or_default());
@@ -227,14 +228,18 @@ pub fn compile(
     Ok(Compiled::Kernel(Box::new(kernel)))
 }
 
-/// By loop, cycles of an iteration of the machine code that was last made of this kernel within these limits, if it is known.
-pub(crate) fn sass_estimate(request: &Request, session: &Session<'_>) -> Option<Vec<u32>> {
+/// By loop, the interval of the kernel that was last made within these limits, and cycles of an iteration of its machine code;
+/// none where it is not known.
+pub(crate) fn sass_estimate(request: &Request, session: &Session<'_>) -> Option<Vec<(i64, u32)>> {
     let Content::Kernel(text) = &request.input.content else { return None };
     session.cache.as_ref()?.find(&estimate_key(text, request), |found| serde_json::from_str(found).ok())
 }
 
 fn estimate_key(text: &str, request: &Request) -> Key {
-    Key::new(Kind::Estimate, &(text, lowering(request), limits(request)))
+    let mut resolved = request.clone();
+    let assignment = || Some(crate::default_assignment(&crate::source(request).ok()??.machine));
+    resolved.limits.warp_assignment = request.limits.warp_assignment.or_else(assignment);
+    Key::new(Kind::Estimate, &(text, lowering(&resolved), limits(&resolved)))
 }
 
 /// The kernel that was chosen, recording the time; what the assembler makes of it changes nothing but its report.
