@@ -513,7 +513,8 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 
 /// As [`seconds`]; infinity for `none`.
 pub(crate) fn seconds_or_none(text: &str) -> Result<f64, String> {
-    if text == "none" { Ok(f64::INFINITY) } else { seconds(text).map_err(|why| why + ", or none") }
+    let or_none = |why: String| if text.parse::<f64>().is_ok() { why + ", or none" } else { why };
+    if text == "none" { Ok(f64::INFINITY) } else { seconds(text).map_err(or_none) }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

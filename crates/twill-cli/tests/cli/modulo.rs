@@ -61,7 +61,7 @@ fn text_names_interval_bound_and_resources() {
 
 #[test]
 fn a_budget_ends_the_search_with_its_bound() {
-    let (code, file) = modulo(&[LOOP, "--work-limit", "1"]);
+    let (code, file) = modulo(&[LOOP, "--work-limit", "1", "--quiet"]);
     assert_eq!((code, &file["status"], &file["initiation_interval"]), (3, &json!("unknown"), &Value::Null));
     // What counting alone excludes is excluded before the budget counts.
     assert_eq!(file["lower_bound"]["interval"], 5);
