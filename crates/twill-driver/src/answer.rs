@@ -12,6 +12,12 @@ const GRACE_WORK: u64 = 1_000_000;
 
 const NOT_PIPELINED: &str = "note: stopped before a schedule was found; the one shown runs one iteration after another";
 
+/// Whether a budget or an interrupt ended a search before it had a schedule; what is unknown for another reason stays so, as the
+/// paper's liveness with more stages than are tried.
+fn was_stopped<S>(outcome: &Outcome<S>) -> bool {
+    matches!(outcome, Outcome::Unknown { stopped_by } if stopped_by == "interrupt" || stopped_by.ends_with("budget"))
+}
+
 /// A session for such a schedule, whatever the budget says.
 fn grace(observer: &mut Silent) -> Session<'_> {
     let budget = Budget { work: Some(GRACE_WORK), ..Budget::default() };
@@ -49,7 +55,7 @@ pub fn answer(
     let input = &request.input.name;
     if let Some(kernel) = siblings::pose(request, posed)? {
         let mut report = siblings::solve(input, &kernel, session, reading)?;
-        if let Outcome::Unknown { .. } = report.outcome {
+        if was_stopped(&report.outcome) {
             let naive = siblings::naive(input, &kernel, Naive::NoPipelining, &mut grace(&mut Silent))?;
             if naive.outcome.schedule().is_some() {
                 report.outcome = naive.outcome;
@@ -65,7 +71,7 @@ pub fn answer(
     let mut reports = Vec::new();
     for one in &posed.loops {
         let mut report = solve(input, one, session, each)?;
-        if let Outcome::Unknown { .. } = report.outcome {
+        if was_stopped(&report.outcome) {
             let naive = naive(input, one, Naive::NoPipelining, &mut grace(&mut Silent))?;
             if naive.outcome.schedule().is_some() {
                 report.outcome = naive.outcome;
