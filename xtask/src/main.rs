@@ -1,7 +1,9 @@
 //! Project automation: `cargo xtask test` sets up and runs the tests of every change, with `--all` every test there is;
-//! `cargo xtask trust` looks for defects for hours, and writes docs/trust.md; `cargo xtask sbom` writes a bill of materials.
+//! `cargo xtask trust` looks for defects for hours, and writes docs/trust.md; `cargo xtask sbom` writes a bill of materials;
+//! `cargo xtask same-code BASE` compares the machine code of generated kernels with that of another commit.
 
 mod environment;
+mod same_code;
 mod steps;
 mod test;
 
@@ -16,8 +18,9 @@ fn main() -> ExitCode {
     let result = match task.as_deref() {
         Some("test") => Part::of(&env::args().skip(2).collect::<Vec<_>>()).and_then(test::test),
         Some("sbom") => sbom(),
+        Some("same-code") => same_code::same_code(env::args().skip(2)),
         Some("trust") => trust(env::args().skip(2)),
-        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], or cargo xtask sbom".into()),
+        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], cargo xtask same-code BASE, or cargo xtask sbom".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
