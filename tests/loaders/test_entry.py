@@ -162,7 +162,7 @@ extern "C" int wrong(int x, int y, int z, int ctas) {
 class Tiles(unittest.TestCase):
     def test_walking_is_dividing(self):
         """Persistent CTAs come to each tile's program without a division."""
-        kernels = (["attention_forward"], ["attention_forward_d64_m64", "--programs-per-cta", "3"])
+        kernels = (["attention_forward"], ["attention_forward_d64_m64", "--cta-coarsening", "3"])
         for options in kernels:
             text = (tools.cuda(*options) / "kernel.cu").read_text()
             first, last = text.index("TWILL int tile_count"), text.index("/// 4 warps")

@@ -97,9 +97,9 @@ class TestFigures:
         assert float(fixed) == pytest.approx(58, rel=0.02) and float(slope) == pytest.approx(1 / 128, rel=0.02)
 
     def test_synchronization(self):
-        taken = {("barrier", 0): 4 * 16, ("barrier", 1): 4 * 48, ("hand_over", 0): 4 * 77, ("hand_over", 2): 4 * 30}
+        taken = {("barrier", 0): 4 * 16, ("barrier", 1): 4 * 48, ("handoff", 0): 4 * 77, ("handoff", 2): 4 * 30}
         found = Model(synchronization.SYNCHRONIZATION, lambda kernel, series, launch: taken.get((kernel, series), 100))
-        names = ("arrive", "wait", "hand_over", "named_barrier")
+        names = ("arrive", "wait", "handoff", "named_barrier")
         assert [found.value(f"synchronization.{name}") for name in names] == pytest.approx([16, 48, 77, 30])
 
     def test_multiplies(self):

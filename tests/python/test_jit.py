@@ -88,10 +88,10 @@ class TestScheduled:
         assert "gemm_tma for sm_90a" in report.stdout
 
     def test_in_cuda(self, fake_gpu, fake_driver, tensor, monkeypatch):
-        kernel = twill_gpu.jit(options={"emit": "cuda", "in_step": True})(gemm.gemm_tma.fn)
+        kernel = twill_gpu.jit(options={"emit": "cuda", "wave_sync": True})(gemm.gemm_tma.fn)
         made = kernel.warmup(*gemm_arguments(tensor), **TILES, grid=(4, 3))
         assert made.language == "cuda" and "gluon" not in made.asm
-        assert 'extern "C" __global__' in made.asm["cuda"] and "twill_in_step.cuh" in made.asm["cuda"]
+        assert 'extern "C" __global__' in made.asm["cuda"] and "twill_wave_sync.cuh" in made.asm["cuda"]
         assert made.asm["cubin"].startswith(b"\x7fELF") and "wgmma.mma_async" in made.asm["ptx"]
 
         monkeypatch.setattr(made._module.planning, "driver", fake_driver)

@@ -93,9 +93,9 @@ def test_options_are_those_of_the_command(capfd):
 
 
 def test_each_way_to_say_yes_and_no():
-    assert options.words({"persistent": True, "bursts": "off", "no_cache": True, "in_step": "on"}) == [
-        "--persistent=on", "--bursts=off", "--no-cache", "--in-step"
+    assert options.words({"persistent": True, "bursts": "off", "no_cache": True, "wave_sync": "on"}) == [
+        "--persistent=on", "--mma-batches=off", "--no-cache", "--wave-sync"
     ]
-    assert options.words({"no_cache": False, "in_step": "off", "sub_tiles": None, "trace": False}) == []
+    assert options.words({"no_cache": False, "wave_sync": "off", "sub_tiles": None, "trace": False}) == []
     assert options.words({"trace": True, "emit": "cuda"}) == ["--trace", "--emit=cuda"]
     assert options.words({"trace": 8}) == ["--trace=8"]

@@ -33,9 +33,9 @@ def test_tiles_come_in_waves():
     # Without CTAs that go from tile to tile, each begins anew.
     assert cycles(8, [10, 2], PERSISTENT | {"kind": "one_per_program"}) == 2 * 2600
     # There and back, while what idles is less than an iteration: nothing of eight, two of eight for ten iterations.
-    assert cycles(8, [10, 2], PERSISTENT | {"there_and_back": 2}) == 500 + 2 * 2100
-    assert cycles(6, [10, 2], PERSISTENT | {"there_and_back": 2}) == 2 * 2600
-    assert cycles(6, [3, 0], PERSISTENT | {"there_and_back": 2}) == 500 + 2 * 1300
+    assert cycles(8, [10, 2], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 2100
+    assert cycles(6, [10, 2], PERSISTENT | {"serpentine": 2}) == 2 * 2600
+    assert cycles(6, [3, 0], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 1300
 
 
 def test_machine_code_is_preferred():

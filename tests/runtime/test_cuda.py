@@ -21,14 +21,14 @@ CASES = {
     "gemm_tma_n256": [],
     "swiglu": [],
     "attention_forward": [],
-    "attention_forward_d64": ["--in-step", "--candidates", "1"],
+    "attention_forward_d64": ["--wave-sync", "--candidates", "1"],
     "attention_forward_causal": [],
-    "attention_forward_d64_m64": ["--programs-per-cta", "3"],
+    "attention_forward_d64_m64": ["--cta-coarsening", "3"],
     "attention_backward": ["--attempts", "1"],
     "attention_backward_d64": ["--cluster", "2", "--candidates", "1"],
     "gemm_pointers_n256": [],
-    "tutorial_attention": ["--loop-step", "176"],
-    "fixtures/attention_relu": ["--loop-step", "176"],
+    "tutorial_attention": ["--retile-loop", "176"],
+    "fixtures/attention_relu": ["--retile-loop", "176"],
     "fixtures/epilogue_bias_vector_masked": [],
     "fixtures/epilogue_integers": [],
     "fixtures/epilogue_libdevice_pow": [],
@@ -119,7 +119,7 @@ class Cuda(unittest.TestCase):
                 example = str(ROOT / "examples" / f"{name}.ttir")
                 options = ["--machine", "h200", "--emit", "cuda", "--python", sys.executable]
                 run = subprocess.run(
-                    [command(), "compile", example, "-o", str(folder), *options, "--trace", "--trace-marks", marks],
+                    [command(), "compile", example, "-o", str(folder), *options, "--trace", "--trace-detail", marks],
                     capture_output=True,
                     text=True,
                     timeout=180,

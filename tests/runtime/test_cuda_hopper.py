@@ -17,7 +17,7 @@ if nvrtc:
     from emulated.launch import of_kernel
     from emulated.reference import Case
 
-IN_STEP = ("--loop-step", "144", "--operands-in-registers", "on", "--in-step")
+IN_STEP = ("--retile-loop", "144", "--operands-in-registers", "on", "--wave-sync")
 CLUSTER = ("--cluster", "2")
 KERNELS = [
     ("attention_backward", ()),
@@ -26,7 +26,7 @@ KERNELS = [
     ("attention_forward", CLUSTER),
     ("attention_forward", IN_STEP),
     ("attention_forward_causal", ()),
-    ("attention_forward_d64_m64", ("--programs-per-cta", "3")),
+    ("attention_forward_d64_m64", ("--cta-coarsening", "3")),
     ("gemm_pointers", ()),
     ("gemm_tma", ()),
     ("gemm_tma", CLUSTER),
@@ -80,7 +80,7 @@ class CudaForHopper(unittest.TestCase):
 
     def test_a_cta_walks_there_and_back(self):
         _, kernel, ptx = written(self.scratch, "attention_forward_causal", "h200")
-        self.assertEqual(kernel["grid"]["there_and_back"], 2)
+        self.assertEqual(kernel["grid"]["serpentine"], 2)
         # Six tiles, in three rounds and in two.
         for ctas, eager in ((2, True), (4, False)):
             self.assertLess(run(kernel, ptx, Case(kernel, 3), ctas=ctas, eager=eager), 1e-3)
@@ -92,7 +92,7 @@ class CudaForHopper(unittest.TestCase):
             self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=2, eager=eager), 1e-3)
 
     def test_ctas_in_step_wait_for_each_other(self):
-        _, kernel, ptx = written(self.scratch, "gemm_tma", "h200", "--in-step")
+        _, kernel, ptx = written(self.scratch, "gemm_tma", "h200", "--wave-sync")
         for at_once in (1, 2):
             with self.subTest(at_once=at_once):
                 case = Case(kernel, 2)

@@ -270,7 +270,7 @@ class Calls(Launches):
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
 
     def test_rounds_there_and_back(self):
-        grid = {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1, "there_and_back": 2}
+        grid = {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1, "serpentine": 2}
         kernel = self.kernel(grid=grid)
         for programs, ctas, why in [
             ((32, 64), 128, "16 rounds of two bands each"),

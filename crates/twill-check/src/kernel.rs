@@ -5,7 +5,7 @@ use crate::{Rejected, Verified, verify};
 use std::collections::BTreeSet;
 use std::fmt;
 use thiserror::Error;
-use twill_graph::{GroupId, GroupRole, KernelProblem, LoopOperation, Schedule, TieReason, WarpGroup};
+use twill_graph::{GroupId, GroupRole, MultiLoopProblem, LoopOperation, Schedule, TieReason, WarpGroup};
 
 /// A broken statement about what loops share.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -115,7 +115,7 @@ impl fmt::Display for RejectedKernel {
 /// # Errors
 /// Everything that is broken.
 pub fn verify_kernel(
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     groups: &[WarpGroup],
     schedules: Vec<Schedule>,
 ) -> Result<Vec<Verified<Schedule>>, RejectedKernel> {
@@ -141,7 +141,7 @@ pub fn verify_kernel(
     if rejected.shared.is_empty() { Ok(verified) } else { Err(rejected) }
 }
 
-fn check_ties(kernel: &KernelProblem, schedules: &[Verified<Schedule>], broken: &mut Vec<KernelViolation>) {
+fn check_ties(kernel: &MultiLoopProblem, schedules: &[Verified<Schedule>], broken: &mut Vec<KernelViolation>) {
     let group = |o: LoopOperation| schedules[o.index].placement(o.op).group;
     let name = |o: LoopOperation| kernel.operation(o).name.clone();
     let title = |o: LoopOperation| kernel.loops()[o.index].graph().name().to_owned();
@@ -162,7 +162,7 @@ fn check_ties(kernel: &KernelProblem, schedules: &[Verified<Schedule>], broken: 
 }
 
 fn check_groups(
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     groups: &[WarpGroup],
     schedules: &[Verified<Schedule>],
     broken: &mut Vec<KernelViolation>,
@@ -188,7 +188,7 @@ fn check_groups(
 
 /// `Σ_g 32 · warps(g) · r_g` over the common groups. The machine pays for its fixed groups whether
 /// they are used or not.
-fn check_file(kernel: &KernelProblem, groups: &[WarpGroup], broken: &mut Vec<KernelViolation>) {
+fn check_file(kernel: &MultiLoopProblem, groups: &[WarpGroup], broken: &mut Vec<KernelViolation>) {
     let Some(resources) = kernel.loops().first().map(twill_graph::Problem::resources) else { return };
     let registers = |warps: u32, each: u32| 32 * u128::from(warps) * u128::from(each);
     let fixed = [resources.variable_latency_group, resources.issue_group];

@@ -27,7 +27,7 @@ fn lowered(text: &str) -> (LoopGraph, Resources) {
     (graph, machine.resources())
 }
 
-fn posed(graph: LoopGraph, resources: Resources) -> Problem {
+fn problems(graph: LoopGraph, resources: Resources) -> Problem {
     Problem::new(graph, resources, ModelOptions::default()).unwrap()
 }
 
@@ -37,7 +37,7 @@ fn built_in(name: &str) -> Problem {
         MachineReference::Name(name) => Machine::load(&name).unwrap().resources(),
         MachineReference::Resources(resources) => *resources,
     };
-    posed(found.graph, resources)
+    problems(found.graph, resources)
 }
 
 /// Searches and replays.
@@ -75,7 +75,7 @@ fn attention_forward(bencher: Bencher<'_, '_>, normalise: u32) {
         if normalise > 0 {
             graph = twill_exact::normalise(&graph, normalise).unwrap().graph;
         }
-        optimal(&posed(graph, resources))
+        optimal(&problems(graph, resources))
     });
 }
 
@@ -109,7 +109,7 @@ fn one_group_is_infeasible(bencher: Bencher<'_, '_>, from: &str) {
         }
     };
     resources.compute_groups.maximum = 1;
-    let problem = posed(graph, resources);
+    let problem = problems(graph, resources);
     let options = SearchOptions { largest_interval: Some(Cycles(2048)), ..SearchOptions::default() };
     bencher.bench(|| {
         let report = solved(&problem, &options);
@@ -122,7 +122,7 @@ fn one_group_is_infeasible(bencher: Bencher<'_, '_>, from: &str) {
 #[divan::bench]
 fn verify_attention_forward(bencher: Bencher<'_, '_>) {
     let (graph, resources) = lowered(&example("attention_forward.ttir"));
-    let problem = posed(graph, resources);
+    let problem = problems(graph, resources);
     let report = twill_exact::schedule(&problem, &SearchOptions::default(), &mut |_| {});
     let schedule = report.outcome.schedule().unwrap().clone();
     bencher.with_inputs(|| schedule.clone()).bench_values(|s| twill_check::verify(&problem, s).unwrap());

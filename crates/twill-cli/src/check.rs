@@ -135,7 +135,7 @@ fn folder(arguments: &CheckArguments) -> Result<Exit, Error> {
         let evidence = twill_check::verify_certificate(problem, claim)
             .map_err(|error| Error::Certificate { path: path.clone(), error })?;
         if infeasible {
-            // What was asked: up to some interval, or at all.
+            // What was requested: up to some interval, or at all.
             let enough = match &read.schedule.infeasible {
                 Some(RejectionReason::Exhausted { largest, all: false }) => evidence.below > *largest,
                 _ => evidence.everything,

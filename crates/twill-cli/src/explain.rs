@@ -32,13 +32,13 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<Exit, Error> {
 fn render(arguments: &ExplainArguments, all: &[Explained]) -> String {
     match arguments.format() {
         ExplainFormat::Json => {
-            twill_driver::json(all.iter().map(|e| ExplanationFile::new(&e.posed.problem, &e.explanation)))
+            twill_driver::json(all.iter().map(|e| ExplanationFile::new(&e.of.problem, &e.explanation)))
         }
         ExplainFormat::Text => {
             let options = schedule::text_options(&arguments.page);
             let one = |e: &Explained| {
-                schedule::normalised(&e.posed, options)
-                    + &twill_report::explanation(&e.posed.problem, &e.explanation, options)
+                schedule::normalised(&e.of, options)
+                    + &twill_report::explanation(&e.of.problem, &e.explanation, options)
             };
             all.iter().map(one).collect::<Vec<_>>().join("\n")
         }

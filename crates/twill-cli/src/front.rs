@@ -8,7 +8,7 @@ use crate::kind::InputKind;
 use crate::{files, gaus, modulo};
 use clap::Parser;
 use std::path::{Path, PathBuf};
-use twill_driver::{Posed, Request};
+use twill_driver::{LoopProblem, Request};
 
 /// Operations of a loop with warps that the exact scheduler is asked about. Search with warps has been measured up to a
 /// tenth of that; beyond, encoding alone takes long.
@@ -53,7 +53,7 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
         ("kernel", source.lowering.kernel.is_some()),
         ("sub-tiles", source.lowering.sub_tiles.is_some()),
         ("programs-per-cta", source.lowering.programs_per_cta.is_some()),
-        ("loop-step", source.lowering.loop_step.is_some()),
+        ("loop-step", source.lowering.retile_loop.is_some()),
         ("no-contract", source.lowering.no_contract),
         ("machine", source.lowering.machine.is_some() && is_file_of_others),
         ("loop", source.lowering.loop_index.is_some() && is_file_of_others),
@@ -86,8 +86,8 @@ pub(crate) fn refuse_large(request: &Request) -> Result<(), Error> {
 }
 
 /// Answers for loops with too many operations for the exact scheduler.
-pub(crate) fn large(arguments: &ScheduleArguments, posed: &[Posed]) -> Result<Option<Exit>, Error> {
-    let operations = posed.iter().map(|p| p.problem.graph().operations().len()).max().unwrap_or(0);
+pub(crate) fn large(arguments: &ScheduleArguments, problems: &[LoopProblem]) -> Result<Option<Exit>, Error> {
+    let operations = problems.iter().map(|p| p.problem.graph().operations().len()).max().unwrap_or(0);
     let most = if arguments.swp_only { MOST_WITHOUT } else { MOST_WITH_WARPS };
     if operations <= most {
         return Ok(None);

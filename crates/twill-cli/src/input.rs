@@ -11,11 +11,11 @@ use std::path::Path;
 use twill_driver::{Input, Limits, Lowering, Request, SiblingOptions};
 use twill_graph::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow, WarpAssignment, builtin};
 use twill_machine::{Machine, MachineError};
-use twill_triton::Gang;
+use twill_triton::CtaCoarsening;
 use twill_triton::tile::Axis;
 
 impl SearchArguments {
-    /// What is asked, each loop by itself or with its siblings as is usual.
+    /// What is requested, each loop by itself or with its siblings as is usual.
     pub(crate) fn request(&self) -> Result<Request, Error> {
         Ok(self.request_about(self.source.read()?)?)
     }
@@ -39,7 +39,7 @@ impl SearchArguments {
 impl SiblingArguments {
     /// How loops are scheduled together.
     pub(crate) fn options(&self) -> SiblingOptions {
-        SiblingOptions { trip_counts: self.trip_counts.clone(), apart: self.no_siblings }
+        SiblingOptions { trip_counts: self.trip_counts.clone(), apart: self.separate_loops }
     }
 }
 
@@ -101,8 +101,8 @@ impl LoweringArguments {
             kernel: self.kernel.clone(),
             loop_index: self.loop_index,
             sub_tiles: self.sub_tiles,
-            programs: self.programs_per_cta.map(|count| Gang { count, axis }),
-            loop_step: self.loop_step,
+            programs: self.programs_per_cta.map(|count| CtaCoarsening { count, axis }),
+            retile_loop: self.retile_loop,
             contract: !self.no_contract,
         })
     }

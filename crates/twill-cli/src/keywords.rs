@@ -142,11 +142,11 @@ fn allowed(why: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Takes, keywords};
-    use crate::{Asked, GausAnswer, gaus};
+    use crate::{Requested, GausAnswer, gaus};
 
     fn wrong(words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        Asked::read(&words).expect_err("it is wrong").to_string()
+        Requested::read(&words).expect_err("it is wrong").to_string()
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         // Each is one: its keyword as a word is not unknown.
         for one in all.iter().filter(|one| one.takes == Takes::Value && !one.values.is_empty()) {
             let word = format!("--{}={}", one.name.replace('_', "-"), one.values[0]);
-            assert!(!matches!(Asked::read(&[word]), Err(error) if error.to_string().contains("no option")));
+            assert!(!matches!(Requested::read(&[word]), Err(error) if error.to_string().contains("no option")));
         }
         assert!(keywords("gaus").iter().any(|one| one.name == "smallest_ii"));
         assert!(keywords("nothing").is_empty());
@@ -183,11 +183,11 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_is_named() {
-        let both = wrong(&["--sub-tiles=2", "--programs-per-cta=2"]);
+        let both = wrong(&["--sub-tiles=2", "--cta-coarsening=2"]);
         assert!(
             both.contains("sub_tiles") && both.contains("programs_per_cta") && both.contains("cannot be used with")
         );
-        assert_eq!(wrong(&["--trace-marks=runs"]), "trace is needed as well");
+        assert_eq!(wrong(&["--trace-detail=runs"]), "trace is needed as well");
         assert_eq!(wrong(&["--sub-tile=2"]), "there is no option sub_tile");
     }
 }

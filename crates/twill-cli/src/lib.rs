@@ -1,10 +1,10 @@
 //! The `twill` command: arguments, files, progress, exit codes.
 //!
 //! [`run`] is the command itself. The Python package asks the same things by the same options, which are declared here once:
-//! [`Asked`] reads them for an input that is no file.
+//! [`Requested`] reads them for an input that is no file.
 
 mod arguments;
-mod asked;
+mod requested;
 mod budgets;
 mod cache;
 mod certificate;
@@ -41,13 +41,13 @@ use clap::Parser;
 use std::ffi::OsString;
 use twill_graph::showable;
 
-pub use asked::{Asked, GausAnswer, check_gaus, gaus};
+pub use requested::{Requested, GausAnswer, check_gaus, gaus};
 pub use keywords::{Keyword, OptionError, Takes, keywords};
 
 /// What the exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Exit {
-    /// Proven optimal, or the command did what it was asked.
+    /// Proven optimal, or the command did what it was requested.
     Done = 0,
     /// An error.
     Error = 1,

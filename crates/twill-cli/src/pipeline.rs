@@ -7,7 +7,7 @@ use crate::files;
 use crate::progress::Ticker;
 use crate::schedule::{exit, normalised, text_options};
 use twill_check::Verified;
-use twill_driver::{Posed, Request, Session};
+use twill_driver::{LoopProblem, Request, Session};
 use twill_exact::SearchOptions;
 use twill_graph::format::PipelineFile;
 use twill_graph::{Pipeline, Report};
@@ -15,7 +15,7 @@ use twill_graph::{Pipeline, Report};
 pub(crate) fn run(
     arguments: &ScheduleArguments,
     request: &Request,
-    posed: &[Posed],
+    problems: &[LoopProblem],
     options: SearchOptions,
     reading: f64,
 ) -> Result<Exit, Error> {
@@ -23,16 +23,16 @@ pub(crate) fn run(
     let input = &request.input.name;
     let mut session = Session::new(options, &mut ticker);
     let mut solve = |one| twill_driver::pipeline(input, one, &mut session, reading).map_err(Error::from);
-    let reports: Result<Vec<_>, _> = posed.iter().map(&mut solve).collect();
+    let reports: Result<Vec<_>, _> = problems.iter().map(&mut solve).collect();
     let reports = reports?;
     drop(ticker);
-    let each = posed.iter().zip(&reports);
+    let each = problems.iter().zip(&reports);
     let text = match arguments.format() {
         Format::Json => twill_driver::json(each.map(|(p, r)| file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
             let one =
-                |(p, r): (&Posed, _)| normalised(p, options) + &twill_report::pipeline_text(&p.problem, r, options);
+                |(p, r): (&LoopProblem, _)| normalised(p, options) + &twill_report::pipeline_text(&p.problem, r, options);
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => return Err(Error::NoProgram { input: arguments.search.source.input.clone() }),
@@ -45,8 +45,8 @@ pub(crate) fn run(
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
 }
 
-fn file(posed: &Posed, report: &Report<Verified<Pipeline>>) -> PipelineFile {
-    let mut file = PipelineFile::new(&posed.problem, report);
-    file.normalisation = posed.normalisation;
+fn file(one: &LoopProblem, report: &Report<Verified<Pipeline>>) -> PipelineFile {
+    let mut file = PipelineFile::new(&one.problem, report);
+    file.normalisation = one.normalisation;
     file
 }

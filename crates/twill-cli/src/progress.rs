@@ -131,7 +131,7 @@ pub(crate) fn remove_on_exit(folder: &Path) {
     }
 }
 
-/// What Ctrl-C and SIGTERM set, once somebody asked.
+/// What Ctrl-C and SIGTERM set, once somebody requested.
 static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// A command begins, in a process that may have run others: nobody has interrupted it yet.

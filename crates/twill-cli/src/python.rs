@@ -27,7 +27,7 @@ impl Module {
     }
 
     /// What was asked for, and why in Python.
-    fn asked(self) -> (&'static str, &'static str) {
+    fn requested(self) -> (&'static str, &'static str) {
         match self {
             Module::Sweep => ("twill sweep", "for Triton's front end"),
             Module::Calibrate => ("twill machine calibrate", "for CUDA's driver and NVRTC"),
@@ -38,7 +38,7 @@ impl Module {
 /// Runs a command with these words.
 pub(crate) fn run(module: Module, words: &[OsString]) -> Result<Exit, Error> {
     let python = std::env::var_os("TWILL_PYTHON").unwrap_or_else(|| OsString::from(PYTHON));
-    let (command, purpose) = module.asked();
+    let (command, purpose) = module.requested();
     let refused = |why: String| Error::Python { command, purpose, python: python.to_string_lossy().into_owned(), why };
     // Ctrl-C is for the package, which ends with what is there.
     crate::progress::interrupt();

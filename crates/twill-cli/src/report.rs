@@ -187,7 +187,7 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
         ("loop", lowering.loop_index.is_some()),
         ("sub-tiles", lowering.sub_tiles.is_some()),
         ("programs-per-cta", lowering.programs_per_cta.is_some()),
-        ("loop-step", lowering.loop_step.is_some()),
+        ("loop-step", lowering.retile_loop.is_some()),
         ("no-contract", lowering.no_contract),
         ("compute-groups", limits.compute_groups.is_some()),
         ("registers-per-thread", limits.registers_per_thread.is_some()),
@@ -206,7 +206,7 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
         ("work-limit", search.budget.work_limit.is_some()),
         ("memory-limit", search.budget.memory_limit.is_some()),
         ("trip-counts", !subject.siblings.trip_counts.is_empty()),
-        ("no-siblings", subject.siblings.no_siblings),
+        ("no-siblings", subject.siblings.separate_loops),
     ];
     given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use twill_check::Verified;
-use twill_driver::{Answer, Posed, Session, schedule_file};
+use twill_driver::{Answer, LoopProblem, Session, schedule_file};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::format::{NormalisationEntry, ScheduleFile};
 use twill_graph::{Cycles, Problem, Report, Schedule, Status};
@@ -28,32 +28,32 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     }
     let started = Instant::now();
     let request = arguments.search.request_with(&arguments.siblings)?;
-    let posed = twill_driver::problems(&request)?;
+    let problems = twill_driver::problems(&request)?;
     let reading = started.elapsed().as_secs_f64();
-    if let Some(exit) = front::large(arguments, &posed.loops)? {
+    if let Some(exit) = front::large(arguments, &problems.loops)? {
         return Ok(exit);
     }
     let options = options(&arguments.search);
-    let each = reading / posed.loops.len().max(1) as f64;
+    let each = reading / problems.loops.len().max(1) as f64;
     if arguments.swp_only {
-        return pipeline::run(arguments, &request, &posed.loops, options, each);
+        return pipeline::run(arguments, &request, &problems.loops, options, each);
     }
-    if let Some(asked) = arguments.top.options() {
-        return top::run(arguments, &request, &posed.loops, asked, options, each);
+    if let Some(requested) = arguments.top.options() {
+        return top::run(arguments, &request, &problems.loops, requested, options, each);
     }
     let budget = options.budget.clone();
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
     if arguments.emit == Some(Emit::Smtlib2) {
         let input = &request.input.name;
-        let solve = |one: &Posed| twill_driver::solve(input, one, &mut session, each).map_err(Error::from);
-        return smtlib::run(arguments, &posed.loops, solve);
+        let solve = |one: &LoopProblem| twill_driver::solve(input, one, &mut session, each).map_err(Error::from);
+        return smtlib::run(arguments, &problems.loops, solve);
     }
-    let answer = twill_driver::answer(&request, &posed, &mut session, reading)?;
+    let answer = twill_driver::answer(&request, &problems, &mut session, reading)?;
     drop(ticker);
     let exit = match &answer {
         Answer::Together(kernel, report) => siblings::write(arguments, kernel, report, &budget)?,
-        Answer::Each(reports) => write(arguments, &posed.loops, reports, &budget)?,
+        Answer::Each(reports) => write(arguments, &problems.loops, reports, &budget)?,
     };
     Ok(arguments.search.budget.explain_stop(arguments.search.quiet, exit))
 }
@@ -61,15 +61,15 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
 /// Writes the schedules of loops that are scheduled each by itself.
 fn write(
     arguments: &ScheduleArguments,
-    posed: &[Posed],
+    problems: &[LoopProblem],
     reports: &[Report<Verified<Schedule>>],
     budget: &Budget,
 ) -> Result<Exit, Error> {
     if let Some(folder) = &arguments.certificate {
-        let loops = posed.iter().zip(reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
+        let loops = problems.iter().zip(reports).map(|(p, r)| (&p.problem, r, schedule_file(p, r)));
         certify(folder, &arguments.search, loops, None, budget)?;
     }
-    if let Some(text) = render(arguments, posed, reports) {
+    if let Some(text) = render(arguments, problems, reports) {
         files::write(arguments.page.output.as_deref(), &text)?;
     }
     Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
@@ -124,13 +124,13 @@ pub(crate) fn options_with(arguments: &SearchArguments, started: Instant, interr
 }
 
 /// What is written; `None` where there is nothing to draw.
-fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Verified<Schedule>>]) -> Option<Vec<u8>> {
-    let each = posed.iter().zip(reports);
+fn render(arguments: &ScheduleArguments, problems: &[LoopProblem], reports: &[Report<Verified<Schedule>>]) -> Option<Vec<u8>> {
+    let each = problems.iter().zip(reports);
     let text = match arguments.format() {
         Format::Json => twill_driver::json(each.map(|(p, r)| schedule_file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
-            let one = |(p, r): (&Posed, _)| normalised(p, options) + &twill_report::text(&p.problem, r, options);
+            let one = |(p, r): (&LoopProblem, _)| normalised(p, options) + &twill_report::text(&p.problem, r, options);
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => each.map(|(p, r)| pseudocode(arguments, &p.problem, r)).collect::<Vec<_>>().join("\n"),
@@ -143,8 +143,8 @@ fn render(arguments: &ScheduleArguments, posed: &[Posed], reports: &[Report<Veri
 }
 
 /// A note on normalised costs, where they are.
-pub(crate) fn normalised(posed: &Posed, options: twill_report::TextOptions) -> String {
-    posed.normalisation.map_or(String::new(), |n| {
+pub(crate) fn normalised(one: &LoopProblem, options: twill_report::TextOptions) -> String {
+    one.normalisation.map_or(String::new(), |n| {
         let percent = (n.distortion - 1.0) * 100.0;
         let NormalisationEntry { limit, error, .. } = n;
         let text = format!(
@@ -179,14 +179,14 @@ pub(crate) fn text_options(arguments: &PageArguments) -> twill_report::TextOptio
 }
 
 /// Columns of text output.
-pub(crate) fn width(asked: Option<usize>, output: Option<&Path>) -> usize {
+pub(crate) fn width(requested: Option<usize>, output: Option<&Path>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(w, _)| usize::from(w.0));
-    asked.or_else(|| terminal().filter(|_| output.is_none())).unwrap_or(100).max(twill_report::LEAST_WIDTH)
+    requested.or_else(|| terminal().filter(|_| output.is_none())).unwrap_or(100).max(twill_report::LEAST_WIDTH)
 }
 
 /// Whether text output is in colour.
-pub(crate) fn color(asked: Color, output: Option<&Path>) -> bool {
-    match asked {
+pub(crate) fn color(requested: Color, output: Option<&Path>) -> bool {
+    match requested {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => {

@@ -7,12 +7,12 @@ use crate::{files, pictures, schedule};
 use twill_check::Verified;
 use twill_exact::Budget;
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
-use twill_graph::{KernelProblem, KernelReport, Schedule};
+use twill_graph::{MultiLoopProblem, KernelReport, Schedule};
 
 /// Writes what was found.
 pub(crate) fn write(
     arguments: &ScheduleArguments,
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     report: &KernelReport<Verified<Schedule>>,
     budget: &Budget,
 ) -> Result<Exit, Error> {
@@ -30,7 +30,7 @@ pub(crate) fn write(
 /// What is written; `None` where there is nothing to draw.
 fn render(
     arguments: &ScheduleArguments,
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     report: &KernelReport<Verified<Schedule>>,
 ) -> Option<Vec<u8>> {
     let text = match arguments.format() {

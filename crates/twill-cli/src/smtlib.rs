@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::files;
 use crate::schedule::exit;
 use twill_check::Verified;
-use twill_driver::Posed;
+use twill_driver::LoopProblem;
 use twill_graph::{Cycles, Liveness, Outcome, Problem, Report, Schedule, StageWindow};
 use twill_smtlib::{Answer, Question};
 
@@ -16,11 +16,11 @@ type Found = Report<Verified<Schedule>>;
 /// that `search` finds. Searches only for what was not given.
 pub(crate) fn run(
     arguments: &ScheduleArguments,
-    posed: &[Posed],
-    search: impl FnOnce(&Posed) -> Result<Found, Error>,
+    problems: &[LoopProblem],
+    search: impl FnOnce(&LoopProblem) -> Result<Found, Error>,
 ) -> Result<Exit, Error> {
     let input = || arguments.search.source.input.clone();
-    let [one] = posed else { return Err(Error::OneLoop { input: input(), count: posed.len() }) };
+    let [one] = problems else { return Err(Error::OneLoop { input: input(), count: problems.len() }) };
     let (mut question, exit) = match (arguments.interval, arguments.stages) {
         (Some(interval), Some(stages)) => (Question::new(Cycles(interval), stages), Exit::Done),
         (interval, stages) => {

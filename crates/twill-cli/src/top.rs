@@ -5,7 +5,7 @@ use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
 use crate::progress::Ticker;
 use crate::{files, pictures, schedule};
-use twill_driver::{Posed, Request, Session, Top, TopOptions, schedule_file};
+use twill_driver::{LoopProblem, Request, Session, Top, TopOptions, schedule_file};
 use twill_exact::{End, SearchOptions};
 use twill_graph::Cycles;
 use twill_graph::format::ScheduleFile;
@@ -14,18 +14,18 @@ use twill_graph::format::ScheduleFile;
 pub(crate) fn run(
     arguments: &ScheduleArguments,
     request: &Request,
-    posed: &[Posed],
-    asked: TopOptions,
+    problems: &[LoopProblem],
+    requested: TopOptions,
     options: SearchOptions,
     reading: f64,
 ) -> Result<Exit, Error> {
     let input = &request.input.name;
-    let [one] = posed else {
-        return Err(twill_driver::Error::TopOfLoops { input: input.clone(), count: posed.len() }.into());
+    let [one] = problems else {
+        return Err(twill_driver::Error::TopOfLoops { input: input.clone(), count: problems.len() }.into());
     };
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(options, &mut ticker) };
-    let top = twill_driver::top(input, one, asked, &mut session, reading)?;
+    let top = twill_driver::top(input, one, requested, &mut session, reading)?;
     drop(ticker);
     if let Some(text) = render(arguments, one, &top) {
         files::write(arguments.page.output.as_deref(), &text)?;
@@ -35,18 +35,18 @@ pub(crate) fn run(
 }
 
 /// What is written; `None` where there is nothing to draw.
-fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> Option<Vec<u8>> {
+fn render(arguments: &ScheduleArguments, one: &LoopProblem, top: &Top) -> Option<Vec<u8>> {
     let reports = || top.each.iter().map(|one| &one.report);
     let text = match arguments.format() {
         Format::Json => {
-            let all: Vec<ScheduleFile> = reports().map(|r| schedule_file(posed, r)).collect();
+            let all: Vec<ScheduleFile> = reports().map(|r| schedule_file(one, r)).collect();
             // Plain data always serialises.
             serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
         }
         Format::Text => {
             let options = schedule::text_options(&arguments.page);
-            let best = reports().take(1).map(|r| twill_report::text(&posed.problem, r, options));
-            let mut out = schedule::normalised(posed, options) + &best.collect::<String>();
+            let best = reports().take(1).map(|r| twill_report::text(&one.problem, r, options));
+            let mut out = schedule::normalised(one, options) + &best.collect::<String>();
             if reports().any(|r| r.outcome.schedule().is_some()) {
                 let each: Vec<_> = top.each.iter().map(|one| (&one.report, one.differences.as_slice())).collect();
                 out += &twill_report::alternatives_text(&each, &told(top), options);
@@ -54,10 +54,10 @@ fn render(arguments: &ScheduleArguments, posed: &Posed, top: &Top) -> Option<Vec
             out
         }
         Format::Pseudocode => {
-            reports().map(|r| schedule::pseudocode(arguments, &posed.problem, r)).collect::<Vec<_>>().join("\n")
+            reports().map(|r| schedule::pseudocode(arguments, &one.problem, r)).collect::<Vec<_>>().join("\n")
         }
         picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
-            let all: Vec<_> = reports().map(|r| (&posed.problem, r)).collect();
+            let all: Vec<_> = reports().map(|r| (&one.problem, r)).collect();
             return pictures::render(arguments.iterations, picture, &all);
         }
     };

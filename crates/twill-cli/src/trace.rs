@@ -94,7 +94,7 @@ fn text(trace: &TraceFile, loops: usize, columns: usize) -> String {
     if trace.marks != ITERATIONS {
         let _ = writeln!(
             out,
-            "marks at {} take time themselves; cycles of an iteration are by --trace-marks iterations",
+            "marks at {} take time themselves; cycles of an iteration are by --trace-detail iterations",
             trace.marks
         );
     }

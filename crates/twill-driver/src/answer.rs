@@ -2,10 +2,10 @@
 
 use crate::estimate::estimated;
 use crate::solve::naive;
-use crate::{Error, Loops, Posed, Request, Session, Silent, siblings, solve};
+use crate::{Error, Loops, LoopProblem, Request, Session, Silent, siblings, solve};
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::{KernelProblem, KernelReport, Outcome, Report, Schedule};
+use twill_graph::{MultiLoopProblem, KernelReport, Outcome, Report, Schedule};
 
 /// Work for a schedule that is built where a search was stopped before it had one.
 const GRACE_WORK: u64 = 1_000_000;
@@ -29,7 +29,7 @@ pub enum Answer {
     /// Each loop by itself.
     Each(Vec<Report<Verified<Schedule>>>),
     /// Loops with common warp groups.
-    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>),
+    Together(MultiLoopProblem, Box<KernelReport<Verified<Schedule>>>),
 }
 
 impl Answer {
@@ -48,12 +48,12 @@ impl Answer {
 /// When the loops do not go together, or the checker does not accept a schedule.
 pub fn answer(
     request: &Request,
-    posed: &Loops<Posed>,
+    problems: &Loops<LoopProblem>,
     session: &mut Session<'_>,
     reading: f64,
 ) -> Result<Answer, Error> {
     let input = &request.input.name;
-    if let Some(kernel) = siblings::pose(request, posed)? {
+    if let Some(kernel) = siblings::problem(request, problems)? {
         let mut report = siblings::solve(input, &kernel, session, reading)?;
         if was_stopped(&report.outcome) {
             let naive = siblings::naive(input, &kernel, Naive::NoPipelining, &mut grace(&mut Silent))?;
@@ -64,12 +64,12 @@ pub fn answer(
                 session.observer.note(NOT_PIPELINED);
             }
         }
-        report.loops = estimated(request, &posed.loops, report.loops, session);
+        report.loops = estimated(request, &problems.loops, report.loops, session);
         return Ok(Answer::Together(kernel, Box::new(report)));
     }
-    let each = reading / posed.loops.len().max(1) as f64;
+    let each = reading / problems.loops.len().max(1) as f64;
     let mut reports = Vec::new();
-    for one in &posed.loops {
+    for one in &problems.loops {
         let mut report = solve(input, one, session, each)?;
         if was_stopped(&report.outcome) {
             let naive = naive(input, one, Naive::NoPipelining, &mut grace(&mut Silent))?;
@@ -80,5 +80,5 @@ pub fn answer(
         }
         reports.push(report);
     }
-    Ok(Answer::Each(estimated(request, &posed.loops, reports, session)))
+    Ok(Answer::Each(estimated(request, &problems.loops, reports, session)))
 }

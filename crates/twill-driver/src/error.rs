@@ -25,7 +25,7 @@ pub enum Error {
     NoSuchLoop {
         /// The input.
         input: String,
-        /// Asked for.
+        /// Requested for.
         index: usize,
         /// There are.
         count: usize,
@@ -105,13 +105,13 @@ pub enum Error {
         input: String,
     },
     /// CTAs that begin their tiles together in a language that has no such thing here.
-    #[error("{input}: only the CTAs of kernels in CUDA C++ keep in step (--in-step): add --emit cuda")]
-    NotInStep {
+    #[error("{input}: only the CTAs of kernels in CUDA C++ keep in step (--wave-sync): add --emit cuda")]
+    NoWaveSync {
         /// The input.
         input: String,
     },
     /// Steps of another size where results of multiplies are in tensor memory.
-    #[error("{input}: --loop-step is not for {machine} yet, whose multiplies write to tensor memory; leave it out")]
+    #[error("{input}: --retile-loop is not for {machine} yet, whose multiplies write to tensor memory; leave it out")]
     StepInTensorMemory {
         /// The input.
         input: String,
@@ -158,7 +158,7 @@ pub enum Error {
     RegistersPerThread {
         /// The machine.
         machine: String,
-        /// Asked for.
+        /// Requested for.
         given: u32,
         /// Least.
         least: u32,

@@ -2,7 +2,7 @@
 
 use crate::compile::{self, candidate};
 use crate::input::generated_source;
-use crate::{Posed, Request, Session};
+use crate::{LoopProblem, Request, Session};
 use twill_check::Verified;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{Cycles, ModelOptions, Outcome, Report, Schedule, WarpAssignment};
@@ -13,11 +13,11 @@ const WIDER_WORK: u64 = 300_000;
 /// Adds to the reports of a request's loops what is known beside the proof.
 pub(crate) fn estimated(
     request: &Request,
-    posed: &[Posed],
+    problems: &[LoopProblem],
     reports: Vec<Report<Verified<Schedule>>>,
     session: &mut Session<'_>,
 ) -> Vec<Report<Verified<Schedule>>> {
-    let mut simulated = simulated(request, posed, &reports);
+    let mut simulated = simulated(request, problems, &reports);
     let sass = compile::sass_estimate(request, session).filter(|sass| sass.len() == simulated.len());
     for ((one, report), (interval, cycles)) in simulated.iter_mut().zip(&reports).zip(sass.into_iter().flatten()) {
         // Of another interval it would be another kernel's.
@@ -25,7 +25,7 @@ pub(crate) fn estimated(
         one.sass = is_same.then_some(Cycles(i64::from(cycles)));
     }
     let mut simulated = simulated.into_iter();
-    let each = posed.iter().zip(reports);
+    let each = problems.iter().zip(reports);
     each.map(|(one, report)| Report {
         wider_bound: wider_bound(one, report.outcome.schedule().map(|s| s.as_ref().interval), session),
         simulated: simulated.next(),
@@ -35,9 +35,9 @@ pub(crate) fn estimated(
 }
 
 /// The least interval that is proved for any assignment of operations to warp groups; `None` where all assignments were searched.
-/// `interval` is what a schedule was found at: nothing above it is asked.
-pub fn wider_bound(posed: &Posed, interval: Option<Cycles>, session: &mut Session<'_>) -> Option<Cycles> {
-    let problem = &posed.problem;
+/// `interval` is what a schedule was found at: nothing above it is requested.
+pub fn wider_bound(one: &LoopProblem, interval: Option<Cycles>, session: &mut Session<'_>) -> Option<Cycles> {
+    let problem = &one.problem;
     if problem.options().warp_assignment == WarpAssignment::Free {
         return None;
     }
@@ -65,15 +65,15 @@ pub fn wider_bound(posed: &Posed, interval: Option<Cycles>, session: &mut Sessio
 /// generated or simulated.
 fn simulated(
     request: &Request,
-    posed: &[Posed],
+    problems: &[LoopProblem],
     reports: &[Report<Verified<Schedule>>],
 ) -> Vec<twill_graph::SimulatedCycles> {
     let schedules: Option<Vec<&Verified<Schedule>>> = reports.iter().map(|report| report.outcome.schedule()).collect();
     let Some(schedules) = schedules.filter(|_| request.limits.normalise == 0) else { return Vec::new() };
     let Ok(source) = generated_source(request) else { return Vec::new() };
     let Ok(lowered) = candidate::lowered(&source) else { return Vec::new() };
-    if lowered.len() != posed.len() {
+    if lowered.len() != problems.len() {
         return Vec::new();
     }
-    compile::of_schedules(&source, &lowered, posed, &schedules)
+    compile::of_schedules(&source, &lowered, problems, &schedules)
 }

@@ -1,7 +1,7 @@
 //! Why a schedule is no faster, for each loop of a request.
 
 use crate::replay::replay;
-use crate::{Error, Lowering, Posed, Request, Session, problems, solve};
+use crate::{Error, Lowering, LoopProblem, Request, Session, problems, solve};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::ExplainOptions;
@@ -11,7 +11,7 @@ use twill_graph::{Change, Explanation, Report, Schedule, Status, WhatIf};
 #[derive(Clone, Debug)]
 pub struct Explained {
     /// The question.
-    pub posed: Posed,
+    pub of: LoopProblem,
     /// What is known of its schedule.
     pub status: Status,
     /// Why it is no faster.
@@ -21,7 +21,7 @@ pub struct Explained {
 /// Schedules each loop of a request and explains it.
 ///
 /// # Errors
-/// When the request cannot be posed, or the checker does not accept a schedule or what the explanation rests on.
+/// When the request cannot be stated as a scheduling problem, or the checker does not accept a schedule or what the explanation rests on.
 pub fn explanations(
     request: &Request,
     explain: &ExplainOptions,
@@ -29,10 +29,10 @@ pub fn explanations(
 ) -> Result<Vec<Explained>, Error> {
     let input = &request.input.name;
     let mut all = Vec::new();
-    for (index, posed) in problems(request)?.loops.into_iter().enumerate() {
-        let report = solve(input, &posed, session, 0.0)?;
-        let explanation = explained(request, index, &posed, &report, explain, session)?;
-        all.push(Explained { posed, status: report.outcome.status(), explanation });
+    for (index, of) in problems(request)?.loops.into_iter().enumerate() {
+        let report = solve(input, &of, session, 0.0)?;
+        let explanation = explained(request, index, &of, &report, explain, session)?;
+        all.push(Explained { of, status: report.outcome.status(), explanation });
     }
     Ok(all)
 }
@@ -41,16 +41,16 @@ pub fn explanations(
 pub(crate) fn explained(
     request: &Request,
     index: usize,
-    posed: &Posed,
+    one: &LoopProblem,
     report: &Report<Verified<Schedule>>,
     explain: &ExplainOptions,
     session: &mut Session<'_>,
 ) -> Result<Explanation, Error> {
     let begun = Instant::now();
-    let mut explanation = twill_exact::explain(&posed.problem, report, explain, &mut |p| session.observer.progress(&p));
-    replay(&request.input.name, &posed.problem, &mut explanation)?;
+    let mut explanation = twill_exact::explain(&one.problem, report, explain, &mut |p| session.observer.progress(&p));
+    replay(&request.input.name, &one.problem, &mut explanation)?;
     if explain.what_ifs {
-        explanation.what_ifs.extend(sub_tiles(request, index, posed, report, &left(explain, begun)));
+        explanation.what_ifs.extend(sub_tiles(request, index, one, report, &left(explain, begun)));
     }
     Ok(explanation)
 }
@@ -66,12 +66,12 @@ pub(crate) fn left(options: &ExplainOptions, begun: Instant) -> ExplainOptions {
 fn sub_tiles(
     request: &Request,
     index: usize,
-    posed: &Posed,
+    one: &LoopProblem,
     report: &Report<Verified<Schedule>>,
     options: &ExplainOptions,
 ) -> Vec<WhatIf> {
     // Normalised costs of different graphs cannot be compared.
-    let Some(now) = posed.sub_tiles.filter(|_| request.limits.normalise == 0) else { return Vec::new() };
+    let Some(now) = one.sub_tiles.filter(|_| request.limits.normalise == 0) else { return Vec::new() };
     let cut = |count: u32| {
         let lowering = Lowering { sub_tiles: Some(count), ..request.lowering.clone() };
         let mut others = problems(&Request { lowering, ..request.clone() }).ok()?.loops;
@@ -80,7 +80,7 @@ fn sub_tiles(
     };
     let fewer = (1..now).rev().find_map(cut);
     let more = (now + 1..=now.saturating_mul(2)).find_map(cut);
-    let solve = |(sub_tiles, other): (u32, Posed)| {
+    let solve = |(sub_tiles, other): (u32, LoopProblem)| {
         twill_exact::what_if(report, Change::SubTiles { sub_tiles }, &other.problem, options)
     };
     fewer.into_iter().chain(more).map(solve).collect()

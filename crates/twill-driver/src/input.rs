@@ -10,7 +10,7 @@ use twill_triton::tile::{Split, TileLoop};
 
 /// A loop to schedule.
 #[derive(Clone, Debug)]
-pub struct Posed {
+pub struct LoopProblem {
     /// The question.
     pub problem: Problem,
     /// What normalising the costs cost, if it was asked for.
@@ -85,11 +85,11 @@ fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Er
         Some(machine) => machine.clone(),
         None => Machine::builtin(DEFAULT_MACHINE)?,
     };
-    if lowering.loop_step.is_some() && machine.has_tensor_memory() {
+    if lowering.retile_loop.is_some() && machine.has_tensor_memory() {
         return Err(Error::StepInTensorMemory { input: name.to_owned(), machine: machine.name().to_owned() });
     }
     let module = twill_triton::mlir::parse(text, name).map_err(twill_triton::Error::from)?;
-    let kernel = twill_triton::Kernel::with_step(module, lowering.kernel.as_deref(), lowering.loop_step)?;
+    let kernel = twill_triton::Kernel::with_step(module, lowering.kernel.as_deref(), lowering.retile_loop)?;
     let options = twill_triton::Options {
         sub_tiles: lowering.sub_tiles,
         programs: lowering.programs,
@@ -122,10 +122,10 @@ pub struct Siblings {
 ///
 /// # Errors
 /// When the input does not read, cannot be lowered, or does not go with the machine.
-pub fn problems(request: &Request) -> Result<Loops<Posed>, Error> {
+pub fn problems(request: &Request) -> Result<Loops<LoopProblem>, Error> {
     let Loops { loops, siblings } = lowered(&request.input, &request.lowering)?;
     let pose = |l| pose(&request.input.name, &request.limits, l);
-    let loops: Result<Vec<Posed>, Error> = loops.into_iter().map(pose).collect();
+    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(pose).collect();
     Ok(Loops { loops: loops?, siblings })
 }
 
@@ -148,7 +148,7 @@ fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Res
     let given = [
         ("sub-tiles", lowering.sub_tiles.is_some()),
         ("programs-per-cta", lowering.programs.is_some()),
-        ("loop-step", lowering.loop_step.is_some()),
+        ("loop-step", lowering.retile_loop.is_some()),
         ("no-contract", !lowering.contract),
         ("kernel", lowering.kernel.is_some()),
         ("loop", lowering.loop_index.is_some()),
@@ -211,18 +211,18 @@ fn of_source(source: &Source, lowered: &[twill_triton::Lowered]) -> Loops<Lowere
 }
 
 /// Loops of a kernel that was read and lowered before, as problems.
-pub(crate) fn pose_lowered(
+pub(crate) fn problems_of_lowered(
     request: &Request,
     source: &Source,
     lowered: &[twill_triton::Lowered],
-) -> Result<Loops<Posed>, Error> {
+) -> Result<Loops<LoopProblem>, Error> {
     let Loops { loops, siblings } = of_source(source, lowered);
     let pose = |l| pose(&request.input.name, &request.limits, l);
-    let loops: Result<Vec<Posed>, Error> = loops.into_iter().map(pose).collect();
+    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(pose).collect();
     Ok(Loops { loops: loops?, siblings })
 }
 
-fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<Posed, Error> {
+fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, Error> {
     let Lowered { graph, mut resources, tiles, warp_assignment } = lowered;
     let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
     let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
@@ -249,11 +249,11 @@ fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<Posed, Error> 
             .map_err(|error| Error::Problem { input: input(), error: Box::new(error) })
     };
     if limits.unroll == 1 {
-        return Ok(Posed { problem: pose(graph)?, normalisation, rolled: None, sub_tiles });
+        return Ok(LoopProblem { problem: pose(graph)?, normalisation, rolled: None, sub_tiles });
     }
     let unrolled =
         graph.unrolled(limits.unroll).map_err(|error| Error::Unroll { input: input(), error: Box::new(error) })?;
-    Ok(Posed { problem: pose(unrolled)?, normalisation, rolled: Some((pose(graph)?, limits.unroll)), sub_tiles })
+    Ok(LoopProblem { problem: pose(unrolled)?, normalisation, rolled: Some((pose(graph)?, limits.unroll)), sub_tiles })
 }
 
 /// Takes registers from the threads of compute groups. Whole granules are dealt out, so another number would be paid for

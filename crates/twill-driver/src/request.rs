@@ -4,7 +4,7 @@ use crate::Error;
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{LoopGraph, ModelOptions, WarpAssignment, builtin};
 use twill_machine::Machine;
-use twill_triton::Gang;
+use twill_triton::CtaCoarsening;
 
 /// The machine for kernels when none is asked for: one whose numbers are measured. An H100 has the same multiprocessor.
 pub const DEFAULT_MACHINE: &str = "h200";
@@ -91,9 +91,9 @@ pub struct Lowering {
     /// Sub-tiles along the kernel's M dimension [default: one an instruction's rows].
     pub sub_tiles: Option<u32>,
     /// Programs of the grid that share a CTA, instead of sub-tiles.
-    pub programs: Option<Gang>,
-    /// Elements of the loop's tiles along it, instead of the source's step ([`twill_triton::loop_step`]).
-    pub loop_step: Option<u64>,
+    pub programs: Option<CtaCoarsening>,
+    /// Elements of the loop's tiles along it, instead of the source's step ([`twill_triton::retile_loop`]).
+    pub retile_loop: Option<u64>,
     /// Whether multiply and add are contracted, as ptxas does.
     pub contract: bool,
 }
@@ -106,7 +106,7 @@ impl Default for Lowering {
             loop_index: None,
             sub_tiles: None,
             programs: None,
-            loop_step: None,
+            retile_loop: None,
             contract: true,
         }
     }

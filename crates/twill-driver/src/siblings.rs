@@ -2,42 +2,42 @@
 
 use crate::cache::{Key, Kind};
 use crate::solve::is_proved;
-use crate::{Error, Loops, Posed, Request, Session, SiblingOptions, Siblings};
+use crate::{Error, Loops, LoopProblem, Request, Session, SiblingOptions, Siblings};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::Naive;
 use twill_graph::format::{KernelScheduleFile, ProblemEntry};
-use twill_graph::{KernelProblem, KernelReport, Liveness, Phase, Schedule, StageWindow, Tie};
+use twill_graph::{MultiLoopProblem, KernelReport, Liveness, Phase, Schedule, StageWindow, Tie};
 
 /// The loops as one problem; `None` where each is scheduled by itself.
 ///
 /// # Errors
 /// When trip counts were given that mean nothing, or the loops do not go together.
-pub fn pose(request: &Request, posed: &Loops<Posed>) -> Result<Option<KernelProblem>, Error> {
+pub fn problem(request: &Request, problems: &Loops<LoopProblem>) -> Result<Option<MultiLoopProblem>, Error> {
     let input = || request.input.name.clone();
-    let asked = &request.siblings;
+    let requested = &request.siblings;
     let refused = |why| Err(Error::TripCounts { input: input(), why });
-    let given = !asked.trip_counts.is_empty();
-    let Some(siblings) = &posed.siblings else {
+    let given = !requested.trip_counts.is_empty();
+    let Some(siblings) = &problems.siblings else {
         return if given { refused("there is one loop") } else { Ok(None) };
     };
-    if let Some(why) = apart(asked, posed) {
+    if let Some(why) = apart(requested, problems) {
         return if given { refused(why) } else { Ok(None) };
     }
-    let weights = if given { asked.trip_counts.clone() } else { weights(siblings) };
-    let problems = posed.loops.iter().map(|p| p.problem.clone()).collect();
-    KernelProblem::new(siblings.kernel.clone(), problems, weights, siblings.ties.clone())
+    let weights = if given { requested.trip_counts.clone() } else { weights(siblings) };
+    let problems = problems.loops.iter().map(|p| p.problem.clone()).collect();
+    MultiLoopProblem::new(siblings.kernel.clone(), problems, weights, siblings.ties.clone())
         .map(Some)
         .map_err(|error| Error::Kernel { input: input(), error: Box::new(error) })
 }
 
 /// Why loops are scheduled each by itself.
-fn apart(asked: &SiblingOptions, posed: &Loops<Posed>) -> Option<&'static str> {
-    let options = posed.loops.first().map(|p| p.problem.options());
+fn apart(requested: &SiblingOptions, problems: &Loops<LoopProblem>) -> Option<&'static str> {
+    let options = problems.loops.first().map(|p| p.problem.options());
     let paper = |o: &twill_graph::ModelOptions| o.liveness == Liveness::Paper || o.stage_window == StageWindow::Paper;
-    if asked.apart {
-        Some("--no-siblings schedules each by itself")
-    } else if posed.loops.iter().any(|p| p.normalisation.is_some()) {
+    if requested.apart {
+        Some("--separate-loops schedules each by itself")
+    } else if problems.loops.iter().any(|p| p.normalisation.is_some()) {
         Some("--normalise gives every loop cycles of its own, which cannot be added up")
     } else if options.is_some_and(paper) {
         Some("the paper's reading of the model is for one loop")
@@ -49,7 +49,7 @@ fn apart(asked: &SiblingOptions, posed: &Loops<Posed>) -> Option<&'static str> {
 /// Trip counts, if the kernel says all of them; otherwise all loops count alike.
 fn weights(siblings: &Siblings) -> Vec<u64> {
     let known: Option<Vec<u64>> = siblings.trip_counts.iter().copied().collect();
-    let in_range = |weights: &Vec<u64>| weights.iter().all(|w| (1..=KernelProblem::MOST_WEIGHT).contains(w));
+    let in_range = |weights: &Vec<u64>| weights.iter().all(|w| (1..=MultiLoopProblem::MOST_WEIGHT).contains(w));
     known.filter(in_range).unwrap_or_else(|| vec![1; siblings.trip_counts.len()])
 }
 
@@ -59,7 +59,7 @@ fn weights(siblings: &Siblings) -> Vec<u64> {
 /// [`Error::KernelDefect`] when the checker does not accept what was found.
 pub fn solve(
     input: &str,
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     session: &mut Session<'_>,
     reading: f64,
 ) -> Result<KernelReport<Verified<Schedule>>, Error> {
@@ -87,7 +87,7 @@ pub fn solve(
     Ok(report)
 }
 
-fn key(kernel: &KernelProblem, session: &Session<'_>) -> Key {
+fn key(kernel: &MultiLoopProblem, session: &Session<'_>) -> Key {
     let loops: Vec<ProblemEntry> = kernel.loops().iter().map(ProblemEntry::new).collect();
     let tied = |tie: &Tie| tie.operations.iter().map(|o| (o.index, o.op.index())).collect();
     let ties: Vec<Vec<(usize, usize)>> = kernel.ties().iter().map(tied).collect();
@@ -95,7 +95,7 @@ fn key(kernel: &KernelProblem, session: &Session<'_>) -> Key {
 }
 
 /// What was proved of these loops before; `None` where it does not survive its replay.
-fn remembered(kernel: &KernelProblem, text: &str) -> Option<KernelReport<Verified<Schedule>>> {
+fn remembered(kernel: &MultiLoopProblem, text: &str) -> Option<KernelReport<Verified<Schedule>>> {
     let report = KernelScheduleFile::from_json(text, "cache").ok()?.report(kernel).ok()?;
     let at_bound = report.outcome.schedule().is_none_or(|common| common.cycles == report.lower_bound);
     let proved = is_proved(report.outcome.status()) && at_bound;
@@ -108,7 +108,7 @@ fn remembered(kernel: &KernelProblem, text: &str) -> Option<KernelReport<Verifie
 /// [`Error::KernelDefect`] when the checker does not accept them.
 pub(crate) fn naive(
     input: &str,
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     how: Naive,
     session: &mut Session<'_>,
 ) -> Result<KernelReport<Verified<Schedule>>, Error> {
@@ -119,7 +119,7 @@ pub(crate) fn naive(
 /// Lets no schedules out that do not survive their replay.
 fn verified(
     input: &str,
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     report: KernelReport,
 ) -> Result<KernelReport<Verified<Schedule>>, Error> {
     let defect = |error| Error::KernelDefect { input: input.to_owned(), error: Box::new(error) };

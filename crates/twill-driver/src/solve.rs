@@ -1,7 +1,7 @@
 //! Searching, and letting nothing out that does not survive its replay.
 
 use crate::cache::{Key, Kind};
-use crate::{Error, Posed, Session};
+use crate::{Error, LoopProblem, Session};
 use serde::Serialize;
 use std::time::Instant;
 use twill_check::Verified;
@@ -15,22 +15,22 @@ use twill_graph::{Phase, Pipeline, Problem, Report, Schedule, Status};
 /// [`Error::Defect`] when the checker does not accept what was found.
 pub fn solve(
     input: &str,
-    posed: &Posed,
+    one: &LoopProblem,
     session: &mut Session<'_>,
     reading: f64,
 ) -> Result<Report<Verified<Schedule>>, Error> {
     let started = Instant::now();
-    let key = Key::new(Kind::Schedule, &(ProblemEntry::new(&posed.problem), posed.rolled.is_some(), session.depends()));
+    let key = Key::new(Kind::Schedule, &(ProblemEntry::new(&one.problem), one.rolled.is_some(), session.depends()));
     let cache = session.cache.clone();
-    let mut report = match cache.as_ref().and_then(|cache| cache.find(&key, |text| remembered(&posed.problem, text))) {
+    let mut report = match cache.as_ref().and_then(|cache| cache.find(&key, |text| remembered(&one.problem, text))) {
         Some(report) => {
             let seconds = started.elapsed().as_secs_f64();
             Report { phases: vec![Phase { name: "cache".into(), seconds }], ..report }
         }
         None => {
-            let report = search(input, posed, session)?;
+            let report = search(input, one, session)?;
             if let Some(cache) = cache.filter(|_| is_proved(report.outcome.status())) {
-                cache.write(&key, &ScheduleFile::new(&posed.problem, &report).to_json());
+                cache.write(&key, &ScheduleFile::new(&one.problem, &report).to_json());
             }
             report
         }
@@ -39,19 +39,19 @@ pub fn solve(
     Ok(report)
 }
 
-fn search(input: &str, posed: &Posed, session: &mut Session<'_>) -> Result<Report<Verified<Schedule>>, Error> {
+fn search(input: &str, one: &LoopProblem, session: &mut Session<'_>) -> Result<Report<Verified<Schedule>>, Error> {
     let mut tell = |p| session.observer.progress(&p);
     let mut options = session.search.clone();
-    if let Some((rolled, times)) = &posed.rolled {
+    if let Some((rolled, times)) = &one.rolled {
         // Each of the two searches has half of the budget.
         options.budget.time = options.budget.time.map(|time| time / 2);
         options.budget.work = options.budget.work.map(|work| work / 2);
         let report = twill_exact::schedule(rolled, &options, &mut tell);
         options.seed = report.outcome.schedule().map(|s| s.unrolled(*times));
     }
-    let report = twill_exact::schedule(&posed.problem, &options, &mut tell);
+    let report = twill_exact::schedule(&one.problem, &options, &mut tell);
     let started = Instant::now();
-    let mut verified = verified(input, posed, report)?;
+    let mut verified = verified(input, one, report)?;
     verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
     Ok(verified)
 }
@@ -75,17 +75,17 @@ fn remembered(problem: &Problem, text: &str) -> Option<Report<Verified<Schedule>
 /// [`Error::Defect`] when the checker does not accept it.
 pub(crate) fn naive(
     input: &str,
-    posed: &Posed,
+    one: &LoopProblem,
     how: Naive,
     session: &mut Session<'_>,
 ) -> Result<Report<Verified<Schedule>>, Error> {
     let Session { search, observer, .. } = session;
-    verified(input, posed, twill_exact::naive(&posed.problem, how, search, &mut |p| observer.progress(&p)))
+    verified(input, one, twill_exact::naive(&one.problem, how, search, &mut |p| observer.progress(&p)))
 }
 
 /// Lets no schedule out that does not survive its replay.
-pub(crate) fn verified(input: &str, posed: &Posed, report: Report) -> Result<Report<Verified<Schedule>>, Error> {
-    let verify = |schedule| twill_check::verify(&posed.problem, schedule);
+pub(crate) fn verified(input: &str, one: &LoopProblem, report: Report) -> Result<Report<Verified<Schedule>>, Error> {
+    let verify = |schedule| twill_check::verify(&one.problem, schedule);
     report.try_map(verify).map_err(|error| Error::Defect { input: input.to_owned(), error: Box::new(error) })
 }
 
@@ -95,14 +95,14 @@ pub(crate) fn verified(input: &str, posed: &Posed, report: Report) -> Result<Rep
 /// [`Error::Defect`] when the checker does not accept what was found.
 pub fn pipeline(
     input: &str,
-    posed: &Posed,
+    one: &LoopProblem,
     session: &mut Session<'_>,
     reading: f64,
 ) -> Result<Report<Verified<Pipeline>>, Error> {
     let Session { search, observer, .. } = session;
-    let report = twill_exact::pipeline(&posed.problem, search, &mut |p| observer.progress(&p));
+    let report = twill_exact::pipeline(&one.problem, search, &mut |p| observer.progress(&p));
     let started = Instant::now();
-    let verify = |pipeline| twill_check::verify_pipeline(&posed.problem, pipeline);
+    let verify = |pipeline| twill_check::verify_pipeline(&one.problem, pipeline);
     let mut verified =
         report.try_map(verify).map_err(|error| Error::Defect { input: input.to_owned(), error: Box::new(error) })?;
     verified.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
@@ -111,9 +111,9 @@ pub fn pipeline(
 }
 
 /// The file of a schedule.
-pub fn schedule_file(posed: &Posed, report: &Report<Verified<Schedule>>) -> ScheduleFile {
-    let mut file = ScheduleFile::new(&posed.problem, report);
-    file.normalisation = posed.normalisation;
+pub fn schedule_file(one: &LoopProblem, report: &Report<Verified<Schedule>>) -> ScheduleFile {
+    let mut file = ScheduleFile::new(&one.problem, report);
+    file.normalisation = one.normalisation;
     file
 }
 

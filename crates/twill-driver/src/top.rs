@@ -1,7 +1,7 @@
 //! Several different schedules of one loop, all of them replayed.
 
 use crate::solve::verified;
-use crate::{Error, Posed, Session, solve};
+use crate::{Error, LoopProblem, Session, solve};
 use std::convert::Infallible;
 use std::time::Instant;
 use twill_check::Verified;
@@ -46,13 +46,13 @@ pub struct TopSchedule {
 /// [`Error::Defect`] when the checker does not accept what was found.
 pub fn top(
     input: &str,
-    posed: &Posed,
+    one: &LoopProblem,
     options: TopOptions,
     session: &mut Session<'_>,
     reading: f64,
 ) -> Result<Top, Error> {
     let started = Instant::now();
-    let best = solve(input, posed, session, reading)?;
+    let best = solve(input, one, session, reading)?;
     let Session { search, observer, .. } = session;
     let budget = Budget {
         time: search.budget.time.map(|limit| limit.saturating_sub(started.elapsed())),
@@ -62,13 +62,13 @@ pub fn top(
     let options = AlternativeOptions { most, within, budget, ..AlternativeOptions::default() };
     let claim: Result<Report, Infallible> = best.clone().try_map(|schedule| Ok(schedule.into_inner()));
     let Ok(claim) = claim;
-    let found = twill_exact::alternatives(&posed.problem, &claim, &options, &mut |p| observer.progress(&p));
+    let found = twill_exact::alternatives(&one.problem, &claim, &options, &mut |p| observer.progress(&p));
     let mut each = vec![TopSchedule { report: best, differences: Vec::new() }];
     for report in found.reports.into_iter().skip(1) {
         let pair = claim.outcome.schedule().zip(report.outcome.schedule());
-        let differences = pair.map(|(first, other)| twill_exact::differences(&posed.problem, first, other));
-        let differences = differences.iter().flatten().map(|d| described(&posed.problem, *d)).collect();
-        each.push(TopSchedule { report: verified(input, posed, report)?, differences });
+        let differences = pair.map(|(first, other)| twill_exact::differences(&one.problem, first, other));
+        let differences = differences.iter().flatten().map(|d| described(&one.problem, *d)).collect();
+        each.push(TopSchedule { report: verified(input, one, report)?, differences });
     }
     Ok(Top { each, complete_through: found.complete_through, stages: found.stages, end: found.end })
 }

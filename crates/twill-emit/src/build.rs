@@ -11,7 +11,7 @@ use crate::events::{Action, Events, Kind};
 use crate::order::{precedences, ranks};
 use crate::places::Places;
 use crate::program::{Barrier, Block, BufferId, Iteration, Program, Step, WarpProgram};
-use crate::reads::{Context, Liberties};
+use crate::reads::{Context, ReorderingOptions};
 use std::collections::{HashMap, HashSet};
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
@@ -29,8 +29,8 @@ impl Program {
 
     /// The warp programs that code is generated from: registers are left to the compiler, and rings may
     /// have been used before.
-    pub(crate) fn for_code(problem: &Problem, schedule: &Schedule, liberties: Liberties) -> Program {
-        Program::of(Context::new(problem, schedule).for_code(liberties), schedule)
+    pub(crate) fn for_code(problem: &Problem, schedule: &Schedule, reordering: ReorderingOptions) -> Program {
+        Program::of(Context::new(problem, schedule).for_code(reordering), schedule)
     }
 
     fn of(context: Context<'_>, schedule: &Schedule) -> Program {

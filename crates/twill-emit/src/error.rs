@@ -25,8 +25,8 @@ pub enum Error {
         what: String,
     },
     /// CTAs that cannot begin their tiles together.
-    #[error("CTAs cannot keep in step: {what}; leave out --in-step")]
-    NotInStep {
+    #[error("CTAs cannot keep in step: {what}; leave out --wave-sync")]
+    NoWaveSync {
         /// Why.
         what: String,
     },
@@ -46,7 +46,7 @@ pub enum Error {
     },
     /// Buffers take more than there is.
     #[error(
-        "the generated kernel needs {} bytes of shared memory and there are {}; use smaller tiles, fewer stages, rings of fewer slots, or CTAs of one tile each (--persistent off, without --in-step)",
+        "the generated kernel needs {} bytes of shared memory and there are {}; use smaller tiles, fewer stages, rings of fewer slots, or CTAs of one tile each (--persistent off, without --wave-sync)",
         grouped(*.needed), grouped(*.available)
     )]
     SharedMemory {

@@ -1,6 +1,6 @@
 //! A kernel's source, and which of its lines run which operation.
 //!
-//! A printer ends such a line with a mark, which no source has; [`Listing::new`] takes the marks out.
+//! A printer ends such a line with a mark, which no source has; [`Listing::new`] takes the timestamps out.
 
 use twill_graph::{LoopOperation, OpId};
 
@@ -17,7 +17,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// A text with marks.
+    /// A text with timestamps.
     pub(crate) fn new(marked: &str) -> Listing {
         let mut listing = Listing { text: String::with_capacity(marked.len()), lines: Vec::new() };
         for (number, line) in (1..).zip(marked.split_inclusive('\n')) {

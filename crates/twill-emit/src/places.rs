@@ -1,12 +1,12 @@
 //! Where the events of a group stand in its code: in which order, and in which window of one interval.
 //!
-//! Events follow each other by their times in the schedule. For code there are four liberties, none of which changes the
+//! Events follow each other by their times in the schedule. For code there are four reordering, none of which changes the
 //! order of what computes:
 //!
 //! - A group that loads and also waits for others, to store what they computed, starts its loads as many iterations earlier
 //!   as rings have slots beyond those that the schedule needs: a late result must not hold back what the next iteration reads.
 //!   (Backward attention on an H200: 540 instead of 450 TFLOP/s.)
-//! - Where multiplies are to start in bursts, a release that waits for a multiply only to give a buffer back is put behind the
+//! - Where multiplies are to start in mma_batches, a release that waits for a multiply only to give a buffer back is put behind the
 //!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next multiply that
 //!   the group starts in this iteration: earlier it would stop the group from starting it. How long the buffer can do without
 //!   is up to its slots; the protocol checker sees to it that nobody waits for ever.
@@ -54,12 +54,12 @@ impl Places {
         let places = order.iter().enumerate().map(place).collect();
         let mut line = Line { context, all, places, period };
         let mut cut = 0;
-        if let Some(liberties) = context.code {
-            if liberties.bursts {
+        if let Some(reordering) = context.code {
+            if reordering.mma_batches {
                 line.put_off_releases();
                 line.put_off_starts();
             }
-            line.run_ahead(liberties.ring_depth);
+            line.run_ahead(reordering.ring_depth);
             let in_tensor = context.graph.operations().iter().any(|o| matches!(o.storage, Storage::Tensor(_)));
             cut = if in_tensor { line.empty_place() } else { line.quiet_place() };
         }
@@ -79,14 +79,14 @@ impl Line<'_> {
         self.places.iter().find(|(k, _)| issues(*k)).map(|(_, place)| *place)
     }
 
-    fn is_multiply(&self, op: OpId) -> bool {
+    fn is_mma(&self, op: OpId) -> bool {
         self.context.is_asynchronous(op) && matches!(self.context.operation(op).storage, Storage::Registers(_))
     }
 
     /// Waits of an event for multiplies, with the iteration.
     fn waits(&self, k: usize) -> impl Iterator<Item = (OpId, i64, Purpose)> + '_ {
         self.all.events[k].actions.iter().filter_map(|action| match *action {
-            Action::WaitAsync { op, at, purpose } if self.is_multiply(op) => Some((op, at, purpose)),
+            Action::WaitAsync { op, at, purpose } if self.is_mma(op) => Some((op, at, purpose)),
             _ => None,
         })
     }
@@ -164,7 +164,7 @@ impl Line<'_> {
 
     /// Whether an event starts a multiply.
     fn starts(&self, k: usize) -> bool {
-        matches!(self.all.events[k].kind, Kind::Start(op) if self.is_multiply(op))
+        matches!(self.all.events[k].kind, Kind::Start(op) if self.is_mma(op))
     }
 
     /// Whether an event waits for a value of another group.
@@ -186,7 +186,7 @@ impl Line<'_> {
         let in_registers = |from: OpId| {
             matches!(self.context.operation(from).storage, Storage::Registers(_))
                 && self.context.group(from) == own
-                && !self.is_multiply(from)
+                && !self.is_mma(from)
         };
         let operands = self.context.graph.dependences().iter().filter(|d| d.to == op && d.carries_value && !d.tied);
         let made = operands.filter(|d| in_registers(d.from)).filter_map(|d| self.issue(d.from));
@@ -230,9 +230,9 @@ impl Line<'_> {
         for op in self.context.graph.op_ids() {
             let Storage::Registers(words) = self.context.operation(op).storage else { continue };
             let Some(start) = self.issue(op) else { continue };
-            let handed_over = self.places.iter().find(|(k, _)| self.all.events[*k].kind == Kind::Publish(op));
+            let handed_off = self.places.iter().find(|(k, _)| self.all.events[*k].kind == Kind::Publish(op));
             let read = |d: &twill_graph::Dependence| match self.context.crosses(d) {
-                true => handed_over.map(|(_, place)| *place),
+                true => handed_off.map(|(_, place)| *place),
                 false => Some(self.issue(d.to)? + i64::from(d.distance) * self.period),
             };
             let end = self.context.uses(op).filter_map(read).max().unwrap_or(start);
@@ -246,25 +246,25 @@ impl Line<'_> {
     /// moved before it is waited for (note C7514). Among equals, before a multiply: what is carried to the next iteration
     /// is computed before it begins, so nothing stands between there and the multiply.
     fn quiet_place(&self) -> i64 {
-        let mut flights: Vec<(i64, i64)> = Vec::new();
+        let mut in_flight: Vec<(i64, i64)> = Vec::new();
         for &(k, start) in &self.places {
             let Kind::Start(op) = self.all.events[k].kind else { continue };
-            if !self.is_multiply(op) {
+            if !self.is_mma(op) {
                 continue;
             }
             let waits = self.places.iter().flat_map(|&(k, place)| {
                 let of = self.waits(k).filter(move |(awaited, ..)| *awaited == op);
                 of.map(move |(_, at, _)| place - at * self.period)
             });
-            flights.push((start, waits.min().unwrap_or(start + self.period)));
+            in_flight.push((start, waits.min().unwrap_or(start + self.period)));
         }
         let over = |cut: i64| -> i64 {
             let crossed = |&(start, end): &(i64, i64)| {
                 (end - cut).div_euclid(self.period) - (start - cut).div_euclid(self.period)
             };
-            flights.iter().map(crossed).sum()
+            in_flight.iter().map(crossed).sum()
         };
-        let begins = |k: usize| !matches!(self.all.events[k].kind, Kind::Start(op) if self.is_multiply(op));
+        let begins = |k: usize| !matches!(self.all.events[k].kind, Kind::Start(op) if self.is_mma(op));
         let cuts = self.places.iter().map(|&(k, place)| (over(place), begins(k), place.rem_euclid(self.period)));
         cuts.min().map_or(0, |(.., place)| place)
     }

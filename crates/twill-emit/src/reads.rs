@@ -9,15 +9,15 @@ pub(crate) struct Context<'a> {
     pub schedule: &'a Schedule,
     /// Code is generated. A compiler gives every register value a register of its own, so nobody waits for one to be
     /// free, and rings go on where an earlier loop left them, so nothing is known to be free.
-    pub code: Option<Liberties>,
+    pub code: Option<ReorderingOptions>,
 }
 
 /// What generated code may do apart from the schedule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Liberties {
+pub(crate) struct ReorderingOptions {
     /// Multiplies that a group starts one after another start together: what it computes for them comes before, and what it
     /// gives back behind.
-    pub bursts: bool,
+    pub mma_batches: bool,
     /// Slots that every ring has at least.
     pub ring_depth: u32,
 }
@@ -28,8 +28,8 @@ impl<'a> Context<'a> {
     }
 
     /// The same, to generate code.
-    pub(crate) fn for_code(self, liberties: Liberties) -> Context<'a> {
-        Context { code: Some(liberties), ..self }
+    pub(crate) fn for_code(self, reordering: ReorderingOptions) -> Context<'a> {
+        Context { code: Some(reordering), ..self }
     }
 
     pub(crate) fn interval(&self) -> i64 {

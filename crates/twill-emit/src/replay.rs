@@ -30,7 +30,7 @@ pub(crate) fn flatten(warp: &WarpProgram, trip_count: i64) -> Vec<(Step, i64)> {
 }
 
 /// An operation under way, with the barriers that it will signal.
-type Flight = (Instance, Vec<(Barrier, i64)>);
+type InFlightMma = (Instance, Vec<(Barrier, i64)>);
 type Queue<'a> = (GroupId, Option<&'a str>);
 
 #[derive(Default)]
@@ -48,7 +48,7 @@ struct Machine<'a> {
     barriers: HashMap<(usize, Option<OpId>, i64), Phases>,
     issued: HashSet<Instance>,
     done: HashSet<Instance>,
-    queues: HashMap<Queue<'a>, VecDeque<Flight>>,
+    queues: HashMap<Queue<'a>, VecDeque<InFlightMma>>,
     slots: HashMap<(usize, i64), Instance>,
     stored: HashSet<(usize, Instance)>,
 }

@@ -8,7 +8,7 @@ use Mutation::{
     Arrivals, BarrierSlots, BufferSlots, CursorSlots, Drop, Duplicate, Edge, InFlight, OtherCursor, Participants,
     Previous, Swap,
 };
-use common::{Scheduled, gang, sub_tiles};
+use common::{Scheduled, coarsening, sub_tiles};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use twill_check::protocol::{Event, Limits, Mutation, Node, ProtocolError, System, mutants, verify};
@@ -26,14 +26,14 @@ fn proved_on(machine: &str, example: &str, options: &twill_triton::Options) -> u
     let mut fitting = 0;
     for persistent in [false, true] {
         for ring_depth in [1, 2, 3] {
-            for turns in [false, true] {
-                let program = match scheduled.program(persistent, ring_depth, turns) {
+            for pingpong in [false, true] {
+                let program = match scheduled.program(persistent, ring_depth, pingpong) {
                     Ok(program) => program,
                     Err(Error::SharedMemory { .. }) => continue,
                     Err(error) => panic!("{example}: {error}"),
                 };
                 let checked = check(program).unwrap_or_else(|error| {
-                    panic!("{example}, persistent {persistent}, rings of {ring_depth}, turns {turns}: {error}")
+                    panic!("{example}, persistent {persistent}, rings of {ring_depth}, pingpong {pingpong}: {error}")
                 });
                 let proof = checked.proof();
                 assert!(proof.cases > 5, "{example}");
@@ -68,7 +68,7 @@ fn attention_is_proved() {
     ] {
         assert!(proved(example, &whole) >= 4, "{example}");
     }
-    assert_eq!(proved("attention_forward_d64_m64", &gang(3)), 12);
+    assert_eq!(proved("attention_forward_d64_m64", &coarsening(3)), 12);
 }
 
 #[test]
@@ -177,7 +177,7 @@ const SAME: &str = "the cursors stand at the same slot there, or the ring has on
 /// A ring, or another group, that is behind anyway.
 const HELD: &str = "a first use of fresh slots, or another ring or group has waited for it already";
 /// Who multiplies when is a matter of speed.
-const TURN: &str = "turns on the tensor core guard no data";
+const TURN: &str = "pingpong on the tensor core guard no data";
 
 /// Mutation, event, neighbour of the mistakes that may be none, and why.
 const HARMLESS: &[(Mutation, &str, &str, &str)] = &[
@@ -262,7 +262,7 @@ fn survivors(name: &str, system: &System, step: usize) -> Counts {
 #[test]
 fn mistakes_in_generated_programs_are_found() {
     let (mut table, mut unknown) = (String::new(), String::new());
-    for (example, persistent, turns, step) in [
+    for (example, persistent, pingpong, step) in [
         ("gemm_tma", false, false, 1),
         ("gemm_tma", true, true, 1),
         ("attention_forward", false, false, 1),
@@ -270,11 +270,11 @@ fn mistakes_in_generated_programs_are_found() {
         ("attention_backward", false, false, 7),
     ] {
         let scheduled = Scheduled::new(example, "h200", &twill_triton::Options::default());
-        let system = scheduled.program(persistent, 2, turns).unwrap().system();
+        let system = scheduled.program(persistent, 2, pingpong).unwrap().system();
         let counts = survivors(example, &system, step);
         let all: usize = counts.values().map(|(all, _)| all).sum();
         let survived: usize = counts.values().map(|(_, names)| names.len()).sum();
-        let how = if persistent { ", persistent, in turns" } else { "" };
+        let how = if persistent { ", persistent, in pingpong" } else { "" };
         writeln!(table, "{example}{how}: {survived} of {all} survive").unwrap();
         for ((mutation, event, neighbour), (all, names)) in &counts {
             let known = HARMLESS.iter().find(|row| (row.0, row.1, row.2) == (*mutation, *event, *neighbour));

@@ -57,7 +57,7 @@ fn rows_that_carried_offsets_count_are_those_of_the_iteration() {
 fn a_sum_that_begins_with_one_is_carried_in_shares() {
     let source = source("tutorial_attention");
     // 1/128 in each of 128 columns.
-    assert_has(&source, &["l_i_0 = row_shares(gl.full([64, 128], 0.0078125, gl.float32, ACC_128))"]);
+    assert_has(&source, &["l_i_0 = row_partials(gl.full([64, 128], 0.0078125, gl.float32, ACC_128))"]);
     assert_has(&source, &["gl.log2(gl.sum(l_i_0, 1))"]);
     assert!(!source.contains("l_i_0 = gl.full"));
 }
@@ -169,7 +169,7 @@ fn both_languages_say_the_same_of_warps_and_barriers() {
 fn warps_come_to_their_groups_with_their_registers() {
     let source = in_cuda("attention_forward");
     assert_has(&source, &["extern \"C\" __global__ void __launch_bounds__(384, 1) attention_forward("]);
-    assert_has(&source, &["more_registers<240>();", "fewer_registers<24>();", "meet<1, 128>();"]);
+    assert_has(&source, &["setmaxnreg_inc<240>();", "setmaxnreg_dec<24>();", "meet<1, 128>();"]);
 }
 
 #[test]

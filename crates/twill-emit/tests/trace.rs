@@ -8,7 +8,7 @@ mod common;
 use common::Scheduled;
 use twill_emit::cuda;
 use twill_emit::gluon::{self, Header, Signature};
-use twill_emit::kernel::marks::{Detail, Moment};
+use twill_emit::kernel::timestamps::{Detail, Moment};
 use twill_emit::kernel::{Checked, check};
 use twill_triton::Options;
 
@@ -25,7 +25,7 @@ fn source(kernel: &Checked) -> String {
     cuda::source(kernel, &header()).unwrap()
 }
 
-/// The code of the first steady state of a group: calls without their arguments, marks with theirs.
+/// The code of the first steady state of a group: calls without their arguments, timestamps with theirs.
 fn steady(source: &str, group: &str) -> Vec<String> {
     let group = &source[source.find(&format!("void {group}(")).unwrap()..];
     let body = &group[group.find("// steady state").unwrap()..];
@@ -43,9 +43,9 @@ fn each_multiply_is_marked_where_it_starts_and_behind_its_wait() {
     let group = traced.groups.iter().find(|g| g.name == "compute_1").unwrap().id;
     let code = steady(&source(&traced), "compute_1");
     let at = |operation: &str, moment: Moment| {
-        let mut marks = traced.trace.as_ref().unwrap().marks.iter();
+        let mut timestamps = traced.trace.as_ref().unwrap().timestamps.iter();
         let number =
-            marks.position(|m| (m.operation.as_str(), m.group, m.moment) == (operation, group, moment)).unwrap();
+            timestamps.position(|m| (m.operation.as_str(), m.group, m.moment) == (operation, group, moment)).unwrap();
         let has = |line: &String| {
             let numbers = line.strip_prefix("record_.at<").and_then(|rest| rest.split('>').next()).unwrap_or_default();
             numbers.split(", ").any(|n| n == number.to_string())
@@ -53,10 +53,10 @@ fn each_multiply_is_marked_where_it_starts_and_behind_its_wait() {
         code.iter().position(has).unwrap_or_else(|| panic!("no {number} in {code:#?}"))
     };
     let line = |at: usize| code[at].as_str();
-    let (issue, landed) = (at("qk.0", Moment::Issue), at("qk.0", Moment::Landed));
+    let (issue, completed) = (at("qk.0", Moment::Issue), at("qk.0", Moment::Completed));
     assert_eq!(line(issue + 1), "multiply", "{code:#?}");
-    assert_eq!((line(landed - 1), line(landed + 1)), ("landed", "release"), "{code:#?}");
-    assert!(at("k", Moment::Landed) <= issue && issue < landed, "{code:#?}");
+    assert_eq!((line(completed - 1), line(completed + 1)), ("completed", "release"), "{code:#?}");
+    assert!(at("k", Moment::Completed) <= issue && issue < completed, "{code:#?}");
     // One operation ends where the next begins.
     assert_eq!(at("new_max.reduce_max.0", Moment::End), at("new_max.multiply.0", Moment::Issue), "{code:#?}");
     assert_eq!(line(at("new_max.reduce_max.0", Moment::End) - 1), "new_max_reduce_max_0 = rows", "{code:#?}");
@@ -68,13 +68,13 @@ fn runs_of_operations_have_their_marks_at_their_ends() {
     let inner = |detail: Detail| {
         let code = steady(&source(&kernel.traced(16, detail)), "compute_1");
         // Marks in front of which, and behind which, tiles are computed.
-        let computes = |line: &String| line.ends_with("each") || line.ends_with("rows") || line.ends_with("row_shares");
+        let computes = |line: &String| line.ends_with("each") || line.ends_with("rows") || line.ends_with("row_partials");
         code.windows(3).filter(|w| computes(&w[0]) && w[1].starts_with("record_") && computes(&w[2])).count()
     };
     assert!(inner(Detail::Operations) > 4);
-    assert_eq!(inner(Detail::Runs), 0);
+    assert_eq!(inner(Detail::Segments), 0);
     // The same is recorded.
-    let marks = |detail: Detail| {
+    let timestamps = |detail: Detail| {
         let source = source(&kernel.traced(16, detail));
         let body = &source[source.find("void compute_1(").unwrap()..];
         let mut numbers: Vec<String> = body
@@ -85,7 +85,7 @@ fn runs_of_operations_have_their_marks_at_their_ends() {
         numbers.sort();
         numbers
     };
-    assert_eq!(marks(Detail::Operations), marks(Detail::Runs));
+    assert_eq!(timestamps(Detail::Operations), timestamps(Detail::Segments));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn one_thread_of_each_group_of_the_first_cta_records_its_first_tile() {
 fn nothing_of_it_is_in_a_kernel_that_is_not_traced() {
     for example in ["attention_forward", "gemm_tma", "swiglu"] {
         let kernel = checked(example);
-        assert!(!kernel.marks().is_empty());
+        assert!(!kernel.timestamps().is_empty());
         let (in_cuda, gluon) = (source(&kernel), gluon::source(&kernel, &header()));
         for text in [in_cuda, gluon, Signature::new(&kernel, &header()).to_json(), gluon::test(&kernel)] {
             assert!(!text.contains("record") && !text.contains("trace"), "{text}");
@@ -113,21 +113,21 @@ fn nothing_of_it_is_in_a_kernel_that_is_not_traced() {
 
 #[test]
 fn the_signature_says_what_is_recorded_where() {
-    let traced = checked("gemm_tma").traced(16, Detail::Runs);
+    let traced = checked("gemm_tma").traced(16, Detail::Segments);
     let json: serde_json::Value =
         serde_json::from_str(&Signature::new(&traced, &header()).in_cuda(&cuda::launch(&traced).unwrap()).to_json())
             .unwrap();
     let trace = &json["trace"];
-    let marks = trace["marks"].as_array().unwrap();
+    let timestamps = trace["timestamps"].as_array().unwrap();
     assert_eq!((&trace["parameter"], &trace["detail"]), (&"trace_buffer".into(), &"runs".into()));
-    assert_eq!(trace["bytes"], 8 * 16 * marks.len());
-    assert!(marks.iter().enumerate().all(|(k, mark)| mark["id"] == k));
+    assert_eq!(trace["bytes"], 8 * 16 * timestamps.len());
+    assert!(timestamps.iter().enumerate().all(|(k, mark)| mark["id"] == k));
     // Each operation begins once, and is seen to end.
     for operation in ["a.0", "a.1", "b", "acc.0", "acc.1"] {
         let whats: Vec<&str> =
-            marks.iter().filter(|m| m["operation"] == operation).map(|m| m["what"].as_str().unwrap()).collect();
+            timestamps.iter().filter(|m| m["operation"] == operation).map(|m| m["what"].as_str().unwrap()).collect();
         assert_eq!(whats.iter().filter(|w| **w == "issue").count(), 1, "{operation}: {whats:?}");
-        assert!(whats.contains(&"landed"), "{operation}: {whats:?}");
+        assert!(whats.contains(&"completed"), "{operation}: {whats:?}");
     }
     let last = json["parameters"].as_array().unwrap().last().unwrap();
     assert_eq!(
@@ -140,7 +140,7 @@ fn the_signature_says_what_is_recorded_where() {
 #[test]
 fn iterations_alone_are_a_mark_for_each_group() {
     let traced = checked("attention_forward").traced(16, Detail::Iterations);
-    let marks: Vec<(usize, String)> =
-        traced.trace.iter().flat_map(|t| &t.marks).map(|m| (m.group.index(), m.operation.clone())).collect();
-    assert_eq!(marks, [(1, "qk.0".into()), (2, "qk.1".into()), (0, "k".into())]);
+    let timestamps: Vec<(usize, String)> =
+        traced.trace.iter().flat_map(|t| &t.timestamps).map(|m| (m.group.index(), m.operation.clone())).collect();
+    assert_eq!(timestamps, [(1, "qk.0".into()), (2, "qk.1".into()), (0, "k".into())]);
 }

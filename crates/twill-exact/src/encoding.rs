@@ -148,7 +148,7 @@ pub(crate) enum Reply {
 }
 
 /// Turns of two operations, or copies of an item, that any problem of use has.
-pub(crate) const FEW_TURNS: i64 = 1024;
+pub(crate) const FEW_WRAPS: i64 = 1024;
 
 impl<'p> Encoding<'p> {
     /// Encodes a question; `None` when dependences alone rule it out, or bandwidth.
@@ -394,7 +394,7 @@ impl<'p> Encoding<'p> {
     /// issue times there are very many turns, copies and slots: beyond a few they are work, each as much as there are already,
     /// for its bound takes its place among theirs.
     pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {
-        count > FEW_TURNS && self.engine.is_spent(u64::try_from(count / FEW_TURNS).unwrap_or(u64::MAX))
+        count > FEW_WRAPS && self.engine.is_spent(u64::try_from(count / FEW_WRAPS).unwrap_or(u64::MAX))
     }
 
     /// Groups that are interchangeable and counted.

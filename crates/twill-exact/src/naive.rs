@@ -11,7 +11,7 @@ use crate::search::{Progress, SearchOptions};
 use crate::{bounds, extract, modulo, query};
 use std::collections::BTreeMap;
 use twill_graph::{
-    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, KernelProblem, KernelReport, OpId, Outcome,
+    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, MultiLoopProblem, KernelReport, OpId, Outcome,
     Placement, Problem, Report, Schedule, Storage, WarpGroup,
 };
 
@@ -69,7 +69,7 @@ pub fn unpipelined(problem: &Problem) -> impl Iterator<Item = Schedule> {
 
 /// The naive schedules of sibling loops, whose operations all have a fixed group.
 pub fn naive_kernel(
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     how: Naive,
     options: &SearchOptions,
     progress: &mut dyn FnMut(Progress),
@@ -238,11 +238,11 @@ fn words(problem: &Problem, candidate: &Candidate, interval: i64, group: GroupId
         if let Some(end) = end.filter(|_| on(op) == group) {
             lives.push((time(op), end, words));
         }
-        let handed_over = graph.uses(op).filter(|d| {
+        let handed_off = graph.uses(op).filter(|d| {
             let reads = problem.options().consumer_registers && !graph.operation(d.to).variable_latency;
             reads && on(op) != group && on(d.to) == group
         });
-        lives.extend(handed_over.map(|d| (time(d.to), time(d.to) + graph.operation(d.to).span().0, words)));
+        lives.extend(handed_off.map(|d| (time(d.to), time(d.to) + graph.operation(d.to).span().0, words)));
     }
     // Copies at a slot, of all iterations.
     let copies = |slot: i64, (start, end, words): &(i64, i64, u64)| {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_kernel};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
-    Cycles, KernelProblem, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status,
+    Cycles, MultiLoopProblem, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status,
 };
 
 /// A problem on a machine with one tensor core, one TMA, one unit of two instances, `shared` bytes and up to two compute groups.
@@ -179,7 +179,7 @@ fn read(text: &str) -> Problem {
     Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap()
 }
 
-const MANY_TURNS: &str = include_str!("data/many_turns.json");
+const MANY_WRAPS: &str = include_str!("data/many_wraps.json");
 const MANY_COPIES: &str = include_str!("data/many_copies.json");
 const MANY_COPIES_LATE: &str = include_str!("data/many_copies_late.json");
 const MANY_STAGES: &str = include_str!("data/many_stages.json");
@@ -207,7 +207,7 @@ fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycle
 #[test]
 fn turns_without_number_keep_to_the_budget() {
     let cases = [
-        (MANY_TURNS, 20_000, None),
+        (MANY_WRAPS, 20_000, None),
         (MANY_COPIES, 20_000, None),
         (MANY_COPIES_LATE, 20_000, None),
         // The schedule without warps, about which most of these are, gets its part and no more.
@@ -248,7 +248,7 @@ fn conflicts_without_number_keep_to_the_budget() {
 }
 
 /// A kernel of the same loop twice.
-fn twice(text: &str) -> KernelProblem {
+fn twice(text: &str) -> MultiLoopProblem {
     let one = read(text);
-    KernelProblem::new("both", vec![one.clone(), one], vec![1, 1], Vec::new()).unwrap()
+    MultiLoopProblem::new("both", vec![one.clone(), one], vec![1, 1], Vec::new()).unwrap()
 }

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// Loops that run one after the other on the same warp groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelProblem {
+pub struct MultiLoopProblem {
     name: String,
     loops: Vec<Problem>,
     weights: Vec<u64>,
@@ -83,7 +83,7 @@ pub enum KernelError {
         loops: usize,
     },
     /// A weight out of range.
-    #[error("the trip count of `{graph}` is {weight}; it must be from 1 to {most}", most = KernelProblem::MOST_WEIGHT)]
+    #[error("the trip count of `{graph}` is {weight}; it must be from 1 to {most}", most = MultiLoopProblem::MOST_WEIGHT)]
     Weight {
         /// The loop.
         graph: String,
@@ -102,7 +102,7 @@ pub enum KernelError {
     },
 }
 
-impl KernelProblem {
+impl MultiLoopProblem {
     /// The largest weight of a loop.
     pub const MOST_WEIGHT: u64 = 1 << 20;
 
@@ -115,7 +115,7 @@ impl KernelProblem {
         loops: Vec<Problem>,
         weights: Vec<u64>,
         ties: Vec<Tie>,
-    ) -> Result<KernelProblem, KernelError> {
+    ) -> Result<MultiLoopProblem, KernelError> {
         let name = name.into();
         if let Some(fault) = names::fault_if_any(&name) {
             return Err(KernelError::Name { name: names::quoted(&name), fault });
@@ -145,7 +145,7 @@ impl KernelProblem {
                 return Err(KernelError::Tie { tie, index, op: op.index() });
             }
         }
-        Ok(KernelProblem { name, loops, weights, ties })
+        Ok(MultiLoopProblem { name, loops, weights, ties })
     }
 
     /// The kernel's name.

@@ -61,7 +61,7 @@ pub struct IterationTraffic {
     /// Bytes that pass through shared memory for the tensor core and for threads.
     pub shared: Bytes,
     /// Of these, bytes that multiplies read: an operand as often as instructions read it again.
-    pub multiply_operands: Bytes,
+    pub mma_operands: Bytes,
     /// Bytes between the second-level cache and the streaming multiprocessor.
     pub global: Bytes,
     /// Floating-point operations of the tensor core.
@@ -73,8 +73,8 @@ impl LoopGraph {
     pub fn traffic(&self) -> IterationTraffic {
         let all: Traffic = self.operations().iter().map(|op| op.traffic).sum();
         let multiplies = self.operations().iter().map(|op| op.traffic).filter(|t| t.flop > 0);
-        let multiply_operands = multiplies.map(|t| t.shared).sum();
-        IterationTraffic { shared: all.shared, multiply_operands, global: all.global, flop: all.flop }
+        let mma_operands = multiplies.map(|t| t.shared).sum();
+        IterationTraffic { shared: all.shared, mma_operands, global: all.global, flop: all.flop }
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
         let toy = builtin::find("toy-attention").unwrap().graph;
         assert_eq!(toy.traffic(), IterationTraffic::default());
         let moving = toy.map(|op| op.traffic = each.next().unwrap(), |_| {}).unwrap();
-        let whole = IterationTraffic { shared: Bytes(130), multiply_operands: Bytes(100), global: Bytes(7), flop: 8 };
+        let whole = IterationTraffic { shared: Bytes(130), mma_operands: Bytes(100), global: Bytes(7), flop: 8 };
         assert_eq!(moving.traffic(), whole);
     }
 }

@@ -3,7 +3,7 @@
 use crate::memory::Memory;
 use crate::value::Data;
 use std::fmt;
-use twill_emit::kernel::action::{Action, Node};
+use twill_emit::kernel::op::{Op, Node};
 use twill_emit::kernel::expression::{Expression, ExpressionKind};
 use twill_emit::kernel::program::KernelProgram;
 
@@ -67,21 +67,21 @@ pub fn difference(expected: &Memory, found: &Memory, tolerance: Tolerance) -> Op
 
 /// What may be asked of a program's results: all bits, unless it adds row sums in another order than the source.
 pub fn tolerance(program: &KernelProgram) -> Tolerance {
-    let in_shares = program.groups.iter().flat_map(|g| &g.body).any(has_shares);
-    if in_shares { Tolerance::Relative(1e-9) } else { Tolerance::Exact }
+    let in_partials = program.groups.iter().flat_map(|g| &g.body).any(has_partials);
+    if in_partials { Tolerance::Relative(1e-9) } else { Tolerance::Exact }
 }
 
-fn has_shares(node: &Node) -> bool {
+fn has_partials(node: &Node) -> bool {
     match node {
-        Node::Do(Action::Let { value, .. }, _) => {
+        Node::Do(Op::Let { value, .. }, _) => {
             let mut found = false;
-            value.walk(&mut |e: &Expression| found |= matches!(e.kind, ExpressionKind::Shares(_)));
+            value.walk(&mut |e: &Expression| found |= matches!(e.kind, ExpressionKind::PartialSums(_)));
             found
         }
         Node::Do(..) => false,
-        Node::Loop { body, .. } => body.iter().any(has_shares),
+        Node::Loop { body, .. } => body.iter().any(has_partials),
         Node::When { then, exactly, .. } => {
-            then.iter().chain(exactly.iter().flat_map(|(_, nodes)| nodes)).any(has_shares)
+            then.iter().chain(exactly.iter().flat_map(|(_, nodes)| nodes)).any(has_partials)
         }
     }
 }

@@ -4,7 +4,7 @@ use twill_check::{Verified, verify, verify_kernel};
 use twill_emit::kernel::program::{KernelProgram, TileOrder};
 use twill_emit::kernel::{self, Options, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions, naive, naive_kernel};
-use twill_graph::{KernelProblem, LoopGraph, ModelOptions, Problem, Schedule, Tie, WarpAssignment};
+use twill_graph::{MultiLoopProblem, LoopGraph, ModelOptions, Problem, Schedule, Tie, WarpAssignment};
 use twill_machine::Machine;
 use twill_triton::{Kernel, Lowered, lower_parts, read};
 
@@ -38,11 +38,11 @@ pub struct Way {
     /// Least number of slots of the rings of loads.
     pub ring_depth: u32,
     /// Least number of slots of buffers between groups.
-    pub handover_depth: u32,
-    /// Groups take turns on the tensor core, and hold left operands in registers.
-    pub turns: bool,
-    /// Multiplies start in bursts, and small tiles are read while they run.
-    pub bursts: bool,
+    pub handoff_depth: u32,
+    /// Groups take pingpong on the tensor core, and hold left operands in registers.
+    pub pingpong: bool,
+    /// Multiplies start in mma_batches, and small tiles are read while they run.
+    pub mma_batches: bool,
 }
 
 /// How a schedule is searched for.
@@ -95,7 +95,7 @@ impl Compiled {
         let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
         let ties = kernel.ties(&prepared, &graphs);
         let schedules = schedules(kernel.name(), &problems, ties, *work)?;
-        let programs = lowering.programs.map(|gang| (gang.count, 0));
+        let programs = lowering.programs.map(|coarsening| (coarsening.count, 0));
         let (shared_bytes, columns) = (machine.resources().shared_memory.0, machine.resources().tensor_memory.0);
         let tensor_columns = machine.has_tensor_memory().then_some(columns);
         Ok(Compiled { kernel, lowered, problems, schedules, programs, shared_bytes, tensor_columns })
@@ -118,13 +118,13 @@ impl Compiled {
             persistent: way.persistent,
             order: way.order,
             ring_depth: way.ring_depth,
-            handover_depth: way.handover_depth,
-            bursts: way.bursts,
-            early_reads: way.bursts,
-            operands_in_registers: way.turns,
+            handoff_depth: way.handoff_depth,
+            mma_batches: way.mma_batches,
+            early_reads: way.mma_batches,
+            operands_in_registers: way.pingpong,
             cluster: false,
-            in_step: false,
-            turns: way.turns,
+            wave_sync: false,
+            pingpong: way.pingpong,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,
@@ -145,7 +145,7 @@ fn schedules(name: &str, problems: &[Problem], ties: Vec<Tie>, work: u64) -> Res
         return Ok(vec![verify(problem, schedule).map_err(|error| Refusal::Rejected(format!("{error:?}")))?]);
     }
     let weights = vec![1; problems.len()];
-    let together = KernelProblem::new(name.to_owned(), problems.to_vec(), weights, ties);
+    let together = MultiLoopProblem::new(name.to_owned(), problems.to_vec(), weights, ties);
     let together = together.map_err(|error| Refusal::Problem(error.to_string()))?;
     let mut report = twill_exact::schedule_kernel(&together, &search, &mut |_| ());
     if report.outcome.schedule().is_none() {

@@ -70,14 +70,14 @@ impl Launch {
 
 impl Tensor {
     /// The addresses of a block's elements, row-major; none outside of the tensor.
-    fn addresses(&self, corner: &[i64], block: &[usize]) -> Vec<Option<i64>> {
+    fn addresses(&self, tile_origin: &[i64], block: &[usize]) -> Vec<Option<i64>> {
         let count: usize = block.iter().product();
         let mut addresses = Vec::with_capacity(count);
         let mut index = vec![0_usize; block.len()];
         for _ in 0..count {
             let mut address = Some(0);
             for d in 0..block.len() {
-                let at = corner[d] + index[d] as i64;
+                let at = tile_origin[d] + index[d] as i64;
                 let inside = (0..self.extents[d]).contains(&at);
                 address = address.filter(|_| inside).map(|a: i64| a + at * self.strides[d]);
             }
@@ -184,23 +184,23 @@ impl Memory {
         self.scatter(&masked(pointers, mask)?, &value.data, how, arithmetic)
     }
 
-    fn addresses(&self, tensor: &Tensor, corner: &[i64], block: &[usize]) -> Result<Vec<Option<Pointer>>, Fault> {
-        if corner.len() != block.len() || tensor.extents.len() != block.len() || tensor.strides.len() != block.len() {
+    fn addresses(&self, tensor: &Tensor, tile_origin: &[i64], block: &[usize]) -> Result<Vec<Option<Pointer>>, Fault> {
+        if tile_origin.len() != block.len() || tensor.extents.len() != block.len() || tensor.strides.len() != block.len() {
             return Err(Fault::Shapes { what: "a block of a tensor".into() });
         }
         let at = |offset: Option<i64>| offset.map(|offset| Pointer { array: tensor.array, offset });
-        Ok(tensor.addresses(corner, block).into_iter().map(at).collect())
+        Ok(tensor.addresses(tile_origin, block).into_iter().map(at).collect())
     }
 
     /// A block of a tensor; zero outside of it.
     pub(crate) fn load_block(
         &self,
         tensor: &Tensor,
-        corner: &[i64],
+        tile_origin: &[i64],
         block: &[usize],
         element: &Type,
     ) -> Result<Tile, Fault> {
-        let at = self.addresses(tensor, corner, block)?;
+        let at = self.addresses(tensor, tile_origin, block)?;
         Ok(Tile { shape: block.to_vec(), data: self.gather(&at, element, None)? })
     }
 
@@ -208,12 +208,12 @@ impl Memory {
     pub(crate) fn store_block(
         &mut self,
         tensor: &Tensor,
-        corner: &[i64],
+        tile_origin: &[i64],
         value: &Tile,
         how: Combination,
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
-        let at = self.addresses(tensor, corner, &value.shape)?;
+        let at = self.addresses(tensor, tile_origin, &value.shape)?;
         self.scatter(&at, &value.data, how, arithmetic)
     }
 }

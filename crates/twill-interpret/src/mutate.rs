@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use twill_check::protocol::{BarrierId, BufferId, CursorId};
-use twill_emit::kernel::action::{Action, Node};
+use twill_emit::kernel::op::{Op, Node};
 use twill_emit::kernel::program::{Arrival, Group, KernelProgram, Operand};
 
 /// A program that differs from a right one in one place.
@@ -31,7 +31,7 @@ pub struct Site(At);
 
 #[derive(Clone, Copy)]
 enum At {
-    Action { group: usize, part: usize, action: usize, edit: Edit },
+    Op { group: usize, part: usize, action: usize, edit: Edit },
     Cursor { group: usize, cursor: usize },
     MoreArrivals { barrier: usize },
     FewerArrivals { barrier: usize },
@@ -45,7 +45,7 @@ pub fn sites(program: &KernelProgram) -> Vec<Site> {
         for part in 0..3 {
             for action in 0..count(nodes_of(of, part)) {
                 let edits = [Edit::Drop, Edit::Previous, Edit::InFlight, Edit::Swap];
-                all.extend(edits.map(|edit| At::Action { group, part, action, edit }));
+                all.extend(edits.map(|edit| At::Op { group, part, action, edit }));
             }
         }
         let rings = (0..of.cursors.len()).filter(|cursor| of.cursors[*cursor].slots > 1);
@@ -65,7 +65,7 @@ impl Site {
     pub fn mutant(self, program: &KernelProgram) -> Option<Mutant> {
         let mut mutant = program.clone();
         let (kind, place) = match self.0 {
-            At::Action { group, part, action, edit } => {
+            At::Op { group, part, action, edit } => {
                 let group = &mut mutant.groups[group];
                 let place = format!("action {action} of part {part} of {}", group.name);
                 let nodes = match part {
@@ -154,17 +154,17 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
     let Node::Do(action, _) = &mut nodes[k] else { return None };
     let name = name(action)?;
     match (edit, action) {
-        (Edit::Drop, Action::Load { .. } | Action::Copy { .. } | Action::Multiply { .. }) => None,
-        (Edit::Drop, Action::MultiplyInTensor(_) | Action::Store { .. } | Action::Write { .. }) => None,
+        (Edit::Drop, Op::TmaLoad { .. } | Op::CpAsync { .. } | Op::Wgmma { .. }) => None,
+        (Edit::Drop, Op::Tcgen05Mma(_) | Op::TmaStore { .. } | Op::LocalStore { .. }) => None,
         (Edit::Drop, _) => {
             nodes.remove(k);
             Some(format!("Drop {name}"))
         }
-        (Edit::Previous, Action::Wait { previous, .. }) => {
+        (Edit::Previous, Op::MbarrierWait { previous, .. }) => {
             *previous = !*previous;
             Some("Phase Wait".into())
         }
-        (Edit::InFlight, Action::WaitMultiplies { outstanding: more, .. } | Action::WaitStores(more)) => {
+        (Edit::InFlight, Op::WgmmaWait { pending: more, .. } | Op::TmaStoreWait(more)) => {
             *more += 1;
             Some(format!("Early {name}"))
         }
@@ -179,22 +179,22 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
 }
 
 /// What others notice.
-fn name(action: &Action) -> Option<&'static str> {
+fn name(action: &Op) -> Option<&'static str> {
     Some(match action {
-        Action::Multiply { .. } | Action::MultiplyInTensor(_) => "Multiply",
-        Action::Commit(_) => "Commit",
-        Action::WaitMultiplies { .. } => "WaitMultiplies",
-        Action::Load { .. } | Action::Copy { .. } => "Load",
-        Action::Write { .. } => "Write",
-        Action::Fence => "Fence",
-        Action::Store { .. } => "Store",
-        Action::WaitStores(_) => "WaitStores",
-        Action::Wait { .. } => "Wait",
-        Action::Arrive { .. } => "Arrive",
-        Action::Advance(_) => "Advance",
-        Action::Keep { .. } => "Keep",
-        Action::Sync(_) => "Sync",
-        Action::Signal(_) => "Signal",
+        Op::Wgmma { .. } | Op::Tcgen05Mma(_) => "Multiply",
+        Op::Tcgen05Commit(_) => "Commit",
+        Op::WgmmaWait { .. } => "WaitMultiplies",
+        Op::TmaLoad { .. } | Op::CpAsync { .. } => "Load",
+        Op::LocalStore { .. } => "Write",
+        Op::FenceProxyAsync => "Fence",
+        Op::TmaStore { .. } => "Store",
+        Op::TmaStoreWait(_) => "WaitStores",
+        Op::MbarrierWait { .. } => "Wait",
+        Op::MbarrierArrive { .. } => "Arrive",
+        Op::AdvanceCursor(_) => "Advance",
+        Op::CopyCursor { .. } => "Keep",
+        Op::NamedBarrierSync(_) => "Sync",
+        Op::NamedBarrierArrive(_) => "Signal",
         _ => return None,
     })
 }
@@ -230,7 +230,7 @@ fn shrunk(program: &KernelProgram, buffer: usize) -> KernelProgram {
     mutant
 }
 
-fn collect(nodes: &[Node], actions: &mut Vec<Action>) {
+fn collect(nodes: &[Node], actions: &mut Vec<Op>) {
     for node in nodes {
         match node {
             Node::Do(action, _) => actions.push(action.clone()),
@@ -240,25 +240,25 @@ fn collect(nodes: &[Node], actions: &mut Vec<Action>) {
 }
 
 /// The cursors that go round a buffer, and the barriers of its slots.
-fn uses(action: &Action, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, barriers: &mut BTreeSet<BarrierId>) {
+fn uses(action: &Op, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, barriers: &mut BTreeSet<BarrierId>) {
     let mut slots = action.reads();
     match action {
-        Action::Load { to, full, .. } | Action::Copy { to, full, .. } => {
+        Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
             if to.buffer == buffer {
                 barriers.insert(*full);
             }
             slots.push(to.clone());
         }
-        Action::Write { to, .. } => slots.push(to.clone()),
-        Action::Multiply { left: Operand::Shared(slot), .. } => slots.push(slot.clone()),
-        Action::MultiplyInTensor(multiply) => {
+        Op::LocalStore { to, .. } => slots.push(to.clone()),
+        Op::Wgmma { left: Operand::Shared(slot), .. } => slots.push(slot.clone()),
+        Op::Tcgen05Mma(multiply) => {
             slots.extend([&multiply.left, &multiply.right, &multiply.to].map(Clone::clone));
             barriers.extend(multiply.signals.iter().filter(|(_, at)| cursors.contains(at)).map(|(b, _)| *b));
         }
-        Action::Commit(signals) => {
+        Op::Tcgen05Commit(signals) => {
             barriers.extend(signals.iter().filter(|(_, at)| cursors.contains(at)).map(|(b, _)| *b));
         }
-        Action::Wait { barrier, at, .. } | Action::Arrive { barrier, at } => {
+        Op::MbarrierWait { barrier, at, .. } | Op::MbarrierArrive { barrier, at } => {
             if cursors.contains(at) {
                 barriers.insert(*barrier);
             }
@@ -266,7 +266,7 @@ fn uses(action: &Action, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, bar
                 cursors.insert(*at);
             }
         }
-        Action::Keep { to, from } if cursors.contains(to) || cursors.contains(from) => {
+        Op::CopyCursor { to, from } if cursors.contains(to) || cursors.contains(from) => {
             cursors.extend([*to, *from]);
         }
         _ => {}

@@ -64,7 +64,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn corner(&self, coordinates: &[ValueId]) -> Result<Vec<i64>, Fault> {
+    fn tile_origin(&self, coordinates: &[ValueId]) -> Result<Vec<i64>, Fault> {
         coordinates.iter().map(|c| self.integer(*c)).collect()
     }
 
@@ -108,8 +108,8 @@ impl<'a> Program<'a> {
             ("scf.yield" | "tt.return" | "llvm.intr.assume", _) => return Ok(()),
             ("tt.descriptor_store" | "tt.descriptor_reduce", [tensor, value, coordinates @ ..]) => {
                 let how = combination(operation)?;
-                let (tensor, corner, value) = (self.tensor(*tensor)?, self.corner(coordinates)?, self.get(*value)?);
-                return self.memory.store_block(&tensor, &corner, &value, how, arithmetic);
+                let (tensor, tile_origin, value) = (self.tensor(*tensor)?, self.tile_origin(coordinates)?, self.get(*value)?);
+                return self.memory.store_block(&tensor, &tile_origin, &value, how, arithmetic);
             }
             ("tt.store" | "tt.atomic_rmw", [pointers, value, mask @ ..]) => {
                 let how = combination(operation)?;
@@ -161,7 +161,7 @@ impl<'a> Program<'a> {
                 self.memory.load(&pointers, mask.as_deref(), other.as_deref(), element)?
             }
             ("tt.descriptor_load", [tensor, coordinates @ ..]) => {
-                self.memory.load_block(&self.tensor(*tensor)?, &self.corner(coordinates)?, &shape, element)?
+                self.memory.load_block(&self.tensor(*tensor)?, &self.tile_origin(coordinates)?, &shape, element)?
             }
             (name, operands) => {
                 let tiles: Vec<Rc<Tile>> = operands.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;

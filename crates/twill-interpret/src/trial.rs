@@ -59,10 +59,10 @@ impl<'b> Arbitrary<'b> for Trial {
             persistent: from.ratio(1, 3)?,
             order: TileOrder::Linear,
             ring_depth: from.int_in_range(1..=3)?,
-            handover_depth: from.int_in_range(1..=2)?,
-            turns: from.ratio(1, 3)?,
+            handoff_depth: from.int_in_range(1..=2)?,
+            pingpong: from.ratio(1, 3)?,
             // With rings of one slot a group may wait for ever.
-            bursts: false,
+            mma_batches: false,
         };
         let sub_tiles = if from.ratio(1, 4)? { Some(1) } else { None };
         let is_free = from.ratio(1, 3)?;

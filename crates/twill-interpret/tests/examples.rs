@@ -11,16 +11,16 @@ use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{Arithmetic, Compiled, Question, Tolerance, Way, difference, sequential, tolerance, warps};
 use twill_machine::Machine;
 use twill_triton::tile::Axis;
-use twill_triton::{Gang, Kernel, Options};
+use twill_triton::{CtaCoarsening, Kernel, Options};
 
 const PLAIN: Way =
-    Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handover_depth: 1, turns: false, bursts: false };
+    Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handoff_depth: 1, pingpong: false, mma_batches: false };
 /// There and back, as with loops of different length: whatever the order, each tile is somebody's.
 const PERSISTENT: Way =
-    Way { persistent: true, order: BACK, ring_depth: 2, handover_depth: 2, turns: true, bursts: false };
+    Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };
 /// As attention backward is generated.
-const BURSTS: Way = Way { ring_depth: 2, handover_depth: 1, bursts: true, ..PLAIN };
-const BACK: TileOrder = TileOrder::LongestFirst { heads: 2, even_in_pairs: true };
+const BURSTS: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
+const BACK: TileOrder = TileOrder::LongestProcessingTime { heads: 2, even_in_pairs: true };
 
 const PRODUCTS: [&str; 7] = [
     "gemm_tma",
@@ -75,8 +75,8 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
     // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
     let ctas = if name.contains("backward") { 1 } else { 2 };
     let mut fitting = 0;
-    let bursts = (name.contains("backward") && lowering.programs.is_none()).then_some((BURSTS, effort.trips[1]));
-    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips).chain(bursts) {
+    let mma_batches = (name.contains("backward") && lowering.programs.is_none()).then_some((BURSTS, effort.trips[1]));
+    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips).chain(mma_batches) {
         let program = match compiled.program(way) {
             Ok(program) => program,
             Err(twill_emit::Error::SharedMemory { .. }) => continue,
@@ -116,8 +116,8 @@ fn all_agree(names: &[&str], machine: &str, lowering: &Options, effort: Effort<'
     }
 }
 
-fn gang() -> Options {
-    Options { programs: Some(Gang { count: 3, axis: Axis::X }), ..Options::default() }
+fn coarsening() -> Options {
+    Options { programs: Some(CtaCoarsening { count: 3, axis: Axis::X }), ..Options::default() }
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn attention() {
 #[test]
 fn attention_backward_and_shared_ctas() {
     all_agree(&BACKWARD, "h200", &Options::default(), SHORT);
-    agrees("attention_forward_d64_m64", "h200", &gang(), SHORT);
+    agrees("attention_forward_d64_m64", "h200", &coarsening(), SHORT);
 }
 
 /// Triton prints no tiles that are no power of two; others may.
@@ -143,7 +143,7 @@ fn tiles_of_176_keys() {
     let text =
         text.replace("128x64x", "176x64x").replace("64x128x", "64x176x").replace("constant 128 :", "constant 176 :");
     assert!(!text.contains("x128x") && text.contains("64x176xf32"));
-    executes("176 keys", &text, "h200", &gang(), SHORT);
+    executes("176 keys", &text, "h200", &coarsening(), SHORT);
 }
 
 /// Only the first iteration has a mask, and a tile reads what the source reads.
@@ -152,7 +152,7 @@ fn steps_of_another_size() {
     let machine = Machine::load("h200").unwrap();
     let assignment = WarpAssignment::BySubTile;
     for (name, lowering, steps, habits) in [
-        ("attention_forward_d64_m64", gang(), &[176, 80][..], &[Habit::Priorities, Habit::UnitsLate][..]),
+        ("attention_forward_d64_m64", coarsening(), &[176, 80][..], &[Habit::Priorities, Habit::UnitsLate][..]),
         ("attention_forward_d64", Options::default(), &[176, 256, 64, 48], &[Habit::Priorities]),
         ("tutorial_attention", Options::default(), &[64], &[Habit::Priorities]),
         ("fixtures/attention_relu", Options::default(), &[176, 48], &[Habit::Priorities]),
@@ -203,5 +203,5 @@ fn all_examples_many_times() {
     let attention = ["attention_forward", "attention_forward_d64", "attention_backward_d64"];
     all_agree(&attention, "b200", &Options::default(), LONG);
     agrees("attention_forward_m256", "b200-left-shared", &Options::default(), LONG);
-    agrees("attention_forward_d64_m64", "h200", &gang(), LONG);
+    agrees("attention_forward_d64_m64", "h200", &coarsening(), LONG);
 }

@@ -94,8 +94,8 @@ fn agrees(kept: &Kept) {
 const FREE: WarpAssignment = WarpAssignment::Free;
 const FIXED: WarpAssignment = WarpAssignment::BySubTile;
 
-fn way(persistent: bool, ring_depth: u32, handover_depth: u32, turns: bool) -> Way {
-    Way { persistent, order: TileOrder::Linear, ring_depth, handover_depth, turns, bursts: false }
+fn way(persistent: bool, ring_depth: u32, handoff_depth: u32, pingpong: bool) -> Way {
+    Way { persistent, order: TileOrder::Linear, ring_depth, handoff_depth, pingpong, mma_batches: false }
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn multiplies_of_two_widths_read_one_tile() {
 #[test]
 fn turns_against_the_flow_of_results_are_not_taken() {
     let way = way(false, 2, 2, true);
-    agrees(&Kept { name: "crossing_turns", machine: "h200", sub_tiles: None, assignment: FREE, way, step: 1 });
+    agrees(&Kept { name: "crossing_pingpong", machine: "h200", sub_tiles: None, assignment: FREE, way, step: 1 });
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn a_cta_ends_after_what_its_multiplies_signal() {
 
 #[test]
 fn another_group_makes_a_left_operand_or_stores_a_sum() {
-    for (name, ring_depth, handover_depth) in [("operand_handed_over", 2, 2), ("shares_elsewhere", 3, 1)] {
-        let way = way(false, ring_depth, handover_depth, false);
+    for (name, ring_depth, handoff_depth) in [("operand_handed_off", 2, 2), ("partials_elsewhere", 3, 1)] {
+        let way = way(false, ring_depth, handoff_depth, false);
         agrees(&Kept { name, machine: "h200", sub_tiles: None, assignment: FREE, way, step: 1 });
     }
 }

@@ -131,7 +131,7 @@ pub struct Synchronization {
     /// A wait for a phase of such a barrier that is over.
     pub wait: Option<Cycles>,
     /// From its arrival until another warp group returns from its wait.
-    pub hand_over: Option<Cycles>,
+    pub handoff: Option<Cycles>,
     /// A meeting of two warp groups at a named barrier, both of which are there.
     pub named_barrier: Option<Cycles>,
     /// From its stores to shared memory until the tensor core and TMA see them (proxy fence).

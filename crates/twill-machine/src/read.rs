@@ -217,7 +217,7 @@ impl Reader {
         let read = Synchronization {
             arrive: self.optional_cycles(&mut s, "arrive"),
             wait: self.optional_cycles(&mut s, "wait"),
-            hand_over: self.optional_cycles(&mut s, "hand_over"),
+            handoff: self.optional_cycles(&mut s, "handoff"),
             named_barrier: self.optional_cycles(&mut s, "named_barrier"),
             fence: self.optional_cycles(&mut s, "fence"),
             set_registers: self.optional_cycles(&mut s, "set_registers"),

@@ -23,18 +23,18 @@ pub(crate) fn schedule(
     question: Question,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<String>, Option<String>)> {
-    let (request, asked) = question.read(py)?;
-    let cache = cache(&asked);
-    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
-        let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };
-        let posed = twill_driver::problems(&request)?;
-        let (loops, kernel): (Vec<String>, _) = match twill_driver::answer(&request, &posed, &mut session, 0.0)? {
+    let (request, requested) = question.read(py)?;
+    let cache = cache(&requested);
+    let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
+        let mut session = Session { cache, ..Session::new(requested.search(interrupt), reporter) };
+        let problems = twill_driver::problems(&request)?;
+        let (loops, kernel): (Vec<String>, _) = match twill_driver::answer(&request, &problems, &mut session, 0.0)? {
             Answer::Together(kernel, report) => {
                 let file = KernelScheduleFile::new(&kernel, &report);
                 (file.loops.iter().map(ScheduleFile::to_json).collect(), Some(file.to_json()))
             }
             Answer::Each(reports) => {
-                let each = posed.loops.iter().zip(&reports);
+                let each = problems.loops.iter().zip(&reports);
                 (each.map(|(one, report)| twill_driver::schedule_file(one, report).to_json()).collect(), None)
             }
         };
@@ -57,14 +57,14 @@ pub(crate) fn top(
     within: f64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<Different>, bool, u32)> {
-    let (request, asked) = question.read(py)?;
-    let cache = cache(&asked);
-    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
-        let mut session = Session { cache, ..Session::new(asked.search(interrupt), teller) };
-        let posed = twill_driver::problems(&request)?;
+    let (request, requested) = question.read(py)?;
+    let cache = cache(&requested);
+    let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
+        let mut session = Session { cache, ..Session::new(requested.search(interrupt), reporter) };
+        let problems = twill_driver::problems(&request)?;
         let input = &request.input.name;
-        let [one] = posed.loops.as_slice() else {
-            return Err(twill_driver::Error::TopOfLoops { input: input.clone(), count: posed.loops.len() });
+        let [one] = problems.loops.as_slice() else {
+            return Err(twill_driver::Error::TopOfLoops { input: input.clone(), count: problems.loops.len() });
         };
         let top = twill_driver::top(input, one, TopOptions { most, within }, &mut session, 0.0)?;
         let least = top.each.first().and_then(|t| t.report.outcome.schedule()).map(|s| s.interval);
@@ -87,17 +87,17 @@ pub(crate) fn explain(
     effort: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<(String, String)>> {
-    let (request, asked) = question.read(py)?;
-    let cache = cache(&asked);
-    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
-        let mut search = asked.search(interrupt);
-        let explain = asked.explain(&mut search, effort, what_if);
-        let mut session = Session { cache, ..Session::new(search, teller) };
+    let (request, requested) = question.read(py)?;
+    let cache = cache(&requested);
+    let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
+        let mut search = requested.search(interrupt);
+        let explain = requested.explain(&mut search, effort, what_if);
+        let mut session = Session { cache, ..Session::new(search, reporter) };
         twill_driver::explanations(&request, &explain, &mut session)
     })?;
     let options = TextOptions { width, color: false };
     let told = |e: &twill_driver::Explained| {
-        let (problem, explanation) = (&e.posed.problem, &e.explanation);
+        let (problem, explanation) = (&e.of.problem, &e.explanation);
         // Plain data always serialises.
         let json = serde_json::to_string_pretty(&ExplanationFile::new(problem, explanation)).unwrap_or_default();
         (json, twill_report::explanation(problem, explanation, options))
@@ -117,11 +117,11 @@ pub(crate) fn compile(
     toolchain: String,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let (request, asked) = question.read(py)?;
-    let (cache, options) = (cache(&asked), asked.compile(command));
+    let (request, requested) = question.read(py)?;
+    let (cache, options) = (cache(&requested), requested.compile(command));
     let name = request.input.name.clone();
-    let found = task::run(py, progress.as_ref(), move |interrupt, teller| {
-        let mut session = Session { cache, ..Session::new(asked.search_for_code(interrupt), teller) };
+    let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
+        let mut session = Session { cache, ..Session::new(requested.search_for_code(interrupt), reporter) };
         let folder = tempfile::tempdir().map_err(|error| twill_driver::Error::Scratch {
             path: std::env::temp_dir().display().to_string(),
             error,
@@ -144,14 +144,14 @@ pub(crate) fn compile(
 /// Whether a kernel fits, before anything is searched, as JSON; and how much an iteration of each of its loops counts.
 #[pyfunction]
 pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<(String, Vec<u64>)> {
-    let (request, asked) = question.read(py)?;
-    let find = |_, _: &mut task::Teller| -> Result<_, Box<twill_driver::Error>> {
-        let fit = twill_driver::fit(&request, &asked.compile(""))?;
+    let (request, requested) = question.read(py)?;
+    let find = |_, _: &mut task::ProgressReporter| -> Result<_, Box<twill_driver::Error>> {
+        let fit = twill_driver::fit(&request, &requested.compile(""))?;
         if fit.loops.len() < 2 {
             return Ok((fit, vec![1]));
         }
-        let posed = twill_driver::problems(&request)?;
-        let kernel = twill_driver::siblings::pose(&request, &posed)?;
+        let problems = twill_driver::problems(&request)?;
+        let kernel = twill_driver::siblings::problem(&request, &problems)?;
         let weights = kernel.map_or_else(|| vec![1; fit.loops.len()], |kernel| kernel.weights().to_vec());
         Ok((fit, weights))
     };
@@ -179,7 +179,7 @@ pub(crate) fn lower(py: Python<'_>, question: Question) -> PyResult<Vec<(String,
 pub(crate) fn wrong_option(command: &str, words: Vec<String>) -> Option<(Option<String>, String)> {
     let read = match command {
         "gaus" => twill_cli::check_gaus(&words),
-        _ => twill_cli::Asked::read(&words).map(|_| ()),
+        _ => twill_cli::Requested::read(&words).map(|_| ()),
     };
     read.err().map(|error| match error {
         OptionError::Value { keyword, why, .. } => (Some(keyword), why),
@@ -200,7 +200,7 @@ pub(crate) fn option_names(command: &str) -> Vec<(String, &'static str, Vec<Stri
 
 /// A schedule's file, replayed.
 fn replayed(py: Python<'_>, text: &str) -> PyResult<(Problem, Report<Verified<Schedule>>)> {
-    let read = |_, _: &mut task::Teller| {
+    let read = |_, _: &mut task::ProgressReporter| {
         let file = ScheduleFile::from_json(text, "schedule").map_err(|error| error.to_string())?;
         let problem = file.problem().map_err(|error| error.to_string())?;
         let report = file.report(&problem).map_err(|error| error.to_string())?;
@@ -255,10 +255,10 @@ pub(crate) fn report(
 ) -> PyResult<String> {
     let time = explain_limit.map(Duration::try_from_secs_f64).transpose();
     let time = time.map_err(|error| wrong(py, format!("explain_limit: {error}")))?;
-    let page = task::run(py, progress.as_ref(), move |interrupt, teller| {
+    let page = task::run(py, progress.as_ref(), move |interrupt, reporter| {
         let budget = Budget { time, interrupt: Some(interrupt), ..Budget::default() };
         let explain = time.map(|_| ExplainOptions { budget, ..ExplainOptions::default() });
-        twill_driver::report::page_of_file("schedule", &text, explain.as_ref(), teller)
+        twill_driver::report::page_of_file("schedule", &text, explain.as_ref(), reporter)
     })?;
     Ok(twill_report::page::html(&page.map_err(|error| of_driver(py, &error))?))
 }

@@ -1,8 +1,8 @@
-//! What is asked: an input, a machine, and options.
+//! What is requested: an input, a machine, and options.
 
 use crate::errors::{of_driver, wrong};
 use pyo3::prelude::*;
-use twill_cli::Asked;
+use twill_cli::Requested;
 use twill_driver::{Cache, Input, Request};
 use twill_machine::Machine;
 
@@ -24,8 +24,8 @@ pub(crate) struct Question {
 
 impl Question {
     /// What is asked for, and how.
-    pub(crate) fn read(&self, py: Python<'_>) -> PyResult<(Request, Asked)> {
-        let asked = Asked::read(&self.options).map_err(|error| wrong(py, error))?;
+    pub(crate) fn read(&self, py: Python<'_>) -> PyResult<(Request, Requested)> {
+        let requested = Requested::read(&self.options).map_err(|error| wrong(py, error))?;
         let input = match self.kind.as_str() {
             "kernel" => Input::kernel(&self.name, &self.text),
             "graph" => Input::graph(&self.name, &self.text).map_err(|error| of_driver(py, &error))?,
@@ -33,8 +33,8 @@ impl Question {
                 .ok_or_else(|| wrong(py, format!("no built-in graph is named `{}`", self.name)))?,
         };
         let machine = self.machine.as_deref().map(|text| machine(py, text)).transpose()?;
-        let request = asked.request(input, machine).map_err(|error| wrong(py, error))?;
-        Ok((request, asked))
+        let request = requested.request(input, machine).map_err(|error| wrong(py, error))?;
+        Ok((request, requested))
     }
 }
 
@@ -45,6 +45,6 @@ pub(crate) fn machine(py: Python<'_>, text: &str) -> PyResult<Machine> {
 }
 
 /// The cache of these options.
-pub(crate) fn cache(asked: &Asked) -> Option<Cache> {
-    Cache::of_environment(|name| std::env::var_os(name)).filter(|_| asked.is_cached())
+pub(crate) fn cache(requested: &Requested) -> Option<Cache> {
+    Cache::of_environment(|name| std::env::var_os(name)).filter(|_| requested.is_cached())
 }

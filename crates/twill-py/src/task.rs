@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const STACK: usize = 64 << 20;
 
 /// Passes on what a person may want to know.
-pub(crate) struct Teller(Option<Sender<String>>);
+pub(crate) struct ProgressReporter(Option<Sender<String>>);
 
-impl Observer for Teller {
+impl Observer for ProgressReporter {
     fn progress(&mut self, progress: &twill_driver::Progress) {
         self.note(&progress.to_string());
     }
@@ -37,7 +37,7 @@ impl Observer for Teller {
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(Arc<AtomicBool>, &mut Teller) -> T + Send,
+    work: impl FnOnce(Arc<AtomicBool>, &mut ProgressReporter) -> T + Send,
 ) -> PyResult<T> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let (sender, mut receiver) = mpsc::channel::<String>();
@@ -46,7 +46,7 @@ pub(crate) fn run<T: Send>(
         let body = move || {
             // The channel closes with the work, also where nobody is told anything.
             let done = sender;
-            work(flag, &mut Teller(tells.then(|| done.clone())))
+            work(flag, &mut ProgressReporter(tells.then(|| done.clone())))
         };
         let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, body)?;
         let mut raised = None;

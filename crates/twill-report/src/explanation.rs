@@ -43,12 +43,12 @@ fn traffic(page: &mut Page, problem: &Problem) {
     if traffic == IterationTraffic::default() {
         return;
     }
-    let IterationTraffic { shared, multiply_operands, global, flop } = traffic;
+    let IterationTraffic { shared, mma_operands, global, flop } = traffic;
     page.heading("Traffic of an iteration");
     let text = format!(
         "Shared memory {} bytes, of which operands of multiplies {}; from and to the L2 cache {} bytes; {} FLOP.",
         words::grouped(shared.0),
-        words::grouped(multiply_operands.0),
+        words::grouped(mma_operands.0),
         words::grouped(global.0),
         words::grouped(flop)
     );

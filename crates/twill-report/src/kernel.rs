@@ -5,13 +5,13 @@ use crate::search;
 use crate::table::{Align, Table};
 use crate::words;
 use std::collections::BTreeSet;
-use twill_graph::{CommonGroups, KernelProblem, KernelReport, LoopOperation, Outcome, RejectionReason, Schedule};
+use twill_graph::{CommonGroups, MultiLoopProblem, KernelReport, LoopOperation, Outcome, RejectionReason, Schedule};
 
 /// Excluded vectors that are shown.
 const MOST_REJECTIONS: usize = 12;
 
 /// Writes the outcome for all loops, their common groups, and what the search found out.
-pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>) {
+pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport<S>) {
     let loops = words::count(kernel.loops().len() as i128, "loop");
     let machine = kernel.loops().first().map_or("", |p| p.resources().name.as_str());
     let title =
@@ -54,7 +54,7 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &KernelProblem,
     search::times(page, &report.phases);
 }
 
-fn headline<S>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>) {
+fn headline<S>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport<S>) {
     for (text, ink) in known(kernel, report) {
         page.paragraph(0, &text, ink);
     }
@@ -63,7 +63,7 @@ fn headline<S>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>
 }
 
 /// What was reached for all loops together, or why nothing was.
-pub(crate) fn known<S>(kernel: &KernelProblem, report: &KernelReport<S>) -> Vec<(String, Ink)> {
+pub(crate) fn known<S>(kernel: &MultiLoopProblem, report: &KernelReport<S>) -> Vec<(String, Ink)> {
     let sum = |cycles: &CommonGroups| format!("Sum of weight times I = {}", words::count(cycles.cycles.0, "cycle"));
     let lower = report.lower_bound;
     match &report.outcome {
@@ -94,7 +94,7 @@ pub(crate) fn known<S>(kernel: &KernelProblem, report: &KernelReport<S>) -> Vec<
 }
 
 /// One line a loop.
-fn intervals<S: AsRef<Schedule>>(page: &mut Page, kernel: &KernelProblem, report: &KernelReport<S>) {
+fn intervals<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport<S>) {
     page.heading("Loops");
     let mut table = Table::new()
         .column("loop", Align::Left, 0)
@@ -120,7 +120,7 @@ fn intervals<S: AsRef<Schedule>>(page: &mut Page, kernel: &KernelProblem, report
 
 fn groups<S: AsRef<Schedule>>(
     page: &mut Page,
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     report: &KernelReport<S>,
     common: &CommonGroups,
 ) {

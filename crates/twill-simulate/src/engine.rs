@@ -117,7 +117,7 @@ struct Group {
     /// When its copies from shared memory have read it.
     stores: VecDeque<f64>,
     /// Loop, time, and for how long the tensor core had been busy, of every iteration.
-    marks: Vec<(usize, f64, f64)>,
+    timestamps: Vec<(usize, f64, f64)>,
     time: GroupTime,
 }
 
@@ -178,7 +178,7 @@ impl<'a> Engine<'a> {
             alone: 0.0,
             multiplies: Vec::new(),
             stores: VecDeque::new(),
-            marks: Vec::new(),
+            timestamps: Vec::new(),
             time: GroupTime::default(),
         };
         let barrier = |arrivals| Barrier { arrivals, ..Barrier::default() };
@@ -291,7 +291,7 @@ impl<'a> Engine<'a> {
                 None => false,
             },
             State::Phase { barrier, target } => match self.phase(barrier, target) {
-                Some(time) => self.go_at(index, (time + self.timing.hand_over).max(now)),
+                Some(time) => self.go_at(index, (time + self.timing.handoff).max(now)),
                 None => false,
             },
             State::Multiplies(left) => match self.seen(index, left) {
@@ -331,7 +331,7 @@ impl<'a> Engine<'a> {
         let own = &self.groups[index].multiplies;
         match own.len().checked_sub(left as usize + 1) {
             None => Some(self.now),
-            Some(last) => self.multiplies[own[last]].ended.map(|ended| ended + self.timing.multiply_seen),
+            Some(last) => self.multiplies[own[last]].ended.map(|ended| ended + self.timing.mma_seen),
         }
     }
 
@@ -375,7 +375,7 @@ impl<'a> Engine<'a> {
                 State::Until(now + timing.arrive)
             }
             Step::Wait { barrier, target } => match self.phase(barrier, target) {
-                Some(time) => State::Until((time + timing.hand_over).max(now + timing.wait)),
+                Some(time) => State::Until((time + timing.handoff).max(now + timing.wait)),
                 None => State::Phase { barrier, target },
             },
             Step::Sync(id) => self.sync(index, id, true),
@@ -390,7 +390,7 @@ impl<'a> Engine<'a> {
             Step::Delay(cycles) => State::Until(now + cycles),
             Step::Iteration { index: of } => {
                 let mark = (of, now, self.busy);
-                self.groups[index].marks.push(mark);
+                self.groups[index].timestamps.push(mark);
                 State::Ready
             }
         };
@@ -463,9 +463,9 @@ impl<'a> Engine<'a> {
     }
 
     fn interval(&self, index: usize) -> LoopTime {
-        let marks =
-            |g: &Group| -> Vec<(f64, f64)> { g.marks.iter().filter(|m| m.0 == index).map(|m| (m.1, m.2)).collect() };
-        let longest = self.groups.iter().map(marks).max_by_key(Vec::len).unwrap_or_default();
+        let timestamps =
+            |g: &Group| -> Vec<(f64, f64)> { g.timestamps.iter().filter(|m| m.0 == index).map(|m| (m.1, m.2)).collect() };
+        let longest = self.groups.iter().map(timestamps).max_by_key(Vec::len).unwrap_or_default();
         let half = longest.len() / 2;
         match (longest.get(half), longest.last()) {
             (Some((from, before)), Some((to, after))) if half >= 2 => {

@@ -3,7 +3,7 @@
 use crate::Timing;
 use crate::work::{Costs, Work};
 use twill_check::protocol::{BarrierId, CursorId};
-use twill_emit::kernel::action::{Action, Node};
+use twill_emit::kernel::op::{Op, Node};
 use twill_emit::kernel::program::{Group, KernelProgram, Operand, VariableId};
 
 /// What a group does next.
@@ -135,20 +135,20 @@ impl Writer<'_> {
         self.steps.push(Step::Compute(work));
     }
 
-    fn action(&mut self, action: &Action) {
+    fn action(&mut self, action: &Op) {
         let timing = self.costs.timing;
         match action {
-            Action::Let { value, .. } => self.compute(self.costs.of(value)),
-            Action::Multiply { to, left, right, .. } => self.multiply(*to, left, right),
-            Action::MultiplyInTensor(_) | Action::Commit(_) => self.unknown = true,
-            Action::WaitMultiplies { outstanding, .. } => self.steps.push(Step::WaitMultiplies(*outstanding)),
-            Action::Load { to, full, .. } | Action::Copy { to, full, .. } => {
+            Op::Let { value, .. } => self.compute(self.costs.of(value)),
+            Op::Wgmma { to, left, right, .. } => self.multiply(*to, left, right),
+            Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) => self.unknown = true,
+            Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMultiplies(*pending)),
+            Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
                 if let Some(at) = to.at {
                     let (bytes, barrier) = (self.costs.bytes(to), self.barrier(*full, at));
                     self.steps.push(Step::Load { bytes, barrier });
                 }
             }
-            Action::Write { value, to } => {
+            Op::LocalStore { value, to } => {
                 let bytes = self.costs.bytes(to);
                 let store = Work {
                     shared_bytes: bytes,
@@ -159,28 +159,28 @@ impl Writer<'_> {
                 self.compute(self.costs.of(value));
                 self.compute(store);
             }
-            Action::Fence => self.steps.push(Step::Delay(timing.fence)),
-            Action::Meet => self.steps.push(Step::Delay(timing.meet)),
-            Action::Store { from, .. } => {
+            Op::FenceProxyAsync => self.steps.push(Step::Delay(timing.fence)),
+            Op::GroupSync => self.steps.push(Step::Delay(timing.meet)),
+            Op::TmaStore { from, .. } => {
                 let bytes = self.costs.bytes(from);
                 self.steps.push(Step::Store { bytes });
             }
-            Action::WaitStores(left) => self.steps.push(Step::WaitStores(*left)),
-            Action::Put { value, .. } | Action::PutAdd { value, .. } => {
+            Op::TmaStoreWait(left) => self.steps.push(Step::WaitStores(*left)),
+            Op::GlobalStore { value, .. } | Op::AtomicAdd { value, .. } => {
                 let work = self.costs.of(value);
                 let elements: f64 = value.shape.iter().map(|e| *e as f64).product();
                 self.compute(work.then(Work { other: elements / self.costs.threads * 4.0, ..Work::default() }));
             }
-            Action::Wait { barrier, at, previous } => {
+            Op::MbarrierWait { barrier, at, previous } => {
                 let target = self.cursors[at.index()].1 + u32::from(!previous);
                 let barrier = self.barrier(*barrier, *at);
                 self.steps.push(Step::Wait { barrier, target });
             }
-            Action::Arrive { barrier, at } => {
+            Op::MbarrierArrive { barrier, at } => {
                 let barrier = self.barrier(*barrier, *at);
                 self.steps.push(Step::Arrive { barrier });
             }
-            Action::Advance(cursor) => {
+            Op::AdvanceCursor(cursor) => {
                 let slots = self.group.cursors[cursor.index()].slots;
                 let (slot, round) = &mut self.cursors[cursor.index()];
                 *slot += 1;
@@ -188,10 +188,10 @@ impl Writer<'_> {
                     (*slot, *round) = (0, *round + 1);
                 }
             }
-            Action::Keep { to, from } => self.cursors[to.index()] = self.cursors[from.index()],
-            Action::Sync(id) => self.steps.push(Step::Sync(*id as usize)),
-            Action::Signal(id) => self.steps.push(Step::Signal(*id as usize)),
-            Action::Rename { .. } | Action::Fly(_) | Action::Mark(_) => {}
+            Op::CopyCursor { to, from } => self.cursors[to.index()] = self.cursors[from.index()],
+            Op::NamedBarrierSync(id) => self.steps.push(Step::Sync(*id as usize)),
+            Op::NamedBarrierArrive(id) => self.steps.push(Step::Signal(*id as usize)),
+            Op::Copy { .. } | Op::WgmmaInit(_) | Op::Timestamp(_) => {}
         }
     }
 
@@ -206,7 +206,7 @@ impl Writer<'_> {
         let bits = buffer.element.scalar_bits().unwrap_or(16);
         let right_bytes = self.costs.bytes(right);
         let depth = right_bytes * 8.0 / f64::from(bits) / columns;
-        let rate = self.costs.timing.multiply_flop * 16.0 / f64::from(bits.max(1));
+        let rate = self.costs.timing.mma_flop * 16.0 / f64::from(bits.max(1));
         let cycles = 2.0 * rows * columns * depth / rate;
         let instructions = (rows / 64.0).ceil() * (columns / 256.0).ceil() * (depth * f64::from(bits) / 256.0).ceil();
         let left_bytes = match left {

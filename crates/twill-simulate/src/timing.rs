@@ -11,7 +11,7 @@ use twill_machine::{Element, Machine, Memory};
 pub struct Timing {
     /// Floating-point operations, two a product, of the tensor core in a cycle, for operands of 16 bits; for others in
     /// proportion.
-    pub multiply_flop: f64,
+    pub mma_flop: f64,
     /// From the instruction that starts a multiply until an idle tensor core begins.
     pub multiply_start: f64,
     /// From the tensor core's beginning until the group goes on behind the multiply's last instruction.
@@ -19,7 +19,7 @@ pub struct Timing {
     /// For each instruction of a multiply, at least, until the group goes on.
     pub instruction_issue: f64,
     /// From the end of a multiply until the group that waits for it goes on.
-    pub multiply_seen: f64,
+    pub mma_seen: f64,
     /// How many times longer threads take while another group stands at a multiply that the tensor core does not take yet.
     pub blocked_issue: f64,
     /// How many times longer multiplies take while threads compute.
@@ -57,7 +57,7 @@ pub struct Timing {
     /// Wait for a phase that is complete.
     pub wait: f64,
     /// From an arrival until a group that waits for it goes on.
-    pub hand_over: f64,
+    pub handoff: f64,
     /// From the last that comes to a named barrier until those that wait go on.
     pub named_barrier: f64,
     /// From the start of a copy from global memory until its first byte is there.
@@ -74,8 +74,8 @@ impl Timing {
         let is_hopper = core.execution == Execution::Asynchronous && core.accumulator == Memory::Registers;
         let hopper = Timing::hopper();
         let rate = machine.resources().shared_bytes_per_cycle.map_or(hopper.shared_bytes, |rate| rate.0 as f64);
-        let multiply_flop = core.flop_per_cycle(Element::F16).unwrap_or(hopper.multiply_flop);
-        is_hopper.then_some(Timing { multiply_flop, shared_bytes: rate, ..hopper })
+        let mma_flop = core.flop_per_cycle(Element::F16).unwrap_or(hopper.mma_flop);
+        is_hopper.then_some(Timing { mma_flop, shared_bytes: rate, ..hopper })
     }
 
     /// The same with threads that take no time: what is left are multiplies, copies and barriers.
@@ -95,15 +95,15 @@ impl Timing {
         }
     }
 
-    /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`hand_over`, `small`,
+    /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`handoff`, `small`,
     /// `beside_threads`, `issue` within bounds) is chosen so that the kernels there come out.
     pub fn hopper() -> Timing {
         Timing {
-            multiply_flop: 4096.0,
+            mma_flop: 4096.0,
             multiply_start: 55.0,
             multiply_issue: 105.0,
             instruction_issue: 20.0,
-            multiply_seen: 56.0,
+            mma_seen: 56.0,
             blocked_issue: 1.75,
             beside_threads: 1.06,
             fma: 2.1,
@@ -122,7 +122,7 @@ impl Timing {
             meet: 25.0,
             arrive: 10.0,
             wait: 30.0,
-            hand_over: 100.0,
+            handoff: 100.0,
             named_barrier: 35.0,
             transfer: 600.0,
             transfer_bytes: 64.0,

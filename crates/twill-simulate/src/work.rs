@@ -69,7 +69,7 @@ impl Costs<'_> {
                     Work { chain: if *axis == 0 { 4.0 } else { 1.0 } * self.timing.exchange, ..Work::default() };
                 self.of(operand).then(self.pass(operand, self.timing.alu)).then(across)
             }
-            ExpressionKind::Shares(operand) => self.of(operand).then(self.pass(operand, self.timing.fma)),
+            ExpressionKind::PartialSums(operand) => self.of(operand).then(self.pass(operand, self.timing.fma)),
             ExpressionKind::Load { pointers, .. } => {
                 let cycles = Work { chain: self.timing.transfer, ..Work::default() };
                 self.of(pointers).then(self.pass(expression, self.timing.alu)).then(cycles)

@@ -278,7 +278,7 @@ pub enum Error {
         axis: Axis,
     },
     /// The loop cannot be made one over tiles of another size.
-    #[error("{place}: the loop takes no other step: {why}; leave --loop-step out")]
+    #[error("{place}: the loop takes no other step: {why}; leave --retile-loop out")]
     Step {
         /// The operation that is in the way.
         place: Box<Place>,

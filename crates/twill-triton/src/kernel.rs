@@ -43,7 +43,7 @@ impl Kernel {
         Kernel::with_step(module, name, None)
     }
 
-    /// The same, its loop in steps of another size ([`loop_step`](crate::loop_step)).
+    /// The same, its loop in steps of another size ([`retile_loop`](crate::retile_loop)).
     ///
     /// # Errors
     /// As [`Kernel::new`], and where the loop cannot be made so.
@@ -52,7 +52,7 @@ impl Kernel {
         module.forget("twill.");
         let function = find(&module, name)?;
         let module = match step {
-            Some(step) => crate::loop_step::with_step(module, function, step)?,
+            Some(step) => crate::retile_loop::with_step(module, function, step)?,
             None => module,
         };
         let name = showable(module.function_name(function).unwrap_or_default());

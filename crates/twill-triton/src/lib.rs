@@ -4,10 +4,10 @@
 //! |---|---|---|
 //! | [`mlir`] | text of Triton's intermediate representation (TTIR) | operations and values that remember their place in the Python source |
 //! | [`kernel`] | a module | the kernel's innermost loops, as tile operations ([`tile::TileLoop`]) |
-//! | [`loop_step`] | a kernel | the same with tiles of another size along its loop |
+//! | [`retile_loop`] | a kernel | the same with tiles of another size along its loop |
 //! | [`contract`](fn@contract) | multiply and add | one multiply-add |
 //! | [`sub_tile`](fn@sub_tile) | a tile loop | the same loop cut along its rows |
-//! | [`gang`](fn@gang) | a tile loop | the same loop for several programs that share a CTA |
+//! | [`coarsening`](fn@coarsening) | a tile loop | the same loop for several programs that share a CTA |
 //! | [`lower`](fn@lower) | a tile loop and a machine | a [`twill_graph::LoopGraph`] |
 //!
 //! ```
@@ -27,9 +27,9 @@
 
 mod contract;
 mod error;
-mod gang;
+mod cta_coarsening;
 pub mod kernel;
-pub mod loop_step;
+pub mod retile_loop;
 mod lower;
 pub mod mlir;
 mod siblings;
@@ -38,7 +38,7 @@ pub mod tile;
 
 pub use contract::contract;
 pub use error::{Error, Place};
-pub use gang::{Gang, gang};
+pub use cta_coarsening::{CtaCoarsening, coarsening};
 pub use kernel::Kernel;
 pub use lower::{Lowered, Options, Stands, lower, lower_parts};
 pub use sub_tile::sub_tile;

@@ -28,7 +28,7 @@ use twill_machine::Machine;
 
 use crate::contract::contract;
 use crate::error::Error;
-use crate::gang::{Gang, gang};
+use crate::cta_coarsening::{CtaCoarsening, coarsening};
 use crate::sub_tile::sub_tile;
 use crate::tile::{Axis, Kind, Split, TileLoop};
 
@@ -43,7 +43,7 @@ pub struct Options {
     /// Programs of the grid that share a CTA, instead of sub-tiles; `None` for one. Measured on an H200, three programs of
     /// 64 query rows along x are 10 % faster than one of 128 in attention forward with head dimension 64, so it is worth
     /// trying where tiles leave registers for a third warp group; it is never chosen by itself.
-    pub programs: Option<Gang>,
+    pub programs: Option<CtaCoarsening>,
     /// Whether a multiply and an add are made one multiply-add.
     pub contract: bool,
 }
@@ -63,7 +63,7 @@ impl Options {
         let contracted = if self.contract { contract(tile_loop) } else { tile_loop.clone() };
         match (self.programs, self.sub_tiles) {
             (Some(_), Some(_)) => return Err(Error::ProgramsAndSubTiles { name: contracted.name().to_owned() }),
-            (Some(programs), None) => return gang(&contracted, programs),
+            (Some(programs), None) => return coarsening(&contracted, programs),
             (None, None) if contracted.split() != Split::Whole => return Ok(contracted),
             (None, _) => {}
         }

@@ -308,7 +308,7 @@ fn multiplies_read_shared_memory_anew_in_every_instruction() {
     assert_eq!(moved(&forward, "k"), (0, 2 * 128 * 128, 0));
     assert_eq!(moved(&forward, "p.exp2.0"), (0, 0, 0));
     let whole = forward.traffic();
-    assert_eq!((whole.shared, whole.multiply_operands), (Bytes(160 << 10), Bytes(160 << 10)));
+    assert_eq!((whole.shared, whole.mma_operands), (Bytes(160 << 10), Bytes(160 << 10)));
     assert_eq!((whole.global, whole.flop), (Bytes(64 << 10), 4 * 128 * 128 * 128));
     // Two instructions of 64 rows read the right operand twice; one of 256 columns reads the left one once.
     let one = Options { sub_tiles: Some(1), ..Options::default() };

@@ -49,7 +49,7 @@ fn matrices_are_what_pointers_and_masks_say() {
     let [a, b] = tiles(&kernel).map(Option::unwrap);
     assert_eq!((a.matrix.extents.map(name), name(a.matrix.stride)), (["M", "K"].map(str::to_owned), "stride_a".into()));
     assert_eq!((b.matrix.extents.map(name), name(b.matrix.stride)), (["K", "N"].map(str::to_owned), "stride_b".into()));
-    for (along_depth, along_programs) in [(&a.corner[1], &a.corner[0]), (&b.corner[0], &b.corner[1])] {
+    for (along_depth, along_programs) in [(&a.tile_origin[1], &a.tile_origin[0]), (&b.tile_origin[0], &b.tile_origin[1])] {
         assert_eq!(along_depth.terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
         assert!(matches!(along_programs.terms().collect::<Vec<_>>()[..], [([Symbol::Scalar(_)], 128)]));
     }
@@ -186,7 +186,7 @@ fn a_tile_may_be_read_transposed() {
     };
     assert!(a.transposed && !b.transposed);
     assert_eq!((a.matrix.extents.map(name), name(a.matrix.stride)), (["K", "M"].map(str::to_owned), "stride_a".into()));
-    assert_eq!(a.corner[0].terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
+    assert_eq!(a.tile_origin[0].terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
     assert_eq!(recognized(&TRANSPOSED), [false, true], "pointers that go on along the columns");
 }
 
@@ -234,7 +234,7 @@ fn the_store_of_c_writes_a_tile_of_a_matrix() {
     };
     let c = stored(&[]).unwrap();
     assert_eq!((c.matrix.extents.map(name), name(c.matrix.stride)), (["M", "N"].map(str::to_owned), "stride_c".into()));
-    assert!(matches!(c.corner[1].terms().collect::<Vec<_>>()[..], [([Symbol::Scalar(_)], 128)]));
+    assert!(matches!(c.tile_origin[1].terms().collect::<Vec<_>>()[..], [([Symbol::Scalar(_)], 128)]));
 }
 
 #[test]

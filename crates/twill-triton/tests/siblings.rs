@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{LoopGraph, TieReason};
 use twill_machine::Machine;
 use twill_triton::tile::Axis;
-use twill_triton::{Gang, Kernel, Options, lower, read};
+use twill_triton::{CtaCoarsening, Kernel, Options, lower, read};
 
 fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -66,7 +66,7 @@ fn causal_attention_ties_accumulators_and_all_but_the_mask() {
 fn programs_that_share_a_cta_are_tied_each_to_itself() {
     let kernel = read(&text("attention_forward_causal_d64_m64.ttir"), "causal").unwrap();
     // Along y, as bounds depend on the block of queries.
-    let heads = Options { programs: Some(Gang { count: 3, axis: Axis::Y }), ..Options::default() };
+    let heads = Options { programs: Some(CtaCoarsening { count: 3, axis: Axis::Y }), ..Options::default() };
     let found = ties(&kernel, &[heads.clone(), heads]);
     let carried = ["acc.dot", "row_sum.fma", "new_max.max"];
     let pairs = carried.iter().flat_map(|name| (0..3).map(move |p| [format!("0:{name}.{p}"), format!("1:{name}.{p}")]));

@@ -61,7 +61,7 @@ ENTRIES = (
     Entry("latency", "transfer", "copies.load.cold.latency"),
     Entry("synchronization", "arrive", "synchronization.arrive"),
     Entry("synchronization", "wait", "synchronization.wait"),
-    Entry("synchronization", "hand_over", "synchronization.hand_over"),
+    Entry("synchronization", "handoff", "synchronization.handoff"),
     Entry("synchronization", "named_barrier", "synchronization.named_barrier"),
     Entry("synchronization", "fence", "shared_memory.fence.after_64x128"),
     Entry("synchronization", "set_registers", "synchronization.set_registers"),

@@ -16,7 +16,7 @@ def programs() -> Iterable[Program]:
     kernels = (
         Kernel("clock", "time_clock(g)"),
         Kernel("barrier", "time_barrier(g)", 3, shared_bytes=SHARED_BYTES),
-        Kernel("hand_over", "time_hand_over(g)", 3, (Launch(2),), shared_bytes=SHARED_BYTES),
+        Kernel("handoff", "time_hand_over(g)", 3, (Launch(2),), shared_bytes=SHARED_BYTES),
         Kernel("meeting", "time_meeting(g)"),
         Kernel("set_registers", "time_registers(g)"),
     )
@@ -36,11 +36,11 @@ def figures(samples: Samples) -> Iterable[Figure]:
     yield figure(
         "synchronization.arrive_and_wait", samples.round("barrier", 2) / 4, "cycles", "a group waits for its arrival"
     )
-    there_and_back = samples.round("hand_over", 0, both) / 2
-    yield figure("synchronization.hand_over", there_and_back / 2, "cycles", "one group's arrival to the other's return")
-    named = samples.round("hand_over", 1, both) / 2
+    serpentine = samples.round("handoff", 0, both) / 2
+    yield figure("synchronization.handoff", serpentine / 2, "cycles", "one group's arrival to the other's return")
+    named = samples.round("handoff", 1, both) / 2
     yield figure("synchronization.named_hand_over", named / 2, "cycles", "the same by a named barrier")
-    yield figure("synchronization.named_barrier", samples.round("hand_over", 2, both) / 4, "cycles", "two groups meet")
+    yield figure("synchronization.named_barrier", samples.round("handoff", 2, both) / 4, "cycles", "two groups meet")
     yield figure(
         "synchronization.named_barrier.1_group", samples.round("meeting") / 4, "cycles", "warps of a group meet"
     )

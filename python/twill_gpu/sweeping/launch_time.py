@@ -86,7 +86,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     rounds = -(-tiles // most)
     of_one = rounds * grid["ctas_per_sm"]
     # Where loops differ, tiles are dealt out there and back while that idles for less than an iteration (`even_pairs` of launch.py).
-    walks = "there_and_back" not in grid or (rounds * most - tiles) * sum(trips) < rounds * most
+    walks = "serpentine" not in grid or (rounds * most - tiles) * sum(trips) < rounds * most
     # CTAs that are launched one after another each begin anew.
     starts = 1 if grid["kind"] == "persistent" and walks else of_one
     loops = sum(count * cycles for count, cycles in zip(trips, iterations))

@@ -35,13 +35,13 @@ impl Machine<'_> {
         }
         for q in 0..self.program.actions.len() {
             let actions = &self.program.actions[q];
-            if !(q == p && matches!(action, Action::Multiply { .. })) {
+            if !(q == p && matches!(action, Action::Mma { .. })) {
                 for &at in self.multiplying(s, q) {
                     if touches(actions[at].writes()) {
-                        return fault(Use::MultiplyWrites(q));
+                        return fault(Use::MmaWrites(q));
                     }
                     if write && touches(actions[at].reads()) {
-                        return fault(Use::MultiplyReads(q));
+                        return fault(Use::MmaReads(q));
                     }
                 }
             }

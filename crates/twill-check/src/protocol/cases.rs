@@ -170,8 +170,8 @@ fn largest_constant(nodes: &[Node]) -> u32 {
     let of = |node: &Node| match node {
         Node::Do(event) => match event {
             Event::Load { writes: a, .. } | Event::Write(a) | Event::Read(a) | Event::Store(a) => offset(a),
-            Event::Multiply { reads, writes, .. } => reads.iter().chain(writes).map(offset).max().unwrap_or(0),
-            Event::WaitMultiplies(n) | Event::WaitStores(n) => *n,
+            Event::Mma { reads, writes, .. } => reads.iter().chain(writes).map(offset).max().unwrap_or(0),
+            Event::MmaWait(n) | Event::StoreWait(n) => *n,
             _ => 0,
         },
         Node::Loop { first, body, .. } => largest_constant(body).max(*first),
@@ -314,10 +314,10 @@ mod tests {
         let end = access(Iteration::End(LoopId(0), -5));
         assert_eq!([of(Event::Write(absolute)), of(Event::Read(current)), of(Event::Store(end))], [3, 4, 5]);
         let multiply = |reads: &[Access], writes: &[Access]| {
-            of(Event::Multiply { reads: reads.to_vec(), writes: writes.to_vec(), signals: vec![] })
+            of(Event::Mma { reads: reads.to_vec(), writes: writes.to_vec(), signals: vec![] })
         };
         assert_eq!([multiply(&[absolute, end], &[current]), multiply(&[], &[current]), multiply(&[], &[])], [5, 4, 0]);
-        assert_eq!([of(Event::WaitMultiplies(2)), of(Event::WaitStores(6)), of(Event::Fence)], [2, 6, 0]);
+        assert_eq!([of(Event::MmaWait(2)), of(Event::StoreWait(6)), of(Event::Fence)], [2, 6, 0]);
         assert_eq!(offset(&access(Iteration::Current(i64::MIN))), u32::MAX);
         let when = |at_least, at_most| Node::When { trips: LoopId(0), at_least, at_most, body: vec![] };
         assert_eq!(largest_constant(&[when(2, None), when(1, Some(3))]), 4);

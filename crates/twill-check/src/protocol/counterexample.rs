@@ -91,7 +91,7 @@ impl Concern {
                 for &p in processes {
                     match machine.next(end, p) {
                         Some(Action::Wait { barrier, .. }) => concern.barriers.push(*barrier),
-                        Some(Action::Sync(named)) => concern.named.push(*named),
+                        Some(Action::NamedBarrierSync(named)) => concern.named.push(*named),
                         _ => {}
                     }
                 }
@@ -117,9 +117,9 @@ impl Concern {
     fn touched_by(&self, action: &Action) -> bool {
         let barrier = match action {
             Action::Wait { barrier, .. } | Action::Arrive { barrier } => self.barriers.contains(barrier),
-            Action::Sync(named) | Action::Signal(named) => self.named.contains(named),
+            Action::NamedBarrierSync(named) | Action::NamedBarrierArrive(named) => self.named.contains(named),
             Action::Load { barrier, .. } => self.barriers.contains(barrier),
-            Action::Multiply { signals, .. } => signals.iter().any(|b| self.barriers.contains(b)),
+            Action::Mma { signals, .. } => signals.iter().any(|b| self.barriers.contains(b)),
             _ => false,
         };
         barrier || self.at_slot(action)

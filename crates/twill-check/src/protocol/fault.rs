@@ -6,9 +6,9 @@ pub(super) enum Use {
     /// A load of this process writes it.
     Load(usize),
     /// A multiply of this process reads it.
-    MultiplyReads(usize),
+    MmaReads(usize),
     /// A multiply of this process writes it.
-    MultiplyWrites(usize),
+    MmaWrites(usize),
     /// A store of this process reads it.
     Store(usize),
 }

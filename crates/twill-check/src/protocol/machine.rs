@@ -11,7 +11,7 @@ pub(super) enum Step {
     /// The load into a slot arrives.
     FinishLoad(usize),
     /// A process's oldest multiply finishes.
-    FinishMultiply(usize),
+    FinishMma(usize),
     /// A process's oldest store has read.
     FinishStore(usize),
 }
@@ -41,7 +41,7 @@ impl<'a> Machine<'a> {
             let mut list = vec![count];
             for action in actions {
                 match action {
-                    Action::Multiply { .. } => count.0 += 1,
+                    Action::Mma { .. } => count.0 += 1,
                     Action::Store(_) => count.1 += 1,
                     _ => {}
                 }
@@ -119,13 +119,13 @@ impl<'a> Machine<'a> {
             Step::Do(p) => match self.next(s, p) {
                 None => false,
                 Some(Action::Wait { barrier, target }) => self.completed(s, *barrier) % 2 == target % 2,
-                Some(Action::WaitMultiplies(most)) => self.multiplying(s, p).len() <= *most as usize,
-                Some(Action::WaitStores(most)) => self.storing(s, p).len() <= *most as usize,
-                Some(Action::Sync(named)) => self.held(s, *named) & (1 << p) == 0,
+                Some(Action::MmaWait(most)) => self.multiplying(s, p).len() <= *most as usize,
+                Some(Action::StoreWait(most)) => self.storing(s, p).len() <= *most as usize,
+                Some(Action::NamedBarrierSync(named)) => self.held(s, *named) & (1 << p) == 0,
                 Some(_) => true,
             },
             Step::FinishLoad(slot) => self.loading(s, slot).is_some(),
-            Step::FinishMultiply(p) => !self.multiplying(s, p).is_empty(),
+            Step::FinishMma(p) => !self.multiplying(s, p).is_empty(),
             Step::FinishStore(p) => !self.storing(s, p).is_empty(),
         }
     }
@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
             .clone()
             .map(Step::Do)
             .chain((0..self.program.slots.len()).map(Step::FinishLoad))
-            .chain(processes.clone().map(Step::FinishMultiply))
+            .chain(processes.clone().map(Step::FinishMma))
             .chain(processes.map(Step::FinishStore));
         all.filter(|&step| self.enabled(s, step)).collect()
     }
@@ -156,10 +156,10 @@ impl<'a> Machine<'a> {
                     self.arrive(s, *barrier);
                 }
             }
-            Step::FinishMultiply(p) => {
+            Step::FinishMma(p) => {
                 let multiply = self.multiplying(s, p).first();
                 s[3 * p + 1] += 1;
-                if let Some(Action::Multiply { signals, .. }) = multiply.map(|&at| &self.program.actions[p][at]) {
+                if let Some(Action::Mma { signals, .. }) = multiply.map(|&at| &self.program.actions[p][at]) {
                     signals.iter().for_each(|&barrier| self.arrive(s, barrier));
                 }
             }
@@ -190,7 +190,7 @@ impl<'a> Machine<'a> {
                     *unfenced = if *unfenced == as_number(p) + 1 { 0 } else { *unfenced };
                 }
             }
-            Action::Sync(named) | Action::Signal(named) => {
+            Action::NamedBarrierSync(named) | Action::NamedBarrierArrive(named) => {
                 let before = self.arrived(s, *named);
                 if before & (1 << p) != 0 {
                     return Err(Fault::TwiceAtNamed { process: p, named: *named });
@@ -198,7 +198,7 @@ impl<'a> Machine<'a> {
                 let now = before | 1 << p;
                 if now.count_ones() < self.program.system.named_barriers[*named].participants {
                     s[self.named + 2 * named] = now;
-                    if matches!(action, Action::Sync(_)) {
+                    if matches!(action, Action::NamedBarrierSync(_)) {
                         s[self.named + 2 * named + 1] |= 1 << p;
                         return Ok(());
                     }
@@ -245,7 +245,7 @@ impl<'a> Machine<'a> {
             }
             for p in 0..self.program.actions.len() {
                 if !self.multiplying(s, p).is_empty() {
-                    return Err(Fault::Unfinished { by: Use::MultiplyReads(p) });
+                    return Err(Fault::Unfinished { by: Use::MmaReads(p) });
                 }
                 if !self.storing(s, p).is_empty() {
                     return Err(Fault::Unfinished { by: Use::Store(p) });

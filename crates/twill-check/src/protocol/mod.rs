@@ -24,7 +24,7 @@
 //! };
 //! let mut system = System {
 //!     buffers: vec![Buffer { name: "tile".into(), slots: 1 }],
-//!     processes: vec![process("softmax", vec![Event::Write(tile), Event::Fence, Event::Store(tile), Event::WaitStores(0)])],
+//!     processes: vec![process("softmax", vec![Event::Write(tile), Event::Fence, Event::Store(tile), Event::StoreWait(0)])],
 //!     ..System::default()
 //! };
 //! let verified = verify(&system, &Limits::default()).unwrap();

@@ -174,10 +174,10 @@ fn variants(event: &Event, cursors: &[u32]) -> Vec<(Mutation, Event)> {
             found.extend(others(at).map(|at| (Mutation::OtherCursor, Event::Arrive { barrier, at })));
         }
         Event::Advance(at) => found.extend(others(at).map(|at| (Mutation::OtherCursor, Event::Advance(at)))),
-        Event::WaitMultiplies(n) => {
-            found.extend(either(n).map(|n| (Mutation::InFlight, Event::WaitMultiplies(n))));
+        Event::MmaWait(n) => {
+            found.extend(either(n).map(|n| (Mutation::InFlight, Event::MmaWait(n))));
         }
-        Event::WaitStores(n) => found.extend(either(n).map(|n| (Mutation::InFlight, Event::WaitStores(n)))),
+        Event::StoreWait(n) => found.extend(either(n).map(|n| (Mutation::InFlight, Event::StoreWait(n)))),
         _ => {}
     }
     found
@@ -188,7 +188,7 @@ fn synchronises(node: &Node) -> bool {
     match node {
         Node::Do(event) => !matches!(
             event,
-            Event::Load { .. } | Event::Multiply { .. } | Event::Write(_) | Event::Read(_) | Event::Store(_)
+            Event::Load { .. } | Event::Mma { .. } | Event::Write(_) | Event::Read(_) | Event::Store(_)
         ),
         _ => false,
     }
@@ -203,17 +203,17 @@ fn kind(node: &Node) -> &'static str {
             Event::Wait { .. } => "Wait",
             Event::Arrive { .. } => "Arrive",
             Event::Load { .. } => "Load",
-            Event::Multiply { .. } => "Multiply",
-            Event::WaitMultiplies(_) => "WaitMultiplies",
+            Event::Mma { .. } => "Mma",
+            Event::MmaWait(_) => "MmaWait",
             Event::Write(_) => "Write",
             Event::Read(_) => "Read",
             Event::Fence => "Fence",
             Event::Store(_) => "Store",
-            Event::WaitStores(_) => "WaitStores",
-            Event::Sync(_) => "Sync",
-            Event::Signal(_) => "Signal",
+            Event::StoreWait(_) => "StoreWait",
+            Event::NamedBarrierSync(_) => "NamedBarrierSync",
+            Event::NamedBarrierArrive(_) => "NamedBarrierArrive",
             Event::Advance(_) => "Advance",
-            Event::Keep { .. } => "Keep",
+            Event::CopyCursor { .. } => "CopyCursor",
         },
     }
 }

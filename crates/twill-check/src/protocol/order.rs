@@ -109,10 +109,10 @@ impl Run<'_, '_> {
         for p in 0..program.actions.len() {
             while let Some(&at) = self.machine.multiplying(&self.state, p).first() {
                 let signals: &[usize] = match &program.actions[p][at] {
-                    Action::Multiply { signals, .. } => signals,
+                    Action::Mma { signals, .. } => signals,
                     _ => &[],
                 };
-                self.finish_in_order(0, p, Step::FinishMultiply(p), signals)?;
+                self.finish_in_order(0, p, Step::FinishMma(p), signals)?;
             }
             while !self.machine.storing(&self.state, p).is_empty() {
                 self.finish_in_order(1, p, Step::FinishStore(p), &[])?;
@@ -149,8 +149,8 @@ impl Run<'_, '_> {
         let Some(action) = self.machine.next(&self.state, p) else { return Ok(()) };
         match action {
             Action::Wait { barrier, target } => self.wait(p, *barrier, *target)?,
-            Action::WaitMultiplies(most) => self.wait_until_finished(0, p, *most),
-            Action::WaitStores(most) => self.wait_until_finished(1, p, *most),
+            Action::MmaWait(most) => self.wait_until_finished(0, p, *most),
+            Action::StoreWait(most) => self.wait_until_finished(1, p, *most),
             _ => {}
         }
         let epoch = Epoch { chain: p, index: self.now[p][p] + 1 };
@@ -160,9 +160,9 @@ impl Run<'_, '_> {
             Action::Wait { barrier, target } => self.waits[*barrier].push((*target, epoch)),
             Action::Arrive { barrier } => self.arrive(*barrier, at)?,
             Action::Fence => self.uses.fence(p, epoch),
-            Action::Multiply { .. } => self.issued[0][p].push(at),
+            Action::Mma { .. } => self.issued[0][p].push(at),
             Action::Store(_) => self.issued[1][p].push(at),
-            Action::Sync(named) | Action::Signal(named) => self.come(*named, at)?,
+            Action::NamedBarrierSync(named) | Action::NamedBarrierArrive(named) => self.come(*named, at)?,
             _ => {}
         }
         self.touch(p, action, epoch, at)?;
@@ -251,7 +251,7 @@ impl Run<'_, '_> {
             for &one in &together {
                 let Step::Do(p) = self.steps[one].0 else { continue };
                 if one == at || self.machine.held(&self.state, named) & (1 << p) != 0 {
-                    let waits = matches!(self.machine.next(&self.state, p), Some(Action::Sync(_)));
+                    let waits = matches!(self.machine.next(&self.state, p), Some(Action::NamedBarrierSync(_)));
                     for &other in together.iter().filter(|_| waits) {
                         join(&mut self.now[p], &self.clocks[other]);
                     }
@@ -264,7 +264,7 @@ impl Run<'_, '_> {
     /// Accesses are after those that they must be after.
     fn touch(&mut self, p: usize, action: &Action, epoch: Epoch, at: usize) -> Result<(), Doubt> {
         let end = match action {
-            Action::Multiply { .. } => self.asynchronous(0, p, self.issued[0][p].len()),
+            Action::Mma { .. } => self.asynchronous(0, p, self.issued[0][p].len()),
             Action::Store(_) => self.asynchronous(1, p, self.issued[1][p].len()),
             _ => epoch,
         };

@@ -37,26 +37,26 @@ pub(super) enum Action {
         writes: Place,
         barrier: usize,
     },
-    Multiply {
+    Mma {
         reads: Vec<Place>,
         writes: Vec<Place>,
         signals: Vec<usize>,
     },
-    WaitMultiplies(u32),
+    MmaWait(u32),
     Write(Place),
     Read(Place),
     Fence,
     Store(Place),
-    WaitStores(u32),
-    Sync(usize),
-    Signal(usize),
+    StoreWait(u32),
+    NamedBarrierSync(usize),
+    NamedBarrierArrive(usize),
 }
 
 impl Action {
     /// What is read, from now on.
     pub(super) fn reads(&self) -> &[Place] {
         match self {
-            Action::Multiply { reads, .. } => reads,
+            Action::Mma { reads, .. } => reads,
             Action::Read(place) | Action::Store(place) => std::slice::from_ref(place),
             _ => &[],
         }
@@ -65,7 +65,7 @@ impl Action {
     /// What is written, from now on.
     pub(super) fn writes(&self) -> &[Place] {
         match self {
-            Action::Multiply { writes, .. } => writes,
+            Action::Mma { writes, .. } => writes,
             Action::Load { writes, .. } => std::slice::from_ref(writes),
             Action::Write(place) => std::slice::from_ref(place),
             _ => &[],
@@ -131,7 +131,7 @@ impl<'a> Program<'a> {
         Ok(Program {
             system,
             case,
-            multiplies: positions(|a| matches!(a, Action::Multiply { .. })),
+            multiplies: positions(|a| matches!(a, Action::Mma { .. })),
             stores: positions(|a| matches!(a, Action::Store(_))),
             actions,
             loads: writer.loads,
@@ -237,7 +237,7 @@ impl Writer<'_> {
                 }
                 return;
             }
-            Event::Keep { to, from } => {
+            Event::CopyCursor { to, from } => {
                 self.cursors[to.index()] = self.cursors[from.index()];
                 return;
             }
@@ -251,19 +251,19 @@ impl Writer<'_> {
                 self.loads.push((self.process, self.actions.len()));
                 Action::Load { id: number(self.loads.len() - 1), writes, barrier }
             }
-            Event::Multiply { reads, writes, signals } => Action::Multiply {
+            Event::Mma { reads, writes, signals } => Action::Mma {
                 reads: reads.iter().map(|access| self.place(access)).collect(),
                 writes: writes.iter().map(|access| self.place(access)).collect(),
                 signals: signals.iter().map(|&(barrier, at)| self.barrier(barrier, at)).collect(),
             },
-            Event::WaitMultiplies(count) => Action::WaitMultiplies(*count),
+            Event::MmaWait(count) => Action::MmaWait(*count),
             Event::Write(access) => Action::Write(self.place(access)),
             Event::Read(access) => Action::Read(self.place(access)),
             Event::Fence => Action::Fence,
             Event::Store(access) => Action::Store(self.place(access)),
-            Event::WaitStores(count) => Action::WaitStores(*count),
-            Event::Sync(barrier) => Action::Sync(barrier.index()),
-            Event::Signal(barrier) => Action::Signal(barrier.index()),
+            Event::StoreWait(count) => Action::StoreWait(*count),
+            Event::NamedBarrierSync(barrier) => Action::NamedBarrierSync(barrier.index()),
+            Event::NamedBarrierArrive(barrier) => Action::NamedBarrierArrive(barrier.index()),
         };
         self.written += 1 + action.reads().len() + action.writes().len();
         self.actions.push(action);

@@ -94,20 +94,20 @@ impl Check<'_> {
                 self.barrier(*barrier, *at)?;
                 self.access(writes, in_loop, in_tiles)
             }
-            Event::Multiply { reads, writes, signals } => {
+            Event::Mma { reads, writes, signals } => {
                 reads.iter().chain(writes).try_for_each(|access| self.access(access, in_loop, in_tiles))?;
                 signals.iter().try_for_each(|&(barrier, at)| self.barrier(barrier, at))
             }
             Event::Write(access) | Event::Read(access) | Event::Store(access) => self.access(access, in_loop, in_tiles),
-            Event::Sync(named) | Event::Signal(named) => self.named(*named),
+            Event::NamedBarrierSync(named) | Event::NamedBarrierArrive(named) => self.named(*named),
             Event::Advance(cursor) => self.cursor(*cursor).map(|_| ()),
-            Event::Keep { to, from } => {
+            Event::CopyCursor { to, from } => {
                 if self.cursor(*to)? == self.cursor(*from)? {
                     return Ok(());
                 }
                 self.wrong(format!("cursor {} is kept at cursor {}, which has other slots", to.0, from.0))
             }
-            Event::WaitMultiplies(_) | Event::WaitStores(_) | Event::Fence => Ok(()),
+            Event::MmaWait(_) | Event::StoreWait(_) | Event::Fence => Ok(()),
         }
     }
 

@@ -196,7 +196,7 @@ pub enum Event {
         at: CursorId,
     },
     /// An asynchronous matrix multiply. Those of one process finish in order.
-    Multiply {
+    Mma {
         /// What it reads until it has finished.
         reads: Vec<Access>,
         /// What it writes until it has finished (tensor memory).
@@ -205,7 +205,7 @@ pub enum Event {
         signals: Vec<(BarrierId, CursorId)>,
     },
     /// Waits until at most this many multiplies of the process are under way (`wgmma.wait_group`).
-    WaitMultiplies(u32),
+    MmaWait(u32),
     /// The threads of the process write.
     Write(Access),
     /// The threads of the process read.
@@ -216,15 +216,15 @@ pub enum Event {
     /// An asynchronous copy from shared to global memory. Those of one process finish reading in order.
     Store(Access),
     /// Waits until at most this many stores of the process still read (`cp.async.bulk.wait_group.read`).
-    WaitStores(u32),
+    StoreWait(u32),
     /// Comes to a named barrier and waits for the others (`bar.sync`).
-    Sync(NamedBarrierId),
+    NamedBarrierSync(NamedBarrierId),
     /// Comes to a named barrier and goes on (`bar.arrive`).
-    Signal(NamedBarrierId),
+    NamedBarrierArrive(NamedBarrierId),
     /// The next slot.
     Advance(CursorId),
     /// Makes one cursor stand where another does.
-    Keep {
+    CopyCursor {
         /// The one that moves.
         to: CursorId,
         /// Where it moves to.

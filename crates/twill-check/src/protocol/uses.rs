@@ -68,7 +68,7 @@ impl Uses {
     /// Notes the accesses of an action. False if one is not after all those that it conflicts with.
     pub(super) fn touch(&mut self, action: &Action, access: Access<'_>) -> bool {
         let Access { process, step, end, clock } = access;
-        let multiply = matches!(action, Action::Multiply { .. }).then_some(process);
+        let multiply = matches!(action, Action::Mma { .. }).then_some(process);
         let unordered = |earlier: &Touch| {
             let in_order = multiply.is_some() && earlier.multiply == multiply;
             !(in_order || earlier.end == end || earlier.end.before(clock))

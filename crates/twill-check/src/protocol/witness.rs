@@ -53,7 +53,7 @@ fn rank(machine: &Machine<'_>, state: &State, step: Step, slow: usize, pace: Pac
     let owner = match step {
         Step::Do(p) => return if p == slow { 3 } else { 1 },
         Step::FinishLoad(slot) => machine.loading(state, slot).map(|(p, _)| p),
-        Step::FinishMultiply(p) | Step::FinishStore(p) => Some(p),
+        Step::FinishMma(p) | Step::FinishStore(p) => Some(p),
     };
     match pace {
         Pace::Early => 0,

@@ -45,18 +45,18 @@ impl Program<'_> {
             Action::Wait { barrier, target } => format!("wait {} phase {}", self.barrier_name(*barrier), target - 1),
             Action::Arrive { barrier } => format!("arrive {}", self.barrier_name(*barrier)),
             Action::Load { writes, .. } => format!("load {}", self.places(&[*writes])),
-            Action::Multiply { reads, writes, .. } => {
+            Action::Mma { reads, writes, .. } => {
                 let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.places(writes)) };
                 format!("multiply {}{to}", self.places(reads))
             }
-            Action::WaitMultiplies(most) => format!("wait multiplies <= {most}"),
+            Action::MmaWait(most) => format!("wait multiplies <= {most}"),
             Action::Write(place) => format!("write {}", self.places(&[*place])),
             Action::Read(place) => format!("read {}", self.places(&[*place])),
             Action::Fence => "fence".into(),
             Action::Store(place) => format!("store {}", self.places(&[*place])),
-            Action::WaitStores(most) => format!("wait stores <= {most}"),
-            Action::Sync(named) => format!("sync {}", self.system.named_barriers[*named].name),
-            Action::Signal(named) => format!("signal {}", self.system.named_barriers[*named].name),
+            Action::StoreWait(most) => format!("wait stores <= {most}"),
+            Action::NamedBarrierSync(named) => format!("sync {}", self.system.named_barriers[*named].name),
+            Action::NamedBarrierArrive(named) => format!("signal {}", self.system.named_barriers[*named].name),
         }
     }
 
@@ -64,7 +64,7 @@ impl Program<'_> {
     pub(super) fn signals<'b>(&self, action: &'b Action) -> &'b [usize] {
         match action {
             Action::Arrive { barrier } | Action::Load { barrier, .. } => std::slice::from_ref(barrier),
-            Action::Multiply { signals, .. } => signals,
+            Action::Mma { signals, .. } => signals,
             _ => &[],
         }
     }
@@ -72,7 +72,7 @@ impl Program<'_> {
     fn use_name(&self, by: Use) -> String {
         let (what, p) = match by {
             Use::Load(p) => ("a load", p),
-            Use::MultiplyReads(p) | Use::MultiplyWrites(p) => ("a multiply", p),
+            Use::MmaReads(p) | Use::MmaWrites(p) => ("a multiply", p),
             Use::Store(p) => ("a store", p),
         };
         format!("{what} of {}", self.process_name(p))
@@ -103,7 +103,7 @@ impl Program<'_> {
                 verb(*write),
                 self.slot_name(*slot),
                 self.use_name(*by),
-                verb(matches!(by, Use::Load(_) | Use::MultiplyWrites(_)))
+                verb(matches!(by, Use::Load(_) | Use::MmaWrites(_)))
             ),
             Fault::Race { process, write, other, other_writes, slot } => format!(
                 "{} {} {} and {} {} it, in no order",
@@ -144,7 +144,7 @@ impl Program<'_> {
                 self.arrivals(barrier),
                 machine.completed(state, barrier)
             ),
-            Some(&Action::Sync(named)) => format!(
+            Some(&Action::NamedBarrierSync(named)) => format!(
                 " ({} of {} came)",
                 machine.arrived(state, named).count_ones(),
                 self.system.named_barriers[named].participants
@@ -159,7 +159,7 @@ impl Program<'_> {
         let name = match step {
             Step::Do(p) => return (Some(p), self.action_name(action)),
             Step::FinishLoad(slot) => format!("{} is there", self.slot_name(slot)),
-            Step::FinishMultiply(_) => format!("multiply {} ends", self.slot_names(action.reads())),
+            Step::FinishMma(_) => format!("multiply {} ends", self.slot_names(action.reads())),
             Step::FinishStore(_) => format!("store {} has read", self.slot_names(action.reads())),
         };
         let signals: Vec<String> = self.signals(action).iter().map(|&b| self.barrier_name(b)).collect();
@@ -177,7 +177,7 @@ impl Program<'_> {
         let (p, at) = match step {
             Step::Do(p) => (p, machine.position(state, p)),
             Step::FinishLoad(slot) => machine.loading(state, slot)?,
-            Step::FinishMultiply(p) => (p, *machine.multiplying(state, p).first()?),
+            Step::FinishMma(p) => (p, *machine.multiplying(state, p).first()?),
             Step::FinishStore(p) => (p, *machine.storing(state, p).first()?),
         };
         self.actions[p].get(at).map(|action| (p, action))

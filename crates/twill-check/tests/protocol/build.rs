@@ -70,11 +70,11 @@ pub fn load(writes: Access, barrier: BarrierId, cursor: u32) -> Node {
 }
 
 pub fn multiply(reads: &[Access]) -> Node {
-    Node::Do(Event::Multiply { reads: reads.to_vec(), writes: vec![], signals: vec![] })
+    Node::Do(Event::Mma { reads: reads.to_vec(), writes: vec![], signals: vec![] })
 }
 
-pub fn wait_multiplies(most: u32) -> Node {
-    Node::Do(Event::WaitMultiplies(most))
+pub fn wgmma_wait_group(most: u32) -> Node {
+    Node::Do(Event::MmaWait(most))
 }
 
 pub fn write(access: Access) -> Node {
@@ -94,15 +94,15 @@ pub fn store(access: Access) -> Node {
 }
 
 pub fn wait_stores(most: u32) -> Node {
-    Node::Do(Event::WaitStores(most))
+    Node::Do(Event::StoreWait(most))
 }
 
 pub fn sync(named: NamedBarrierId) -> Node {
-    Node::Do(Event::Sync(named))
+    Node::Do(Event::NamedBarrierSync(named))
 }
 
 pub fn signal(named: NamedBarrierId) -> Node {
-    Node::Do(Event::Signal(named))
+    Node::Do(Event::NamedBarrierArrive(named))
 }
 
 pub fn advance(cursor: u32) -> Node {
@@ -110,7 +110,7 @@ pub fn advance(cursor: u32) -> Node {
 }
 
 pub fn keep(to: u32, from: u32) -> Node {
-    Node::Do(Event::Keep { to: at(to), from: at(from) })
+    Node::Do(Event::CopyCursor { to: at(to), from: at(from) })
 }
 
 /// `for i in first..trips`.

@@ -2,7 +2,7 @@
 
 use crate::build::{
     Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, multiply, only, read, signal, store,
-    sync, wait, wait_multiplies, wait_previous, wait_stores, write,
+    sync, wait, wgmma_wait_group, wait_previous, wait_stores, write,
 };
 use crate::systems;
 use twill_check::protocol::{
@@ -134,7 +134,7 @@ fn a_cursor_of_another_ring() {
     let consume = vec![
         wait(full, 0),
         multiply(&[access(tile, 0, 1, Current(0))]),
-        wait_multiplies(0),
+        wgmma_wait_group(0),
         arrive(empty, 0),
         advance(0),
     ];
@@ -260,6 +260,6 @@ fn what_makes_no_sense_is_said() {
         "producer: loop 7 does not exist; there are 1"
     );
     // Waits for more than there ever is.
-    let idle = alone(|_| vec![wait_multiplies(u32::MAX)]);
+    let idle = alone(|_| vec![wgmma_wait_group(u32::MAX)]);
     assert_eq!(verify(&idle, &Limits::default()), Err(ProtocolError::TooManyCases { limit: 20_000 }));
 }

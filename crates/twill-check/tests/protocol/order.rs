@@ -1,7 +1,7 @@
 //! What puts events in order, and what does not.
 
 use crate::build::{
-    Absolute, Builder, arrive, fence, multiply, only, read, signal, store, sync, wait, wait_multiplies, wait_stores,
+    Absolute, Builder, arrive, fence, multiply, only, read, signal, store, sync, wait, wgmma_wait_group, wait_stores,
     write,
 };
 use twill_check::protocol::{Access, Event, FaultKind, Limits, Node, ProtocolError, System, verify};
@@ -13,8 +13,8 @@ fn kind(system: &System) -> FaultKind {
     }
 }
 
-fn multiply_into(place: Access) -> Node {
-    Node::Do(Event::Multiply { reads: vec![], writes: vec![place], signals: vec![] })
+fn mma_into(place: Access) -> Node {
+    Node::Do(Event::Mma { reads: vec![], writes: vec![place], signals: vec![] })
 }
 
 /// Of whatever has ended only that is over: a store of one group says nothing of a multiply of another.
@@ -29,7 +29,7 @@ fn ends_of_one_unit_are_not_those_of_another() {
     stores.extend([store(result), wait_stores(0), store(result), wait_stores(0), arrive(stored, 0)]);
     s.process("stores", &[("at", 1)], stores);
     let (first, second) = (only(k, 1, Absolute(0)), only(k, 2, Absolute(0)));
-    s.process("multiplies", &[("at", 1)], vec![wait(full, 0), multiply(&[first]), wait_multiplies(0)]);
+    s.process("multiplies", &[("at", 1)], vec![wait(full, 0), multiply(&[first]), wgmma_wait_group(0)]);
     let writes = vec![write(first), fence(), arrive(full, 0), wait(stored, 0), write(second)];
     s.process("writes", &[("at", 1)], writes);
     assert!(matches!(kind(&s.0), FaultKind::InUse | FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
@@ -77,19 +77,19 @@ fn multiplies_write_until_they_end() {
         (only(tile, 0, Absolute(0)), only(tile, 1, Absolute(0)), s)
     };
     let (value, _, s) = begin();
-    let early = system(vec![vec![multiply_into(value), read(value), wait_multiplies(0)]], s);
+    let early = system(vec![vec![mma_into(value), read(value), wgmma_wait_group(0)]], s);
     assert_eq!(kind(&early), FaultKind::InUse);
     let (value, _, s) = begin();
-    let waits = system(vec![vec![multiply_into(value), wait_multiplies(0), read(value)]], s);
+    let waits = system(vec![vec![mma_into(value), wgmma_wait_group(0), read(value)]], s);
     assert!(verify(&waits, &Limits::default()).is_ok());
     // Multiplies of one group end in their order.
     let (value, next, s) = begin();
-    let in_order = vec![multiply_into(value), multiply_into(next), wait_multiplies(0), read(next)];
+    let in_order = vec![mma_into(value), mma_into(next), wgmma_wait_group(0), read(next)];
     assert!(verify(&system(vec![in_order], s), &Limits::default()).is_ok());
     let (value, next, mut s) = begin();
     let issued = s.barrier("issued", 1, 1);
-    let one = vec![multiply_into(value), arrive(issued, 0), wait_multiplies(0)];
-    let two = vec![wait(issued, 0), multiply_into(next), wait_multiplies(0)];
+    let one = vec![mma_into(value), arrive(issued, 0), wgmma_wait_group(0)];
+    let two = vec![wait(issued, 0), mma_into(next), wgmma_wait_group(0)];
     assert_eq!(kind(&system(vec![one, two], s)), FaultKind::InUse);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::build::{
     Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, multiply, only,
-    read, signal, store, sync, wait, wait_multiplies, wait_previous, wait_stores, write,
+    read, signal, store, sync, wait, wgmma_wait_group, wait_previous, wait_stores, write,
 };
 use twill_check::protocol::{Access, Event, Node, System};
 
@@ -23,8 +23,8 @@ pub fn gemm(slots: u32) -> System {
         let product = |i| multiply(&[access(a, 0, 0, i), access(b, 0, 1, i)]);
         let first = vec![wait(full, 0), product(Absolute(0)), advance(0)];
         let steady =
-            vec![wait(full, 0), product(Current(0)), wait_multiplies(1), arrive(empty, 1), advance(1), advance(0)];
-        let last = vec![wait_multiplies(0), arrive(empty, 1), advance(1)];
+            vec![wait(full, 0), product(Current(0)), wgmma_wait_group(1), arrive(empty, 1), advance(1), advance(0)];
+        let last = vec![wgmma_wait_group(0), arrive(empty, 1), advance(1)];
         s.process(name, &[("at", slots), ("free", slots)], vec![if_any(k, first), each(k, 1, steady), if_any(k, last)]);
     }
     s.0
@@ -58,20 +58,20 @@ pub fn attention(slots: u32) -> System {
     for g in 0..2 {
         let qk = |i| multiply(&[only(q[g], g as u32, Absolute(0)), access(k, 1, 2, i)]);
         let pv = |i| multiply(&[access(v, 2, 3, i)]);
-        let first = vec![wait(k_full, 1), qk(Absolute(0)), wait_multiplies(0), arrive(k_empty, 1), advance(1)];
+        let first = vec![wait(k_full, 1), qk(Absolute(0)), wgmma_wait_group(0), arrive(k_empty, 1), advance(1)];
         let steady = vec![
             wait(k_full, 1),
             qk(Current(0)),
             wait(v_full, 2),
             pv(Current(-1)),
-            wait_multiplies(1),
+            wgmma_wait_group(1),
             arrive(k_empty, 1),
             advance(1),
-            wait_multiplies(0),
+            wgmma_wait_group(0),
             arrive(v_empty, 2),
             advance(2),
         ];
-        let last = vec![wait(v_full, 2), pv(End(n, -1)), wait_multiplies(0), arrive(v_empty, 2), advance(2)];
+        let last = vec![wait(v_full, 2), pv(End(n, -1)), wgmma_wait_group(0), arrive(v_empty, 2), advance(2)];
         let tile = vec![
             wait(q_full[g], 0),
             if_any(n, first),
@@ -107,13 +107,13 @@ pub fn handoff(slots: u32) -> System {
         wait(full, at),
         multiply(&[access(ring, at, 0, Current(0))]),
         store(access(ring, at, 0, Current(0))),
-        wait_multiplies(1),
+        wgmma_wait_group(1),
         wait_stores(1),
         arrive(empty, free),
         advance(free),
         advance(at),
     ];
-    let last = vec![wait_multiplies(0), wait_stores(0), arrive(empty, free), advance(free)];
+    let last = vec![wgmma_wait_group(0), wait_stores(0), arrive(empty, free), advance(free)];
     s.process(
         "correction",
         &[("at", slots), ("free", slots)],
@@ -122,26 +122,26 @@ pub fn handoff(slots: u32) -> System {
     s.0
 }
 
-/// Two groups take turns at something that there is once.
+/// Two groups take pingpong at something that there is once.
 pub fn ping_pong() -> System {
     let mut s = Builder::default();
     let n = s.trips("n");
     let scratch = s.buffer("scratch", 1);
-    let turns = [s.named("turn0", 2), s.named("turn1", 2)];
+    let pingpong = [s.named("turn0", 2), s.named("turn1", 2)];
     for g in 0..2 {
-        let (value, own, other) = (g as u32, turns[g], turns[1 - g]);
+        let (value, own, other) = (g as u32, pingpong[g], pingpong[1 - g]);
         let turn = vec![
             sync(own),
             write(only(scratch, value, Current(0))),
             fence(),
             multiply(&[only(scratch, value, Current(0))]),
-            wait_multiplies(0),
+            wgmma_wait_group(0),
             read(only(scratch, value, Current(0))),
             signal(other),
         ];
         let tiles = Node::Tiles(vec![each(n, 0, turn)]);
         // The second group gives the first its first turn, and the first takes back the last one.
-        let body = if g == 1 { vec![signal(turns[0]), tiles] } else { vec![tiles, sync(turns[0])] };
+        let body = if g == 1 { vec![signal(pingpong[0]), tiles] } else { vec![tiles, sync(pingpong[0])] };
         s.process(&format!("group{g}"), &[], body);
     }
     s.0
@@ -191,18 +191,18 @@ pub fn backward() -> System {
             wait(s_full, 1),
             read(access(statistics, 1, 4, Current(0))),
             arrive(s_empty, 1),
-            wait_multiplies(1),
+            wgmma_wait_group(1),
             multiply(&[access(dout, 1, 3, Current(0))]),
-            wait_multiplies(1),
+            wgmma_wait_group(1),
             wait_previous(ds_empty[g], 2),
             write(only(ds[g], value, Current(0))),
             fence(),
             arrive(ds_full[g], 2),
             advance(2),
             multiply(&[access(q, 1, 2, Current(0))]),
-            wait_multiplies(1),
+            wgmma_wait_group(1),
             arrive(do_empty, 1),
-            wait_multiplies(0),
+            wgmma_wait_group(0),
             arrive(q_empty, 1),
             advance(1),
         ];
@@ -214,9 +214,9 @@ pub fn backward() -> System {
         multiply(&[only(ds[0], 10, Current(0)), only(k, 0, Absolute(0))]),
         wait(ds_full[1], 1),
         multiply(&[only(ds[1], 11, Current(0)), only(k, 0, Absolute(0))]),
-        wait_multiplies(1),
+        wgmma_wait_group(1),
         arrive(ds_empty[0], 1),
-        wait_multiplies(0),
+        wgmma_wait_group(0),
         arrive(ds_empty[1], 1),
         advance(1),
         wait_previous(dq_empty, 2),
@@ -247,13 +247,13 @@ pub fn tensor_memory(slots: u32) -> System {
     let body = vec![wait_previous(empty, 0), load(access(a, 0, 0, Current(0)), full, 0), advance(0)];
     s.process("producer", &[("at", slots)], vec![Node::Tiles(vec![each(k, 0, body)])]);
     let product = |i, before: &[Access]| {
-        Node::Do(Event::Multiply {
+        Node::Do(Event::Mma {
             reads: [&[access(a, 0, 0, i)], before].concat(),
             writes: vec![access(accumulator, 1, 1, i)],
             signals: vec![(empty, at(0))],
         })
     };
-    let last = Event::Multiply { reads: vec![], writes: vec![], signals: vec![(ready, at(1))] };
+    let last = Event::Mma { reads: vec![], writes: vec![], signals: vec![(ready, at(1))] };
     let issue = vec![
         wait_previous(free, 1),
         if_any(k, vec![wait(full, 0), product(Absolute(0), &[]), advance(0)]),
@@ -285,7 +285,7 @@ pub fn two_loops(slots: u32) -> System {
             multiply(&[access(k, 0, g as u32, Current(0))]),
             keep(1, 0),
             advance(0),
-            wait_multiplies(0),
+            wgmma_wait_group(0),
             arrive(empty, 1),
         ];
         each(loops[g], 0, body)

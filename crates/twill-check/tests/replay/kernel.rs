@@ -4,7 +4,7 @@ use crate::support::{hopper, problem, schedule, schedule_with};
 use serde_json::json;
 use twill_check::verify_kernel;
 use twill_graph::{
-    GroupId, KernelProblem, LoopOperation, OpId, Problem, Resources, Schedule, Tie, TieReason, WarpGroup,
+    GroupId, MultiLoopProblem, LoopOperation, OpId, Problem, Resources, Schedule, Tie, TieReason, WarpGroup,
 };
 
 /// A load and an exponential.
@@ -21,15 +21,15 @@ fn one_loop(machine: Resources, name: &str) -> Problem {
     Problem::new(file.graph().unwrap(), problem.resources().clone(), *problem.options()).unwrap()
 }
 
-fn tied(machine: Resources, reason: TieReason) -> KernelProblem {
+fn tied(machine: Resources, reason: TieReason) -> MultiLoopProblem {
     let loops = vec![one_loop(machine.clone(), "first"), one_loop(machine, "second")];
     let exponential = |index| LoopOperation { index, op: OpId::new(1) };
     let ties = vec![Tie { reason, operations: vec![exponential(0), exponential(1)] }];
-    KernelProblem::new("both", loops, vec![1, 1], ties).unwrap()
+    MultiLoopProblem::new("both", loops, vec![1, 1], ties).unwrap()
 }
 
 /// Schedules with the exponentials on these groups, and the groups that they use.
-fn on(kernel: &KernelProblem, groups: [usize; 2]) -> (Vec<WarpGroup>, Vec<Schedule>) {
+fn on(kernel: &MultiLoopProblem, groups: [usize; 2]) -> (Vec<WarpGroup>, Vec<Schedule>) {
     let schedules: Vec<Schedule> =
         kernel.loops().iter().zip(groups).map(|(one, group)| schedule(one, 8, &[(0, 0), (2, group)])).collect();
     let mut used: Vec<WarpGroup> = schedules.iter().flat_map(|s| s.groups.clone()).collect();
@@ -38,7 +38,7 @@ fn on(kernel: &KernelProblem, groups: [usize; 2]) -> (Vec<WarpGroup>, Vec<Schedu
     (used, schedules)
 }
 
-fn said(kernel: &KernelProblem, groups: &[WarpGroup], schedules: &[Schedule]) -> Result<usize, String> {
+fn said(kernel: &MultiLoopProblem, groups: &[WarpGroup], schedules: &[Schedule]) -> Result<usize, String> {
     let sealed = verify_kernel(kernel, groups, schedules.to_vec());
     sealed.map(|sealed| sealed.len()).map_err(|rejected| rejected.to_string())
 }
@@ -106,7 +106,7 @@ fn all_groups_together_fit_the_register_file() {
         let mut machine = hopper();
         machine.registers.words = words;
         let loops = vec![one_loop(machine.clone(), "first"), one_loop(machine, "second")];
-        let kernel = KernelProblem::new("both", loops, vec![1, 1], Vec::new()).unwrap();
+        let kernel = MultiLoopProblem::new("both", loops, vec![1, 1], Vec::new()).unwrap();
         let (groups, schedules) = on(&kernel, [1, 2]);
         said(&kernel, &groups, &schedules)
     };

@@ -32,15 +32,15 @@ pub(crate) struct CompileArguments {
     /// Let persistent CTAs wait for each other, for 20000 cycles at most, ahead of each tile's loop, so that what several of them
     /// load passes the L2 cache once; for long loops over what is common to many programs. With --emit cuda, for Hopper.
     #[arg(help_heading = "Code generation", long)]
-    pub(crate) in_step: bool,
+    pub(crate) wave_sync: bool,
     /// Let the kernel record when its operations begin and end, for the last so many iterations of its first tile, in a buffer it
     /// takes besides [16 where no number is given]; twill trace reads that. With --emit cuda.
     #[arg(help_heading = "Code generation", long, value_name = "ITERATIONS", num_args = 0..=1, default_missing_value = "16", conflicts_with = "top", value_parser = clap::value_parser!(u32).range(3..=4096))]
     pub(crate) trace: Option<u32>,
     /// Of --trace: each operation between marks of its own, which keeps them apart from each other, or all that threads do
     /// between two waits, or iterations alone.
-    #[arg(help_heading = "Code generation", long, value_enum, value_name = "MARKS", requires = "trace", default_value_t = TraceMarks::Operations)]
-    pub(crate) trace_marks: TraceMarks,
+    #[arg(help_heading = "Code generation", long, value_enum, value_name = "MARKS", requires = "trace", default_value_t = TraceDetailArgument::Operations)]
+    pub(crate) trace_detail: TraceDetailArgument,
     /// Do not assemble the kernel; otherwise its registers and spills are reported, and where barriers are is written down.
     #[arg(help_heading = "Assembling", long)]
     pub(crate) no_assemble: bool,
@@ -76,20 +76,20 @@ pub(crate) struct GeneratorArguments {
     pub(crate) ring_depth: Option<u32>,
     /// Least slots of the buffers through which warp groups hand values over [default: 2 or what fits].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
-    pub(crate) handover_depth: Option<u32>,
+    pub(crate) handoff_depth: Option<u32>,
     /// Prefer a schedule in which all sub-tiles start their multiplies in one order, together what can start together, if
     /// there is one of the least interval [default: on, where groups keep their multiplies' results in registers].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
-    pub(crate) bursts: Option<Switch>,
+    pub(crate) mma_batches: Option<Switch>,
     /// Hold left operands that are the same in all iterations in registers instead of shared memory [default: on, where
     /// the schedule leaves room, in Gluon; off in CUDA, where it pays for short loops alone].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) operands_in_registers: Option<Switch>,
-    /// Let groups take turns on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
+    /// Let groups take pingpong on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
     /// where the multiplies of a group stand together; where programs run loops differently often, in CUDA alone and where the
     /// tensor core is all that bounds them].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
-    pub(crate) turns: Option<Switch>,
+    pub(crate) pingpong: Option<Switch>,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = WhichSchedule::Optimal)]
     pub(crate) schedule: WhichSchedule,
@@ -106,11 +106,11 @@ pub(crate) enum LanguageArgument {
 
 /// How closely the time is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TraceMarks {
+pub(crate) enum TraceDetailArgument {
     /// Each operation.
     Operations,
     /// All that threads do between two waits.
-    Runs,
+    Segments,
     /// When each group begins an iteration: nearest to the kernel that is not traced.
     Iterations,
 }

@@ -455,7 +455,7 @@ pub(crate) struct SweepArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The cache keeps proven schedules and generated kernels. It is the folder TWILL_CACHE, or twill in XDG_CACHE_HOME or ~/.cache; TWILL_CACHE=off turns it off."
+    after_help = "The cache keeps proven schedules and generated kernels. It is the folder TWILL_CACHE, or twill in XDG_CACHE_HOME or ~/.cache; TWILL_CACHE=off pingpong it off."
 )]
 pub(crate) struct CacheArguments {
     #[command(subcommand)]

@@ -1,7 +1,7 @@
 //! What is looked at, and how a kernel becomes loop graphs.
 
 use clap::{Args, ValueEnum};
-use twill_triton::Gang;
+use twill_triton::CtaCoarsening;
 
 /// How the loops of a kernel are scheduled together.
 #[derive(Clone, Debug, Args)]
@@ -12,7 +12,7 @@ pub(crate) struct SiblingArguments {
     pub(crate) trip_counts: Vec<u64>,
     /// Schedule each loop of a kernel by itself instead of all with common warp groups.
     #[arg(long)]
-    pub(crate) no_siblings: bool,
+    pub(crate) separate_loops: bool,
 }
 
 /// What is looked at, and how it is brought into shape.
@@ -43,7 +43,7 @@ pub(crate) struct LoweringArguments {
     pub(crate) sub_tiles: Option<u32>,
     /// Consecutive programs of the grid that share a CTA and what they load alike, instead of sub-tiles. Never chosen by
     /// itself; three of 64 rows are worth 10 % on an H200 in attention forward with head dimension 64.
-    #[arg(long, value_name = "N", conflicts_with = "sub_tiles", value_parser = clap::value_parser!(u32).range(1..=i64::from(Gang::MOST)))]
+    #[arg(long, value_name = "N", conflicts_with = "sub_tiles", value_parser = clap::value_parser!(u32).range(1..=i64::from(CtaCoarsening::MOST)))]
     pub(crate) programs_per_cta: Option<u32>,
     /// Axis of the grid along which these programs follow each other.
     #[arg(long, value_enum, value_name = "AXIS", requires = "programs_per_cta", default_value_t = AxisArgument::X)]
@@ -51,7 +51,7 @@ pub(crate) struct LoweringArguments {
     /// Elements of the loop's tiles along it, instead of the source's step: 176 keys for attention in steps of 128, say. The
     /// first iteration masks what the others do; what the loop computes must not depend on how it is cut. Never chosen by itself.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) loop_step: Option<u64>,
+    pub(crate) retile_loop: Option<u64>,
     /// Keep multiply and add apart instead of contracting them as ptxas does.
     #[arg(long)]
     pub(crate) no_contract: bool,

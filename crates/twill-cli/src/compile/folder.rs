@@ -17,7 +17,7 @@ const OURS: [&str; 18] = [
     "twill.cuh",
     "twill_tcgen05.cuh",
     "twill_cluster.cuh",
-    "twill_in_step.cuh",
+    "twill_wave_sync.cuh",
     "kernel.json",
     "schedule.json",
     "launch.py",

@@ -6,7 +6,7 @@ mod top;
 
 use crate::Exit;
 use crate::arguments::{
-    CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, SearchArguments, Switch, TraceMarks,
+    CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, SearchArguments, Switch, TraceDetailArgument,
     WhichSchedule,
 };
 use crate::error::Error;
@@ -23,8 +23,8 @@ use twill_driver::{Request, Session};
 const COMPILE_SECONDS: f64 = 120.0;
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
-    if let Some(asked) = arguments.top.options() {
-        return top::run(arguments, asked);
+    if let Some(requested) = arguments.top.options() {
+        return top::run(arguments, requested);
     }
     let request = arguments.search.request_with(&arguments.siblings)?;
     let target = Target::new(&arguments.output)?;
@@ -81,10 +81,10 @@ impl CompileArguments {
             LanguageArgument::Gluon => Language::Gluon,
             LanguageArgument::Cuda => Language::Cuda,
         };
-        let detail = match self.trace_marks {
-            TraceMarks::Operations => TraceDetail::Operations,
-            TraceMarks::Runs => TraceDetail::Runs,
-            TraceMarks::Iterations => TraceDetail::Iterations,
+        let detail = match self.trace_detail {
+            TraceDetailArgument::Operations => TraceDetail::Operations,
+            TraceDetailArgument::Segments => TraceDetail::Segments,
+            TraceDetailArgument::Iterations => TraceDetail::Iterations,
         };
         let trace = self.trace.map(|iterations| TraceOptions { iterations, detail });
         CompileOptions {
@@ -92,7 +92,7 @@ impl CompileArguments {
             language,
             trace,
             cluster: self.cluster > 1,
-            in_step: self.in_step,
+            wave_sync: self.wave_sync,
             // Others are written beside the first of `--top`, not instead of it.
             candidates: if self.top.top.is_some() { Some(1) } else { self.candidates },
             ..self.generator.options(self.attempts)
@@ -113,10 +113,10 @@ impl GeneratorArguments {
             }),
             band: self.band,
             ring_depth: self.ring_depth,
-            handover_depth: self.handover_depth,
-            bursts: is_on(self.bursts).unwrap_or(true),
+            handoff_depth: self.handoff_depth,
+            mma_batches: is_on(self.mma_batches).unwrap_or(true),
             operands_in_registers: is_on(self.operands_in_registers),
-            turns: is_on(self.turns),
+            pingpong: is_on(self.pingpong),
             schedule: match self.schedule {
                 WhichSchedule::Optimal => Which::Optimal,
                 WhichSchedule::SwpOnly => Which::SwpOnly,

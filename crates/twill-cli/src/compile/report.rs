@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
 use twill_driver::compile::{GeneratedKernel, GeneratedLoop};
-use twill_driver::{Posed, Request, Session, wider_bound};
+use twill_driver::{LoopProblem, Request, Session, wider_bound};
 use twill_graph::{Cycles, grouped};
 use twill_report::folded;
 
@@ -54,9 +54,9 @@ pub(super) fn space(kernel: &GeneratedKernel, request: &Request, session: &mut S
     if assignment == "free" {
         return Some("any assignment of operations to warp groups".to_owned());
     }
-    let posed = twill_driver::problems(request).ok()?.loops;
-    let bound = |(one, own): (&Posed, &GeneratedLoop)| wider_bound(one, Some(Cycles(own.interval)), session);
-    let bounds: Option<Vec<Cycles>> = posed.iter().zip(&kernel.loops).map(bound).collect();
+    let problems = twill_driver::problems(request).ok()?.loops;
+    let bound = |(one, own): (&LoopProblem, &GeneratedLoop)| wider_bound(one, Some(Cycles(own.interval)), session);
+    let bounds: Option<Vec<Cycles>> = problems.iter().zip(&kernel.loops).map(bound).collect();
     let bounds: Vec<String> = bounds?.iter().map(|bound| format!("I >= {}", grouped(bound.0))).collect();
     Some(format!("each sub-tile on one warp group; for any assignment {} is proved", bounds.join(" + ")))
 }

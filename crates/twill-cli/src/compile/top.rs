@@ -13,7 +13,7 @@ use twill_driver::compile::{Assembler, GeneratedKernel, compile, others};
 use twill_driver::{Session, TopOptions};
 
 /// Writes the folders 1, 2, … of the output; what they replace are kernels of twill's, of which none is left over.
-pub(super) fn run(arguments: &CompileArguments, asked: TopOptions) -> Result<Exit, Error> {
+pub(super) fn run(arguments: &CompileArguments, requested: TopOptions) -> Result<Exit, Error> {
     if arguments.generator.schedule != WhichSchedule::Optimal {
         return Err(Error::Arguments("--top gives schedules beside the optimal one; leave --schedule out".into()));
     }
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &CompileArguments, asked: TopOptions) -> Result<Exi
         Ok(best) => best,
         Err(exit) => return Ok(exit),
     };
-    let others = others(&request, &how, asked, &best, assembler.as_ref(), &mut session)?;
+    let others = others(&request, &how, requested, &best, assembler.as_ref(), &mut session)?;
     drop(ticker);
     let count = 1 + others.len();
     let mut staged = vec![(first, &*best, [].as_slice())];

@@ -1,4 +1,4 @@
-//! What `twill gaus` can be asked.
+//! What `twill gaus` can be requested.
 
 use crate::arguments::{BudgetArguments, PageArguments, Switch, by_ending, seconds_or_none};
 use clap::{Args, ValueEnum};

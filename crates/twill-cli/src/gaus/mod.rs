@@ -35,8 +35,8 @@ pub(crate) enum SearchError {
     Known(#[from] UnknownBaseline),
     #[error(transparent)]
     Windows(#[from] NeighbourhoodError),
-    #[error("no schedule has interval {asked}: resources and recurrences need {least}")]
-    Interval { asked: u64, least: u64 },
+    #[error("no schedule has interval {requested}: resources and recurrences need {least}")]
+    Interval { requested: u64, least: u64 },
 }
 
 impl From<MobilityError> for SearchError {
@@ -152,10 +152,10 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
         false => problem.interval.map(|_| problem::least_interval(arguments, &problem.graph, &interrupt)),
     };
     seconds.bound = started.elapsed().as_secs_f64();
-    if let (Some(asked), Some(least)) = (arguments.ii, least_interval)
-        && asked < least
+    if let (Some(requested), Some(least)) = (arguments.ii, least_interval)
+        && requested < least
     {
-        return Err(refused(SearchError::Interval { asked, least }));
+        return Err(refused(SearchError::Interval { requested, least }));
     }
 
     let started = Instant::now();

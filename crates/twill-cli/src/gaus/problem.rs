@@ -99,7 +99,7 @@ fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
         sub_tiles: None,
         programs_per_cta: None,
         programs_axis: AxisArgument::X,
-        loop_step: None,
+        retile_loop: None,
         no_contract: false,
     };
     let source = SourceArguments { input: name.to_owned(), lowering };

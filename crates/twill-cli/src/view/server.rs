@@ -191,7 +191,7 @@ fn refusal(status: &str, more: &str) -> Answer<'static> {
 mod tests {
     use super::*;
 
-    fn asked(first: &str, fields: &str) -> String {
+    fn requested(first: &str, fields: &str) -> String {
         let Answer { head, body } = answer(&format!("{first}\r\n{fields}"), 8123, "<page>");
         head + body
     }
@@ -202,16 +202,16 @@ mod tests {
 
     #[test]
     fn the_page_and_nothing_else() {
-        let page = asked("GET / HTTP/1.1", "Host: 127.0.0.1:8123");
+        let page = requested("GET / HTTP/1.1", "Host: 127.0.0.1:8123");
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("\r\n\r\n<page>"), "{page}");
         assert!(page.contains("Content-Length: 6\r\n"));
-        let head = asked("HEAD / HTTP/1.1", "Accept: */*\r\nhost:localhost:8123");
+        let head = requested("HEAD / HTTP/1.1", "Accept: */*\r\nhost:localhost:8123");
         assert!(head.ends_with("\r\n\r\n") && head.contains("Content-Length: 6\r\n"), "{head}");
         for target in ["/favicon.ico", "//", "/..", "/etc/passwd", "/?x", "", "http://127.0.0.1:8123/"] {
-            assert_eq!(status(&asked(&format!("GET {target} HTTP/1.1"), "Host: 127.0.0.1:8123")), "404", "{target}");
+            assert_eq!(status(&requested(&format!("GET {target} HTTP/1.1"), "Host: 127.0.0.1:8123")), "404", "{target}");
         }
         for method in ["POST", "PUT", "OPTIONS", "get"] {
-            assert_eq!(status(&asked(&format!("{method} / HTTP/1.1"), "Host: 127.0.0.1:8123")), "405", "{method}");
+            assert_eq!(status(&requested(&format!("{method} / HTTP/1.1"), "Host: 127.0.0.1:8123")), "405", "{method}");
         }
     }
 
@@ -226,12 +226,12 @@ mod tests {
             "",
             ":8123",
         ] {
-            assert_eq!(status(&asked("GET / HTTP/1.1", &format!("Host: {host}"))), "403", "{host}");
+            assert_eq!(status(&requested("GET / HTTP/1.1", &format!("Host: {host}"))), "403", "{host}");
         }
-        assert_eq!(status(&asked("GET / HTTP/1.1", "Accept: */*")), "403");
-        assert_eq!(status(&asked("GET / HTTP/1.1", "Host: 127.0.0.1:8123\r\nHost: evil.example")), "400");
+        assert_eq!(status(&requested("GET / HTTP/1.1", "Accept: */*")), "403");
+        assert_eq!(status(&requested("GET / HTTP/1.1", "Host: 127.0.0.1:8123\r\nHost: evil.example")), "400");
         for first in ["GET /", "", "GET / HTTP/2", "GET  / HTTP/1.1", "nonsense"] {
-            assert_eq!(status(&asked(first, "Host: 127.0.0.1:8123")), "400", "{first}");
+            assert_eq!(status(&requested(first, "Host: 127.0.0.1:8123")), "400", "{first}");
         }
     }
 

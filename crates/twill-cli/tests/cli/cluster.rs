@@ -29,16 +29,16 @@ fn what_both_read_is_loaded_once() {
         names.dedup();
         names
     };
-    assert_eq!(named(" load_half_into_both("), ["do_desc_64x128", "q_desc_64x128"]);
-    assert_eq!(named(" release_both(bars("), ["DO_EMPTY", "Q_EMPTY"]);
+    assert_eq!(named(" tma_load_multicast("), ["do_desc_64x128", "q_desc_64x128"]);
+    assert_eq!(named(" arrive_both(bars("), ["DO_EMPTY", "Q_EMPTY"]);
     // K and V are each CTA's own, and so is what other groups of a CTA read.
     assert_eq!(named(" load("), ["k_desc_64x128", "v_desc_64x128"]);
     assert!(
-        source.contains("barrier_begin(bars(Q_EMPTY + k), 16);")
-            && source.contains("barrier_begin(bars(Q_FULL + k), 1);")
+        source.contains("mbarrier_init(bars(Q_EMPTY + k), 16);")
+            && source.contains("mbarrier_init(bars(Q_FULL + k), 1);")
     );
-    assert!(source.contains("barrier_begin(bars(LSE_EMPTY + k), 8);"));
-    assert_eq!(source.matches("  meet_cluster();").count(), 2, "once barriers have begun, and at the end");
+    assert!(source.contains("mbarrier_init(bars(LSE_EMPTY + k), 8);"));
+    assert_eq!(source.matches("  cluster_sync();").count(), 2, "once barriers have begun, and at the end");
     assert!(source.contains("__cluster_dims__(2, 1, 1)") && source.contains("#include \"twill_cluster.cuh\""));
     assert!(source.contains("if (programs_x % 2) return refuse("));
     assert!(folder.join("twill_cluster.cuh").exists());
@@ -57,7 +57,7 @@ fn what_both_read_is_loaded_once() {
 fn without_clusters_nothing_is_said_of_them() {
     let (_place, folder) = compile_with("1", "gemm_tma", &["--machine", "h200", "--emit", "cuda"]).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
-    assert!(!["meet_cluster", "_both(", "__cluster_dims__", "twill_cluster"].iter().any(|word| source.contains(word)));
+    assert!(!["cluster_sync", "_both(", "__cluster_dims__", "twill_cluster"].iter().any(|word| source.contains(word)));
     assert!(!folder.join("twill_cluster.cuh").exists());
     let signature: Value = serde_json::from_str(&fs::read_to_string(folder.join("kernel.json")).unwrap()).unwrap();
     assert!(signature["grid"].get("cluster").is_none());
@@ -82,8 +82,8 @@ fn where_there_is_no_cluster_it_is_said_why() {
     let error = refused(narrow.to_str().unwrap(), &h200);
     assert!(error.contains("cannot be copied in halves: of two dimensions, a multiple of 16 rows"), "{error}");
     assert!(compile_with("1", narrow.to_str().unwrap(), &h200).is_ok());
-    let error = refused("gemm_tma", &[h200.as_slice(), &["--band", "3"]].concat());
-    assert!(error.contains("bands of an odd number of programs; ask for an even --band"), "{error}");
-    let error = refused("gemm_tma", &[h200.as_slice(), &["--order", "longest"]].concat());
-    assert!(error.contains("where long loops come first; ask for --order linear too"), "{error}");
+    let error = refused("gemm_tma", &[h200.as_slice(), &["--group-m", "3"]].concat());
+    assert!(error.contains("bands of an odd number of programs; ask for an even --group-m"), "{error}");
+    let error = refused("gemm_tma", &[h200.as_slice(), &["--tile-order", "longest"]].concat());
+    assert!(error.contains("where long loops come first; ask for --tile-order linear too"), "{error}");
 }

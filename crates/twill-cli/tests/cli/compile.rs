@@ -195,7 +195,7 @@ fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
     let (store, rest) = ("tt.descriptor_store %o_desc[", "tt.descriptor_reduce add, %o_desc[");
     assert!(text.contains(store));
     fs::write(place.path().join("sums.ttir"), text.replace(store, rest)).unwrap();
-    let output = compile(&place, &["sums.ttir", "--no-assemble", "--programs-per-cta", "3"]);
+    let output = compile(&place, &["sums.ttir", "--no-assemble", "--cta-coarsening", "3"]);
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("atomics of programs that share a CTA"), "{error}");
@@ -365,7 +365,7 @@ fn one_program_shares_its_cta_with_none() {
         let text = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
         text.split_once("#include").unwrap().1.to_owned()
     };
-    assert_eq!(kernel(&["--programs-per-cta", "1"]), kernel(&["--sub-tiles", "1"]));
+    assert_eq!(kernel(&["--cta-coarsening", "1"]), kernel(&["--sub-tiles", "1"]));
 }
 
 /// Triton prints no tiles that are no power of two; others may. A tile of keys is read in multiplies of 176 columns.
@@ -376,14 +376,14 @@ fn tiles_need_not_be_powers_of_two() {
     let text =
         text.replace("128x64x", "176x64x").replace("64x128x", "64x176x").replace("constant 128 :", "constant 176 :");
     fs::write(place.path().join("keys.ttir"), text).unwrap();
-    let output = compile(&place, &["keys.ttir", "--emit", "cuda", "--no-assemble", "--programs-per-cta", "3"]);
+    let output = compile(&place, &["keys.ttir", "--emit", "cuda", "--no-assemble", "--cta-coarsening", "3"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let code = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
     for part in ["m64n176k16", "place<__half, 176, 64> k_buffer", "accumulator<64, 176>", "(length + 175) / 176"] {
         assert!(code.contains(part), "{part}");
     }
     // The sum begins with zero, of which any number of columns has its share: the exchange waits for the end of the loop.
-    assert!(code.contains("row_sum_reduce_sum_0 = row_shares(p_exp2_0, add{})"), "{code}");
+    assert!(code.contains("row_sum_reduce_sum_0 = row_partials(p_exp2_0, add{})"), "{code}");
 }
 
 /// With results a little later, the same interval has a schedule that starts both multiplies of a group in one turn; the first
@@ -391,18 +391,18 @@ fn tiles_need_not_be_powers_of_two() {
 #[test]
 fn multiplies_of_a_turn_start_together() {
     let place = TempDir::new().unwrap();
-    let said = compiled(&place, "attention_forward_d64_m64", &["--programs-per-cta", "3", "--emit", "cuda"]);
+    let said = compiled(&place, "attention_forward_d64_m64", &["--cta-coarsening", "3", "--emit", "cuda"]);
     assert!(said.contains("I = 1584 cycles"), "{said}");
     // An H200 takes 2390 cycles.
     let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 2390.0).abs() < 0.05 * 2390.0, "{simulated}");
     let source = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
-    let turns: Vec<&str> = source.split("// steady state").skip(1).map(|l| l.split("come<").next().unwrap()).collect();
-    assert_eq!(turns.len(), 4, "three groups and the loader");
-    for turn in turns.iter().filter(|turn| turn.contains("multiply(")) {
+    let pingpong: Vec<&str> = source.split("// steady state").skip(1).map(|l| l.split("come<").next().unwrap()).collect();
+    assert_eq!(pingpong.len(), 4, "three groups and the loader");
+    for turn in pingpong.iter().filter(|turn| turn.contains("multiply(")) {
         let (first, last) = (turn.find("multiply(").unwrap(), turn.rfind("multiply(").unwrap());
         assert!(turn[first..].starts_with("multiply(qk_"), "scores first:{turn}");
-        assert!(!turn[first..last].contains("row_shares("), "nothing is computed between them:{turn}");
+        assert!(!turn[first..last].contains("row_partials("), "nothing is computed between them:{turn}");
     }
 }
 

@@ -91,7 +91,7 @@ fn one_thread_multiplies_and_the_unit_signals() {
         "multiply(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
         "commit(bars(A_EMPTY + a_at));",
         "commit(bars(RESULTS_DONE));",
-        "finish_multiplies(last_multiply());",
+        "finish_mmas(last_multiply());",
     ] {
         assert!(multiplies.contains(piece), "no `{piece}` in {multiplies}");
     }

@@ -146,19 +146,19 @@ fn what_is_impossible_or_wrong_is_said() {
 fn schedule_says_which_engine_it_takes() {
     let place = tempfile::tempdir().unwrap();
     let path = hal(&place);
-    let asked = twill(&["schedule", &path]);
-    assert!(stderr(&asked).starts_with("engine GauS: "), "{asked:?}");
-    assert!(stdout(&asked).contains("resources = 3 (optimal: proved)"), "{asked:?}");
+    let requested = twill(&["schedule", &path]);
+    assert!(stderr(&requested).starts_with("engine GauS: "), "{requested:?}");
+    assert!(stdout(&requested).contains("resources = 3 (optimal: proved)"), "{requested:?}");
     let hatschet = PathBuf::from("crates/twill-cli/tests/hatschet/window.graphml");
-    let asked = twill(&["schedule", hatschet.to_str().unwrap()]);
-    assert!(stderr(&asked).starts_with("engine exact: 7 operations"), "{asked:?}");
-    assert!(stdout(&asked).contains("I = 6 cycles (optimal: proved)"), "{asked:?}");
+    let requested = twill(&["schedule", hatschet.to_str().unwrap()]);
+    assert!(stderr(&requested).starts_with("engine exact: 7 operations"), "{requested:?}");
+    assert!(stdout(&requested).contains("I = 6 cycles (optimal: proved)"), "{requested:?}");
     assert_eq!(stderr(&twill(&["schedule", "examples/gemm_tma.ttir"])), "", "kernels are for the exact engine");
     let large = large_loop(place.path(), 600);
-    let asked = twill(&["schedule", &large, "--machine", "h100", "--time-limit", "5"]);
+    let requested = twill(&["schedule", &large, "--machine", "h100", "--time-limit", "5"]);
     assert!(
-        stderr(&asked).starts_with("engine GauS: 600 operations are more than the exact scheduler's 500"),
-        "{asked:?}"
+        stderr(&requested).starts_with("engine GauS: 600 operations are more than the exact scheduler's 500"),
+        "{requested:?}"
     );
 }
 

@@ -104,7 +104,7 @@ fn hopper_attention_forward_from_triton_is_as_published() {
 
 #[test]
 fn three_programs_of_attention_that_share_keys_are_bound_by_the_special_functions() {
-    let file = optimal(&["examples/attention_forward_d64_m64.ttir", "--programs-per-cta", "3"]);
+    let file = optimal(&["examples/attention_forward_d64_m64.ttir", "--cta-coarsening", "3"]);
     // 64 x 128 exponentials and those of the row statistics, on 16 a cycle, for each of the three.
     assert_eq!(shape(&file), (3 * (512 + 16), 2608, 2));
     assert!(

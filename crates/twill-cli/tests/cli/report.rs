@@ -133,7 +133,7 @@ fn loops_that_share_their_groups_are_one_page() {
         check_storage(own, kernel);
     }
     assert_eq!(page["headline"], "Sum of weight times I = 4096 cycles (optimal in the model of h200: proved).");
-    let (code, page) = data(&[kernel, "--no-explain", "--no-siblings"]);
+    let (code, page) = data(&[kernel, "--no-explain", "--separate-loops"]);
     assert_eq!((code, page["loops"].as_array().unwrap().len()), (0, 2));
     assert!(page["kernel"].is_null());
 }
@@ -176,7 +176,7 @@ fn files_are_replayed_and_give_the_same_page() {
         }
     }
     // Several loops, each by itself, are an array.
-    let arguments = ["examples/attention_forward_causal.ttir", "--no-siblings"];
+    let arguments = ["examples/attention_forward_causal.ttir", "--separate-loops"];
     let file = write(&place, "schedules.json", &schedule(&arguments).to_string());
     let (_, page) = data(&[&file, "--explain-limit", "1"]);
     assert_eq!(page["loops"].as_array().unwrap().len(), 2);
@@ -417,7 +417,7 @@ fn pictures_are_those_of_twill_schedule() {
     for arguments in [
         &[FORWARD][..],
         &["examples/attention_forward_causal.ttir"],
-        &["examples/attention_forward_causal.ttir", "--no-siblings"],
+        &["examples/attention_forward_causal.ttir", "--separate-loops"],
     ] {
         let file = write(&place, "schedule.json", &schedule(arguments).to_string());
         for format in PICTURES {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use twill_graph::{
-    Bytes, Columns, ComputePool, Cycles, Dependence, Execution, KernelProblem, LoopGraph, LoopOperation, ModelOptions,
+    Bytes, Columns, ComputePool, Cycles, Dependence, Execution, MultiLoopProblem, LoopGraph, LoopOperation, ModelOptions,
     OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources, Storage, Tie, TieReason, Traffic, Unit,
     Words,
 };
@@ -176,7 +176,7 @@ impl Loop {
 }
 
 impl Kernel {
-    pub fn problem(&self) -> KernelProblem {
+    pub fn problem(&self) -> MultiLoopProblem {
         let machine = Resources {
             name: "tiny".into(),
             units: ["x", "y", "z"].map(|name| Unit { name: name.into(), capacity: 1 }).to_vec(),
@@ -200,7 +200,7 @@ impl Kernel {
         let loops = self.loops.iter().enumerate().map(pose).collect();
         let at = |index, op| LoopOperation { index, op: OpId::new(op) };
         let tie = |&(a, b): &(usize, usize)| Tie { reason: TieReason::Carried, operations: vec![at(0, a), at(1, b)] };
-        KernelProblem::new("tiny", loops, self.weights.to_vec(), self.ties.iter().map(tie).collect()).unwrap()
+        MultiLoopProblem::new("tiny", loops, self.weights.to_vec(), self.ties.iter().map(tie).collect()).unwrap()
     }
 }
 

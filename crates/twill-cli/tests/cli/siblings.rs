@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use twill_exact::{SearchOptions, schedule_kernel};
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{
-    Cycles, GroupRole, KernelProblem, KernelReport, LoopOperation, OpId, Outcome, RejectionReason, Status, Tie,
+    Cycles, GroupRole, MultiLoopProblem, KernelReport, LoopOperation, OpId, Outcome, RejectionReason, Status, Tie,
     TieReason,
 };
 
 /// The answer, replayed.
-fn solve(kernel: &KernelProblem, largest: Option<i64>) -> KernelReport {
+fn solve(kernel: &MultiLoopProblem, largest: Option<i64>) -> KernelReport {
     let options = SearchOptions { largest_interval: largest.map(Cycles), ..SearchOptions::default() };
     let report = schedule_kernel(kernel, &options, &mut |_| {});
     if let Some(common) = report.outcome.schedule() {
@@ -87,7 +87,7 @@ fn three_loops_give_way_to_each_other() {
         Tie { reason: TieReason::Corresponding, operations }
     };
     for (weights, expected) in [([1, 1, 1], [4, 4, 4]), ([4, 1, 4], [2, 10, 2]), ([1, 1, 5], [2, 10, 2])] {
-        let kernel = KernelProblem::new("three", loops.clone(), weights.to_vec(), vec![tie(0), tie(1)]).unwrap();
+        let kernel = MultiLoopProblem::new("three", loops.clone(), weights.to_vec(), vec![tie(0), tie(1)]).unwrap();
         let report = solve(&kernel, None);
         assert_eq!((report.outcome.status(), intervals(&report)), (Status::Optimal, expected.to_vec()), "{weights:?}");
     }
@@ -190,7 +190,7 @@ fn the_report_names_common_groups_once_and_shows_both_loops() {
 
 #[test]
 fn every_loop_can_still_be_had_by_itself() {
-    let apart = twill(&["schedule", CAUSAL[0].0, "--no-siblings", "--format", "json"]);
+    let apart = twill(&["schedule", CAUSAL[0].0, "--separate-loops", "--format", "json"]);
     let files: Vec<ScheduleFile> = serde_json::from_str(&stdout(&apart)).unwrap();
     let one = twill(&["schedule", CAUSAL[0].0, "--loop", "1", "--format", "json"]);
     let one = ScheduleFile::from_json(&stdout(&one), "stdout").unwrap();
@@ -295,7 +295,7 @@ fn trip_counts_that_do_not_fit_are_refused() {
         (vec![causal, "--trip-counts", "1,1048577"], "the trip count of `attention_forward.loop1` is 1048577"),
         (vec![causal, "--trip-counts", "1,x"], "invalid value 'x'"),
         (vec![causal, "--trip-counts", "1,2", "--loop", "0"], "there is one loop"),
-        (vec![causal, "--trip-counts", "1,2", "--no-siblings"], "--no-siblings schedules each by itself"),
+        (vec![causal, "--trip-counts", "1,2", "--separate-loops"], "--separate-loops schedules each by itself"),
         (vec![causal, "--trip-counts", "1,2", "--normalise", "300"], "which cannot be added up"),
         (vec![causal, "--trip-counts", "1,2", "--model", "paper"], "the paper's reading of the model is for one loop"),
         (vec!["gemm", "--trip-counts", "4"], "there is one loop"),

@@ -5,7 +5,7 @@ use crate::common::{stderr, stdout, twill};
 use std::fs;
 
 /// The first line and the claim of what is written.
-fn asked(arguments: &[&str]) -> (String, String) {
+fn requested(arguments: &[&str]) -> (String, String) {
     let output = twill(&[&["schedule", "--emit", "smtlib2"], arguments].concat());
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
     let text = stdout(&output);
@@ -27,7 +27,7 @@ fn refused(arguments: &[&str], says: &str) {
 #[test]
 fn the_question_is_about_one_cycle_less_unless_said_otherwise() {
     let is = |arguments: &[&str], head: &str, status: &str| {
-        assert_eq!(asked(arguments), (head.to_owned(), status.to_owned()), "{arguments:?}");
+        assert_eq!(requested(arguments), (head.to_owned(), status.to_owned()), "{arguments:?}");
     };
     is(&["toy-attention"], "1 and at most 3 stages?", "unsat");
     is(&["toy-attention", "--interval", "2"], "2 and at most 2 stages?", "sat");

@@ -14,7 +14,7 @@ fn grid(ttir: &str, options: &[&str]) -> Value {
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     let signature: Value = serde_json::from_str(&fs::read_to_string(folder.join("kernel.json")).unwrap()).unwrap();
     let mut grid = signature["grid"].clone();
-    grid.as_object_mut().unwrap().retain(|key, _| ["kind", "there_and_back"].contains(&key.as_str()));
+    grid.as_object_mut().unwrap().retain(|key, _| ["kind", "serpentine"].contains(&key.as_str()));
     grid
 }
 
@@ -25,21 +25,21 @@ fn example(name: &str) -> String {
 #[test]
 fn loops_that_get_shorter_are_dealt_out_there_and_back() {
     let causal = example("attention_forward_causal");
-    let back = |heads: u32| json!({"kind": "persistent", "there_and_back": heads});
+    let back = |heads: u32| json!({"kind": "persistent", "serpentine": heads});
     assert_eq!(grid(&causal, &[]), back(2));
-    assert_eq!(grid(&causal, &["--band", "4"]), back(4));
+    assert_eq!(grid(&causal, &["--group-m", "4"]), back(4));
     assert_eq!(grid(&example("tutorial_attention_causal"), &[]), back(2));
     let one = json!({"kind": "one_per_program"});
     assert_eq!(grid(&causal, &["--persistent", "off"]), one);
     // In another order they do not come out even.
-    assert_eq!(grid(&causal, &["--order", "linear"]), one);
-    assert_eq!(grid(&causal, &["--order", "linear", "--persistent", "on"]), json!({"kind": "persistent"}));
+    assert_eq!(grid(&causal, &["--tile-order", "linear"]), one);
+    assert_eq!(grid(&causal, &["--tile-order", "linear", "--persistent", "on"]), json!({"kind": "persistent"}));
 }
 
 #[test]
 fn loops_of_one_length_are_walked_over_in_order() {
     let plain = json!({"kind": "persistent"});
-    assert_eq!(grid(&example("attention_forward"), &["--order", "longest"]), plain);
+    assert_eq!(grid(&example("attention_forward"), &["--tile-order", "longest"]), plain);
     assert_eq!(grid(&example("gemm_tma"), &[]), plain);
 }
 

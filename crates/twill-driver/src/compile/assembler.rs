@@ -14,7 +14,7 @@ const PYTHON: &str = "python3";
 pub struct Assembler {
     python: PathBuf,
     /// Whether somebody asked for this one, so that it has to work.
-    asked: bool,
+    requested: bool,
     folder: PathBuf,
     /// What machine code depends on beside the kernel, as far as the caller knows: versions of Triton and of the assembler.
     toolchain: String,
@@ -32,8 +32,8 @@ impl Assembler {
     /// An assembler that prepares its files in a folder, which must exist. Without an interpreter it is `python3`, and
     /// does without where that has no Triton.
     pub fn new(python: Option<PathBuf>, folder: PathBuf) -> Assembler {
-        let asked = python.is_some();
-        Assembler { python: python.unwrap_or_else(|| PYTHON.into()), asked, folder, toolchain: String::new() }
+        let requested = python.is_some();
+        Assembler { python: python.unwrap_or_else(|| PYTHON.into()), requested, folder, toolchain: String::new() }
     }
 
     /// The same, with what is known of its toolchain.
@@ -60,7 +60,7 @@ impl Assembler {
         command.args(["-B", "assemble.py", "--json"]).current_dir(&self.folder).stdin(Stdio::null());
         let output = match command.output() {
             Ok(output) => output,
-            Err(error) if !self.asked && error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if !self.requested && error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Assembled::Impossible(format!("there is no {}", python())));
             }
             Err(error) => return failed(error.to_string()),
@@ -71,7 +71,7 @@ impl Assembler {
             let in_cuda = files.iter().any(|(name, _)| *name == "kernel.cu");
             let needed = if in_cuda { "NVRTC" } else { "Triton 3.6" };
             let lacks = ["ModuleNotFoundError", "ImportError"].iter().any(|kind| last.starts_with(kind));
-            return match (lacks, self.asked) {
+            return match (lacks, self.requested) {
                 (true, false) => Ok(Assembled::Impossible(format!("{} has no {needed} ({last})", python()))),
                 (true, true) => failed(format!("it has no {needed} ({last})")),
                 (false, _) => failed(complaint.trim_end().to_owned()),

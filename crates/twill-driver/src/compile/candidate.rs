@@ -1,12 +1,12 @@
 //! One kernel that could be written: scheduled, checked, generated.
 
-use super::found::{Found, Preferred, find, in_bursts, with_multiplies_together};
+use super::found::{Found, Preferred, find, in_batches, with_padded_latencies};
 use super::rings;
 use super::rules::{self, Registers};
-use super::timed::{as_assembled, repeating};
+use super::timed::{sass_estimate, repeating};
 use super::written::{lines, names, signature, written};
 use super::{CompileOptions, LATER_WORK, Language, TraceOptions, Which};
-use crate::{Error, Loops, Posed, Request, Session, Source, TopOptions};
+use crate::{Error, Loops, LoopProblem, Request, Session, Source, TopOptions};
 use crate::{problems, schedule_file, top};
 use std::time::Instant;
 use twill_check::Verified;
@@ -50,7 +50,7 @@ pub(super) struct Candidate {
     beside: Files,
     language: Language,
     header: Header,
-    /// What the assembler made of it, if it was asked.
+    /// What the assembler made of it, if it was requested.
     pub(super) assembly: Option<Assembly>,
     /// Whether it was searched for again and preferred to what was found first.
     pub(super) preferred: bool,
@@ -86,24 +86,24 @@ impl Candidate {
         source: &Source,
         session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
-        let asked = Candidate::make(request, options, source, session);
+        let requested = Candidate::make(request, options, source, session);
         if options.schedule != Which::Optimal || session.is_stopped() {
-            return asked;
+            return requested;
         }
         let mut room = source.machine.resources().shared_memory.0;
-        let mut excess = match &asked {
+        let mut excess = match &requested {
             Ok(Attempt::Nothing(Status::Unknown)) => 0,
             Err(error) => match error.excess() {
                 Some(excess) => excess,
-                None => return asked,
+                None => return requested,
             },
-            Ok(_) => return asked,
+            Ok(_) => return requested,
         };
         let request = &with_assignment(request, options, source);
         // It takes no search; where it does not fit either, nothing is likely to.
         let least = match Candidate::within(&by_sub_tile(request), options, source, session, &Plan::Least) {
             Ok(Attempt::Made(candidate)) => Attempt::Made(candidate),
-            _ => return asked,
+            _ => return requested,
         };
         for _ in 0..SMALLER {
             if excess == 0 || room <= excess || session.is_stopped() {
@@ -124,7 +124,7 @@ impl Candidate {
                 Err(error) => excess = error.excess().unwrap_or(0),
             }
         }
-        let why = asked.as_ref().err().map_or("no schedule was found in time".to_owned(), ToString::to_string);
+        let why = requested.as_ref().err().map_or("no schedule was found in time".to_owned(), ToString::to_string);
         session.observer.note(&format!("{why}\nthe schedule that takes least does: one iteration after another"));
         Ok(least)
     }
@@ -136,10 +136,10 @@ impl Candidate {
         source: &Source,
         session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
-        let asked = request.limits.warp_assignment;
-        let assignments = asked.map_or_else(|| rules::assignments(source).to_vec(), |assignment| vec![assignment]);
+        let requested = request.limits.warp_assignment;
+        let assignments = requested.map_or_else(|| rules::assignments(source).to_vec(), |assignment| vec![assignment]);
         let request = with_assignment(request, options, source);
-        Candidate::within(&request, options, source, session, &Plan::Asked(assignments))
+        Candidate::within(&request, options, source, session, &Plan::Requested(assignments))
     }
 
     /// The same with the schedule that was found first, whatever stands between its multiplies.
@@ -150,7 +150,7 @@ impl Candidate {
         session: &mut Session<'_>,
     ) -> Result<Attempt, Error> {
         let request = with_assignment(request, options, source);
-        Candidate::within(&request, options, source, session, &Plan::Asked(Vec::new()))
+        Candidate::within(&request, options, source, session, &Plan::Requested(Vec::new()))
     }
 
     /// The same of schedules that differ from the best.
@@ -158,16 +158,16 @@ impl Candidate {
         request: &Request,
         options: &CompileOptions,
         source: &Source,
-        asked: TopOptions,
+        requested: TopOptions,
         session: &mut Session<'_>,
     ) -> Result<Vec<Other>, Error> {
         let request = with_assignment(request, options, source);
-        let posed = problems(&request)?;
+        let problems = problems(&request)?;
         let input = &request.input.name;
-        let [one] = posed.loops.as_slice() else {
-            return Err(Error::TopOfLoops { input: input.clone(), count: posed.loops.len() });
+        let [one] = problems.loops.as_slice() else {
+            return Err(Error::TopOfLoops { input: input.clone(), count: problems.loops.len() });
         };
-        let top = top(input, one, asked, session, 0.0)?;
+        let top = top(input, one, requested, session, 0.0)?;
         let each = top.each.into_iter().skip(1).map(|mut other| {
             other.report.phases.clear();
             let json = crate::json([schedule_file(one, &other.report)]);
@@ -178,7 +178,7 @@ impl Candidate {
                 naive: None,
                 preferred: None,
             };
-            let attempt = Candidate::of(&request, options, source, &posed, found);
+            let attempt = Candidate::of(&request, options, source, &problems, found);
             Other { attempt, differences: other.differences }
         });
         Ok(each.collect())
@@ -186,7 +186,7 @@ impl Candidate {
 
     fn within(
         request: &Request,
-        asked: &CompileOptions,
+        requested: &CompileOptions,
         source: &Source,
         session: &mut Session<'_>,
         plan: &Plan,
@@ -196,27 +196,27 @@ impl Candidate {
         if let Plan::Room(bytes) = plan {
             less_room(&request.input.name, &mut first, *bytes)?;
         }
-        let naive = naive(asked).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
+        let naive = naive(requested).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
         let found = find(request, naive, &first, session, started)?;
-        if let (None, Plan::Asked(assignments), true) = (naive, plan, asked.bursts && !rules::in_tensor_memory(source))
+        if let (None, Plan::Requested(assignments), true) = (naive, plan, requested.mma_batches && !rules::in_tensor_memory(source))
             && !assignments.is_empty()
-            && let Some(best) = Candidate::in_bursts(request, asked, source, &first, &found, session, started)?
+            && let Some(best) = Candidate::in_batches(request, requested, source, &first, &found, session, started)?
         {
             return Ok(Attempt::Made(Box::new(best)));
         }
-        if let (None, Plan::Asked(assignments)) = (naive, plan) {
-            let mut together = with_multiplies_together(request, assignments, &first, &found, session, started)?;
+        if let (None, Plan::Requested(assignments)) = (naive, plan) {
+            let mut together = with_padded_latencies(request, assignments, &first, &found, session, started)?;
             if first.loops.len() > 1 && !together.is_empty() {
                 together.push((first.clone(), found.clone()));
-                let mut all = Candidate::by_simulation(request, asked, source, together, session).into_iter();
+                let mut all = Candidate::by_simulation(request, requested, source, together, session).into_iter();
                 if let Some(best) = all.next() {
                     return Ok(Attempt::Made(Box::new(Candidate { others: all.collect(), ..best })));
                 }
-            } else if let Some((posed, together)) = together.pop() {
-                match Candidate::of(request, asked, source, &posed, together) {
+            } else if let Some((problems, together)) = together.pop() {
+                match Candidate::of(request, requested, source, &problems, together) {
                     // What is not written for its assignment of groups may be for the schedule that was found first.
                     Err(error @ Error::Emit { .. }) if error.excess().is_none() => {
-                        let made = Candidate::of(request, asked, source, &first, found)?;
+                        let made = Candidate::of(request, requested, source, &first, found)?;
                         session
                             .observer
                             .note(&format!("{error}\nthe schedule that was found first is generated instead"));
@@ -226,25 +226,25 @@ impl Candidate {
                 }
             }
         }
-        Candidate::of(request, asked, source, &first, found)
+        Candidate::of(request, requested, source, &first, found)
     }
 
-    /// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their multiplies in bursts.
-    fn in_bursts(
+    /// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their multiplies in mma_batches.
+    fn in_batches(
         request: &Request,
-        asked: &CompileOptions,
+        requested: &CompileOptions,
         source: &Source,
-        posed: &Loops<Posed>,
+        problems: &Loops<LoopProblem>,
         found: &Found,
         session: &mut Session<'_>,
         started: Instant,
     ) -> Result<Option<Candidate>, Error> {
         let mut best: Option<(u32, Candidate)> = None;
-        for (posed, other) in in_bursts(request, posed, found, session, started)? {
-            let candidate = match Candidate::of(request, asked, source, &posed, other) {
+        for (problems, other) in in_batches(request, problems, found, session, started)? {
+            let candidate = match Candidate::of(request, requested, source, &problems, other) {
                 Ok(Attempt::Made(candidate)) => candidate,
                 Ok(Attempt::Nothing(_)) => continue,
-                // What cannot be written in bursts is written as it was found first.
+                // What cannot be written in mma_batches is written as it was found first.
                 Err(error) => {
                     session.observer.note(&format!(
                         "{error}\nanother schedule is generated, whose multiplies do not start in this order"
@@ -265,15 +265,15 @@ impl Candidate {
     /// clearly faster, then the others, the fewest cycles by simulation first.
     fn by_simulation(
         request: &Request,
-        asked: &CompileOptions,
+        requested: &CompileOptions,
         source: &Source,
-        found: Vec<(Loops<Posed>, Found)>,
+        found: Vec<(Loops<LoopProblem>, Found)>,
         session: &mut Session<'_>,
     ) -> Vec<Candidate> {
         let mut all: Vec<(u64, Option<i64>, Candidate)> = Vec::new();
-        for (posed, found) in found {
-            let between = found.between(&posed);
-            match Candidate::of(request, asked, source, &posed, found) {
+        for (problems, found) in found {
+            let between = found.between(&problems);
+            match Candidate::of(request, requested, source, &problems, found) {
                 Ok(Attempt::Made(candidate)) if all.iter().all(|(.., other)| other.source != candidate.source) => {
                     all.push((candidate.simulated_cycles(), between, *candidate));
                 }
@@ -302,28 +302,28 @@ impl Candidate {
 
     fn of(
         request: &Request,
-        asked: &CompileOptions,
+        requested: &CompileOptions,
         source: &Source,
-        posed: &Loops<Posed>,
+        problems: &Loops<LoopProblem>,
         found: Found,
     ) -> Result<Attempt, Error> {
         let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
         let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
         let lowered = lowered(source)?;
-        let loops = loops(&lowered, &posed.loops, &schedules);
+        let loops = loops(&lowered, &problems.loops, &schedules);
         let registers = Registers::of(&schedules);
-        let bursts = found.preferred == Some(Preferred::Bursts);
-        let options = rules::options(asked, source, &lowered, &schedules, bursts);
+        let mma_batches = found.preferred == Some(Preferred::MmaBatches);
+        let options = rules::options(requested, source, &lowered, &schedules, mma_batches);
         let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
-        let may_deepen = asked.ring_depth.is_none() && asked.schedule == Which::Optimal;
+        let may_deepen = requested.ring_depth.is_none() && requested.schedule == Which::Optimal;
         let (program, simulated) = rings::emit(source, &lowered, &loops, &options, may_deepen).map_err(emitted)?;
         let checking = Instant::now();
         let program = twill_emit::kernel::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
-        let header = header(request, asked, source, &found);
-        let signature = signature(asked.language, &program, &header).map_err(emitted)?;
-        let (listing, beside) = written(asked.language, &program, &header).map_err(emitted)?;
-        let operations: Vec<Vec<String>> = posed.loops.iter().map(names).collect();
+        let header = header(request, requested, source, &found);
+        let signature = signature(requested.language, &program, &header).map_err(emitted)?;
+        let (listing, beside) = written(requested.language, &program, &header).map_err(emitted)?;
+        let operations: Vec<Vec<String>> = problems.loops.iter().map(names).collect();
         let signature = signature.with_lines(lines(&listing, &operations)).with_simulated(simulated.clone());
         Ok(Attempt::Made(Box::new(Candidate {
             statuses: header.statuses.clone(),
@@ -332,7 +332,7 @@ impl Candidate {
             source: listing.text,
             operations,
             beside,
-            language: asked.language,
+            language: requested.language,
             header,
             signature,
             json: found.json,
@@ -361,15 +361,15 @@ impl Candidate {
     }
 
     /// Cycles of an iteration of its machine code, by loop; empty where they are not known.
-    pub(super) fn as_assembled(&self) -> Vec<u32> {
-        let of = |assembly| as_assembled(assembly, &self.program, &self.machine);
+    pub(super) fn sass_estimate(&self) -> Vec<u32> {
+        let of = |assembly| sass_estimate(assembly, &self.program, &self.machine);
         self.assembly.as_ref().map(of).unwrap_or_default()
     }
 
     /// All files of its folder.
     pub(super) fn files(&self) -> Files {
         let signature = match &self.assembly {
-            Some(assembly) => self.signature.clone().assembled(assembly.clone(), self.as_assembled()),
+            Some(assembly) => self.signature.clone().assembled(assembly.clone(), self.sass_estimate()),
             None => self.signature.clone(),
         };
         let mut files = vec![
@@ -400,7 +400,7 @@ impl Candidate {
 #[derive(PartialEq, Eq)]
 enum Plan {
     /// What the options say; warp assignments that may be tried besides.
-    Asked(Vec<WarpAssignment>),
+    Requested(Vec<WarpAssignment>),
     /// The same with so many bytes of shared memory.
     Room(u64),
     /// The one that takes least memory.
@@ -410,8 +410,8 @@ enum Plan {
 /// The request with its assignment of operations to groups.
 pub(crate) fn with_assignment(request: &Request, options: &CompileOptions, source: &Source) -> Request {
     let mut request = request.clone();
-    let asked = request.limits.warp_assignment.filter(|_| naive(options).is_none());
-    request.limits.warp_assignment = Some(asked.unwrap_or(rules::assignments(source)[0]));
+    let requested = request.limits.warp_assignment.filter(|_| naive(options).is_none());
+    request.limits.warp_assignment = Some(requested.unwrap_or(rules::assignments(source)[0]));
     request
 }
 
@@ -431,16 +431,16 @@ pub(crate) fn lowered(source: &Source) -> Result<Vec<Lowered>, Error> {
 /// Loops with their schedules, as the generator wants them.
 pub(crate) fn loops<'a>(
     lowered: &'a [Lowered],
-    posed: &'a [Posed],
+    problems: &'a [LoopProblem],
     schedules: &[&'a Verified<Schedule>],
 ) -> Vec<ScheduledLoop<'a>> {
-    let each = lowered.iter().zip(posed).zip(schedules);
+    let each = lowered.iter().zip(problems).zip(schedules);
     each.map(|((lowered, p), schedule)| ScheduledLoop { lowered, problem: &p.problem, schedule }).collect()
 }
 
 /// Takes shared memory from all loops.
-fn less_room(input: &str, posed: &mut Loops<Posed>, bytes: u64) -> Result<(), Error> {
-    for one in &mut posed.loops {
+fn less_room(input: &str, problems: &mut Loops<LoopProblem>, bytes: u64) -> Result<(), Error> {
+    for one in &mut problems.loops {
         let mut resources = one.problem.resources().clone();
         resources.shared_memory = Bytes(bytes);
         one.problem = Problem::new(one.problem.graph().clone(), resources, *one.problem.options())
@@ -459,13 +459,13 @@ fn naive(options: &CompileOptions) -> Option<Naive> {
     }
 }
 
-fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Found) -> Header {
+fn header(request: &Request, requested: &CompileOptions, source: &Source, found: &Found) -> Header {
     let status = |report: &Report<Verified<Schedule>>| {
         match report.outcome.status() {
             Status::Feasible if found.naive == Some(Naive::PipeliningOnly) => {
                 "software pipelining without choice of warps, to compare with"
             }
-            Status::Feasible if asked.schedule == Which::NoSwp => "no software pipelining, to compare with",
+            Status::Feasible if requested.schedule == Which::NoSwp => "no software pipelining, to compare with",
             Status::Feasible if found.naive.is_some() => "no software pipelining: nothing else was found that fits",
             Status::Optimal => return format!("optimal in the model of {}: proved", source.machine.name()),
             Status::Feasible => "feasible: optimality not proved",
@@ -477,7 +477,7 @@ fn header(request: &Request, asked: &CompileOptions, source: &Source, found: &Fo
         input: request.input.name.clone(),
         machine: source.machine.name().to_owned(),
         architecture: source.machine.architecture().to_owned(),
-        command: asked.command.clone(),
+        command: requested.command.clone(),
         statuses: found.loops.iter().map(status).collect(),
     }
 }

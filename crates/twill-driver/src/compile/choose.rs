@@ -17,14 +17,14 @@ const FAR: f64 = 1.6;
 
 /// Schedules that are looked at then, and where a simulation of the warp programs chose among several: on an H200 it chose one for
 /// the causal attention of Triton's tutorial that is 7 % slower than another (`bench/results/2026-11-24-calibrated.md`).
-const UNASKED: u32 = 4;
+const UNREQUESTED: u32 = 4;
 
 /// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles as assembled, among
-/// `options.candidates` in all, or among four where nothing was asked and its own takes far longer than its interval, or was chosen
+/// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, or was chosen
 /// by simulation of the warp programs alone. Multiplies that run one by one come last, whatever they take.
 ///
 /// # Errors
-/// When the request cannot be posed.
+/// When the request cannot be stated as a scheduling problem.
 pub(super) fn choose(
     request: &Request,
     options: &CompileOptions,
@@ -37,7 +37,7 @@ pub(super) fn choose(
     let bounds: Vec<u32> =
         first.program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
     let is_far = own.1 as f64 > FAR * repeating(&first.program, &bounds) as f64;
-    let most = options.candidates.unwrap_or(if is_far || first.by_simulation { UNASKED } else { 1 });
+    let most = options.candidates.unwrap_or(if is_far || first.by_simulation { UNREQUESTED } else { 1 });
     if most < 2 || session.is_stopped() {
         return Ok(first);
     }
@@ -89,8 +89,8 @@ fn others(
         others.truncate(most as usize - 1);
         return Ok(others);
     }
-    let asked = TopOptions { most: most as usize, within: 0.0 };
-    let found = Candidate::others(request, options, source, asked, session)?;
+    let requested = TopOptions { most: most as usize, within: 0.0 };
+    let found = Candidate::others(request, options, source, requested, session)?;
     let made = found.into_iter().filter_map(|other| match other.attempt {
         Ok(Attempt::Made(candidate)) => Some(*candidate),
         _ => None,
@@ -100,6 +100,6 @@ fn others(
 
 /// Multiplies that run one by one, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated.
 fn cycles(candidate: &Candidate) -> Option<(usize, u64)> {
-    let cycles = candidate.as_assembled();
+    let cycles = candidate.sass_estimate();
     (!cycles.is_empty()).then(|| (candidate.cost().0, repeating(&candidate.program, &cycles)))
 }

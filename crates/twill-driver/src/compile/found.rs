@@ -1,7 +1,7 @@
 //! Schedules of a kernel's loops that code could be generated for.
 
-use super::{TOGETHER_WORK, bursts, together};
-use crate::{Error, Loops, Posed, Request, Session, problems, schedule_file, siblings, solve};
+use super::{PADDED_WORK, mma_batches, latency_padding};
+use crate::{Error, Loops, LoopProblem, Request, Session, schedule_file, siblings, solve};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
@@ -25,16 +25,16 @@ pub(super) struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Preferred {
     /// Groups compute less between multiplies ([`together`]).
-    Together,
-    /// Sub-tiles start their multiplies in one order and in bursts ([`bursts`]).
-    Bursts,
+    PaddedLatencies,
+    /// Sub-tiles start their multiplies in one order and in mma_batches ([`mma_batches`]).
+    MmaBatches,
 }
 
 impl Found {
     /// Cycles that groups compute between multiplies, of all loops; `None` without a schedule for each.
-    pub(super) fn between(&self, posed: &Loops<Posed>) -> Option<i64> {
-        let each = self.loops.iter().zip(&posed.loops);
-        each.map(|(report, one)| Some(together::between(&one.problem, report.outcome.schedule()?))).sum()
+    pub(super) fn between(&self, problems: &Loops<LoopProblem>) -> Option<i64> {
+        let each = self.loops.iter().zip(&problems.loops);
+        each.map(|(report, one)| Some(latency_padding::between(&one.problem, report.outcome.schedule()?))).sum()
     }
 
     fn intervals(&self) -> Vec<Option<Cycles>> {
@@ -57,13 +57,13 @@ impl Found {
 pub(super) fn find(
     request: &Request,
     naive: Option<Naive>,
-    posed: &Loops<Posed>,
+    problems: &Loops<LoopProblem>,
     session: &mut Session<'_>,
     started: Instant,
 ) -> Result<Found, Error> {
     let input = &request.input.name;
-    let reading = started.elapsed().as_secs_f64() / posed.loops.len().max(1) as f64;
-    if let Some(kernel) = siblings::pose(request, posed)? {
+    let reading = started.elapsed().as_secs_f64() / problems.loops.len().max(1) as f64;
+    if let Some(kernel) = siblings::problem(request, problems)? {
         let mut report = match naive {
             Some(how) => siblings::naive(input, &kernel, how, session)?,
             None => siblings::solve(input, &kernel, session, reading)?,
@@ -75,7 +75,7 @@ pub(super) fn find(
         return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive, preferred: None });
     }
     let mut loops = Vec::new();
-    for one in &posed.loops {
+    for one in &problems.loops {
         let mut report = match naive {
             Some(how) => crate::solve::naive(input, one, how, session)?,
             None => solve(input, one, session, reading)?,
@@ -83,7 +83,7 @@ pub(super) fn find(
         report.phases.clear();
         loops.push(report);
     }
-    let each = posed.loops.iter().zip(&loops);
+    let each = problems.loops.iter().zip(&loops);
     let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
     let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
     Ok(Found {
@@ -98,39 +98,39 @@ pub(super) fn find(
 /// As far as the session's time goes, other schedules of the same intervals, whose groups start multiplies together; none where
 /// those found start all of them so. Of one loop, each computes less between multiplies than those found and those before it; of
 /// several loops, all that are found, as what stands between multiplies counts differently in each loop.
-pub(super) fn with_multiplies_together(
+pub(super) fn with_padded_latencies(
     request: &Request,
     assignments: &[WarpAssignment],
-    posed: &Loops<Posed>,
+    problems: &Loops<LoopProblem>,
     found: &Found,
     session: &mut Session<'_>,
     started: Instant,
-) -> Result<Vec<(Loops<Posed>, Found)>, Error> {
+) -> Result<Vec<(Loops<LoopProblem>, Found)>, Error> {
     let mut all = Vec::new();
-    let Some(mut least) = found.between(posed).filter(|between| *between > 0) else { return Ok(all) };
-    let is_only = posed.loops.len() == 1;
+    let Some(mut least) = found.between(problems).filter(|between| *between > 0) else { return Ok(all) };
+    let is_only = problems.loops.len() == 1;
     let intervals = found.intervals();
     let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
-    let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
+    let work = session.search.budget.work.map_or(PADDED_WORK, |work| work.min(PADDED_WORK));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let limit = budget.time;
     let mut session = session.with(SearchOptions { budget, largest_interval, ..session.search.clone() });
     for &assignment in assignments {
         let mut request = request.clone();
         request.limits.warp_assignment = Some(assignment);
-        let asked = problems(&request)?;
-        for by in together::LATER.into_iter().chain((!is_only).then_some(together::LATEST)) {
+        let requested = crate::problems(&request)?;
+        for by in latency_padding::LATER.into_iter().chain((!is_only).then_some(latency_padding::LATEST)) {
             let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
             if (is_only && least == 0) || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
                 return Ok(all);
             }
             session.search.budget.time = left;
-            let Some(later) = together::later(&asked, by) else { break };
+            let Some(later) = latency_padding::later(&requested, by) else { break };
             let mut other = find(&request, None, &later, &mut session, Instant::now())?;
             let Some(between) = other.between(&later).filter(|_| other.intervals() == intervals) else { continue };
             if between < least || !is_only {
                 least = between.min(least);
-                other.preferred = Some(Preferred::Together);
+                other.preferred = Some(Preferred::PaddedLatencies);
                 other.take_proofs(found);
                 all.push((later, other));
             }
@@ -139,24 +139,24 @@ pub(super) fn with_multiplies_together(
     Ok(all)
 }
 
-/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their multiplies in bursts: one for
+/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their multiplies in mma_batches: one for
 /// each order in which there is one, of those orders that leave the fewest hand-overs exposed.
-pub(super) fn in_bursts(
+pub(super) fn in_batches(
     request: &Request,
-    posed: &Loops<Posed>,
+    problems: &Loops<LoopProblem>,
     found: &Found,
     session: &mut Session<'_>,
     started: Instant,
-) -> Result<Vec<(Loops<Posed>, Found)>, Error> {
+) -> Result<Vec<(Loops<LoopProblem>, Found)>, Error> {
     let mut all = Vec::new();
-    let ([one], &[Some(interval)]) = (posed.loops.as_slice(), found.intervals().as_slice()) else { return Ok(all) };
-    let work = session.search.budget.work.map_or(TOGETHER_WORK, |work| work.min(TOGETHER_WORK));
+    let ([one], &[Some(interval)]) = (problems.loops.as_slice(), found.intervals().as_slice()) else { return Ok(all) };
+    let work = session.search.budget.work.map_or(PADDED_WORK, |work| work.min(PADDED_WORK));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let limit = budget.time;
     let search = SearchOptions { budget, largest_interval: Some(interval), ..session.search.clone() };
     let mut session = session.with(search);
     let mut least = None;
-    for (exposed, order) in bursts::orders(&one.problem) {
+    for (exposed, order) in mma_batches::orders(&one.problem) {
         if least.is_some_and(|least| exposed > least) {
             break;
         }
@@ -165,10 +165,10 @@ pub(super) fn in_bursts(
             break;
         }
         session.search.budget.time = left;
-        let Some(ordered) = bursts::in_bursts(posed, &order, interval) else { continue };
+        let Some(ordered) = mma_batches::in_batches(problems, &order, interval) else { continue };
         let mut other = find(request, None, &ordered, &mut session, Instant::now())?;
         if other.intervals() == [Some(interval)] {
-            other.preferred = Some(Preferred::Bursts);
+            other.preferred = Some(Preferred::MmaBatches);
             least = Some(exposed);
             other.take_proofs(found);
             all.push((ordered, other));

@@ -20,7 +20,7 @@ pub struct GeneratedKernel {
     pub cases: usize,
     /// Seconds that this took.
     pub checking: f64,
-    /// What the assembler made of it, in a line; `None` where it was not asked.
+    /// What the assembler made of it, in a line; `None` where it was not requested.
     pub machine_code: Option<String>,
     /// Where the machine code is not what the schedule was made for.
     pub findings: Vec<Finding>,
@@ -50,7 +50,7 @@ pub struct GeneratedLoop {
 impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.program;
-        let assembled = best.as_assembled();
+        let assembled = best.sass_estimate();
         let one = |(k, (l, status)): (usize, (&twill_emit::kernel::program::Loop, &String))| {
             let simulated = best.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
             // Of some loops there is no machine code.

@@ -1,7 +1,7 @@
 //! From a kernel to its code: schedule, check, generate, assemble.
 
 mod assembler;
-mod bursts;
+mod mma_batches;
 pub(crate) mod candidate;
 mod choose;
 mod found;
@@ -10,7 +10,7 @@ mod others;
 mod rings;
 pub(crate) mod rules;
 mod timed;
-mod together;
+mod latency_padding;
 mod written;
 
 pub use assembler::Assembler;
@@ -33,7 +33,7 @@ use twill_machine::Machine;
 const LATER_WORK: u64 = 20_000_000;
 
 /// Work for each search for a schedule whose multiplies start together: a few seconds.
-const TOGETHER_WORK: u64 = 4_000_000;
+const PADDED_WORK: u64 = 4_000_000;
 
 /// What the generator is asked for. What is `None` is chosen by rules that measurement gave (`docs/codegen.md`).
 #[derive(Clone, Debug, Serialize)]
@@ -47,17 +47,17 @@ pub struct CompileOptions {
     /// Least slots of every ring of loads, at least 1.
     pub ring_depth: Option<u32>,
     /// Least slots of the buffers through which warp groups hand values over, at least 1.
-    pub handover_depth: Option<u32>,
-    /// A schedule is preferred in which all sub-tiles start their multiplies in one order and in bursts, if there is one.
-    pub bursts: bool,
+    pub handoff_depth: Option<u32>,
+    /// A schedule is preferred in which all sub-tiles start their multiplies in one order and in mma_batches, if there is one.
+    pub mma_batches: bool,
     /// Left operands that are the same in all iterations stay in registers instead of shared memory.
     pub operands_in_registers: Option<bool>,
-    /// Groups take turns on the tensor core, in the order of the schedule.
-    pub turns: Option<bool>,
+    /// Groups take pingpong on the tensor core, in the order of the schedule.
+    pub pingpong: Option<bool>,
     /// Two CTAs with neighbouring tiles form a cluster and load together what both read; in CUDA C++ alone.
     pub cluster: bool,
     /// Persistent CTAs begin their tiles together; in CUDA C++ alone.
-    pub in_step: bool,
+    pub wave_sync: bool,
     /// Which schedule code is generated for.
     pub schedule: Which,
     /// Most schedules to try, where registers spill or multiplies run one by one.
@@ -88,16 +88,16 @@ pub enum TraceDetail {
     /// Each operation.
     Operations,
     /// Operations that threads do one after the other, with no wait in between, as one.
-    Runs,
+    Segments,
     /// When each group begins an iteration.
     Iterations,
 }
 
-impl From<TraceDetail> for twill_emit::kernel::marks::Detail {
+impl From<TraceDetail> for twill_emit::kernel::timestamps::Detail {
     fn from(detail: TraceDetail) -> Self {
         match detail {
             TraceDetail::Operations => Self::Operations,
-            TraceDetail::Runs => Self::Runs,
+            TraceDetail::Segments => Self::Segments,
             TraceDetail::Iterations => Self::Iterations,
         }
     }
@@ -119,12 +119,12 @@ impl Default for CompileOptions {
             order: None,
             band: None,
             ring_depth: None,
-            handover_depth: None,
-            bursts: true,
+            handoff_depth: None,
+            mma_batches: true,
             operands_in_registers: None,
-            turns: None,
+            pingpong: None,
             cluster: false,
-            in_step: false,
+            wave_sync: false,
             schedule: Which::Optimal,
             attempts: 4,
             candidates: Some(1),
@@ -172,7 +172,7 @@ pub enum Compiled {
 /// suffice, the schedule is made again.
 ///
 /// # Errors
-/// When the request cannot be posed, its kernel cannot be generated, or the assembler that was asked for does not work.
+/// When the request cannot be stated as a scheduling problem, its kernel cannot be generated, or the assembler that was asked for does not work.
 pub fn compile(
     request: &Request,
     options: &CompileOptions,
@@ -188,8 +188,8 @@ pub fn compile(
     if options.cluster && options.language != Language::Cuda {
         return Err(Error::NoClusters { input: request.input.name.clone() });
     }
-    if options.in_step && options.language != Language::Cuda {
-        return Err(Error::NotInStep { input: request.input.name.clone() });
+    if options.wave_sync && options.language != Language::Cuda {
+        return Err(Error::NoWaveSync { input: request.input.name.clone() });
     }
     let cache = session.cache.clone();
     let depends = (text, &request.input.name, lowering(request), limits(request), options);
@@ -261,11 +261,11 @@ fn traced(
 
 /// How the kernel is lowered, as far as its code depends on it.
 fn lowering(request: &Request) -> impl Serialize {
-    let Lowering { machine, kernel, loop_index, sub_tiles, programs, loop_step, contract } = &request.lowering;
-    let programs = programs.map(|gang| (gang.count, gang.axis.number()));
+    let Lowering { machine, kernel, loop_index, sub_tiles, programs, retile_loop, contract } = &request.lowering;
+    let programs = programs.map(|coarsening| (coarsening.count, coarsening.axis.number()));
     let default = || Machine::builtin(DEFAULT_MACHINE).ok();
     let machine = machine.clone().or_else(default).map(|machine| machine.to_toml());
-    (machine, kernel.clone(), *loop_index, *sub_tiles, programs, *loop_step, *contract)
+    (machine, kernel.clone(), *loop_index, *sub_tiles, programs, *retile_loop, *contract)
 }
 
 /// What limits the schedule, as far as the code depends on it.
@@ -327,7 +327,7 @@ fn assembled(
             let fewer = compute_groups(&best) - 1;
             limits.compute_groups = Some(fewer);
             session.observer.note(&format!("{what}; attempt {number}: {fewer} compute groups"));
-        } else if tried.persistent.is_none() && best.program.tiling.persistent && !tried.in_step {
+        } else if tried.persistent.is_none() && best.program.tiling.persistent && !tried.wave_sync {
             tried.persistent = Some(false);
             session.observer.note(&format!("{what}; attempt {number}: one tile a CTA"));
         } else if limits.warp_assignment.is_none() {

@@ -18,7 +18,7 @@ pub struct OtherKernel {
 /// generated for, and those whose code is that of one before: `best` is what `compile` gave.
 ///
 /// # Errors
-/// When the request cannot be posed or has several loops, or the assembler that was asked for does not work.
+/// When the request cannot be stated as a scheduling problem or has several loops, or the assembler that was asked for does not work.
 pub fn others(
     request: &Request,
     options: &CompileOptions,

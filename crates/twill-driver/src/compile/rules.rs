@@ -1,6 +1,6 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
-use super::{CompileOptions, Language, Order, Which, together};
+use super::{CompileOptions, Language, Order, Which, latency_padding};
 use crate::Source;
 use std::collections::BTreeSet;
 use twill_check::Verified;
@@ -29,14 +29,14 @@ pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
     }
 }
 
-/// The options to try, the best first; a later one is for where an earlier one does not fit shared memory. `bursts`: the
-/// schedules' multiplies start in bursts.
+/// The options to try, the best first; a later one is for where an earlier one does not fit shared memory. `mma_batches`: the
+/// schedules' multiplies start in mma_batches.
 pub(crate) fn options(
-    asked: &CompileOptions,
+    requested: &CompileOptions,
     source: &Source,
     loops: &[Lowered],
     schedules: &[&Verified<Schedule>],
-    bursts: bool,
+    mma_batches: bool,
 ) -> Vec<Options> {
     let (grows, registers) = (grows(&source.kernel), Registers::of(schedules));
     let number = |axis: Axis| match axis {
@@ -45,13 +45,13 @@ pub(crate) fn options(
         Axis::Z => 2,
     };
     let even_in_pairs = grows && !is_any_loaded(&source.kernel);
-    let longest = TileOrder::LongestFirst { heads: asked.band.unwrap_or(HEADS), even_in_pairs };
-    let order = match asked.order {
+    let longest = TileOrder::LongestProcessingTime { heads: requested.band.unwrap_or(HEADS), even_in_pairs };
+    let order = match requested.order {
         Some(Order::Linear) => TileOrder::Linear,
         Some(Order::Longest) => longest,
-        Some(Order::Grouped) => TileOrder::Grouped(asked.band.unwrap_or(BAND)),
+        Some(Order::Grouped) => TileOrder::Grouped(requested.band.unwrap_or(BAND)),
         None if grows => longest,
-        None if is_product(loops) => TileOrder::Grouped(asked.band.unwrap_or(BAND)),
+        None if is_product(loops) => TileOrder::Grouped(requested.band.unwrap_or(BAND)),
         None => TileOrder::Linear,
     };
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
@@ -60,50 +60,50 @@ pub(crate) fn options(
     // Tiles of different length are dealt out there and back, the longest first; in another order, or where memory says how long
     // they are, the hardware deals them out better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take
     // registers.
-    let even = !grows || matches!(order, TileOrder::LongestFirst { even_in_pairs: true, .. });
-    // Bursts need the registers that a loop over tiles takes: 2.5 % in attention backward.
-    let persistent = asked.persistent.unwrap_or(even && !in_tensor_memory && (!bursts || asked.in_step));
+    let even = !grows || matches!(order, TileOrder::LongestProcessingTime { even_in_pairs: true, .. });
+    // MmaBatches need the registers that a loop over tiles takes: 2.5 % in attention backward.
+    let persistent = requested.persistent.unwrap_or(even && !in_tensor_memory && (!mma_batches || requested.wave_sync));
     let whole = Options {
         persistent,
         order,
-        ring_depth: asked.ring_depth.unwrap_or(3),
-        handover_depth: asked.handover_depth.unwrap_or(2),
-        bursts,
+        ring_depth: requested.ring_depth.unwrap_or(3),
+        handoff_depth: requested.handoff_depth.unwrap_or(2),
+        mma_batches,
         // In Gluon the registers spill: 2 % slower.
-        early_reads: bursts && asked.language == Language::Cuda,
+        early_reads: mma_batches && requested.language == Language::Cuda,
         // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 1 to 3 % longer with it; but for one short tile after
         // another it makes room for the operands of the next: 3 % with 1024 keys (bench/results/2026-11-22-fidelity.md).
-        operands_in_registers: asked
+        operands_in_registers: requested
             .operands_in_registers
-            .unwrap_or(held > 0 && room && asked.language == Language::Gluon),
-        // With loops of different length (causal attention) turns gain up to 3 % where the tensor core is all that bounds them, in
+            .unwrap_or(held > 0 && room && requested.language == Language::Gluon),
+        // With loops of different length (causal attention) pingpong gain up to 3 % where the tensor core is all that bounds them, in
         // CUDA; elsewhere they cost 1 to 2 % (bench/results/2026-11-23-rounds.md).
-        turns: asked
-            .turns
-            .unwrap_or(!grows || (asked.language == Language::Cuda && are_bound_by_multiplies(loops, schedules))),
-        cluster: asked.cluster,
-        in_step: asked.in_step,
+        pingpong: requested
+            .pingpong
+            .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),
+        cluster: requested.cluster,
+        wave_sync: requested.wave_sync,
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.
-        programs: source.options.programs.filter(|gang| gang.count > 1).map(|gang| (gang.count, number(gang.axis))),
+        programs: source.options.programs.filter(|coarsening| coarsening.count > 1).map(|coarsening| (coarsening.count, number(coarsening.axis))),
     };
     // Without pipelining, what is loaded is for the iteration at hand.
-    if asked.schedule == Which::NoSwp {
-        return vec![Options { ring_depth: 1, handover_depth: 1, ..whole }];
+    if requested.schedule == Which::NoSwp {
+        return vec![Options { ring_depth: 1, handoff_depth: 1, ..whole }];
     }
     let mut all = Vec::new();
-    let may_be_none = asked.persistent.is_none() && whole.persistent && !asked.in_step;
+    let may_be_none = requested.persistent.is_none() && whole.persistent && !requested.wave_sync;
     let persistent: &[bool] = if may_be_none { &[true, false] } else { &[whole.persistent] };
     for persistent in persistent {
-        let rings: &[u32] = if asked.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
-        let handovers: &[u32] = if asked.handover_depth.is_none() { &[2, 1] } else { &[whole.handover_depth] };
+        let rings: &[u32] = if requested.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
+        let handoffs: &[u32] = if requested.handoff_depth.is_none() { &[2, 1] } else { &[whole.handoff_depth] };
         for ring_depth in rings {
-            for handover_depth in handovers {
+            for handoff_depth in handoffs {
                 all.push(Options {
                     persistent: *persistent,
                     ring_depth: *ring_depth,
-                    handover_depth: *handover_depth,
+                    handoff_depth: *handoff_depth,
                     ..whole.clone()
                 });
             }
@@ -133,9 +133,9 @@ impl Registers {
 }
 
 /// Whether the tensor core has as much to do in every loop as its interval is long.
-fn are_bound_by_multiplies(loops: &[Lowered], schedules: &[&Verified<Schedule>]) -> bool {
+fn are_bound_by_mmas(loops: &[Lowered], schedules: &[&Verified<Schedule>]) -> bool {
     loops.iter().zip(schedules).all(|(one, schedule)| {
-        let multiplies = one.graph.operations().iter().filter(|operation| together::is_multiply(operation));
+        let multiplies = one.graph.operations().iter().filter(|operation| latency_padding::is_mma(operation));
         multiplies.map(|operation| operation.occupancy.0).sum::<i64>() >= schedule.interval.0
     })
 }

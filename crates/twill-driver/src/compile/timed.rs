@@ -2,7 +2,7 @@
 
 use super::candidate::loops;
 use super::{CompileOptions, rings, rules};
-use crate::{Posed, Source};
+use crate::{LoopProblem, Source};
 use twill_check::Verified;
 use twill_emit::gluon::{Assembly, LoopTraffic, Simulated};
 use twill_emit::kernel::program::{KernelProgram, Loop};
@@ -25,10 +25,10 @@ pub(super) fn simulated(program: &KernelProgram, lowered: &[Lowered], machine: &
 pub(crate) fn of_schedules(
     source: &Source,
     lowered: &[Lowered],
-    posed: &[Posed],
+    problems: &[LoopProblem],
     schedules: &[&Verified<Schedule>],
 ) -> Vec<SimulatedCycles> {
-    let loops = loops(lowered, posed, schedules);
+    let loops = loops(lowered, problems, schedules);
     let options = rules::options(&CompileOptions::default(), source, lowered, schedules, false);
     let Ok((program, Some(simulated))) = rings::emit(source, lowered, &loops, &options, true) else {
         return Vec::new();
@@ -52,7 +52,7 @@ fn traffic(lowered: &Lowered) -> LoopTraffic {
 
 /// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take. Where ptxas left loops
 /// only of those that repeat, the others have the cycles of their warp programs. Empty unless all are known.
-pub(super) fn as_assembled(assembly: &Assembly, program: &KernelProgram, machine: &Machine) -> Vec<u32> {
+pub(super) fn sass_estimate(assembly: &Assembly, program: &KernelProgram, machine: &Machine) -> Vec<u32> {
     let (Some(rates), Some(timing)) = (Rates::of(machine), Timing::of(machine)) else { return Vec::new() };
     let programs = KernelTime::of(program, &timing);
     let copies = KernelTime::of(program, &timing.without_threads());

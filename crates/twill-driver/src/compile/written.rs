@@ -2,7 +2,7 @@
 
 use super::Language;
 use super::candidate::Files;
-use crate::Posed;
+use crate::LoopProblem;
 use twill_emit::cuda;
 use twill_emit::gluon::{self, CodeLine, Header, Listing, Signature};
 use twill_emit::kernel::Checked;
@@ -56,8 +56,8 @@ pub(super) fn written(
 }
 
 /// The names of a loop's operations.
-pub(super) fn names(posed: &Posed) -> Vec<String> {
-    posed.problem.graph().operations().iter().map(|o| o.name.clone()).collect()
+pub(super) fn names(one: &LoopProblem) -> Vec<String> {
+    one.problem.graph().operations().iter().map(|o| o.name.clone()).collect()
 }
 
 /// The lines of a kernel that run operations, by the names of each loop's.

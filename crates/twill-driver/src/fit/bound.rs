@@ -1,27 +1,27 @@
 //! The most that loops can achieve, without search.
 
 use super::data::LoopBound;
-use crate::{Posed, Request, Source};
+use crate::{LoopProblem, Request, Source};
 use twill_graph::Cycles;
 use twill_triton::Lowered;
 use twill_triton::tile::{Kind, Role};
 
 /// The bound of each loop.
-pub(super) fn of(request: &Request, source: &Source, posed: &[Posed], lowered: &[Lowered]) -> Vec<LoopBound> {
-    let one = |(posed, lowered): (&Posed, &Lowered)| {
-        let bound = twill_exact::lower_bound(&posed.problem);
+pub(super) fn of(request: &Request, source: &Source, problems: &[LoopProblem], lowered: &[Lowered]) -> Vec<LoopBound> {
+    let one = |(one, lowered): (&LoopProblem, &Lowered)| {
+        let bound = twill_exact::lower_bound(&one.problem);
         let flop = flop(lowered) * u64::from(request.limits.unroll);
-        let rate = throughput(source, flop, bound.interval).filter(|_| posed.normalisation.is_none());
+        let rate = throughput(source, flop, bound.interval).filter(|_| one.normalisation.is_none());
         LoopBound {
-            name: posed.problem.graph().name().to_owned(),
+            name: one.problem.graph().name().to_owned(),
             bound,
             flop,
-            traffic: posed.problem.graph().traffic(),
+            traffic: one.problem.graph().traffic(),
             teraflops_per_multiprocessor: rate,
             teraflops: rate.map(|each| each * source.machine.chip().streaming_multiprocessors as f64),
         }
     };
-    posed.iter().zip(lowered).map(one).collect()
+    problems.iter().zip(lowered).map(one).collect()
 }
 
 /// Floating-point operations of the matrix multiplies of an iteration, two a product.

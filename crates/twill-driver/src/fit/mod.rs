@@ -15,7 +15,7 @@ pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 use crate::compile::rules;
 use crate::compile::{CompileOptions, Which, candidate};
 use crate::input::generated_source;
-use crate::{Error, Loops, Posed, Request, Session, Silent, Source};
+use crate::{Error, Loops, LoopProblem, Request, Session, Silent, Source};
 use twill_check::{Constraint, Rejected, Verified};
 use twill_emit::kernel::Options;
 use twill_emit::kernel::program::KernelProgram;
@@ -29,7 +29,7 @@ const WORK: u64 = 1_000_000;
 /// Whether the kernel of a request fits, what it needs of each resource, and the most that it can achieve.
 ///
 /// # Errors
-/// When the request cannot be posed, or no code can be generated for its kernel whatever the schedule.
+/// When the request cannot be stated as a scheduling problem, or no code can be generated for its kernel whatever the schedule.
 pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     let source = generated_source(request)?;
     let mut fit = Fit {
@@ -45,43 +45,43 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     let chosen = crate::chosen(&request.input.name, &source, &request.lowering)?;
     let lowered: Vec<Lowered> = chosen.iter().map(lower).collect::<Result<_, twill_triton::Error>>()?;
     let request = candidate::with_assignment(request, options, &source);
-    let asked = match crate::pose_lowered(&request, &source, &lowered) {
-        Ok(asked) => asked,
+    let requested = match crate::problems_of_lowered(&request, &source, &lowered) {
+        Ok(requested) => requested,
         Err(Error::Problem { error, .. }) if matches!(*error, ProblemError::Reserved { .. }) => {
             verdict::reserved(&mut fit, &error);
             return Ok(fit);
         }
         Err(error) => return Err(error),
     };
-    fit.loops = bound::of(&request, &source, &asked.loops, &lowered);
+    fit.loops = bound::of(&request, &source, &requested.loops, &lowered);
     let resources = source.machine.resources();
-    if let Some((posed, reason)) = asked.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?))) {
-        verdict::impossible(&mut fit, posed, &reason);
+    if let Some((problems, reason)) = requested.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?))) {
+        verdict::impossible(&mut fit, problems, &reason);
         return Ok(fit);
     }
-    let posed = by_sub_tile(&asked);
-    match schedules(&request, options, &posed)? {
+    let problems = by_sub_tile(&requested);
+    match schedules(&request, options, &problems)? {
         Ok(schedules) => {
             let schedules: Vec<&Verified<Schedule>> = schedules.iter().collect();
-            let program = program(&request, options, &source, &lowered, &posed, &schedules)?;
+            let program = program(&request, options, &source, &lowered, &problems, &schedules)?;
             fit.needs = needs::memories(&program, &resources);
             let threads = source.machine.chip().threads_per_block;
-            fit.needs.extend(needs::warps(&posed.loops, &schedules, &resources, threads));
+            fit.needs.extend(needs::warps(&problems.loops, &schedules, &resources, threads));
             verdict::of_program(&mut fit, &program, &resources);
         }
-        Err(broken) => verdict::broken(&mut fit, &asked.loops, broken.as_ref(), &resources),
+        Err(broken) => verdict::broken(&mut fit, &requested.loops, broken.as_ref(), &resources),
     }
     Ok(fit)
 }
 
 /// The same problems where each sub-tile has a group.
-fn by_sub_tile(asked: &Loops<Posed>) -> Loops<Posed> {
-    let mut posed = asked.clone();
-    for one in &mut posed.loops {
+fn by_sub_tile(requested: &Loops<LoopProblem>) -> Loops<LoopProblem> {
+    let mut problems = requested.clone();
+    for one in &mut problems.loops {
         let options = ModelOptions { warp_assignment: WarpAssignment::BySubTile, ..*one.problem.options() };
         one.problem = one.problem.with_options(options);
     }
-    posed
+    problems
 }
 
 /// The JSON Schema of [`Fit`].
@@ -92,11 +92,11 @@ pub fn fit_schema() -> serde_json::Value {
 /// The schedules that take least, or what breaks them.
 type Unpipelined = Result<Vec<Verified<Schedule>>, Option<Rejected>>;
 
-fn schedules(request: &Request, options: &CompileOptions, posed: &Loops<Posed>) -> Result<Unpipelined, Error> {
+fn schedules(request: &Request, options: &CompileOptions, problems: &Loops<LoopProblem>) -> Result<Unpipelined, Error> {
     if options.schedule == Which::SwpOnly {
-        return pipelined(request, posed);
+        return pipelined(request, problems);
     }
-    let least = |one: &Posed| {
+    let least = |one: &LoopProblem| {
         let mut broken = None;
         for claim in twill_exact::unpipelined(&one.problem) {
             match twill_check::verify(&one.problem, claim) {
@@ -113,7 +113,7 @@ fn schedules(request: &Request, options: &CompileOptions, posed: &Loops<Posed>) 
         }
         Err(broken)
     };
-    Ok(posed.loops.iter().map(least).collect())
+    Ok(problems.loops.iter().map(least).collect())
 }
 
 fn is_storage(constraint: Constraint) -> bool {
@@ -121,12 +121,12 @@ fn is_storage(constraint: Constraint) -> bool {
 }
 
 /// Order and stages of the modulo schedule, where that is what is asked for.
-fn pipelined(request: &Request, posed: &Loops<Posed>) -> Result<Unpipelined, Error> {
+fn pipelined(request: &Request, problems: &Loops<LoopProblem>) -> Result<Unpipelined, Error> {
     let budget = Budget { work: Some(WORK), ..Budget::default() };
     let mut nobody = Silent;
     let mut session = Session::new(SearchOptions { budget, ..SearchOptions::default() }, &mut nobody);
-    let one = |one: &Posed| crate::solve::naive(&request.input.name, one, Naive::PipeliningOnly, &mut session);
-    let found: Vec<_> = posed.loops.iter().map(one).collect::<Result<_, _>>()?;
+    let one = |one: &LoopProblem| crate::solve::naive(&request.input.name, one, Naive::PipeliningOnly, &mut session);
+    let found: Vec<_> = problems.loops.iter().map(one).collect::<Result<_, _>>()?;
     let schedules: Option<Vec<_>> = found.into_iter().map(|report| report.outcome.schedule().cloned()).collect();
     Ok(schedules.ok_or(None))
 }
@@ -134,14 +134,14 @@ fn pipelined(request: &Request, posed: &Loops<Posed>) -> Result<Unpipelined, Err
 /// The kernel with as few slots as the options allow: where the memories do not suffice, as if they did.
 fn program(
     request: &Request,
-    asked: &CompileOptions,
+    requested: &CompileOptions,
     source: &Source,
     lowered: &[Lowered],
-    posed: &Loops<Posed>,
+    problems: &Loops<LoopProblem>,
     schedules: &[&Verified<Schedule>],
 ) -> Result<KernelProgram, Error> {
-    let loops = candidate::loops(lowered, &posed.loops, schedules);
-    let all = rules::options(asked, source, lowered, schedules, false);
+    let loops = candidate::loops(lowered, &problems.loops, schedules);
+    let all = rules::options(requested, source, lowered, schedules, false);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let Some(least) = all.last() else {
         return Err(emitted(twill_emit::Error::SharedMemory { needed: 0, available: 0 }));

@@ -1,7 +1,7 @@
 //! What a kernel needs of each resource.
 
 use super::data::{Holder, Need, Resource};
-use crate::Posed;
+use crate::LoopProblem;
 use std::collections::BTreeMap;
 use twill_check::Verified;
 use twill_emit::kernel::program::KernelProgram;
@@ -35,7 +35,7 @@ pub(super) fn memories(program: &KernelProgram, resources: &Resources) -> Vec<Ne
 
 /// What schedules take of registers and warps.
 pub(super) fn warps(
-    posed: &[Posed],
+    problems: &[LoopProblem],
     schedules: &[&Verified<Schedule>],
     resources: &Resources,
     threads_per_block: u64,
@@ -66,7 +66,7 @@ pub(super) fn warps(
     let shares = groups.values().map(names).collect();
     let mut needs = Vec::new();
     if let Some(most) = most {
-        let values = registers(posed, resources, |index, op| {
+        let values = registers(problems, resources, |index, op| {
             schedules.get(index).is_some_and(|s| s.placement(op).group == most.id)
         });
         let available = u64::from(resources.registers.maximum_per_thread);
@@ -80,13 +80,13 @@ pub(super) fn warps(
 
 /// Values in registers of compute groups, as words a thread.
 pub(super) fn registers(
-    posed: &[Posed],
+    problems: &[LoopProblem],
     resources: &Resources,
     chosen: impl Fn(usize, twill_graph::OpId) -> bool,
 ) -> Vec<Holder> {
     let threads = (WARP * u64::from(resources.compute_groups.warps)).max(1);
     let mut values = Vec::new();
-    for (index, one) in posed.iter().enumerate() {
+    for (index, one) in problems.iter().enumerate() {
         let graph = one.problem.graph();
         for op in graph.op_ids().filter(|op| chosen(index, *op)) {
             let operation = graph.operation(op);

@@ -2,7 +2,7 @@
 
 use super::data::{Fit, Holder, Misfit, Need, Resource, Verdict};
 use super::needs;
-use crate::Posed;
+use crate::LoopProblem;
 use twill_check::{Holders, Rejected, Violation};
 use twill_emit::kernel::program::{Buffer, KernelProgram};
 use twill_graph::{ProblemError, RejectionReason, Resources, grouped};
@@ -69,8 +69,8 @@ fn inevitable_bytes(program: &KernelProgram) -> u64 {
         let slots = buffer.slots.max(1);
         buffer.shared_bytes() / u64::from(slots) * u64::from(slots.min(buffer.least_slots.max(1)))
     };
-    let handed_over = |buffer: &&Buffer| buffer.name.contains("_handoff") || buffer.name.contains("_for_");
-    program.buffers.iter().filter(|buffer| !handed_over(buffer)).map(bytes).sum()
+    let handed_off = |buffer: &&Buffer| buffer.name.contains("_handoff") || buffer.name.contains("_for_");
+    program.buffers.iter().filter(|buffer| !handed_off(buffer)).map(bytes).sum()
 }
 
 fn blame(short: &Need, proved: bool) -> Misfit {
@@ -88,18 +88,18 @@ fn blame(short: &Need, proved: bool) -> Misfit {
 }
 
 /// No schedule exists.
-pub(super) fn impossible(fit: &mut Fit, posed: &Posed, reason: &RejectionReason) {
+pub(super) fn impossible(fit: &mut Fit, one: &LoopProblem, reason: &RejectionReason) {
     fit.verdict = Verdict::DoesNotFit;
-    let reason = &in_registers(posed, reason);
-    let misfit = of_rejection(posed, reason);
+    let reason = &in_registers(one, reason);
+    let misfit = of_rejection(one, reason);
     if let (Some(resource), RejectionReason::Storage { required, available, .. }) = (misfit.resource, reason) {
-        fit.needs.push(needs::need(resource, *required, *available, holders(posed, reason)));
+        fit.needs.push(needs::need(resource, *required, *available, holders(one, reason)));
     }
     fit.misfit = Some(misfit);
 }
 
 /// The schedule that takes least breaks a constraint, which proves nothing of others.
-pub(super) fn broken(fit: &mut Fit, posed: &[Posed], rejected: Option<&Rejected>, resources: &Resources) {
+pub(super) fn broken(fit: &mut Fit, problems: &[LoopProblem], rejected: Option<&Rejected>, resources: &Resources) {
     let storage = rejected.and_then(|r| r.violations.iter().find_map(|v| of_violation(v, resources)));
     let (resource, culprit, reason) = match (storage, rejected.and_then(|r| r.violations.first())) {
         (Some((need, name)), _) => {
@@ -119,7 +119,7 @@ pub(super) fn broken(fit: &mut Fit, posed: &[Posed], rejected: Option<&Rejected>
         (None, None) => (None, None, "no such schedule was found".to_owned()),
     };
     let source = culprit.as_ref().and_then(|name| {
-        let operations = posed.iter().flat_map(|p| p.problem.graph().operations());
+        let operations = problems.iter().flat_map(|p| p.problem.graph().operations());
         operations.into_iter().find(|op| op.name == *name)?.source.as_ref()
     });
     let line = source.map_or(String::new(), |source| format!(" (line {})", source.line));
@@ -161,10 +161,10 @@ fn threads(resources: &Resources) -> u64 {
 }
 
 /// The same reason, with registers a thread in the place of the words of one warp group, as everywhere else here.
-fn in_registers(posed: &Posed, reason: &RejectionReason) -> RejectionReason {
+fn in_registers(one: &LoopProblem, reason: &RejectionReason) -> RejectionReason {
     let mut reason = reason.clone();
     if let RejectionReason::Storage { memory, required, available, .. } = &mut reason {
-        let resources = posed.problem.resources();
+        let resources = one.problem.resources();
         match memory.as_str() {
             "register words of one warp group" => {
                 *memory = "registers a thread".into();
@@ -177,14 +177,14 @@ fn in_registers(posed: &Posed, reason: &RejectionReason) -> RejectionReason {
     reason
 }
 
-fn holders(posed: &Posed, reason: &RejectionReason) -> Vec<Holder> {
+fn holders(one: &LoopProblem, reason: &RejectionReason) -> Vec<Holder> {
     let RejectionReason::Storage { memory: what, values, .. } = reason else { return Vec::new() };
-    let graph = posed.problem.graph();
+    let graph = one.problem.graph();
     let named = graph.operations().iter().filter(|op| values.contains(&op.name));
     let amount = |storage| match storage {
         twill_graph::Storage::None => 0,
         twill_graph::Storage::Registers(words) if memory(what) == Some(Resource::Registers) => {
-            words.0.div_ceil(threads(posed.problem.resources()))
+            words.0.div_ceil(threads(one.problem.resources()))
         }
         twill_graph::Storage::Registers(words) => words.0,
         twill_graph::Storage::Shared(bytes) => bytes.0,
@@ -195,10 +195,10 @@ fn holders(posed: &Posed, reason: &RejectionReason) -> Vec<Holder> {
         .collect()
 }
 
-fn of_rejection(posed: &Posed, reason: &RejectionReason) -> Misfit {
+fn of_rejection(one: &LoopProblem, reason: &RejectionReason) -> Misfit {
     let (resource, culprit, text) = match reason {
         RejectionReason::Storage { memory: what, required, available, .. } => {
-            let holders = holders(posed, reason);
+            let holders = holders(one, reason);
             let largest = holders.iter().max_by_key(|holder| holder.amount);
             let most = largest.map_or(String::new(), |holder| format!("; most for {holder}"));
             let text = format!(

@@ -10,7 +10,7 @@ use twill_exact::ExplainOptions;
 use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, FormatError, KernelScheduleFile, PipelineFile, ScheduleFile,
 };
-use twill_graph::{DataflowProblem, KernelProblem, KernelReport, Problem, Report, Schedule};
+use twill_graph::{DataflowProblem, MultiLoopProblem, KernelReport, Problem, Report, Schedule};
 use twill_report::page::{Loop, Page};
 
 /// What a file of Twill's says it is: a schedule, several of them, those of sibling loops, or one of a dataflow graph. It is
@@ -66,7 +66,7 @@ pub fn schedules_of_file(path: &str, text: &str) -> Result<Schedules, Error> {
 /// What a file holds, with the parts of it that are of one loop each.
 enum Replayed {
     Each(Vec<(Problem, Report<Verified<Schedule>>, ScheduleFile)>),
-    Together(KernelProblem, Box<KernelReport<Verified<Schedule>>>, Vec<ScheduleFile>),
+    Together(MultiLoopProblem, Box<KernelReport<Verified<Schedule>>>, Vec<ScheduleFile>),
     Dataflow(Box<DataflowProblem>, Verified<MeasuredSteps>, Box<DataflowSummary>),
 }
 

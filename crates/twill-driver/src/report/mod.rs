@@ -8,7 +8,7 @@ pub use file::{page_of_file, schedules_of_file};
 pub use folder::{code, compiled, trace};
 
 use crate::explain::{explained, left};
-use crate::{Answer, Error, Loops, Posed, Request, Session, answer, problems};
+use crate::{Answer, Error, Loops, LoopProblem, Request, Session, answer, problems};
 use std::time::Instant;
 use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
@@ -38,53 +38,53 @@ pub enum Schedules {
 /// Schedules the loops of a request.
 ///
 /// # Errors
-/// When the request cannot be posed, or the checker does not accept a schedule.
+/// When the request cannot be stated as a scheduling problem, or the checker does not accept a schedule.
 pub fn schedules(request: &Request, session: &mut Session<'_>) -> Result<Schedules, Error> {
-    let (posed, answer) = search(request, session)?;
+    let (problems, answer) = search(request, session)?;
     let (reports, together) = match answer {
         Answer::Each(reports) => (reports, None),
         Answer::Together(_, report) => (report.loops, Some(report.outcome.status())),
     };
-    let loops = posed.loops.into_iter().map(|one| one.problem).zip(reports).collect();
+    let loops = problems.loops.into_iter().map(|one| one.problem).zip(reports).collect();
     Ok(Schedules::Loops { loops, together })
 }
 
-fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<Posed>, Answer), Error> {
+fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<LoopProblem>, Answer), Error> {
     let reading = Instant::now();
-    let posed = problems(request)?;
-    let answer = answer(request, &posed, session, reading.elapsed().as_secs_f64())?;
-    Ok((posed, answer))
+    let problems = problems(request)?;
+    let answer = answer(request, &problems, session, reading.elapsed().as_secs_f64())?;
+    Ok((problems, answer))
 }
 
 /// Schedules the loops of a request and describes what was found; explains each, as long as the budget of `explain` lasts for
 /// all of them. A loop that shares its warp groups with others is explained by itself.
 ///
 /// # Errors
-/// When the request cannot be posed, or the checker does not accept a schedule or what an explanation rests on.
+/// When the request cannot be stated as a scheduling problem, or the checker does not accept a schedule or what an explanation rests on.
 pub fn page(request: &Request, explain: Option<&ExplainOptions>, session: &mut Session<'_>) -> Result<Page, Error> {
-    let (posed, answer) = search(request, session)?;
-    let asked = request.lowering.machine.as_ref();
+    let (problems, answer) = search(request, session)?;
+    let requested = request.lowering.machine.as_ref();
     let reports = match answer {
         Answer::Each(reports) => reports,
         Answer::Together(kernel, report) => {
-            let loops = described(request, &posed.loops, &report.loops, explain, session)?;
-            return Ok(with_chip(Page::of_kernel(&kernel, &report, loops), asked));
+            let loops = described(request, &problems.loops, &report.loops, explain, session)?;
+            return Ok(with_chip(Page::of_kernel(&kernel, &report, loops), requested));
         }
     };
-    let loops = described(request, &posed.loops, &reports, explain, session)?;
-    let name = match (&posed.siblings, posed.loops.first()) {
+    let loops = described(request, &problems.loops, &reports, explain, session)?;
+    let name = match (&problems.siblings, problems.loops.first()) {
         (Some(siblings), _) => siblings.kernel.as_str(),
         (None, Some(one)) => one.problem.graph().name(),
         (None, None) => request.input.name.as_str(),
     };
-    let each = posed.loops.iter().zip(&reports).zip(loops).map(|((one, report), own)| (&one.problem, report, own));
-    Ok(with_chip(Page::of_loops(name, each.collect()), asked))
+    let each = problems.loops.iter().zip(&reports).zip(loops).map(|((one, report), own)| (&one.problem, report, own));
+    Ok(with_chip(Page::of_loops(name, each.collect()), requested))
 }
 
 /// A page with the chip of the machine that was asked for, else of the built-in one that the page names.
-fn with_chip(mut page: Page, asked: Option<&Machine>) -> Page {
+fn with_chip(mut page: Page, requested: Option<&Machine>) -> Page {
     let builtin = || Machine::builtin(page.machine.as_deref()?).ok();
-    page.chip = asked.cloned().or_else(builtin).map(|machine| {
+    page.chip = requested.cloned().or_else(builtin).map(|machine| {
         let chip = machine.chip();
         Chip { clock_mhz: chip.clock_mhz, multiprocessors: chip.streaming_multiprocessors }
     });
@@ -93,14 +93,14 @@ fn with_chip(mut page: Page, asked: Option<&Machine>) -> Page {
 
 fn described(
     request: &Request,
-    posed: &[Posed],
+    problems: &[LoopProblem],
     reports: &[Report<Verified<Schedule>>],
     explain: Option<&ExplainOptions>,
     session: &mut Session<'_>,
 ) -> Result<Vec<Loop>, Error> {
     let begun = Instant::now();
     let mut loops = Vec::new();
-    for (index, (one, report)) in posed.iter().zip(reports).enumerate() {
+    for (index, (one, report)) in problems.iter().zip(reports).enumerate() {
         let explanation = match explain {
             Some(options) => Some(explained(request, index, one, report, &left(options, begun), session)?),
             None => None,

@@ -11,10 +11,10 @@ pub struct TracedKernel {
     pub name: String,
     /// Iterations that it records, each a row of the buffer.
     pub(super) iterations: usize,
-    /// What its marks are at.
+    /// What its timestamps are at.
     pub(super) detail: String,
     /// Marks, each a place in a row.
-    pub(super) marks: Vec<Mark>,
+    pub(super) timestamps: Vec<Timestamp>,
     file: String,
 }
 
@@ -31,11 +31,11 @@ struct KernelFile {
 struct Trace {
     iterations: usize,
     detail: String,
-    marks: Vec<Mark>,
+    timestamps: Vec<Timestamp>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Mark {
+pub(super) struct Timestamp {
     id: usize,
     #[serde(rename = "loop")]
     index: usize,
@@ -62,23 +62,23 @@ impl TracedKernel {
         if (read.format.as_str(), read.version) != ("twill-kernel", 1) {
             return Err(wrong("it is no twill-kernel of version 1".into()));
         }
-        let Some(Trace { iterations, detail, marks }) = read.trace else {
+        let Some(Trace { iterations, detail, timestamps }) = read.trace else {
             return Err(TraceError::NotTraced { file: file.to_owned() });
         };
-        if marks.is_empty() || marks.iter().enumerate().any(|(k, mark)| mark.id != k) {
-            return Err(wrong("its marks are not numbered from 0".into()));
+        if timestamps.is_empty() || timestamps.iter().enumerate().any(|(k, mark)| mark.id != k) {
+            return Err(wrong("its timestamps are not numbered from 0".into()));
         }
-        Ok(TracedKernel { name: read.name, iterations, detail, marks, file: file.to_owned() })
+        Ok(TracedKernel { name: read.name, iterations, detail, timestamps, file: file.to_owned() })
     }
 
-    /// That marks of a loop are of its operations.
+    /// That timestamps of a loop are of its operations.
     pub(super) fn check_names(&self, index: usize, graph: &LoopGraph) -> Result<(), TraceError> {
-        let unknown = |mark: &&Mark| mark.index == index && graph.find(&mark.operation).is_none();
-        match self.marks.iter().find(unknown) {
+        let unknown = |mark: &&Timestamp| mark.index == index && graph.find(&mark.operation).is_none();
+        match self.timestamps.iter().find(unknown) {
             None => Ok(()),
             Some(mark) => {
                 let why = format!(
-                    "it marks `{}`, which loop {index} of the schedule beside it does not have",
+                    "it timestamps `{}`, which loop {index} of the schedule beside it does not have",
                     mark.operation
                 );
                 Err(TraceError::Kernel { file: self.file.clone(), why })
@@ -86,9 +86,9 @@ impl TracedKernel {
         }
     }
 
-    /// Where the marks of an operation are in a row: its issue, and its end or landing.
+    /// Where the timestamps of an operation are in a row: its issue, and its end or landing.
     pub(super) fn marks_of(&self, index: usize, operation: &str) -> (Option<usize>, Vec<usize>) {
-        let own = || self.marks.iter().filter(|m| m.index == index && m.operation == operation);
+        let own = || self.timestamps.iter().filter(|m| m.index == index && m.operation == operation);
         let issue = own().find(|m| m.what == What::Issue).map(|m| m.id);
         (issue, own().filter(|m| m.what != What::Issue).map(|m| m.id).collect())
     }

@@ -109,7 +109,7 @@ fn compared(
     Ok(TraceFile { revision: run.revision, ..trace })
 }
 
-/// A loop whose marks are known.
+/// A loop whose timestamps are known.
 struct Measured<'a> {
     index: usize,
     problem: &'a Problem,
@@ -120,7 +120,7 @@ struct Measured<'a> {
     first: usize,
 }
 
-/// The marks of an operation, by their places in a row of the buffer.
+/// The timestamps of an operation, by their places in a row of the buffer.
 struct OperationMarks {
     op: OpId,
     issue: usize,
@@ -139,11 +139,11 @@ impl<'a> Measured<'a> {
         kernel.check_names(index, graph)?;
         let mut order: Vec<OpId> = graph.op_ids().collect();
         order.sort_by_key(|op| schedule.placement(*op).cycle);
-        let marks = |op: OpId| {
+        let timestamps = |op: OpId| {
             let (issue, ends) = kernel.marks_of(index, &graph.operation(op).name);
             Some(OperationMarks { op, issue: issue?, ends })
         };
-        let operations: Vec<OperationMarks> = order.into_iter().filter_map(marks).collect();
+        let operations: Vec<OperationMarks> = order.into_iter().filter_map(timestamps).collect();
         if operations.is_empty() {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ pub(super) struct Stamps<'a> {
 impl<'a> Stamps<'a> {
     /// Of a buffer: 64-bit numbers, the least byte first, one launch behind the other.
     pub(super) fn new(kernel: &'a TracedKernel, buffer: &[u8], file: &str) -> Result<Stamps<'a>, TraceError> {
-        let each = BYTES.saturating_mul(kernel.iterations).saturating_mul(kernel.marks.len());
+        let each = BYTES.saturating_mul(kernel.iterations).saturating_mul(kernel.timestamps.len());
         if each == 0 || buffer.is_empty() || !buffer.len().is_multiple_of(each) {
             return Err(TraceError::Size { file: file.to_owned(), found: buffer.len(), each });
         }
@@ -24,8 +24,8 @@ impl<'a> Stamps<'a> {
 
     /// The launches.
     pub(super) fn launches(&self) -> impl Iterator<Item = Launch<'_>> {
-        let marks = self.kernel.marks.len();
-        self.all.chunks(self.kernel.iterations * marks).map(move |stamps| Launch { stamps, marks })
+        let timestamps = self.kernel.timestamps.len();
+        self.all.chunks(self.kernel.iterations * timestamps).map(move |stamps| Launch { stamps, timestamps })
     }
 }
 
@@ -33,13 +33,13 @@ impl<'a> Stamps<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Launch<'a> {
     stamps: &'a [u64],
-    marks: usize,
+    timestamps: usize,
 }
 
 impl Launch<'_> {
     /// The time at a mark of an iteration; none if the kernel did not come there.
     fn at(&self, (row, mark): (usize, usize)) -> Option<u64> {
-        self.stamps.get(row * self.marks + mark).copied().filter(|stamp| *stamp != 0)
+        self.stamps.get(row * self.timestamps + mark).copied().filter(|stamp| *stamp != 0)
     }
 
     /// Cycles from one mark to another.
@@ -52,7 +52,7 @@ impl Launch<'_> {
     /// the epilogue are among them, and those of the prologue where the loop has no more. `issue` is a mark that every iteration
     /// comes to.
     pub(super) fn steady(&self, issue: usize, stages: usize) -> Vec<usize> {
-        let rows = self.stamps.len() / self.marks.max(1);
+        let rows = self.stamps.len() / self.timestamps.max(1);
         let Some(some) = (0..rows).find(|row| self.at((*row, issue)).is_some()) else { return Vec::new() };
         let since = |row| self.between((some, issue), (row, issue));
         let mut recorded: Vec<(i64, usize)> = (0..rows).filter_map(|row| Some((since(row)?, row))).collect();

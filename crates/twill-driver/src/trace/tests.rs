@@ -41,7 +41,7 @@ fn kernel() -> TracedKernel {
     let mark = |id: usize, operation: &str, what: &str| {
         format!(r#"{{ "id": {id}, "loop": 0, "operation": "{operation}", "group": 1, "what": "{what}" }}"#)
     };
-    let marks = [
+    let timestamps = [
         mark(0, "load", "landed"),
         mark(1, "dot", "issue"),
         mark(2, "dot", "landed"),
@@ -51,8 +51,8 @@ fn kernel() -> TracedKernel {
     ];
     let text = format!(
         r#"{{ "format": "twill-kernel", "version": 1, "name": "loop",
-             "trace": {{ "iterations": {ITERATIONS}, "detail": "runs", "marks": [{}] }} }}"#,
-        marks.join(", ")
+             "trace": {{ "iterations": {ITERATIONS}, "detail": "runs", "timestamps": [{}] }} }}"#,
+        timestamps.join(", ")
     );
     TracedKernel::from_json(&text, "kernel.json").unwrap()
 }
@@ -171,7 +171,7 @@ fn kernels_that_record_nothing_or_something_else_are_refused() {
     assert!(told(r#"{ "format": "twill-graph", "version": 1, "name": "loop" }"#).contains("no twill-kernel"));
     assert!(told("[").starts_with("k/kernel.json: "));
     let mut other = kernel();
-    other.marks[0] = serde_json::from_str(r#"{ "id": 0, "loop": 0, "operation": "exp", "what": "end" }"#).unwrap();
+    other.timestamps[0] = serde_json::from_str(r#"{ "id": 0, "loop": 0, "operation": "exp", "what": "end" }"#).unwrap();
     let unknown = traced(&other, &bytes(&launch(1, 100))).unwrap_err().to_string();
-    assert!(unknown.contains("it marks `exp`, which loop 0 of the schedule beside it does not have"), "{unknown}");
+    assert!(unknown.contains("it timestamps `exp`, which loop 0 of the schedule beside it does not have"), "{unknown}");
 }

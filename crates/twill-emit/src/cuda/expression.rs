@@ -130,7 +130,7 @@ impl Expressions<'_> {
                 return Ok(self.variable(*id));
             }
             ExpressionKind::Reduce { .. }
-            | ExpressionKind::Shares(_)
+            | ExpressionKind::PartialSums(_)
             | ExpressionKind::FromShared(_)
             | ExpressionKind::FromTensor(_) => {
                 let (text, have) = self.whole(value, want)?;
@@ -168,7 +168,7 @@ impl Expressions<'_> {
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let have = self.fragment(operand)?;
                 let result = match have {
-                    Fragment::Accumulator { rows, .. } | Fragment::Shares { rows } => Fragment::Rows { rows },
+                    Fragment::Accumulator { rows, .. } | Fragment::PartialSums { rows } => Fragment::Rows { rows },
                     Fragment::Tensor { rows, .. } => Fragment::TensorRows { rows },
                     _ => return Err(missing(format!("a reduction of a tile in the layout {}", have.name()))),
                 };
@@ -178,15 +178,15 @@ impl Expressions<'_> {
                 let text = self.held(operand, &have)?;
                 Ok((format!("rows({text}, {})", reduction(combine)?), result))
             }
-            ExpressionKind::Shares(operand) => {
+            ExpressionKind::PartialSums(operand) => {
                 let columns = operand.shape.get(1).copied().unwrap_or(8);
                 let layout = infer(operand, &self.layouts).unwrap_or(Layout::Accumulator(columns));
                 let have = Fragment::of(&layout, &operand.shape)?;
                 let Fragment::Accumulator { rows, .. } = have else {
                     return Err(missing(format!("row sums of a tile in the layout {}", have.name())));
                 };
-                let shares = Fragment::Shares { rows };
-                Ok((format!("row_shares({}, add{{}})", self.held(operand, &have)?), shares))
+                let shares = Fragment::PartialSums { rows };
+                Ok((format!("row_partials({}, add{{}})", self.held(operand, &have)?), shares))
             }
             ExpressionKind::FromShared(slot) => {
                 let place = self.place(slot)?;
@@ -282,7 +282,7 @@ impl Expressions<'_> {
                 loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), |e| self.element(e, want, axes))
             }
             ExpressionKind::Reduce { .. }
-            | ExpressionKind::Shares(_)
+            | ExpressionKind::PartialSums(_)
             | ExpressionKind::FromShared(_)
             | ExpressionKind::FromTensor(_) => {
                 let (text, have) = self.whole(value, &want.part(axes))?;

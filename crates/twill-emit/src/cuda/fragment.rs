@@ -3,7 +3,7 @@
 use super::names::missing;
 use crate::error::Error;
 use crate::kernel::layout::Layout;
-use crate::kernel::sums::SHARES;
+use crate::kernel::partial_sums::PARTIALS;
 
 /// A layout of a tile of known extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,17 +13,17 @@ pub(super) enum Fragment {
     /// A value for each row of an accumulator.
     Rows { rows: u64 },
     /// For each row, and each of the four threads that hold it.
-    Shares { rows: u64 },
+    PartialSums { rows: u64 },
     /// A value for each column of an accumulator.
     Columns { columns: u64 },
     /// One dimension over all threads.
-    Spread { extent: u64, warps: u32 },
+    Blocked { extent: u64, warps: u32 },
     /// Two dimensions over all threads.
-    SpreadTile { rows: u64, columns: u64, warps: u32 },
+    BlockedTile { rows: u64, columns: u64, warps: u32 },
     /// A value for each row of those.
-    SpreadRows { rows: u64, warps: u32 },
+    BlockedRows { rows: u64, warps: u32 },
     /// A value for each column of those.
-    SpreadColumns { columns: u64, warps: u32 },
+    BlockedColumns { columns: u64, warps: u32 },
     /// As it comes from tensor memory, of 64 or 128 rows.
     Tensor { rows: u64, columns: u64 },
     /// A value for each row of those.
@@ -55,7 +55,7 @@ impl Fragment {
             }
             // What is made of a row's whole sum, of its shares, and of tiles that either is spread over.
             (Layout::Like(_), [rows, 1]) => Fragment::Rows { rows: *rows },
-            (Layout::Like(_), [rows, SHARES]) => Fragment::Shares { rows: *rows },
+            (Layout::Like(_), [rows, PARTIALS]) => Fragment::PartialSums { rows: *rows },
             (Layout::Like(_), [rows, columns]) if rows % 64 == 0 && columns % 8 == 0 => {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
             }
@@ -66,13 +66,13 @@ impl Fragment {
             (Layout::Tensor { warps: 4, .. }, [rows @ (64 | 128), columns]) if columns % 8 == 0 => {
                 Fragment::Tensor { rows: *rows, columns: *columns }
             }
-            (Layout::Blocked { warps, .. }, [extent]) => Fragment::Spread { extent: *extent, warps: *warps },
-            (Layout::Blocked { warps, .. }, [rows, 1]) => Fragment::SpreadRows { rows: *rows, warps: *warps },
+            (Layout::Blocked { warps, .. }, [extent]) => Fragment::Blocked { extent: *extent, warps: *warps },
+            (Layout::Blocked { warps, .. }, [rows, 1]) => Fragment::BlockedRows { rows: *rows, warps: *warps },
             (Layout::Blocked { warps, .. }, [1, columns]) => {
-                Fragment::SpreadColumns { columns: *columns, warps: *warps }
+                Fragment::BlockedColumns { columns: *columns, warps: *warps }
             }
             (Layout::Blocked { warps, .. }, [rows, columns]) => {
-                Fragment::SpreadTile { rows: *rows, columns: *columns, warps: *warps }
+                Fragment::BlockedTile { rows: *rows, columns: *columns, warps: *warps }
             }
             (Layout::Slice(dimension, parent), [extent]) => match (parent.as_ref(), dimension) {
                 (Layout::Accumulator(_) | Layout::LeftOperand { .. }, 1) if extent % 64 == 0 => {
@@ -88,8 +88,8 @@ impl Fragment {
                 (Layout::Tensor { rows: rows @ (64 | 128), warps: 4, .. }, 0) if extent % 8 == 0 => {
                     Fragment::TensorColumns { rows: *rows, columns: *extent }
                 }
-                (Layout::Blocked { warps, .. }, 1) => Fragment::SpreadRows { rows: *extent, warps: *warps },
-                (Layout::Blocked { warps, .. }, 0) => Fragment::SpreadColumns { columns: *extent, warps: *warps },
+                (Layout::Blocked { warps, .. }, 1) => Fragment::BlockedRows { rows: *extent, warps: *warps },
+                (Layout::Blocked { warps, .. }, 0) => Fragment::BlockedColumns { columns: *extent, warps: *warps },
                 _ => return Err(unknown()),
             },
             _ => return Err(unknown()),
@@ -101,12 +101,12 @@ impl Fragment {
         match self {
             Fragment::Accumulator { rows, columns } => format!("accumulator<{rows}, {columns}>"),
             Fragment::Rows { rows } => format!("accumulator_rows<{rows}>"),
-            Fragment::Shares { rows } => format!("accumulator_shares<{rows}>"),
+            Fragment::PartialSums { rows } => format!("accumulator_partials<{rows}>"),
             Fragment::Columns { columns } => format!("accumulator_columns<{columns}>"),
-            Fragment::Spread { extent, warps } => format!("spread<{extent}, {warps}>"),
-            Fragment::SpreadTile { rows, columns, warps } => format!("spread_tile<{rows}, {columns}, {warps}>"),
-            Fragment::SpreadRows { rows, warps } => format!("spread_rows<{rows}, {warps}>"),
-            Fragment::SpreadColumns { columns, warps } => format!("spread_columns<{columns}, {warps}>"),
+            Fragment::Blocked { extent, warps } => format!("spread<{extent}, {warps}>"),
+            Fragment::BlockedTile { rows, columns, warps } => format!("blocked_tile<{rows}, {columns}, {warps}>"),
+            Fragment::BlockedRows { rows, warps } => format!("blocked_rows<{rows}, {warps}>"),
+            Fragment::BlockedColumns { columns, warps } => format!("blocked_columns<{columns}, {warps}>"),
             Fragment::Tensor { rows, columns } => format!("tensor_tile<{rows}, {columns}>"),
             Fragment::TensorRows { rows } => format!("tensor_rows<{rows}>"),
             Fragment::TensorColumns { rows, columns } => format!("tensor_columns<{rows}, {columns}>"),
@@ -116,7 +116,7 @@ impl Fragment {
     /// Along which index each dimension of a tile in it runs.
     pub fn axes(&self, dimensions: usize) -> Vec<Option<Axis>> {
         match (self, dimensions) {
-            (Fragment::Columns { .. } | Fragment::SpreadColumns { .. } | Fragment::TensorColumns { .. }, 1) => {
+            (Fragment::Columns { .. } | Fragment::BlockedColumns { .. } | Fragment::TensorColumns { .. }, 1) => {
                 vec![Some(Axis::Column)]
             }
             (_, 1) => vec![Some(Axis::Row)],
@@ -128,15 +128,15 @@ impl Fragment {
     pub fn part(&self, axes: &[Option<Axis>]) -> Fragment {
         let (row, column) = (axes.contains(&Some(Axis::Row)), axes.contains(&Some(Axis::Column)));
         match (self, row, column) {
-            (Fragment::Accumulator { rows, .. } | Fragment::Shares { rows }, true, false) => {
+            (Fragment::Accumulator { rows, .. } | Fragment::PartialSums { rows }, true, false) => {
                 Fragment::Rows { rows: *rows }
             }
             (Fragment::Accumulator { columns, .. }, false, true) => Fragment::Columns { columns: *columns },
-            (Fragment::SpreadTile { rows, warps, .. }, true, false) => {
-                Fragment::SpreadRows { rows: *rows, warps: *warps }
+            (Fragment::BlockedTile { rows, warps, .. }, true, false) => {
+                Fragment::BlockedRows { rows: *rows, warps: *warps }
             }
-            (Fragment::SpreadTile { columns, warps, .. }, false, true) => {
-                Fragment::SpreadColumns { columns: *columns, warps: *warps }
+            (Fragment::BlockedTile { columns, warps, .. }, false, true) => {
+                Fragment::BlockedColumns { columns: *columns, warps: *warps }
             }
             (Fragment::Tensor { rows, .. }, true, false) => Fragment::TensorRows { rows: *rows },
             (Fragment::Tensor { rows, columns }, false, true) => {
@@ -151,7 +151,7 @@ impl Fragment {
         match self {
             Fragment::Accumulator { .. } | Fragment::Columns { .. } => true,
             Fragment::Tensor { .. } | Fragment::TensorColumns { .. } => true,
-            Fragment::SpreadTile { columns, .. } | Fragment::SpreadColumns { columns, .. } => *columns > 1,
+            Fragment::BlockedTile { columns, .. } | Fragment::BlockedColumns { columns, .. } => *columns > 1,
             _ => false,
         }
     }
@@ -161,9 +161,9 @@ impl Fragment {
     }
     /// Whether every thread holds the same elements in it as in another.
     pub fn is_held_as(&self, other: &Fragment) -> bool {
-        use Fragment::{Spread, TensorRows};
+        use Fragment::{Blocked, TensorRows};
         let is_by_threads =
-            |a: &Fragment, b: &Fragment| matches!((a, b), (Spread { extent: 128, warps: 4 }, TensorRows { rows: 128 }));
+            |a: &Fragment, b: &Fragment| matches!((a, b), (Blocked { extent: 128, warps: 4 }, TensorRows { rows: 128 }));
         self == other || is_by_threads(self, other) || is_by_threads(other, self)
     }
 }

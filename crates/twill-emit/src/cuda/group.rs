@@ -5,9 +5,9 @@ use super::fragment::Fragment;
 use super::names::{self, missing};
 use super::operation::bare;
 use super::rows::layouts_in_rows;
-use super::{in_step, tensor_memory, tiles, trace};
+use super::{wave_sync, tensor_memory, tiles, trace};
 use crate::error::Error;
-use crate::kernel::action::{Action, Node, Note};
+use crate::kernel::op::{Op, Node, Note};
 use crate::kernel::expression::Expression;
 use crate::kernel::layout::{Layout, Reach, inlined, of_variables};
 use crate::kernel::program::{Group, KernelProgram, Operand, Slot, VariableId};
@@ -17,8 +17,8 @@ use std::fmt::Write as _;
 use twill_check::protocol::{BarrierId, CursorId};
 use twill_triton::mlir::Type;
 
-/// Barriers at which the threads of a group meet come before those of turns.
-const FIRST_TURN: u32 = 8;
+/// Barriers at which the threads of a group meet come before those of pingpong.
+const FIRST_PINGPONG_BARRIER: u32 = 8;
 
 /// The first thread of a group.
 const LEADER: &str = "leader";
@@ -82,9 +82,9 @@ impl<'a> Printer<'a> {
             }
         }
         self.nodes(1, &self.group.begin)?;
-        let meets = in_step::meets(self.kernel, self.group);
+        let meets = wave_sync::meets(self.kernel, self.group);
         if meets {
-            self.line(1, in_step::BEGIN, "");
+            self.line(1, wave_sync::BEGIN, "");
         }
         let start = self.out.len();
         if let Some(traced) = &self.kernel.trace {
@@ -94,7 +94,7 @@ impl<'a> Printer<'a> {
         let (ahead, loops) = self.group.body.split_at(first_loop.unwrap_or(0));
         self.nodes(2, ahead)?;
         if meets {
-            self.line(2, in_step::MEET, "what all load reaches the L2 cache together");
+            self.line(2, wave_sync::MEET, "what all load reaches the L2 cache together");
         }
         self.nodes(2, loops)?;
         let body = self.out.split_off(start);
@@ -104,7 +104,7 @@ impl<'a> Printer<'a> {
         self.out.push_str(&body);
         self.line(1, "}", "");
         if meets {
-            self.line(1, in_step::END, "");
+            self.line(1, wave_sync::END, "");
         }
         self.nodes(1, &self.group.end)?;
         if let Some(last) = tensor_memory::end_of_group(self.group) {
@@ -215,7 +215,7 @@ impl<'a> Printer<'a> {
         Ok(texts?.join(", "))
     }
 
-    fn action(&mut self, depth: usize, action: &Action, note: &Note) -> Result<(), Error> {
+    fn action(&mut self, depth: usize, action: &Op, note: &Note) -> Result<(), Error> {
         let code = self.code(action)?;
         let mut comment = Self::comment(note);
         let before: Vec<String> = self.expressions.before.borrow_mut().drain(..).collect();
@@ -234,11 +234,11 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn code(&self, action: &Action) -> Result<String, Error> {
+    fn code(&self, action: &Op) -> Result<String, Error> {
         let print = &self.expressions;
         let threads = 32 * self.group.warps;
         Ok(match action {
-            Action::Let { to, value } => {
+            Op::Let { to, value } => {
                 if print.inlined.contains_key(to) {
                     return Ok(String::new());
                 }
@@ -249,56 +249,56 @@ impl<'a> Printer<'a> {
                 let name = print.variable(*to);
                 if name == text { String::new() } else { format!("{name} = {};", bare(&text)) }
             }
-            Action::Rename { to, from } => format!("{} = {};", print.variable(*to), print.variable(*from)),
-            Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator)?,
-            Action::MultiplyInTensor(multiply) => {
+            Op::Copy { to, from } => format!("{} = {};", print.variable(*to), print.variable(*from)),
+            Op::Wgmma { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator)?,
+            Op::Tcgen05Mma(multiply) => {
                 tensor_memory::multiply(print, multiply, &self.barriers(&multiply.signals))?
             }
-            Action::Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
-            Action::Fly(_) => String::new(),
-            Action::WaitMultiplies { outstanding, landed, .. } => {
-                let mut code = format!("wait_multiplies<{outstanding}>();");
-                for variable in landed {
+            Op::Tcgen05Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
+            Op::WgmmaInit(_) => String::new(),
+            Op::WgmmaWait { pending, completed, .. } => {
+                let mut code = format!("wgmma_wait_group<{pending}>();");
+                for variable in completed {
                     let _ = write!(code, "\nlanded({});", print.variable(*variable));
                 }
                 code
             }
-            Action::Load { descriptor, coordinates, to, full } => {
+            Op::TmaLoad { descriptor, coordinates, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let (from, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
-                let load = if self.kernel.is_loaded_in_halves(to.buffer) { "load_half_into_both" } else { "load" };
+                let load = if self.kernel.is_loaded_in_halves(to.buffer) { "tma_load_multicast" } else { "load" };
                 self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.place(to)?))
             }
-            Action::Copy { pointers, mask, to, full } => self.copy(pointers, mask.as_ref(), to, *full)?,
-            Action::Write { value, to } => self.write(value, to)?,
-            Action::Fence => "fence();".into(),
-            Action::Meet => format!("meet<{}, {threads}>();", self.number + 1),
-            Action::Store { coordinates, reduce: Some(_), .. } if coordinates.len() > 2 => {
+            Op::CpAsync { pointers, mask, to, full } => self.copy(pointers, mask.as_ref(), to, *full)?,
+            Op::LocalStore { value, to } => self.write(value, to)?,
+            Op::FenceProxyAsync => "fence();".into(),
+            Op::GroupSync => format!("meet<{}, {threads}>();", self.number + 1),
+            Op::TmaStore { coordinates, reduce: Some(_), .. } if coordinates.len() > 2 => {
                 return Err(missing(format!("an addition to a tensor of {} dimensions", coordinates.len())));
             }
-            Action::Store { descriptor, coordinates, from, reduce } => {
+            Op::TmaStore { descriptor, coordinates, from, reduce } => {
                 let call = if reduce.is_some() { "store_add" } else { "store" };
                 let (to, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
                 self.by_one(&format!("{call}({to}, at({at}), {});", print.place(from)?))
             }
-            Action::WaitStores(left) => self.by_one(&format!("wait_stores<{left}>();")),
-            Action::Put { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), false)?,
-            Action::PutAdd { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), true)?,
-            Action::Wait { barrier, at, previous } => {
+            Op::TmaStoreWait(left) => self.by_one(&format!("wait_stores<{left}>();")),
+            Op::GlobalStore { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), false)?,
+            Op::AtomicAdd { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), true)?,
+            Op::MbarrierWait { barrier, at, previous } => {
                 let phase = format!("{}_phase", names::name(&self.group.cursors[at.index()].name));
                 let phase = if *previous { format!("{phase} ^ 1") } else { phase };
                 format!("acquire{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
             }
-            Action::Arrive { barrier, at } => {
+            Op::MbarrierArrive { barrier, at } => {
                 let how = if self.kernel.is_released_by_both(*barrier) { "_both" } else { self.ordered() };
                 format!("release{how}({});", self.barrier(*barrier, *at))
             }
-            Action::Advance(cursor) => self.advance(*cursor),
-            Action::Keep { to, from } => self.keep(*to, *from),
-            Action::Sync(id) => format!("meet<{}, {}>();", FIRST_TURN + id, 2 * threads),
-            Action::Signal(id) => format!("come<{}, {}>();", FIRST_TURN + id, 2 * threads),
-            Action::Mark(stamps) => match &self.kernel.trace {
-                Some(traced) => trace::marks(traced, self.group, print, stamps)?,
+            Op::AdvanceCursor(cursor) => self.advance(*cursor),
+            Op::CopyCursor { to, from } => self.keep(*to, *from),
+            Op::NamedBarrierSync(id) => format!("meet<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads),
+            Op::NamedBarrierArrive(id) => format!("come<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads),
+            Op::Timestamp(stamps) => match &self.kernel.trace {
+                Some(traced) => trace::timestamps(traced, self.group, print, stamps)?,
                 None => String::new(),
             },
         })
@@ -443,13 +443,13 @@ pub(super) fn is_one_thread(kernel: &KernelProgram, group: &Group) -> bool {
 
 /// What is said about the first thing that a group does for which one thread is not enough.
 pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
-    let by_one = |action: &Action| match action {
-        Action::Let { value, .. } => value.shape.is_empty(),
-        Action::Rename { to, .. } => group.variables[to.index()].shape.is_empty(),
-        Action::Load { .. } | Action::Wait { .. } | Action::Advance(_) | Action::Keep { .. } | Action::Mark(_) => true,
+    let by_one = |action: &Op| match action {
+        Op::Let { value, .. } => value.shape.is_empty(),
+        Op::Copy { to, .. } => group.variables[to.index()].shape.is_empty(),
+        Op::TmaLoad { .. } | Op::MbarrierWait { .. } | Op::AdvanceCursor(_) | Op::CopyCursor { .. } | Op::Timestamp(_) => true,
         _ => false,
     };
-    fn first<'n>(nodes: &'n [Node], by_one: &impl Fn(&Action) -> bool) -> Option<&'n Note> {
+    fn first<'n>(nodes: &'n [Node], by_one: &impl Fn(&Op) -> bool) -> Option<&'n Note> {
         nodes.iter().find_map(|node| match node {
             Node::Do(action, note) => (!by_one(action)).then_some(note),
             Node::Loop { body, .. } => first(body, by_one),

@@ -4,7 +4,7 @@ use super::names::{self, missing};
 use super::source::{Storage, Warps};
 use crate::error::Error;
 use crate::kernel::cluster::CTAS;
-use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter, SharedRing};
+use crate::kernel::program::{Amount, Descriptor, KernelProgram, Parameter, MulticastRing};
 use std::fmt::Write as _;
 use twill_triton::mlir::{FloatKind, Type};
 
@@ -122,7 +122,7 @@ impl Boxes {
         if let Some(last) = extents.last_mut() {
             *last = line / size.max(1);
         }
-        let is_half = |ring: &SharedRing| kernel.descriptors[ring.descriptor.index()] == *descriptor;
+        let is_half = |ring: &MulticastRing| kernel.descriptors[ring.descriptor.index()] == *descriptor;
         if kernel.cluster.as_ref().is_some_and(|cluster| cluster.rings.iter().any(is_half)) {
             extents[0] /= u64::from(CTAS);
         }
@@ -321,7 +321,7 @@ long long even_pairs(long long tiles, long long most, long long columns, long lo
   return tiles;
 }
 ";
-    match kernel.tiling.there_and_back() {
+    match kernel.tiling.serpentine() {
         Some(_) => PAIRS,
         None if kernel.tiling.persistent => ROUNDS,
         None => "",
@@ -360,7 +360,7 @@ fn grid(kernel: &KernelProgram) -> String {
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n",
         );
         // Beyond the last tile a CTA counts one step of the grid, or two where it goes there and back.
-        let (walk, steps) = match kernel.tiling.there_and_back() {
+        let (walk, steps) = match kernel.tiling.serpentine() {
             Some(heads) => (format!("even_pairs(ctas, multiprocessors, {x}, {y}, {heads})"), "2 * grid"),
             None => ("even_rounds(ctas, multiprocessors)".to_owned(), "grid"),
         };

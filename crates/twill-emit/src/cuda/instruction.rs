@@ -2,7 +2,7 @@
 
 use super::names::{self, missing};
 use crate::error::Error;
-use crate::kernel::action::{Action, visit};
+use crate::kernel::op::{Op, visit};
 use crate::kernel::program::{Group, KernelProgram, Operand, Slot, Variable};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub(super) fn definitions(kernel: &KernelProgram) -> Result<String, Error> {
     for group in &kernel.groups {
         let mut error = None;
         visit(&group.body, &mut |action| {
-            if let Action::Multiply { to, left, right, .. } = action {
+            if let Op::Wgmma { to, left, right, .. } = action {
                 match of(kernel, group, &group.variables[to.index()], left, right) {
                     Ok(one) => drop(used.insert(one)),
                     Err(why) => error = Some(why),

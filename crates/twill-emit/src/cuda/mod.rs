@@ -10,20 +10,20 @@
 //! | `instruction` | the multiplies that the kernel uses |
 //! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
-//! | `in_step` | CTAs that begin their tiles together |
+//! | `wave_sync` | CTAs that begin their tiles together |
 //! | `names` | what C++ calls things |
 //! | `trace` | the time stamps of a traced kernel |
 //! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
 //! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
 //! | `twill_cluster.cuh` | those of kernels whose CTAs form clusters |
-//! | `twill_in_step.cuh` | those of kernels whose CTAs begin their tiles together |
+//! | `twill_wave_sync.cuh` | those of kernels whose CTAs begin their tiles together |
 
 mod expression;
 mod fragment;
 mod group;
 mod host;
-mod in_step;
+mod wave_sync;
 mod instruction;
 mod names;
 mod operation;
@@ -51,7 +51,7 @@ const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
 const CLUSTER_PRIMITIVES: &str = include_str!("twill_cluster.cuh");
 
 /// The primitives of CTAs that begin their tiles together.
-const STEP_PRIMITIVES: &str = include_str!("twill_in_step.cuh");
+const WAVE_SYNC_PRIMITIVES: &str = include_str!("twill_wave_sync.cuh");
 
 /// The headers that the kernel includes, by their names.
 pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
@@ -62,8 +62,8 @@ pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
     if kernel.cluster.is_some() {
         headers.push(("twill_cluster.cuh", CLUSTER_PRIMITIVES));
     }
-    if kernel.tiling.in_step {
-        headers.push(("twill_in_step.cuh", STEP_PRIMITIVES));
+    if kernel.tiling.wave_sync {
+        headers.push(("twill_wave_sync.cuh", WAVE_SYNC_PRIMITIVES));
     }
     headers
 }

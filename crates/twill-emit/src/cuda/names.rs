@@ -16,7 +16,7 @@ pub(super) fn name(text: &str) -> String {
 
 /// Types and functions of the primitives.
 static DECLARED: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
-    [super::PRIMITIVES, super::TENSOR_PRIMITIVES, super::CLUSTER_PRIMITIVES, super::STEP_PRIMITIVES]
+    [super::PRIMITIVES, super::TENSOR_PRIMITIVES, super::CLUSTER_PRIMITIVES, super::WAVE_SYNC_PRIMITIVES]
         .into_iter()
         .flat_map(declared)
         .collect()
@@ -195,8 +195,8 @@ mod tests {
         for taken in [
             "accumulator",
             "tile",
-            "row_shares",
-            "release_both",
+            "row_partials",
+            "arrive_both",
             "tensor_map",
             "transposed",
             "u32",

@@ -1,7 +1,7 @@
 //! In kernels with tensor memory, tiles that nothing else decides about are held in rows, as those from there: each layout
 //! is then one that others can be combined with.
 
-use crate::kernel::action::{Action, visit};
+use crate::kernel::op::{Op, visit};
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::layout::{Layout, Reach, inlined, of_other_variables, of_variables};
 use crate::kernel::program::{Group, VariableId};
@@ -16,14 +16,14 @@ pub(super) fn layouts_in_rows(group: &Group) -> Vec<Option<Layout>> {
     let anew = inlined(group, &found);
     let mut wishes = Wishes { group, chosen: vec![None; found.len()], found, anew };
     visit(&group.body, &mut |action| match action {
-        Action::Let { to, value } => {
+        Op::Let { to, value } => {
             if let Some(layout) = wishes.own(value) {
                 wishes.choose(*to, &layout);
             }
             wishes.ask(value, None);
         }
-        Action::Write { value, .. } => wishes.ask(value, None),
-        Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+        Op::LocalStore { value, .. } => wishes.ask(value, None),
+        Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
             [pointers, value].into_iter().chain(mask).for_each(|e| wishes.ask(e, None));
         }
         _ => {}
@@ -91,7 +91,7 @@ impl Wishes<'_> {
                 let sliced = wanted.map(|l| Layout::Slice(*axis, Box::new(l.clone())));
                 self.ask(x, sliced.as_ref());
             }
-            ExpressionKind::Transpose(_, x) | ExpressionKind::Shares(x) => self.ask(x, None),
+            ExpressionKind::Transpose(_, x) | ExpressionKind::PartialSums(x) => self.ask(x, None),
             ExpressionKind::Reduce { operand, .. } => self.ask(operand, None),
             ExpressionKind::Load { pointers, mask, other } => {
                 self.ask(pointers, wanted);

@@ -2,7 +2,7 @@
 
 use super::group::{Printer, is_one_thread};
 use super::names::{self, missing};
-use super::{host, in_step, instruction, tensor_memory, tiles, trace};
+use super::{host, wave_sync, instruction, tensor_memory, tiles, trace};
 use crate::error::Error;
 use crate::gluon::Header;
 use crate::kernel::cluster::CTAS;
@@ -18,7 +18,7 @@ const REGISTERS: u32 = 65536;
 /// Most registers of a thread, and by how many they are dealt out (`setmaxnreg`).
 const MOST_REGISTERS: u32 = 255;
 const GRANULE: u32 = 8;
-/// Barriers of the kernel's own: 0 is everybody's, and turns begin at 8.
+/// Barriers of the kernel's own: 0 is everybody's, and pingpong begin at 8.
 const MOST_GROUPS: usize = 7;
 
 /// A parameter of the kernel and of its groups.
@@ -146,7 +146,7 @@ impl Warps {
 
 /// The source.
 pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, Error> {
-    in_step::check(kernel)?;
+    wave_sync::check(kernel)?;
     let warps = Warps::of(kernel)?;
     let storage = Storage::of(kernel);
     let mut out = String::new();
@@ -169,8 +169,8 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
     if kernel.cluster.is_some() {
         out.push_str("#include \"twill_cluster.cuh\"\n");
     }
-    if kernel.tiling.in_step {
-        out.push_str("#include \"twill_in_step.cuh\"\n");
+    if kernel.tiling.wave_sync {
+        out.push_str("#include \"twill_wave_sync.cuh\"\n");
     }
     out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");
     if !has_tensor_memory {
@@ -252,20 +252,20 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
         let name = barriers.name.to_uppercase();
         let _ = writeln!(
             out,
-            "    for (int k = 0; k < {}; k++) barrier_begin(bars({name} + k), {});",
+            "    for (int k = 0; k < {}; k++) mbarrier_init(bars({name} + k), {});",
             barriers.slots,
             arrivals.max(1) * ctas
         );
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);
     if has_tensor_memory {
-        out.push_str("    barrier_begin(last_multiply(), 1);\n");
+        out.push_str("    mbarrier_init(last_multiply(), 1);\n");
     }
-    out.push_str("    barriers_begun();\n  }\n");
+    out.push_str("    fence_mbarrier_init();\n  }\n");
     if has_tensor_memory {
         out.push_str(&tensor_memory::begin(kernel, storage.tensor));
     } else if kernel.cluster.is_some() {
-        out.push_str("  meet_cluster();\n");
+        out.push_str("  cluster_sync();\n");
     } else {
         out.push_str("  __syncthreads();\n");
     }
@@ -275,8 +275,8 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
         let keyword = if number == 0 { "  if" } else { " else if" };
         let _ = writeln!(out, "{keyword} (warp / 4 == {number}) {{");
         if *registers != warps.first_registers {
-            let more = if *registers > warps.first_registers { "more" } else { "fewer" };
-            let _ = writeln!(out, "    {more}_registers<{registers}>();");
+            let more = if *registers > warps.first_registers { "inc" } else { "dec" };
+            let _ = writeln!(out, "    setmaxnreg_{more}<{registers}>();");
         }
         for (k, first) in groups {
             let group = &kernel.groups[*k];
@@ -298,7 +298,7 @@ fn entry(kernel: &KernelProgram, warps: &Warps, storage: &Storage) -> Result<Str
         out.push_str(&tensor_memory::end(kernel, storage.tensor));
     }
     if kernel.cluster.is_some() {
-        out.push_str("  meet_cluster();\n");
+        out.push_str("  cluster_sync();\n");
     }
     out.push_str("}\n");
     Ok(out)

@@ -5,8 +5,8 @@ use super::group::operand;
 use super::names::{self, missing};
 use super::source::extents;
 use crate::error::Error;
-use crate::kernel::action::{Action, any};
-use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, TensorMultiply};
+use crate::kernel::op::{Op, any};
+use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, Tcgen05Mma};
 use crate::program::Iteration;
 use std::fmt::Write as _;
 use twill_triton::mlir::{FloatKind, Type};
@@ -69,8 +69,8 @@ pub(super) fn begin_of_group() -> String {
 
 /// What stands at the end of a group that starts multiplies.
 pub(super) fn end_of_group(group: &Group) -> Option<&'static str> {
-    let multiplies = |action: &Action| matches!(action, Action::MultiplyInTensor(_));
-    any(&group.body, multiplies).then_some("finish_multiplies(last_multiply());")
+    let multiplies = |action: &Op| matches!(action, Op::Tcgen05Mma(_));
+    any(&group.body, multiplies).then_some("finish_mmas(last_multiply());")
 }
 
 /// Where the kernel takes tensor memory, and all threads wait for it.
@@ -108,10 +108,10 @@ pub(super) fn place(print: &Expressions<'_>, slot: &Slot) -> Result<String, Erro
 /// A multiply, which signals `barriers` when it is done.
 pub(super) fn multiply(
     print: &Expressions<'_>,
-    multiply: &TensorMultiply,
+    multiply: &Tcgen05Mma,
     barriers: &[String],
 ) -> Result<String, Error> {
-    let TensorMultiply { left, right, to, addend, .. } = multiply;
+    let Tcgen05Mma { left, right, to, addend, .. } = multiply;
     if print.kernel.buffers[to.buffer.index()].element != Type::Float(FloatKind::F32) {
         return Err(missing("sums of other than 32 bits in tensor memory".into()));
     }

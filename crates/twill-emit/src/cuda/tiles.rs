@@ -11,7 +11,7 @@ pub(super) fn order(kernel: &KernelProgram) -> String {
             "the first axis fastest".into(),
             "  return {tile % columns, tile / columns % programs_y, tile / columns / programs_y};\n".into(),
         ),
-        TileOrder::LongestFirst { heads, .. } => (
+        TileOrder::LongestProcessingTime { heads, .. } => (
             format!("long loops first, {heads} of the second axis together, which share the L2 cache"),
             format!(
                 "  const int rest = tile % (columns * programs_y);
@@ -94,7 +94,7 @@ pub(super) fn head(kernel: &KernelProgram, code: &str) -> Vec<(usize, String, &'
     if kernel.tiling.persistent {
         let next = if walks { ", move_on(program, step, programs_x, programs_y)" } else { "" };
         let count = "tile_count(programs_x, programs_y, programs_z)";
-        lines.push(if kernel.tiling.there_and_back().is_some() {
+        lines.push(if kernel.tiling.serpentine().is_some() {
             let first = "int tile_at_ = blockIdx.x, step_to_ = 2 * int(gridDim.x - blockIdx.x) - 1";
             let next = "tile_at_ += step_to_, step_to_ = 2 * int(gridDim.x) - step_to_";
             (1, format!("for ({first}; tile_at_ < {count}; {next}) {{"), "rounds of tiles, there and back")

@@ -4,7 +4,7 @@
 use super::expression::Expressions;
 use super::names;
 use crate::error::Error;
-use crate::kernel::marks::{Mark, Stamp, Trace};
+use crate::kernel::timestamps::{Timestamp, Stamp, Trace};
 use crate::kernel::program::Group;
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ const CTA: u32 = 0;
 
 /// What a traced kernel has before its groups.
 pub(super) fn definitions(trace: &Trace) -> String {
-    let (marks, iterations) = (trace.marks.len(), trace.iterations);
-    format!("\n{}using recorder_ = recorder_of_<{marks}, {iterations}>;\n", include_str!("trace.cuh"))
+    let (timestamps, iterations) = (trace.timestamps.len(), trace.iterations);
+    format!("\n{}using recorder_ = recorder_of_<{timestamps}, {iterations}>;\n", include_str!("trace.cuh"))
 }
 
 /// What a group has where its work on a tile begins.
@@ -24,15 +24,15 @@ pub(super) fn begin(trace: &Trace, group: &Group, is_one_thread: bool) -> String
     format!("const recorder_ record_ = {{u64({buffer}), blockIdx.x == {CTA} && tile_at_ == {CTA}{first}}};")
 }
 
-/// The code of marks next to each other.
-pub(super) fn marks(trace: &Trace, group: &Group, print: &Expressions<'_>, stamps: &[Stamp]) -> Result<String, Error> {
+/// The code of timestamps next to each other.
+pub(super) fn timestamps(trace: &Trace, group: &Group, print: &Expressions<'_>, stamps: &[Stamp]) -> Result<String, Error> {
     let mut code = String::new();
     let mut left = stamps;
     while let Some(first) = left.first() {
         // One reading of the clock for what is of one iteration.
         let count = left.iter().take_while(|s| s.at == first.at).count();
         let number = |s: &Stamp| {
-            let known = trace.marks.iter().position(|m| *m == Mark::of(s, group.id));
+            let known = trace.timestamps.iter().position(|m| *m == Timestamp::of(s, group.id));
             known.map(|k| k.to_string()).ok_or_else(|| names::missing(format!("a mark at `{}`", s.operation)))
         };
         let (now, later) = left.split_at(count);

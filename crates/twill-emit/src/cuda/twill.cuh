@@ -62,7 +62,7 @@ template <int BARRIER, int THREADS> TWILL void come() { asm volatile("bar.arrive
 
 /// Registers a thread from here on, for all four warps of a warp group ("setmaxnreg").
 template <int COUNT> TWILL void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
-template <int COUNT> TWILL void more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
+template <int COUNT> TWILL void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
 
 // ------------------------------------------------------------------------------------------- layouts of tiles in threads
 //
@@ -95,7 +95,7 @@ template <int R> struct accumulator_rows {
 };
 
 /// A value for each row of an accumulator and each of the four threads that hold it.
-template <int R> struct accumulator_shares : accumulator_rows<R> {
+template <int R> struct accumulator_partials : accumulator_rows<R> {
   TWILL static int column(int) { return lane() % 4; }
   TWILL static bool owns() { return true; }
 };
@@ -125,7 +125,7 @@ template <int N, int W> struct spread {
 };
 
 /// R x C elements over the threads of W warps: up to eight neighbours to a thread, a row over eight threads.
-template <int R, int W> struct spread_rows {
+template <int R, int W> struct blocked_rows {
   static constexpr int down = 4 * W, size = (R + down - 1) / down, rows_held = size, columns_held = 1;
   static constexpr bool paired = false;
   TWILL static constexpr int index(int r, int) { return r; }
@@ -136,7 +136,7 @@ template <int R, int W> struct spread_rows {
   TWILL static bool holds() { return R >= down || thread_of<W>() / 8 < R; }
   TWILL static bool owns() { return holds() && lane() % 8 == 0; }
 };
-template <int C, int W> struct spread_columns {
+template <int C, int W> struct blocked_columns {
   static constexpr int width = C < 8 ? C : 8, rows_held = 1, columns_held = (C + 8 * width - 1) / (8 * width) * width, size = columns_held;
   static constexpr bool paired = width > 1;
   TWILL static constexpr int index(int, int c) { return c; }
@@ -147,9 +147,9 @@ template <int C, int W> struct spread_columns {
   TWILL static bool holds() { return C >= 8 * width || lane() % 8 * width < C; }
   TWILL static bool owns() { return holds() && thread_of<W>() < 8; }
 };
-template <int R, int C, int W> struct spread_tile {
-  using down = spread_rows<R, W>;
-  using across = spread_columns<C, W>;
+template <int R, int C, int W> struct blocked_tile {
+  using down = blocked_rows<R, W>;
+  using across = blocked_columns<C, W>;
   static constexpr int rows_held = down::size, columns_held = across::size, size = rows_held * columns_held;
   static constexpr bool paired = across::paired;
   TWILL static constexpr int index(int r, int c) { return r * columns_held + c; }
@@ -236,7 +236,7 @@ TWILL void touch(float &x) { asm volatile("" : "+f"(x)::"memory"); }
 TWILL void touch(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
 
 /// What asynchronous multiplies wrote or read is used, or written again, behind this only.
-template <typename T, typename L> TWILL void landed(tile<T, L> &tile) {
+template <typename T, typename L> TWILL void completed(tile<T, L> &tile) {
   repeat<sizeof(tile.held) / sizeof(tile.held[0])>([&](int i) { touch(tile.held[i]); });
 }
 
@@ -307,9 +307,9 @@ struct least {
 /// What a thread holds of each row of an accumulator, combined: even and odd columns by themselves until the end, for
 /// shorter chains.
 template <typename Op, typename T, int R, int C>
-TWILL tile<T, accumulator_shares<R>> row_shares(const tile<T, accumulator<R, C>> &whole, Op combine) {
+TWILL tile<T, accumulator_partials<R>> row_partials(const tile<T, accumulator<R, C>> &whole, Op combine) {
   using L = accumulator<R, C>;
-  tile<T, accumulator_shares<R>> out;
+  tile<T, accumulator_partials<R>> out;
   repeat<L::rows_held>([&](int r) {
     T even = whole[element<L>{r, 0}], odd = whole[element<L>{r, 1}];
     repeat<C / 8 - 1>([&](int c) {
@@ -323,7 +323,7 @@ TWILL tile<T, accumulator_shares<R>> row_shares(const tile<T, accumulator<R, C>>
 
 /// The shares of the four threads that hold a row, combined.
 template <typename Op, typename T, int R>
-TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator_shares<R>> &shares, Op combine) {
+TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator_partials<R>> &shares, Op combine) {
   tile<T, accumulator_rows<R>> out;
   repeat<R / 32>([&](int r) {
     T value = shares.held[r];
@@ -334,7 +334,7 @@ TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator_shares<R>> &sh
 }
 template <typename Op, typename T, int R, int C>
 TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator<R, C>> &whole, Op combine) {
-  return rows(row_shares(whole, combine), combine);
+  return rows(row_partials(whole, combine), combine);
 }
 
 // ------------------------------------------------------------------------------------------------------- shared memory
@@ -490,8 +490,8 @@ TWILL void fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 
 // ------------------------------------------------------------------------------------------------------------- barriers
 
-TWILL void barrier_begin(u32 barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
-TWILL void barriers_begun() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+TWILL void mbarrier_init(u32 barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
+TWILL void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 /// Waits until a barrier has completed the phase of this parity.
 TWILL void acquire(u32 barrier, u32 phase) {
@@ -606,7 +606,7 @@ template <typename T> TWILL void copies_arrive(u32 barrier) {
 
 TWILL void multiply_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 TWILL void multiply_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int LEFT> TWILL void wait_multiplies() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
+template <int LEFT> TWILL void wgmma_wait_group() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
 
 /// The instruction m64nNk16 for elements of type T; which of its operands are in registers, and whether those in shared
 /// memory have their own rows or columns side by side. The kernel's file has those that it uses.
@@ -655,7 +655,7 @@ template <typename D, int R, int C> TWILL auto *part_of_sum(tile<D, accumulator<
   return sum.held + (row * C / 64 + column) / (is_half<D>::value ? 4 : 2);
 }
 
-/// Starts sum = left x right, or sum += left x right; one group of multiplies for wait_multiplies.
+/// Starts sum = left x right, or sum += left x right; one group of multiplies for wgmma_wait_group.
 template <typename D, int R, int C, typename Left, typename Right>
 TWILL void multiply(tile<D, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;

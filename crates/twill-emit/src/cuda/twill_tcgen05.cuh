@@ -306,7 +306,7 @@ TWILL void multiply(tensor_place<float, R, C> sum, Left left, Right right, bool 
 TWILL void commit(u32 barrier) { asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier) : "memory"); }
 
 /// Waits for all multiplies that a warp has started, and so for what they signal. By a barrier that nothing else uses.
-TWILL void finish_multiplies(u32 barrier) {
+TWILL void finish_mmas(u32 barrier) {
   if (elected()) commit(barrier);
   acquire_tensor(barrier, 0);
 }

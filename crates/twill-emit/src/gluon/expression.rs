@@ -197,7 +197,7 @@ impl Names<'_> {
                     format!("gl.convert_layout({reduced}, {})", self.layout(want))
                 }
             }
-            ExpressionKind::Shares(_) => format!("gl.convert_layout({}, {})", self.shares(value), self.layout(want)),
+            ExpressionKind::PartialSums(_) => format!("gl.convert_layout({}, {})", self.shares(value), self.layout(want)),
             ExpressionKind::Load { pointers, mask, other } => {
                 let mut text = format!("gl.load({}", self.part(pointers, want, false));
                 for (name, extra) in [("mask", mask), ("other", other)] {
@@ -223,10 +223,10 @@ impl Names<'_> {
 
     /// Row sums in shares, in whatever layout they come.
     pub fn shares(&self, value: &Expression) -> String {
-        let ExpressionKind::Shares(tile) = &value.kind else { return self.scalar(value) };
+        let ExpressionKind::PartialSums(tile) = &value.kind else { return self.scalar(value) };
         let columns = tile.shape.get(1).copied().unwrap_or(8);
         let inner = infer(tile, &self.layouts).unwrap_or(Layout::Accumulator(columns));
-        format!("row_shares({})", self.part(tile, &inner, false))
+        format!("row_partials({})", self.part(tile, &inner, false))
     }
 
     /// A tile with the same value everywhere, as a scalar.

@@ -5,7 +5,7 @@ use super::layout::{Layout, Reach, inlined, of_variables};
 use super::names::parameter;
 use super::source::group_arguments;
 use super::tensor_memory;
-use crate::kernel::action::{Action, Node, Note};
+use crate::kernel::op::{Op, Node, Note};
 use crate::kernel::expression::{Expression, ExpressionKind};
 use crate::kernel::program::{Group, KernelProgram, Operand, VariableId};
 use crate::listing::mark;
@@ -69,7 +69,7 @@ impl<'a> Printer<'a> {
         self.nodes(1, begin);
         let depth = if self.kernel.tiling.persistent {
             let tiles = "tile_count(programs_x, programs_y, programs_z)";
-            if self.kernel.tiling.there_and_back().is_some() {
+            if self.kernel.tiling.serpentine().is_some() {
                 self.line(1, &format!("for round_ in range(rounds_of({tiles})):"), "there and back");
                 self.line(2, "tile = tile_of(round_)", "");
             } else {
@@ -210,18 +210,18 @@ impl<'a> Printer<'a> {
         format!("{}, {}{mask}", part(pointers), part(value))
     }
 
-    fn action(&mut self, depth: usize, action: &Action, note: &Note) {
+    fn action(&mut self, depth: usize, action: &Op, note: &Note) {
         let comment = Self::comment(note);
         let code = match action {
             // Only CUDA is traced.
-            Action::Mark(_) => return,
-            Action::Let { to, value } => {
+            Op::Timestamp(_) => return,
+            Op::Let { to, value } => {
                 if self.names.inlined.contains_key(to) {
                     return;
                 }
                 let text = match &self.names.layouts[to.index()] {
                     // The layout is the variable's own from here on.
-                    _ if matches!(value.kind, ExpressionKind::Shares(_)) => self.names.shares(value),
+                    _ if matches!(value.kind, ExpressionKind::PartialSums(_)) => self.names.shares(value),
                     Some(layout) if !value.shape.is_empty() => self.names.tile(value, layout),
                     _ => self.spread(value),
                 };
@@ -231,30 +231,30 @@ impl<'a> Printer<'a> {
                 }
                 format!("{name} = {text}")
             }
-            Action::Rename { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
-            Action::Multiply { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator),
-            Action::MultiplyInTensor(multiply) => {
+            Op::Copy { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
+            Op::Wgmma { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator),
+            Op::Tcgen05Mma(multiply) => {
                 let barriers = self.barriers(&multiply.signals);
                 tensor_memory::multiply(&self.names, multiply, &barriers, self.is_short_of_registers)
             }
-            Action::Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
-            Action::Fly(variable) => {
+            Op::Tcgen05Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
+            Op::WgmmaInit(variable) => {
                 let name = self.names.variable(*variable);
                 format!("{name} = warpgroup_mma_init({name})")
             }
-            Action::WaitMultiplies { outstanding, landed, flying } => {
-                let names: Vec<&str> = landed.iter().chain(flying).map(|v| self.names.variable(*v)).collect();
+            Op::WgmmaWait { pending, completed, in_flight } => {
+                let names: Vec<&str> = completed.iter().chain(in_flight).map(|v| self.names.variable(*v)).collect();
                 let deps =
                     if names.len() == 1 { format!("({},)", names[0]) } else { format!("({})", names.join(", ")) };
                 let mut code =
-                    format!("{} = warpgroup_mma_wait(num_outstanding={outstanding}, deps={deps})", names.join(", "));
-                for variable in flying {
+                    format!("{} = warpgroup_mma_wait(num_outstanding={pending}, deps={deps})", names.join(", "));
+                for variable in in_flight {
                     let name = self.names.variable(*variable);
                     code.push_str(&format!("\n{name} = warpgroup_mma_init({name})"));
                 }
                 code
             }
-            Action::Load { descriptor, coordinates, to, full } => {
+            Op::TmaLoad { descriptor, coordinates, to, full } => {
                 let buffer = &self.kernel.buffers[to.buffer.index()];
                 let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
@@ -265,7 +265,7 @@ impl<'a> Printer<'a> {
                     self.names.slot(to)
                 )
             }
-            Action::Copy { pointers, mask, to, full } => {
+            Op::CpAsync { pointers, mask, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let layout = Layout::spread(pointers.shape.len(), self.group.warps);
                 let mask = mask.as_ref().map_or(String::new(), |m| format!(", mask={}", self.names.tile(m, &layout)));
@@ -275,10 +275,10 @@ impl<'a> Printer<'a> {
                     self.names.tile(pointers, &layout)
                 )
             }
-            Action::Write { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {
+            Op::LocalStore { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {
                 tensor_memory::store(&self.names, value, to)
             }
-            Action::Write { value, to } => {
+            Op::LocalStore { value, to } => {
                 let have = &self.kernel.buffers[to.buffer.index()].element;
                 let is_bit = value.element == twill_triton::mlir::Type::Integer(1);
                 let converted = if is_bit { format!(".to({})", dtype(have)) } else { String::new() };
@@ -286,30 +286,30 @@ impl<'a> Printer<'a> {
                 let text = if is_bit { format!("({text}){converted}") } else { text };
                 format!("{}.store({text})", self.names.slot(to))
             }
-            Action::Fence => "fence_async_shared()".into(),
-            Action::Meet => "gl.thread_barrier()".into(),
-            Action::Store { descriptor, coordinates, from, reduce } => {
+            Op::FenceProxyAsync => "fence_async_shared()".into(),
+            Op::GroupSync => "gl.thread_barrier()".into(),
+            Op::TmaStore { descriptor, coordinates, from, reduce } => {
                 let call = if reduce.is_some() { "tma_add" } else { "tma.async_copy_shared_to_global" };
                 let descriptor = &self.kernel.descriptors[descriptor.index()].name;
                 format!("{call}({descriptor}, [{}], {})", self.joined(coordinates), self.names.slot(from))
             }
-            Action::WaitStores(left) => format!("tma.store_wait(pendings={left})"),
-            Action::Put { pointers, value, mask } => format!("gl.store({})", self.put(pointers, value, mask.as_ref())),
-            Action::PutAdd { pointers, value, mask } => {
+            Op::TmaStoreWait(left) => format!("tma.store_wait(pendings={left})"),
+            Op::GlobalStore { pointers, value, mask } => format!("gl.store({})", self.put(pointers, value, mask.as_ref())),
+            Op::AtomicAdd { pointers, value, mask } => {
                 format!("gl.atomic_add({})", self.put(pointers, value, mask.as_ref()))
             }
-            Action::Wait { barrier, at, previous } => {
+            Op::MbarrierWait { barrier, at, previous } => {
                 let phase = &self.group.cursors[at.index()].name;
                 let phase = if *previous { format!("{phase}_phase ^ 1") } else { format!("{phase}_phase") };
                 format!("acquire(bars, base, {}, {phase}, BARRIERS_AT)", self.barrier(*barrier, *at))
             }
-            Action::Arrive { barrier, at } => {
+            Op::MbarrierArrive { barrier, at } => {
                 format!("release(bars, base, {}, BARRIERS_AT)", self.barrier(*barrier, *at))
             }
-            Action::Advance(cursor) => self.advance(*cursor),
-            Action::Keep { to, from } => self.keep(*to, *from),
-            Action::Sync(id) => format!("named_sync({}, {})", FIRST_NAMED + id, self.threads()),
-            Action::Signal(id) => format!("named_arrive({}, {})", FIRST_NAMED + id, self.threads()),
+            Op::AdvanceCursor(cursor) => self.advance(*cursor),
+            Op::CopyCursor { to, from } => self.keep(*to, *from),
+            Op::NamedBarrierSync(id) => format!("named_sync({}, {})", FIRST_NAMED + id, self.threads()),
+            Op::NamedBarrierArrive(id) => format!("named_arrive({}, {})", FIRST_NAMED + id, self.threads()),
         };
         let mut comment = comment;
         for line in code.lines() {

@@ -65,7 +65,7 @@ def advance(slot, phase, SLOTS: gl.constexpr):
 
 
 @gluon.jit
-def row_shares(tile):
+def row_partials(tile):
     """Row sums, by each of the four threads that a row lies in over its own columns."""
     rows: gl.constexpr = tile.shape[0]
     columns: gl.constexpr = tile.shape[1]

@@ -127,7 +127,7 @@ struct Grid {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    there_and_back: Option<u32>,
+    serpentine: Option<u32>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -164,7 +164,7 @@ impl Signature {
                 programs_per_cta: kernel.tiling.programs_per_cta,
                 ctas_per_sm: 1,
                 cluster: Some(kernel.ctas_per_cluster()).filter(|ctas| *ctas > 1),
-                there_and_back: kernel.tiling.there_and_back(),
+                serpentine: kernel.tiling.serpentine(),
             },
             threads: None,
             shared_memory: None,

@@ -4,7 +4,7 @@ use super::Header;
 use super::expression::dtype;
 use super::group::Printer;
 use super::tensor_memory;
-use crate::kernel::action::{Action, any};
+use crate::kernel::op::{Op, any};
 use crate::kernel::program::{Arrival, KernelProgram, TileOrder};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -139,7 +139,7 @@ def unsigned(x):
         return x
 ";
 
-/// Turns on the tensor core.
+/// PingPong on the tensor core.
 const NAMED: &str = "
 
 @gluon.constexpr_function
@@ -164,7 +164,7 @@ def named_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 ";
 
 fn has_reduce(kernel: &KernelProgram) -> bool {
-    let reduces = |action: &Action| matches!(action, Action::Store { reduce: Some(_), .. });
+    let reduces = |action: &Op| matches!(action, Op::TmaStore { reduce: Some(_), .. });
     kernel.groups.iter().any(|group| any(&group.body, reduces))
 }
 
@@ -199,7 +199,7 @@ def program_of(tile, programs_x, programs_y, programs_z):
     return tile % columns, tile // columns % programs_y, tile // columns // programs_y
 "
         ),
-        TileOrder::LongestFirst { heads, .. } => format!(
+        TileOrder::LongestProcessingTime { heads, .. } => format!(
             "    \"\"\"The program that a tile is: long loops first, {heads} of the second axis together, which share the L2 cache.\"\"\"
     columns = {columns}
     rest = tile % (columns * programs_y)
@@ -221,14 +221,14 @@ def program_of(tile, programs_x, programs_y, programs_z):
         ),
     };
     text.push_str(&body);
-    if kernel.tiling.there_and_back().is_some() {
-        text.push_str(THERE_AND_BACK);
+    if kernel.tiling.serpentine().is_some() {
+        text.push_str(SERPENTINE);
     }
     text
 }
 
 /// How CTAs walk over tiles that get shorter.
-const THERE_AND_BACK: &str = "
+const SERPENTINE: &str = "
 
 @gluon.jit
 def tile_of(round):

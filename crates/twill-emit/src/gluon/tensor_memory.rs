@@ -2,9 +2,9 @@
 
 use super::expression::{Names, dtype};
 use super::layout::Layout;
-use crate::kernel::action::{Action, Node, Note, any};
+use crate::kernel::op::{Op, Node, Note, any};
 use crate::kernel::expression::{Expression, ExpressionKind};
-use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, TensorMultiply};
+use crate::kernel::program::{Addend, Buffer, Group, KernelProgram, Slot, Tcgen05Mma};
 use crate::program::Iteration;
 
 /// What a kernel with tensor memory imports.
@@ -43,8 +43,8 @@ pub(super) fn is_short_of_registers(kernel: &KernelProgram, group: &Group, body:
         let is_one = slot.at.is_none_or(|at| group.cursors[at.index()].slots == 1);
         is_one && !kernel.buffers[slot.buffer.index()].is_tensor()
     };
-    let has_fixed = |action: &Action| match action {
-        Action::MultiplyInTensor(multiply) => is_fixed(&multiply.left) || is_fixed(&multiply.right),
+    let has_fixed = |action: &Op| match action {
+        Op::Tcgen05Mma(multiply) => is_fixed(&multiply.left) || is_fixed(&multiply.right),
         _ => false,
     };
     any(body, has_fixed) && group.registers < FEW_REGISTERS
@@ -93,8 +93,8 @@ pub(super) fn allocation(buffer: &Buffer) -> String {
 }
 
 /// A multiply, which signals `barriers` when it is done.
-pub(super) fn multiply(names: &Names<'_>, multiply: &TensorMultiply, barriers: &[String], finds_anew: bool) -> String {
-    let TensorMultiply { left, right, to, addend, .. } = multiply;
+pub(super) fn multiply(names: &Names<'_>, multiply: &Tcgen05Mma, barriers: &[String], finds_anew: bool) -> String {
+    let Tcgen05Mma { left, right, to, addend, .. } = multiply;
     let adds = match addend {
         Addend::Zero => "False".to_owned(),
         Addend::Value(_) | Addend::Before => "True".to_owned(),
@@ -135,7 +135,7 @@ pub(super) fn choice<'n>(
     then: &'n [Node],
     exactly: &[(u32, Vec<Node>)],
 ) -> Option<(String, &'n Note)> {
-    let [Node::Do(Action::Let { to, value }, note)] = then else { return None };
+    let [Node::Do(Op::Let { to, value }, note)] = then else { return None };
     let is_load = matches!(value.kind, ExpressionKind::FromTensor(_)) && exactly.is_empty();
     let layout = names.layouts[to.index()].as_ref().filter(|_| is_load)?;
     let name = names.variable(*to);

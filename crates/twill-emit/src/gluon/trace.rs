@@ -1,6 +1,6 @@
 //! What a traced kernel records, as `kernel.json` says it.
 
-use crate::kernel::marks::{Detail, Moment};
+use crate::kernel::timestamps::{Detail, Moment};
 use crate::kernel::program::KernelProgram;
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub(super) struct TraceEntry {
     bytes: u64,
     detail: &'static str,
     groups: Vec<GroupEntry>,
-    marks: Vec<MarkEntry>,
+    timestamps: Vec<MarkEntry>,
 }
 
 /// A group, by its number in the schedule.
@@ -36,7 +36,7 @@ impl TraceEntry {
     /// That of a kernel that is traced.
     pub(super) fn of(kernel: &KernelProgram) -> Option<TraceEntry> {
         let trace = kernel.trace.as_ref()?;
-        let marks = trace.marks.iter().enumerate().map(|(id, mark)| MarkEntry {
+        let timestamps = trace.timestamps.iter().enumerate().map(|(id, mark)| MarkEntry {
             id,
             index: mark.index,
             operation: mark.operation.clone(),
@@ -44,7 +44,7 @@ impl TraceEntry {
             what: match mark.moment {
                 Moment::Issue => "issue",
                 Moment::End => "end",
-                Moment::Landed => "landed",
+                Moment::Completed => "completed",
             },
         });
         Some(TraceEntry {
@@ -53,11 +53,11 @@ impl TraceEntry {
             bytes: trace.bytes(),
             detail: match trace.detail {
                 Detail::Operations => "operations",
-                Detail::Runs => "runs",
+                Detail::Segments => "runs",
                 Detail::Iterations => "iterations",
             },
             groups: kernel.groups.iter().map(|g| GroupEntry { id: g.id.index(), name: g.name.clone() }).collect(),
-            marks: marks.collect(),
+            timestamps: timestamps.collect(),
         })
     }
 }

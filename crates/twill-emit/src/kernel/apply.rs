@@ -6,7 +6,7 @@ use super::reader::{Place, Reader};
 use super::region::Region;
 use crate::error::Error;
 use crate::program::Iteration;
-use twill_triton::loop_step::FIRST_ITERATION;
+use twill_triton::retile_loop::FIRST_ITERATION;
 use twill_triton::mlir::{Attribute, FloatKind, Operation, OperationId, Type};
 
 const FLOAT: Type = Type::Float(FloatKind::F32);

@@ -1,6 +1,6 @@
 //! The seal without which no code is printed.
 
-use super::marks::Detail;
+use super::timestamps::Detail;
 use super::program::KernelProgram;
 use crate::error::Error;
 use std::ops::Deref;
@@ -20,7 +20,7 @@ impl Checked {
         self.proof
     }
 
-    /// The same program, made to record the time of the last iterations of a tile: its marks are no synchronisation, so that
+    /// The same program, made to record the time of the last iterations of a tile: its timestamps are no synchronisation, so that
     /// what is proved of its barriers holds.
     #[must_use]
     pub fn traced(&self, iterations: u32, detail: Detail) -> Checked {

@@ -2,9 +2,9 @@
 //! shared memory of both (TMA multicast). What is full or empty is so for each CTA by itself; a slot is empty when the groups
 //! of both have released it.
 
-use super::action::{Action, visit};
+use super::op::{Op, visit};
 use super::lowering::{Lowering, is_tma};
-use super::program::{Cluster, Group, KernelProgram, SharedRing, TileOrder};
+use super::program::{Cluster, Group, KernelProgram, MulticastRing, TileOrder};
 use crate::error::Error;
 use crate::program::BufferKind;
 use std::collections::BTreeMap;
@@ -39,11 +39,11 @@ pub(super) fn plan(lowering: &Lowering<'_>, groups: &[Group]) -> Result<Cluster,
         }
     }
     match lowering.options.order {
-        TileOrder::LongestFirst { .. } => {
-            return refuse("clusters of CTAs where long loops come first", "ask for --order linear too");
+        TileOrder::LongestProcessingTime { .. } => {
+            return refuse("clusters of CTAs where long loops come first", "ask for --tile-order linear too");
         }
         TileOrder::Grouped(rows) if rows % CTAS != 0 => {
-            return refuse("clusters of two CTAs in bands of an odd number of programs", "ask for an even --band");
+            return refuse("clusters of two CTAs in bands of an odd number of programs", "ask for an even --group-m");
         }
         TileOrder::Grouped(_) | TileOrder::Linear => {}
     }
@@ -89,14 +89,14 @@ fn is_common(lowering: &Lowering<'_>, at: BufferId) -> bool {
 }
 
 /// Rings of such tiles in halves that TMA can copy.
-fn common(lowering: &Lowering<'_>, groups: &[Group]) -> BTreeMap<BufferId, SharedRing> {
+fn common(lowering: &Lowering<'_>, groups: &[Group]) -> BTreeMap<BufferId, MulticastRing> {
     let halves = |at: BufferId| {
         let buffer = &lowering.buffers[at.index()];
         matches!(buffer.shape[..], [rows, _] if rows.is_multiple_of(u64::from(CTAS) * PATTERN))
     };
     let mut rings = BTreeMap::new();
     for action in groups.iter().flat_map(actions) {
-        let Action::Load { to, full, descriptor, .. } = action else { continue };
+        let Op::TmaLoad { to, full, descriptor, .. } = action else { continue };
         let (buffer, known) = (to.buffer, rings.contains_key(&to.buffer));
         let whole = lowering.descriptors[descriptor.index()].block == lowering.buffers[buffer.index()].shape;
         if let Some(empty) = lowering.empties.get(&buffer)
@@ -105,27 +105,27 @@ fn common(lowering: &Lowering<'_>, groups: &[Group]) -> BTreeMap<BufferId, Share
             && is_common(lowering, buffer)
             && halves(buffer)
         {
-            rings.insert(buffer, SharedRing { buffer, descriptor: *descriptor, full: *full, empty: *empty });
+            rings.insert(buffer, MulticastRing { buffer, descriptor: *descriptor, full: *full, empty: *empty });
         }
     }
     rings
 }
 
 /// Whether a ring is loaded in another way too, or its descriptor copies something else.
-fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, SharedRing>, ring: &SharedRing) -> bool {
+fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, MulticastRing>, ring: &MulticastRing) -> bool {
     groups.iter().flat_map(actions).any(|action| match action {
-        Action::Load { descriptor, to, full, .. } if to.buffer == ring.buffer => {
+        Op::TmaLoad { descriptor, to, full, .. } if to.buffer == ring.buffer => {
             *descriptor != ring.descriptor || *full != ring.full
         }
-        Action::Load { descriptor, to, .. } => *descriptor == ring.descriptor && !rings.contains_key(&to.buffer),
-        Action::Store { descriptor, from, .. } => *descriptor == ring.descriptor || from.buffer == ring.buffer,
-        Action::Copy { to, .. } | Action::Write { to, .. } => to.buffer == ring.buffer,
+        Op::TmaLoad { descriptor, to, .. } => *descriptor == ring.descriptor && !rings.contains_key(&to.buffer),
+        Op::TmaStore { descriptor, from, .. } => *descriptor == ring.descriptor || from.buffer == ring.buffer,
+        Op::CpAsync { to, .. } | Op::LocalStore { to, .. } => to.buffer == ring.buffer,
         _ => false,
     })
 }
 
 /// Everything that a group does.
-fn actions(group: &Group) -> Vec<&Action> {
+fn actions(group: &Group) -> Vec<&Op> {
     let mut all = Vec::new();
     [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| visit(nodes, &mut |action| all.push(action)));
     all
@@ -269,7 +269,7 @@ impl Both<'_> {
             Event::Wait { barrier, at, previous } => {
                 vec![Event::Wait { barrier: self.barrier(*barrier, cta), at: *at, previous: *previous }]
             }
-            Event::Multiply { reads, writes, signals } => vec![Event::Multiply {
+            Event::Mma { reads, writes, signals } => vec![Event::Mma {
                 reads: all(reads),
                 writes: all(writes),
                 signals: signals.iter().map(|(barrier, at)| (self.barrier(*barrier, cta), *at)).collect(),
@@ -277,9 +277,9 @@ impl Both<'_> {
             Event::Write(access) => self.own(*access, cta).into_iter().map(Event::Write).collect(),
             Event::Read(access) => self.own(*access, cta).into_iter().map(Event::Read).collect(),
             Event::Store(access) => vec![Event::Store(self.half(*access, 0, cta))],
-            Event::Sync(barrier) => vec![Event::Sync(self.named(*barrier, cta))],
-            Event::Signal(barrier) => vec![Event::Signal(self.named(*barrier, cta))],
-            Event::Fence | Event::WaitMultiplies(_) | Event::WaitStores(_) | Event::Advance(_) | Event::Keep { .. } => {
+            Event::NamedBarrierSync(barrier) => vec![Event::NamedBarrierSync(self.named(*barrier, cta))],
+            Event::NamedBarrierArrive(barrier) => vec![Event::NamedBarrierArrive(self.named(*barrier, cta))],
+            Event::Fence | Event::MmaWait(_) | Event::StoreWait(_) | Event::Advance(_) | Event::CopyCursor { .. } => {
                 vec![event.clone()]
             }
         }

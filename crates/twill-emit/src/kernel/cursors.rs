@@ -1,7 +1,7 @@
 //! Which cursors need a value before the group's code begins: those that live as long as the group, and those whose
 //! first value comes only after their first use in the text, where what is used then is of an iteration before the first.
 
-use super::action::{Action, Node, visit};
+use super::op::{Op, Node, visit};
 use super::expression::{Expression, ExpressionKind};
 use super::program::{Group, Slot};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use twill_check::protocol::CursorId;
 pub(crate) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
     let mut first = BTreeSet::new();
     visit(&group.body, &mut |action| {
-        if let Action::Advance(cursor) = action {
+        if let Op::AdvanceCursor(cursor) = action {
             first.insert(*cursor);
         }
     });
@@ -31,7 +31,7 @@ fn scan(nodes: &[Node], defined: &mut BTreeSet<CursorId>, undefined: &mut BTreeS
                         undefined.insert(cursor);
                     }
                 }
-                if let Action::Keep { to, .. } = action {
+                if let Op::CopyCursor { to, .. } = action {
                     defined.insert(*to);
                 }
             }
@@ -47,7 +47,7 @@ fn scan(nodes: &[Node], defined: &mut BTreeSet<CursorId>, undefined: &mut BTreeS
 }
 
 /// Cursors whose slot or phase an action reads.
-fn uses(action: &Action) -> Vec<CursorId> {
+fn uses(action: &Op) -> Vec<CursorId> {
     let mut cursors = Vec::new();
     let mut slot = |s: &Slot| cursors.extend(s.at);
     let tile = |e: &Expression, slot: &mut dyn FnMut(&Slot)| {
@@ -58,26 +58,26 @@ fn uses(action: &Action) -> Vec<CursorId> {
         });
     };
     match action {
-        Action::Let { value, .. } => tile(value, &mut slot),
-        Action::Write { value, to } => {
+        Op::Let { value, .. } => tile(value, &mut slot),
+        Op::LocalStore { value, to } => {
             tile(value, &mut slot);
             slot(to);
         }
-        Action::Load { to, .. } | Action::Copy { to, .. } => slot(to),
-        Action::Store { from, .. } => slot(from),
-        Action::Multiply { left, right, .. } => {
+        Op::TmaLoad { to, .. } | Op::CpAsync { to, .. } => slot(to),
+        Op::TmaStore { from, .. } => slot(from),
+        Op::Wgmma { left, right, .. } => {
             for operand in [left, right] {
                 if let super::program::Operand::Shared(s) = operand {
                     slot(s);
                 }
             }
         }
-        Action::MultiplyInTensor(multiply) => {
+        Op::Tcgen05Mma(multiply) => {
             [&multiply.left, &multiply.right, &multiply.to].into_iter().for_each(slot);
             cursors.extend(multiply.signals.iter().map(|(_, at)| *at));
         }
-        Action::Commit(signals) => cursors.extend(signals.iter().map(|(_, at)| *at)),
-        Action::Wait { at, .. } | Action::Arrive { at, .. } | Action::Keep { from: at, .. } => cursors.push(*at),
+        Op::Tcgen05Commit(signals) => cursors.extend(signals.iter().map(|(_, at)| *at)),
+        Op::MbarrierWait { at, .. } | Op::MbarrierArrive { at, .. } | Op::CopyCursor { from: at, .. } => cursors.push(*at),
         _ => {}
     }
     cursors

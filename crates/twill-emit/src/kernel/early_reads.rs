@@ -1,10 +1,10 @@
 //! Small tiles that threads read from a ring for the result of a multiply, read while the multiply runs.
 //!
-//! Otherwise the group waits for the result first, and then for shared memory. Of a burst's results what is needed is read
-//! behind the burst's first multiply, as the group stands at the next one until the tensor core takes it; of its last one's,
+//! Otherwise the group waits for the result first, and then for shared memory. Of a batch's results what is needed is read
+//! behind the batch's first multiply, as the group stands at the next one until the tensor core takes it; of its last one's,
 //! ahead of the wait and of the last value made before it. (Attention backward on an H200: 2 %.)
 
-use super::action::{Action, Node, Note, within};
+use super::op::{Op, Node, Note, within};
 use super::expression::{Expression, ExpressionKind};
 use super::group::GroupBuilder;
 use super::lowering::Lowering;
@@ -31,14 +31,14 @@ pub(super) fn read_early(lowering: &Lowering<'_>, builder: &mut GroupBuilder, no
 /// The wait for a ring, with what follows of it, and the wait for a multiply that stand right before a computation: where the
 /// two begin.
 fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
-    let passed = |end: usize, may_be: &dyn Fn(&Action) -> bool| {
+    let passed = |end: usize, may_be: &dyn Fn(&Op) -> bool| {
         end - nodes[..end].iter().rev().take_while(|n| matches!(n, Node::Do(action, _) if may_be(action))).count()
     };
-    let is_mark = |action: &Action| matches!(action, Action::Mark(_));
-    let lands = passed(computes, &is_mark).checked_sub(1)?;
-    let follows = |action: &Action| matches!(action, Action::Keep { .. } | Action::Advance(_) | Action::Mark(_));
+    let is_timestamp = |action: &Op| matches!(action, Op::Timestamp(_));
+    let lands = passed(computes, &is_timestamp).checked_sub(1)?;
+    let follows = |action: &Op| matches!(action, Op::CopyCursor { .. } | Op::AdvanceCursor(_) | Op::Timestamp(_));
     let waits = passed(lands, &follows).checked_sub(1)?;
-    let ([Node::Do(Action::Wait { previous: false, .. }, _), ..], Node::Do(Action::WaitMultiplies { .. }, _)) =
+    let ([Node::Do(Op::MbarrierWait { previous: false, .. }, _), ..], Node::Do(Op::WgmmaWait { .. }, _)) =
         (&nodes[waits..lands], &nodes[lands])
     else {
         return None;
@@ -53,30 +53,30 @@ fn early_place(nodes: &[Node], waits: usize) -> Option<usize> {
         Node::Do(action, _) => Some(action),
         _ => None,
     };
-    let is_multiply = |at: usize| matches!(action(at), Some(Action::Multiply { .. }));
-    let ends = |at: usize| is_multiply(at) || matches!(action(at), Some(Action::Let { .. }) | None);
+    let is_mma = |at: usize| matches!(action(at), Some(Op::Wgmma { .. }));
+    let ends = |at: usize| is_mma(at) || matches!(action(at), Some(Op::Let { .. }) | None);
     let last = (0..waits).rev().find(|at| ends(*at))?;
     match action(last)? {
-        Action::Let { .. } => Some(last),
+        Op::Let { .. } => Some(last),
         _ => {
             let before = (0..last).rev().find(|at| {
                 !matches!(
                     action(*at),
-                    Some(Action::Wait { .. } | Action::Keep { .. } | Action::Advance(_) | Action::Mark(_))
+                    Some(Op::MbarrierWait { .. } | Op::CopyCursor { .. } | Op::AdvanceCursor(_) | Op::Timestamp(_))
                 )
             })?;
-            is_multiply(before).then_some(before + 1)
+            is_mma(before).then_some(before + 1)
         }
     }
 }
 
 /// A computation's read of a tile of one dimension that these nodes wait for; it becomes a variable.
 fn take_read(lowering: &Lowering<'_>, builder: &mut GroupBuilder, waits: &[Node], node: &mut Node) -> Option<Node> {
-    let Node::Do(Action::Let { value, .. }, _) = node else { return None };
+    let Node::Do(Op::Let { value, .. }, _) = node else { return None };
     let (slot, expression) = find(value)?;
     let own = slot.at;
     let is_awaited = waits.iter().any(|node| match node {
-        Node::Do(Action::Wait { at, .. } | Action::Keep { to: at, .. }, _) => own == Some(*at),
+        Node::Do(Op::MbarrierWait { at, .. } | Op::CopyCursor { to: at, .. }, _) => own == Some(*at),
         _ => false,
     });
     if !is_awaited {
@@ -85,7 +85,7 @@ fn take_read(lowering: &Lowering<'_>, builder: &mut GroupBuilder, waits: &[Node]
     let ring = lowering.buffers[slot.buffer.index()].name.trim_end_matches("_buffer");
     let to = builder.variable(&format!("{ring}_read"), &expression.shape, expression.element.clone(), Form::Any);
     replace(value, &slot, to);
-    Some(Node::Do(Action::Let { to, value: expression }, Note::default()))
+    Some(Node::Do(Op::Let { to, value: expression }, Note::default()))
 }
 
 fn find(value: &Expression) -> Option<(Slot, Expression)> {
@@ -108,7 +108,7 @@ fn replace(value: &mut Expression, slot: &Slot, to: VariableId) {
         ExpressionKind::Broadcast(one)
         | ExpressionKind::ExpandDims(_, one)
         | ExpressionKind::Transpose(_, one)
-        | ExpressionKind::Shares(one) => replace(one, slot, to),
+        | ExpressionKind::PartialSums(one) => replace(one, slot, to),
         ExpressionKind::Reduce { operand, .. } => replace(operand, slot, to),
         _ => {}
     }

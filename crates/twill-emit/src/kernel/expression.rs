@@ -73,7 +73,7 @@ pub enum ExpressionKind {
         operand: Box<Expression>,
     },
     /// Row sums of a tile, each thread's share of a row by itself (see `sums`).
-    Shares(Box<Expression>),
+    PartialSums(Box<Expression>),
     /// A load through pointers.
     Load {
         /// The pointers.
@@ -123,7 +123,7 @@ impl Expression {
             ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) | ExpressionKind::Transpose(_, x) => {
                 x.walk(visit);
             }
-            ExpressionKind::Reduce { operand, .. } | ExpressionKind::Shares(operand) => operand.walk(visit),
+            ExpressionKind::Reduce { operand, .. } | ExpressionKind::PartialSums(operand) => operand.walk(visit),
             ExpressionKind::Load { pointers, mask, other } => {
                 pointers.walk(visit);
                 mask.iter().chain(other).for_each(|x| x.walk(visit));

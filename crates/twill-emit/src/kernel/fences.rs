@@ -1,24 +1,24 @@
 //! Multiplies between a write to shared memory and its fence.
 //!
-//! What a group writes for others is fenced, the group's warps meet, and it is given away. A multiply of a burst that follows
+//! What a group writes for others is fenced, the group's warps meet, and it is given away. A multiply of a batch that follows
 //! starts ahead of all that: the tensor core is at work while warps wait for each other. (Attention backward on an H200: 2 to
 //! 3 %.)
 
-use super::action::{Action, Node, within};
-use super::marks::{Moment, Stamp};
+use super::op::{Op, Node, within};
+use super::timestamps::{Moment, Stamp};
 use super::program::Operand;
 
 /// Moves multiplies right behind a fence to the write before it, unless they read what is written.
 pub(super) fn start_ahead(nodes: &mut [Node]) {
     within(nodes, |nodes| start_ahead(nodes));
     for end in 0..nodes.len() {
-        if !matches!(&nodes[end], Node::Do(Action::Multiply { .. }, _)) {
+        if !matches!(&nodes[end], Node::Do(Op::Wgmma { .. }, _)) {
             continue;
         }
-        // The mark of its start belongs to it, if it marks nothing else.
+        // The mark of its start belongs to it, if it timestamps nothing else.
         let marks_start = |stamps: &[Stamp]| stamps.iter().all(|stamp| stamp.moment == Moment::Issue);
         let start = match end.checked_sub(1).map(|before| &nodes[before]) {
-            Some(Node::Do(Action::Mark(stamps), _)) if marks_start(stamps) => end - 1,
+            Some(Node::Do(Op::Timestamp(stamps), _)) if marks_start(stamps) => end - 1,
             _ => end,
         };
         // One of several that make a result together stays with the others.
@@ -26,9 +26,9 @@ pub(super) fn start_ahead(nodes: &mut [Node]) {
             continue;
         }
         let passed = nodes[..start].iter().rev().take_while(|node| is_passed(node)).count();
-        let fenced = nodes[start - passed..start].iter().any(|node| matches!(node, Node::Do(Action::Fence, _)));
+        let fenced = nodes[start - passed..start].iter().any(|node| matches!(node, Node::Do(Op::FenceProxyAsync, _)));
         let writes = start - passed;
-        if let (true, Some(Node::Do(Action::Write { to, .. }, _)), Node::Do(Action::Multiply { left, right, .. }, _)) =
+        if let (true, Some(Node::Do(Op::LocalStore { to, .. }, _)), Node::Do(Op::Wgmma { left, right, .. }, _)) =
             (fenced, writes.checked_sub(1).map(|write| &nodes[write]), &nodes[end])
         {
             let reads = |operand: &Operand| matches!(operand, Operand::Shared(slot) if slot.buffer == to.buffer);
@@ -43,20 +43,20 @@ pub(super) fn start_ahead(nodes: &mut [Node]) {
 fn goes_on(one: &Node, next: Option<&Node>) -> bool {
     matches!(
         (one, next),
-        (Node::Do(Action::Multiply { to, .. }, _), Some(Node::Do(Action::Multiply { to: on, .. }, _))) if to == on
+        (Node::Do(Op::Wgmma { to, .. }, _), Some(Node::Do(Op::Wgmma { to: on, .. }, _))) if to == on
     )
 }
 
 /// Whether a multiply may start ahead of it. The group meets behind its own write alone (`Adder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
     let Node::Do(action, _) = node else { return false };
-    matches!(action, Action::Fence | Action::Meet | Action::Arrive { .. } | Action::Mark(_))
+    matches!(action, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::action::Note;
+    use crate::kernel::op::Note;
     use crate::kernel::expression::Expression;
     use crate::kernel::program::{Slot, VariableId};
     use twill_check::protocol::{BufferId, Iteration, Tag};
@@ -68,22 +68,22 @@ mod tests {
 
     /// A write, its fence, and a multiply of what is in a buffer, with its mark; what becomes of them.
     fn moved(read: u32) -> Vec<&'static str> {
-        let multiply = Action::Multiply {
+        let multiply = Op::Wgmma {
             to: VariableId(0),
             left: Operand::Registers(VariableId(1)),
             right: Operand::Shared(slot(read)),
             accumulator: None,
         };
-        let write = Action::Write { value: Expression::integer(0), to: slot(1) };
-        let actions = [Action::Meet, write, Action::Fence, Action::Meet, Action::Mark(Vec::new()), multiply];
+        let write = Op::LocalStore { value: Expression::integer(0), to: slot(1) };
+        let actions = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), multiply];
         let mut nodes: Vec<Node> = actions.into_iter().map(|action| Node::Do(action, Note::default())).collect();
         start_ahead(&mut nodes);
         let name = |node: &Node| match node {
-            Node::Do(Action::Write { .. }, _) => "write",
-            Node::Do(Action::Fence, _) => "fence",
-            Node::Do(Action::Meet, _) => "meet",
-            Node::Do(Action::Mark(_), _) => "mark",
-            Node::Do(Action::Multiply { .. }, _) => "multiply",
+            Node::Do(Op::LocalStore { .. }, _) => "write",
+            Node::Do(Op::FenceProxyAsync, _) => "fence",
+            Node::Do(Op::GroupSync, _) => "meet",
+            Node::Do(Op::Timestamp(_), _) => "mark",
+            Node::Do(Op::Wgmma { .. }, _) => "multiply",
             _ => "?",
         };
         nodes.iter().map(name).collect()

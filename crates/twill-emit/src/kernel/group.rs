@@ -1,6 +1,6 @@
 //! A warp group's program in the making: its names, what it holds, and where code goes.
 
-use super::action::{Action, Node, Note};
+use super::op::{Op, Node, Note};
 use super::expression::{Expression, ExpressionKind, IterationNumber};
 use super::names;
 use super::program::{Cursor, Form, Variable, VariableId};
@@ -38,7 +38,7 @@ pub(crate) struct SlotTrack {
 
 /// A multiply under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Flight {
+pub(crate) struct InFlightMma {
     pub op: OpId,
     pub iteration: Iteration,
     pub result: VariableId,
@@ -66,7 +66,7 @@ pub(crate) struct GroupBuilder {
     /// Per loop.
     pub tracks: Vec<HashMap<OpId, Track>>,
     pub slots: HashMap<BufferId, SlotTrack>,
-    pub flights: Vec<Flight>,
+    pub in_flight: Vec<InFlightMma>,
     /// Stores under way.
     pub stores: Vec<(OpId, Iteration)>,
     pub out: Vec<Node>,
@@ -111,7 +111,7 @@ impl GroupBuilder {
             outer: HashMap::new(),
             tracks: vec![HashMap::new(); loops],
             slots: HashMap::new(),
-            flights: Vec::new(),
+            in_flight: Vec::new(),
             stores: Vec::new(),
             out: Vec::new(),
             pieces: Vec::new(),
@@ -168,8 +168,8 @@ impl GroupBuilder {
     }
 
     /// Adds an action where code goes now.
-    pub fn act(&mut self, action: Action) {
-        if let Action::Wait { at, .. } = &action {
+    pub fn act(&mut self, action: Op) {
+        if let Op::MbarrierWait { at, .. } = &action {
             self.cursors[at.index()].phase = true;
         }
         let note = std::mem::take(&mut self.note);
@@ -204,7 +204,7 @@ impl GroupBuilder {
         let to = self.variable(wish, &value.shape, value.element.clone(), Form::Any);
         self.define(to, section);
         let note = Note { line, ..Note::default() };
-        self.place(section, Node::Do(Action::Let { to, value }, note));
+        self.place(section, Node::Do(Op::Let { to, value }, note));
         self.outer.insert(key, to);
         to
     }

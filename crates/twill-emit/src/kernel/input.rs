@@ -2,7 +2,7 @@
 
 use super::region::Region;
 use crate::program::{BufferId, BufferKind, Program};
-use crate::reads::Liberties;
+use crate::reads::ReorderingOptions;
 use std::collections::HashMap;
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
@@ -45,7 +45,7 @@ pub(crate) struct LoopFacts<'a> {
     /// The operation that stores a tile to shared memory.
     pub to_shared: HashMap<tile::ValueId, OpId>,
     /// Sums that are carried in shares, by the operation that makes the new sum.
-    pub sums: HashMap<OpId, super::sums::CarriedSum>,
+    pub sums: HashMap<OpId, super::partial_sums::CarriedSum>,
     /// The graph's operation for an operation on tiles.
     pub ops: HashMap<TileId, OpId>,
 }
@@ -55,13 +55,13 @@ impl<'a> LoopFacts<'a> {
         let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;
-        let liberties = Liberties { bursts: options.bursts, ring_depth: options.ring_depth };
+        let reordering = ReorderingOptions { mma_batches: options.mma_batches, ring_depth: options.ring_depth };
         let mut facts = LoopFacts {
             parts,
             tiles,
             problem: one.problem,
             schedule: one.schedule,
-            program: Program::for_code(one.problem, one.schedule, liberties),
+            program: Program::for_code(one.problem, one.schedule, reordering),
             stands_for: &one.lowered.stands_for,
             makers: HashMap::new(),
             to_shared: HashMap::new(),

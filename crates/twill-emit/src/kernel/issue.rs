@@ -1,10 +1,10 @@
 //! An operation of a loop as code of its group.
 
-use super::action::Action;
+use super::op::Op;
 use super::expression::Expression;
 use super::group::shifted;
 use super::loops::Adder;
-use super::marks::Moment;
+use super::timestamps::Moment;
 use super::program::{Slot, VariableId};
 use super::region::Region;
 use crate::error::Error;
@@ -15,7 +15,7 @@ use twill_triton::mlir::OperationId;
 use twill_triton::tile::{Kind, TileOperation, Transfer};
 
 impl Adder<'_, '_> {
-    /// Code of an operation, with its marks.
+    /// Code of an operation, with its timestamps.
     pub(super) fn issue(
         &mut self,
         op: OpId,
@@ -25,8 +25,8 @@ impl Adder<'_, '_> {
         self.take_slots(op, iteration);
         let facts = &self.reader.lowering.loops[self.index];
         let is_synchronous = facts.problem.graph().operation(op).is_synchronous();
-        // A multiply may have to wait for its turn first, and marks its issue itself.
-        if !self.is_multiply(op) {
+        // A multiply may have to wait for its turn first, and timestamps its issue itself.
+        if !self.is_mma(op) {
             self.mark(op, Moment::Issue, iteration);
         }
         self.code(op, iteration, signals)?;
@@ -62,8 +62,8 @@ impl Adder<'_, '_> {
         let program = self.reader.lowering.programs.and(tile.sub_tile);
         let Some(id) = tile.statements.last().copied() else { return Ok(()) };
         match tile.kind {
-            Kind::Dot { .. } if self.reader.lowering.is_tensor_multiply(index, op) => {
-                self.tensor_multiply(op, id, &region, program, iteration, signals)
+            Kind::Dot { .. } if self.reader.lowering.is_tcgen05_mma(index, op) => {
+                self.tcgen05_mma(op, id, &region, program, iteration, signals)
             }
             Kind::Dot { .. } => self.multiply(op, id, &region, program, iteration),
             Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
@@ -73,7 +73,7 @@ impl Adder<'_, '_> {
                 let value = self.computed(op, id, &region, program, iteration)?;
                 let to = self.produce(op, iteration);
                 self.reader.group.note = note;
-                self.reader.group.act(Action::Let { to, value });
+                self.reader.group.act(Op::Let { to, value });
                 self.prepare_operand(op, to);
                 Ok(())
             }
@@ -94,15 +94,15 @@ impl Adder<'_, '_> {
         let facts = &self.reader.lowering.loops[index];
         if let Some(sum) = facts.sums.values().find(|s| s.reduce == op).cloned() {
             let columns = self.reader.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
-            let region = super::sums::tile_region(region, columns);
-            return Ok(super::sums::shares(self.reader.value(sum.tile, &region, program, at)?));
+            let region = super::partial_sums::tile_region(region, columns);
+            return Ok(super::partial_sums::shares(self.reader.value(sum.tile, &region, program, at)?));
         }
         if let Some(sum) = facts.sums.get(&op).cloned() {
             let old = self.reader.newest(index, op, shifted(iteration, -1))?;
             let new = self.reader.newest(index, sum.reduce, iteration)?;
             let factor = sum.factor.map(|f| self.reader.value(f, region, program, at)).transpose()?;
             let (old, new) = (self.reader.group.read(old), self.reader.group.read(new));
-            return Ok(super::sums::next(old, factor, new));
+            return Ok(super::partial_sums::next(old, factor, new));
         }
         self.reader.apply(id, region, program, at)
     }
@@ -145,27 +145,27 @@ impl Adder<'_, '_> {
         let from = self.reader.newest(index, producer, iteration)?;
         let to = self.reader.slot(index, op, iteration)?;
         let value = self.reader.group.read(from);
-        self.reader.group.act(Action::Write { value, to });
-        self.reader.group.act(Action::Fence);
+        self.reader.group.act(Op::LocalStore { value, to });
+        self.reader.group.act(Op::FenceProxyAsync);
         let facts = &self.reader.lowering.loops[index];
         let own = self.reader.group.id;
         if facts.problem.graph().uses(op).any(|d| facts.group(d.to) == own) {
             // All warps' rows must be there before one of them starts a multiply.
-            self.reader.group.act(Action::Meet);
+            self.reader.group.act(Op::GroupSync);
         }
         Ok(())
     }
 
     /// A result goes to another group through shared memory.
-    pub(super) fn hand_over(&mut self, op: OpId, iteration: Iteration, buffer: LoopBufferId) -> Result<(), Error> {
+    pub(super) fn handoff(&mut self, op: OpId, iteration: Iteration, buffer: LoopBufferId) -> Result<(), Error> {
         self.take_slot(buffer, iteration);
         let from = self.reader.newest(self.index, op, iteration)?;
         let to = self.reader.slot(self.index, op, iteration)?;
         let value = self.reader.group.read(from);
         let plain = self.reader.lowering.buffers[to.buffer.index()].plain;
-        self.reader.group.act(Action::Write { value, to });
+        self.reader.group.act(Op::LocalStore { value, to });
         if !plain {
-            self.reader.group.act(Action::Fence);
+            self.reader.group.act(Op::FenceProxyAsync);
         }
         Ok(())
     }
@@ -209,15 +209,15 @@ impl Adder<'_, '_> {
             (Transfer::Tma, Some(tile)) => {
                 let turned = region.before_transposition(&[1, 0]);
                 let region = if tile.transposed { &turned } else { region };
-                let coordinates = self.reader.corner(id, &tile.corner, region, program, at)?;
+                let coordinates = self.reader.tile_origin(id, &tile.tile_origin, region, program, at)?;
                 let descriptor = self.reader.lowering.matrix_descriptor(tile, &region.extents);
                 let to = Slot { transposed: false, ..to };
-                self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
+                self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
             }
             (Transfer::Tma, None) => {
                 let coordinates = self.reader.coordinates(&operation.operands[1..], region, program, at)?;
                 let descriptor = self.reader.lowering.descriptor(operation.operands[0], &region.extents, id)?;
-                self.reader.group.act(Action::Load { descriptor, coordinates, to, full });
+                self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
             }
             (Transfer::Pointer, _) => {
                 let bits = operation.results.first().and_then(|r| module.type_of(*r).element().scalar_bits());
@@ -240,7 +240,7 @@ impl Adder<'_, '_> {
                         ));
                     }
                 }
-                self.reader.group.act(Action::Copy { pointers, mask, to, full });
+                self.reader.group.act(Op::CpAsync { pointers, mask, to, full });
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! How the threads of a group hold a tile, and which layout every variable of a group has.
 
-use super::action::{Action, visit};
+use super::op::{Op, visit};
 use super::expression::{Expression, ExpressionKind};
 use super::program::{Form, Group, VariableId};
 use std::collections::HashMap;
@@ -57,13 +57,13 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
     loop {
         let before = layouts.clone();
         visit(&group.body, &mut |action| match action {
-            Action::Let { to, value } if matches!(value.kind, ExpressionKind::Shares(_)) => {
+            Op::Let { to, value } if matches!(value.kind, ExpressionKind::PartialSums(_)) => {
                 layouts[to.index()] = Some(Layout::Like(group.variables[to.index()].name.clone()));
             }
-            Action::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
+            Op::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
                 layouts[to.index()] = infer(value, &layouts);
             }
-            Action::Rename { to, from } if layouts[to.index()].is_none() => {
+            Op::Copy { to, from } if layouts[to.index()].is_none() => {
                 layouts[to.index()] = layouts[from.index()].clone();
             }
             _ => {}
@@ -71,7 +71,7 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
         if layouts == before {
             // What has no layout of itself takes that of what it is combined with.
             visit(&group.body, &mut |action| {
-                if let Action::Let { to, value } = action {
+                if let Op::Let { to, value } = action {
                     let wanted = layouts[to.index()].clone();
                     from_use(value, wanted.as_ref(), &mut layouts);
                     if reach == Reach::Slices
@@ -93,7 +93,7 @@ pub(crate) fn inlined(group: &Group, layouts: &[Option<Layout>]) -> HashMap<Vari
     let mut inlined = HashMap::new();
     let mut made: HashMap<VariableId, usize> = HashMap::new();
     visit(&group.body, &mut |action| {
-        if let Action::Let { to, value } = action {
+        if let Op::Let { to, value } = action {
             *made.entry(*to).or_default() += 1;
             if layouts[to.index()].is_none() && !value.shape.is_empty() {
                 inlined.insert(*to, value.clone());
@@ -137,7 +137,7 @@ fn spread_to(value: &Expression, wanted: &Layout, layouts: &mut [Option<Layout>]
 fn spread_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
     let mut changed = false;
     visit(&group.body, &mut |action| {
-        if let Action::Let { to, value } = action
+        if let Op::Let { to, value } = action
             && layouts[to.index()].is_none()
             && !value.shape.is_empty()
             && has_load(value)

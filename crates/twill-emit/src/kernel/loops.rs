@@ -7,8 +7,8 @@
 //! beginning, one iteration on; so the body is made twice, the second time from the state that the
 //! first left.
 
-use super::action::{Action, Node, Note};
-use super::group::{Flight, GroupBuilder, Track, iterations_before, shifted};
+use super::op::{Op, Node, Note};
+use super::group::{InFlightMma, GroupBuilder, Track, iterations_before, shifted};
 use super::lowering::Lowering;
 use super::program::{Form, VariableId};
 use super::reader::Reader;
@@ -28,8 +28,8 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
             index,
             trips: None,
             trial: true,
-            held_turn: None,
-            next_multiplies: VecDeque::new(),
+            held_slot: None,
+            next_mmas: VecDeque::new(),
             prepared: HashMap::new(),
             operands: HashMap::new(),
             received: HashMap::new(),
@@ -43,8 +43,8 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
             index,
             trips: None,
             trial: false,
-            held_turn: None,
-            next_multiplies: VecDeque::new(),
+            held_slot: None,
+            next_mmas: VecDeque::new(),
             prepared: HashMap::new(),
             operands: HashMap::new(),
             received: HashMap::new(),
@@ -62,7 +62,7 @@ pub(crate) fn add_loop(lowering: &mut Lowering<'_>, group: &mut GroupBuilder, in
     for slot in group.slots.values_mut() {
         slot.latest = None;
     }
-    group.flights.clear();
+    group.in_flight.clear();
     group.stores.clear();
     Ok(())
 }
@@ -88,9 +88,9 @@ pub(super) struct Adder<'r, 'a> {
     trips: Option<i64>,
     pub trial: bool,
     /// The turn on the tensor core that the group has.
-    pub held_turn: Option<super::turns::Turn>,
+    pub held_slot: Option<super::pingpong::PingPongSlot>,
     /// Multiplies that follow in the code that is being made.
-    pub next_multiplies: VecDeque<OpId>,
+    pub next_mmas: VecDeque<OpId>,
     /// Operands of multiplies that are in the form for them, by the tile and the result's columns.
     pub prepared: HashMap<(VariableId, u64), VariableId>,
     /// The names of such operands.
@@ -111,7 +111,7 @@ impl Adder<'_, '_> {
             let used = !module.uses(parts.carried[k]).is_empty() || !module.uses(parts.results[k]).is_empty();
             let pieces = facts.makers.get(&parts.yielded[k]).cloned().unwrap_or_default();
             let own = |op: OpId| facts.group(op) == id && !facts.is_load(op);
-            let in_tensor = |op: OpId| self.reader.lowering.is_tensor_multiply(index, op);
+            let in_tensor = |op: OpId| self.reader.lowering.is_tcgen05_mma(index, op);
             let own: Vec<_> = pieces.into_iter().filter(|p| used && own(p.op) && !in_tensor(p.op)).collect();
             for piece in own {
                 if self.reader.group.tracks[index].contains_key(&piece.op) {
@@ -123,7 +123,7 @@ impl Adder<'_, '_> {
                 if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
                     track.latest = Some(Iteration::Absolute(-1));
                 }
-                self.reader.group.sections[index].push(Node::Do(Action::Let { to, value }, Note::default()));
+                self.reader.group.sections[index].push(Node::Do(Op::Let { to, value }, Note::default()));
             }
         }
         Ok(())
@@ -149,8 +149,8 @@ impl Adder<'_, '_> {
             }
         };
         let facts = &self.reader.lowering.loops[index];
-        let in_shares = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
-        let shape = if in_shares { vec![shape[0], super::sums::SHARES] } else { shape };
+        let in_partials = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
+        let shape = if in_partials { vec![shape[0], super::partial_sums::PARTIALS] } else { shape };
         let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
         let count = if self.trial { self.most_ages() } else { ages + 1 };
         let variables: Vec<VariableId> = (0..count)
@@ -188,8 +188,8 @@ impl Adder<'_, '_> {
             self.define_sources(op);
             for age in (1..variables.len()).rev() {
                 let (to, from) = (variables[age], variables[age - 1]);
-                self.reader.group.act(Action::Rename { to, from });
-                for flight in self.reader.group.flights.iter_mut().filter(|f| f.op == op && f.result == from) {
+                self.reader.group.act(Op::Copy { to, from });
+                for flight in self.reader.group.in_flight.iter_mut().filter(|f| f.op == op && f.result == from) {
                     flight.result = to;
                 }
             }
@@ -207,26 +207,26 @@ impl Adder<'_, '_> {
         let undefined: Vec<VariableId> = track.variables.get(first..sources).unwrap_or_default().to_vec();
         track.defined = track.defined.max(track.variables.len());
         for to in undefined {
-            self.reader.group.act(Action::Rename { to, from: newest });
+            self.reader.group.act(Op::Copy { to, from: newest });
         }
     }
 
     /// Before a variable changes that a multiply still reads, the multiply's operand gets another name.
     pub fn release_name(&mut self, variable: VariableId) {
-        if !self.reader.group.flights.iter().any(|f| f.operands.contains(&variable)) {
+        if !self.reader.group.in_flight.iter().any(|f| f.operands.contains(&variable)) {
             return;
         }
         let group = &mut self.reader.group;
-        let flying = |name: &VariableId| group.flights.iter().any(|f| f.operands.contains(name));
-        let free = group.in_use.get(&variable).and_then(|names| names.iter().copied().find(|name| !flying(name)));
+        let in_flight = |name: &VariableId| group.in_flight.iter().any(|f| f.operands.contains(name));
+        let free = group.in_use.get(&variable).and_then(|names| names.iter().copied().find(|name| !in_flight(name)));
         let to = free.unwrap_or_else(|| {
             let old = group.variables[variable.index()].clone();
             let to = group.variable(&format!("{}_in_use", old.name), &old.shape, old.element, old.form);
             group.in_use.entry(variable).or_default().push(to);
             to
         });
-        self.reader.group.act(Action::Rename { to, from: variable });
-        for operand in self.reader.group.flights.iter_mut().flat_map(|f| &mut f.operands) {
+        self.reader.group.act(Op::Copy { to, from: variable });
+        for operand in self.reader.group.in_flight.iter_mut().flat_map(|f| &mut f.operands) {
             if *operand == variable {
                 *operand = to;
             }
@@ -252,14 +252,14 @@ impl Adder<'_, '_> {
         begun.into_iter().for_each(|op| self.define_sources(op));
         let mut nodes = std::mem::take(&mut self.reader.group.out);
         let prepared = self.prepared.clone();
-        let mut flying = Vec::new();
+        let mut in_flight = Vec::new();
         for _ in 0..2 {
-            flying = self.reader.group.flights.iter().map(|f| f.result).collect();
+            in_flight = self.reader.group.in_flight.iter().map(|f| f.result).collect();
             self.reader.group.out.clear();
             self.steps(&warp.steady)?;
             let end = self.state();
             self.renumber(|it| shifted(it, -1));
-            debug_assert_eq!(end.flights.len(), self.reader.group.flights.len());
+            debug_assert_eq!(end.in_flight.len(), self.reader.group.in_flight.len());
         }
         let body = std::mem::take(&mut self.reader.group.out);
         // Each iteration prepares operands for the next; those of the first are what values begin with.
@@ -267,11 +267,11 @@ impl Adder<'_, '_> {
         first_operands.sort();
         nodes.extend(first_operands.into_iter().map(|((from, _), to)| {
             let value = self.reader.group.read(*from);
-            Node::Do(Action::Let { to: *to, value }, Note::default())
+            Node::Do(Op::Let { to: *to, value }, Note::default())
         }));
         if warp.first == 0 {
-            flying.dedup();
-            nodes.extend(flying.into_iter().map(|v| Node::Do(Action::Fly(v), Note::default())));
+            in_flight.dedup();
+            nodes.extend(in_flight.into_iter().map(|v| Node::Do(Op::WgmmaInit(v), Note::default())));
         }
         nodes.push(Node::Loop { index: self.index, first: warp.first, body });
         self.renumber(|it| match it {
@@ -313,10 +313,10 @@ impl Adder<'_, '_> {
     }
 
     fn steps(&mut self, steps: &[Step]) -> Result<(), Error> {
-        self.next_multiplies = steps.iter().filter_map(|s| self.multiplies(s)).collect();
+        self.next_mmas = steps.iter().filter_map(|s| self.multiplies(s)).collect();
         for step in steps {
             if self.multiplies(step).is_some() {
-                self.next_multiplies.pop_front();
+                self.next_mmas.pop_front();
             }
             match step {
                 Step::Issue { op, iteration, signals } => {
@@ -326,7 +326,7 @@ impl Adder<'_, '_> {
                 }
                 Step::Store { op, iteration, buffer } => {
                     let iteration = self.iteration(*iteration);
-                    self.hand_over(*op, iteration, *buffer)?;
+                    self.handoff(*op, iteration, *buffer)?;
                 }
                 Step::WaitChannel { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
                 Step::ArriveChannel { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
@@ -340,11 +340,11 @@ impl Adder<'_, '_> {
     /// The multiply that a step issues.
     fn multiplies(&self, step: &Step) -> Option<OpId> {
         let Step::Issue { op, .. } = step else { return None };
-        Some(*op).filter(|op| self.is_multiply(*op))
+        Some(*op).filter(|op| self.is_mma(*op))
     }
 
     /// Whether an operation is a matrix multiply.
-    pub(super) fn is_multiply(&self, op: OpId) -> bool {
+    pub(super) fn is_mma(&self, op: OpId) -> bool {
         let tile = self.reader.lowering.loops[self.index].tile_operation(op);
         tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }))
     }
@@ -373,32 +373,32 @@ impl Adder<'_, '_> {
         let known = self.reader.group.slots.get(&at).and_then(|t| t.latest);
         if previous {
             let next = self.reader.group.slots[&at].next;
-            self.reader.group.act(Action::Wait { barrier: id, at: next, previous });
+            self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
             return Ok(());
         }
         match known.and_then(|latest| iterations_before(iteration, latest)) {
             // What stands where the next value will: the phase before that.
             Some(0) if self.is_single_in_tensor(buffer) => {
                 let next = self.reader.group.slots[&at].next;
-                self.reader.group.act(Action::Wait { barrier: id, at: next, previous: true });
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous: true });
             }
             // Another value of the same slot.
             Some(age) if age >= 0 => {
                 let age = usize::try_from(age).unwrap_or(0);
                 let at = self.reader.group.slots[&at].at[age];
-                self.reader.group.act(Action::Wait { barrier: id, at, previous });
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at, previous });
             }
             _ => {
                 let next = self.reader.group.slots[&at].next;
-                self.reader.group.act(Action::Wait { barrier: id, at: next, previous });
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
                 self.take_slot(buffer, iteration);
             }
         }
         if let Barrier::Full { value, .. } = barrier {
-            self.mark_landed(value, iteration);
+            self.stamp_completed(value, iteration);
         }
         if self.copied_by_threads(buffer) {
-            self.reader.group.act(Action::Fence);
+            self.reader.group.act(Op::FenceProxyAsync);
         }
         Ok(())
     }
@@ -408,9 +408,9 @@ impl Adder<'_, '_> {
         // Who starts multiplies does nothing else: the unit arrives when those so far are done.
         let is_issuer = self.reader.lowering.is_issuer(self.reader.group.id);
         self.reader.group.act(if is_issuer {
-            Action::Commit(vec![(barrier, at)])
+            Op::Tcgen05Commit(vec![(barrier, at)])
         } else {
-            Action::Arrive { barrier, at }
+            Op::MbarrierArrive { barrier, at }
         });
         Ok(())
     }
@@ -421,39 +421,39 @@ impl Adder<'_, '_> {
         if let Some(position) = self.reader.group.stores.iter().position(|(o, it)| *o == op && same(*it)) {
             let done: Vec<_> = self.reader.group.stores.drain(..=position).collect();
             let left = u32::try_from(self.reader.group.stores.len()).unwrap_or(0);
-            self.reader.group.act(Action::WaitStores(left));
-            done.into_iter().for_each(|(op, iteration)| self.mark_landed(op, iteration));
+            self.reader.group.act(Op::TmaStoreWait(left));
+            done.into_iter().for_each(|(op, iteration)| self.stamp_completed(op, iteration));
             return;
         }
-        if let Some(position) = self.reader.group.flights.iter().position(|f| f.op == op && same(f.iteration)) {
+        if let Some(position) = self.reader.group.in_flight.iter().position(|f| f.op == op && same(f.iteration)) {
             self.land_up_to(position);
         }
     }
 
     fn land_up_to(&mut self, position: usize) {
-        let done: Vec<Flight> = self.reader.group.flights.drain(..=position).collect();
-        let left = &self.reader.group.flights;
-        let outstanding = left.iter().map(|f| f.weight).sum();
-        let (mut landed, mut flying): (Vec<VariableId>, Vec<VariableId>) = (Vec::new(), Vec::new());
+        let done: Vec<InFlightMma> = self.reader.group.in_flight.drain(..=position).collect();
+        let left = &self.reader.group.in_flight;
+        let pending = left.iter().map(|f| f.weight).sum();
+        let (mut completed, mut in_flight): (Vec<VariableId>, Vec<VariableId>) = (Vec::new(), Vec::new());
         for flight in &done {
             let goes_on = left.iter().any(|f| f.result == flight.result);
-            let list = if goes_on { &mut flying } else { &mut landed };
+            let list = if goes_on { &mut in_flight } else { &mut completed };
             if !list.contains(&flight.result) {
                 list.push(flight.result);
             }
         }
         for operand in done.iter().flat_map(|f| &f.operands) {
             let in_use = left.iter().any(|f| f.operands.contains(operand));
-            if !in_use && !landed.contains(operand) {
-                landed.push(*operand);
+            if !in_use && !completed.contains(operand) {
+                completed.push(*operand);
             }
         }
-        self.reader.group.act(Action::WaitMultiplies { outstanding, landed, flying });
-        done.into_iter().for_each(|flight| self.mark_landed(flight.op, flight.iteration));
+        self.reader.group.act(Op::WgmmaWait { pending, completed, in_flight });
+        done.into_iter().for_each(|flight| self.stamp_completed(flight.op, flight.iteration));
     }
 
     fn land(&mut self) {
-        if let Some(last) = self.reader.group.flights.len().checked_sub(1) {
+        if let Some(last) = self.reader.group.in_flight.len().checked_sub(1) {
             self.land_up_to(last);
         }
     }

@@ -19,7 +19,7 @@ const COPYING_WARPS: u32 = 4;
 
 /// A part of a tile that is loaded before the loops and stays in shared memory.
 #[derive(Clone, Debug)]
-pub(crate) struct OuterPiece {
+pub(crate) struct InvariantTile {
     /// The load.
     pub load: OperationId,
     pub region: Region,
@@ -37,27 +37,27 @@ pub(crate) struct Lowering<'a> {
     pub block: BlockId,
     pub loops: Vec<LoopFacts<'a>>,
     pub options: Options,
-    pub thrift: super::Thrift,
+    pub smem_fallback: super::SmemFallback,
     pub programs: Option<(u32, u32)>,
     pub buffers: Vec<Buffer>,
     pub barriers: Vec<Barriers>,
     pub descriptors: Vec<Descriptor>,
-    pub pieces: Vec<OuterPiece>,
+    pub pieces: Vec<InvariantTile>,
     /// The buffer behind a buffer of a loop's program.
     pub of_loop: HashMap<(usize, LoopBufferId), BufferId>,
     /// By loop, buffer and value.
     pub fulls: HashMap<(usize, BufferId, OpId), BarrierId>,
     pub empties: HashMap<BufferId, BarrierId>,
     pub named_barriers: Vec<(String, u32)>,
-    pub turns: Option<super::turns::Turns>,
+    pub pingpong: Option<super::pingpong::PingPong>,
     /// By loop, where it leaves results in tensor memory that are read after it.
-    pub results: HashMap<usize, super::results::Results>,
+    pub results: HashMap<usize, super::epilogue::Results>,
     /// Storage of tiles of before the loops that a group stores results from.
-    pub taken_pieces: HashMap<BufferId, GroupId>,
+    pub reused_tiles: HashMap<BufferId, GroupId>,
     /// Results in registers that other groups read.
-    pub exports: Vec<super::results::Export>,
+    pub exports: Vec<super::epilogue::Export>,
     /// Signalled when all multiplies in tensor memory are done, where nothing else says so at the end.
-    pub end_of_multiplies: Option<BarrierId>,
+    pub end_of_mmas: Option<BarrierId>,
     /// The group that works on results where no loop has a group that computes.
     pub epilogue: Option<GroupId>,
 }
@@ -199,7 +199,7 @@ impl<'a> Lowering<'a> {
 
     /// The part of a tile of before the loops that a group gets at once: cut along the rows that the loops are
     /// cut along.
-    pub fn outer_piece(
+    pub fn invariant_tiles(
         &mut self,
         load: OperationId,
         region: &Region,
@@ -227,14 +227,14 @@ impl<'a> Lowering<'a> {
             let known = self.pieces.iter().position(|p| p.load == load && p.region == part && p.program == program);
             let position = match known {
                 Some(position) => position,
-                None => self.new_piece(load, value, part, program, (count > 1).then_some(k))?,
+                None => self.new_invariant_tile(load, value, part, program, (count > 1).then_some(k))?,
             };
             found.push(position);
         }
         Ok(found)
     }
 
-    fn new_piece(
+    fn new_invariant_tile(
         &mut self,
         load: OperationId,
         value: ValueId,
@@ -261,12 +261,12 @@ impl<'a> Lowering<'a> {
         let buffer = self.buffer(buffer);
         let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Unit]);
         let empty = self.barrier(format!("{name}_empty"), 1, Vec::new());
-        self.pieces.push(OuterPiece { load, region, program, buffer, full, empty, readers: Vec::new() });
+        self.pieces.push(InvariantTile { load, region, program, buffer, full, empty, readers: Vec::new() });
         Ok(self.pieces.len() - 1)
     }
 
     /// The number of an outer piece as a value.
-    pub fn piece_tag(index: usize) -> Tag {
+    pub fn invariant_tag(index: usize) -> Tag {
         let value = (1 << 24) + u32::try_from(index).unwrap_or(0);
         Tag { value, iteration: twill_check::protocol::Iteration::Absolute(0) }
     }
@@ -340,7 +340,7 @@ impl<'a> Lowering<'a> {
             // Shared memory has no elements of one bit.
             element: if element == Type::Integer(1) { Type::Integer(8) } else { element },
             slots: match buffer.kind {
-                BufferKind::Ring(_) => buffer.depth.saturating_sub(self.thrift.fewer_slots).max(1),
+                BufferKind::Ring(_) => buffer.depth.saturating_sub(self.smem_fallback.fewer_slots).max(1),
                 _ => buffer.depth,
             },
             least_slots: 1,

@@ -7,12 +7,12 @@
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader`, `apply`, `carried` | from a value of the source to an expression, and one operation of it |
 //! | `loops`, `state`, `rings`, `issue`, `multiply`, `fences`, `early_reads` | a loop's steps |
-//! | `corner` | where a tile of a matrix begins |
+//! | `tile_origin` | where a tile of a matrix begins |
 //! | `outside` | what is done before and after the loops |
 //! | `cluster` | what two CTAs load together |
 //! | `stores` | writes to global memory |
 //! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
-//! | `marks`, `runs` | where a traced kernel records the time |
+//! | `timestamps`, `runs` | where a traced kernel records the time |
 //! | `operation` | the operations on elements, and how both languages write them |
 //! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
 //! | `protocol` | what the protocol checker sees |
@@ -20,12 +20,12 @@
 //! | `registers` | that values are made, and multiplies waited for, before they are used
 //! | `checked` | programs that have passed it, the only ones that are printed |
 
-pub mod action;
+pub mod op;
 mod apply;
 mod carried;
 mod checked;
 pub(crate) mod cluster;
-mod corner;
+mod tile_origin;
 pub(crate) mod cursors;
 mod early_reads;
 pub mod expression;
@@ -36,9 +36,9 @@ mod issue;
 pub(crate) mod layout;
 mod loops;
 mod lowering;
-pub mod marks;
+pub mod timestamps;
 mod memory;
-mod multiply;
+mod mma;
 pub(crate) mod names;
 pub(crate) mod operation;
 mod order;
@@ -48,30 +48,30 @@ mod protocol;
 mod reader;
 pub mod region;
 mod registers;
-mod results;
+mod epilogue;
 mod rings;
-mod runs;
-mod shares;
+mod segments;
+mod register_file;
 mod state;
 mod stores;
-pub(crate) mod sums;
+pub(crate) mod partial_sums;
 mod tensor;
-mod turns;
+mod pingpong;
 mod views;
 
 use crate::error::Error;
-use action::{Action, Node, Note};
+use op::{Op, Node, Note};
 pub use checked::{Checked, check};
 use group::GroupBuilder;
 use input::LoopFacts;
 pub use input::ScheduledLoop;
 use lowering::Lowering;
 use program::{Group, KernelProgram, Loop, Parameter, TileOrder, Tiling};
-pub use shares::register_share;
-use shares::registers;
+pub use register_file::register_share;
+use register_file::registers;
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole};
-use twill_triton::loop_step::{AT_LEAST, SOURCE_STEP};
+use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
 use twill_triton::mlir::{Module, OperationId, Type};
 use twill_triton::{Kernel, Place};
 
@@ -85,21 +85,21 @@ pub struct Options {
     /// Least number of slots of the rings of loads, as far as shared memory goes.
     pub ring_depth: u32,
     /// Least number of slots of buffers through which groups hand over values.
-    pub handover_depth: u32,
+    pub handoff_depth: u32,
     /// Multiplies that a group starts one after another start together, for schedules that are made for it: what the group
     /// computes for them comes before, and buffers are given back behind.
-    pub bursts: bool,
+    pub mma_batches: bool,
     /// What threads read from rings for a multiply's result is read while the multiply runs. It takes registers.
     pub early_reads: bool,
     /// Left operands that are the same in all iterations are held in registers.
     pub operands_in_registers: bool,
-    /// Groups take turns on the tensor core where the schedule orders their multiplies (ping-pong), unless they would wait for
+    /// Groups take pingpong on the tensor core where the schedule orders their multiplies (ping-pong), unless they would wait for
     /// each other for ever.
-    pub turns: bool,
+    pub pingpong: bool,
     /// Two CTAs with neighbouring tiles form a cluster, and load together what both read.
     pub cluster: bool,
     /// Persistent CTAs begin their tiles together.
-    pub in_step: bool,
+    pub wave_sync: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Columns of tensor memory that a CTA can have, where multiplies leave their results there.
@@ -113,22 +113,22 @@ pub struct Options {
 /// # Errors
 /// When an operation of the kernel is not known, or the buffers do not fit shared or tensor memory.
 pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
-    let program = lower_thriftily(kernel, loops, options)?;
-    // Turns follow each other in one order; where groups hand over results in another, they would wait for ever.
-    let has_turns = !program.named_barriers.is_empty();
-    if has_turns && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
-        return lower_thriftily(kernel, loops, &Options { turns: false, ..options.clone() });
+    let program = lower_with_fallbacks(kernel, loops, options)?;
+    // PingPong follow each other in one order; where groups hand over results in another, they would wait for ever.
+    let has_pingpong = !program.named_barriers.is_empty();
+    if has_pingpong && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
+        return lower_with_fallbacks(kernel, loops, &Options { pingpong: false, ..options.clone() });
     }
     Ok(program)
 }
 
-fn lower_thriftily(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
+fn lower_with_fallbacks(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<KernelProgram, Error> {
     let mut error = None;
-    for thrift in Thrift::all(options) {
-        match lower_with(kernel, loops, options, thrift) {
+    for smem_fallback in SmemFallback::all(options) {
+        match lower_with(kernel, loops, options, smem_fallback) {
             Err(too_large @ Error::SharedMemory { .. }) => error = error.or(Some(too_large)),
             // With fewer slots than the schedule counts on, groups may wait for each other for ever.
-            Ok(program) if thrift.fewer_slots > 0 && check(program.clone()).is_err() => {}
+            Ok(program) if smem_fallback.fewer_slots > 0 && check(program.clone()).is_err() => {}
             other => return other,
         }
     }
@@ -137,22 +137,22 @@ fn lower_thriftily(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Optio
 
 /// How code in tensor memory does with less shared memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Thrift {
+pub(crate) struct SmemFallback {
     /// So many slots of rings fewer than the schedule asks for: loads come later then.
     pub fewer_slots: u32,
     /// Elements that a group stores at once after the loops.
     pub part_elements: u64,
 }
 
-impl Thrift {
+impl SmemFallback {
     /// From the most to the least; where results are in registers, one.
-    fn all(options: &Options) -> Vec<Thrift> {
+    fn all(options: &Options) -> Vec<SmemFallback> {
         // 128 registers a thread of four warps, or half of that.
-        let mut all = vec![Thrift { fewer_slots: 0, part_elements: 128 * 128 }];
+        let mut all = vec![SmemFallback { fewer_slots: 0, part_elements: 128 * 128 }];
         if options.tensor_columns.is_some() {
-            let half = Thrift { fewer_slots: 0, part_elements: 128 * 64 };
-            let is_least = options.ring_depth == 1 && options.handover_depth == 1;
-            all.extend((0..if is_least { MOST_SLOTS } else { 1 }).map(|fewer_slots| Thrift { fewer_slots, ..half }));
+            let half = SmemFallback { fewer_slots: 0, part_elements: 128 * 64 };
+            let is_least = options.ring_depth == 1 && options.handoff_depth == 1;
+            all.extend((0..if is_least { MOST_SLOTS } else { 1 }).map(|fewer_slots| SmemFallback { fewer_slots, ..half }));
         }
         all
     }
@@ -165,7 +165,7 @@ fn lower_with(
     kernel: &Kernel,
     loops: &[ScheduledLoop<'_>],
     options: &Options,
-    thrift: Thrift,
+    smem_fallback: SmemFallback,
 ) -> Result<KernelProgram, Error> {
     let module = kernel.module();
     let Some(block) = module.body(kernel.function()) else {
@@ -178,7 +178,7 @@ fn lower_with(
         block,
         loops: facts.unwrap_or_default(),
         options: options.clone(),
-        thrift,
+        smem_fallback,
         programs: options.programs,
         buffers: Vec::new(),
         barriers: Vec::new(),
@@ -188,11 +188,11 @@ fn lower_with(
         fulls: HashMap::new(),
         empties: HashMap::new(),
         named_barriers: Vec::new(),
-        turns: None,
+        pingpong: None,
         results: HashMap::new(),
-        taken_pieces: HashMap::new(),
+        reused_tiles: HashMap::new(),
         exports: Vec::new(),
-        end_of_multiplies: None,
+        end_of_mmas: None,
         epilogue: None,
     };
     check_top_level(&lowering)?;
@@ -200,7 +200,7 @@ fn lower_with(
     lowering.plan_sums();
     lowering.plan_loops()?;
     deepen(&mut lowering);
-    lowering.plan_turns();
+    lowering.plan_pingpong();
     lowering.plan_results();
     let mut ids: Vec<GroupId> = lowering.loops.iter().flat_map(|l| l.schedule.groups.iter().map(|g| g.id)).collect();
     ids.sort();
@@ -215,7 +215,7 @@ fn lower_with(
         for index in 0..lowering.loops.len() {
             loops::add_loop(lowering, &mut builder, index)?;
             if lowering.is_issuer(id) {
-                lowering.end_of_multiplies(&mut builder, index);
+                lowering.end_of_mmas(&mut builder, index);
             }
         }
         Ok(builder)
@@ -279,7 +279,7 @@ fn lower_with(
         groups,
         tiling: Tiling {
             persistent: options.persistent,
-            in_step: options.in_step,
+            wave_sync: options.wave_sync,
             programs_per_cta,
             order: options.order,
         },
@@ -351,7 +351,7 @@ fn check_top_level(lowering: &Lowering<'_>) -> Result<(), Error> {
         return Err(lowering.unsupported(
             lowering.kernel.function(),
             "programs that share a CTA along another axis than the first",
-            "let them follow each other along x (--programs-axis x)",
+            "let them follow each other along x (--coarsening-axis x)",
         ));
     }
     for id in &lowering.module.block(lowering.block).operations {
@@ -417,7 +417,7 @@ fn deepen(lowering: &mut Lowering<'_>) {
         let slots = match buffer.kind {
             BufferKind::Ring(_) => lowering.options.ring_depth,
             BufferKind::Handoff(_) | BufferKind::Shared(_) if !buffer.released_by.is_empty() => {
-                lowering.options.handover_depth
+                lowering.options.handoff_depth
             }
             _ => 1,
         };
@@ -436,9 +436,9 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     let id = builder.id;
     let warps = lowering.warps(id);
     let role = lowering.role(id);
-    let stores = |nodes: &[Node]| action::any(nodes, |action| matches!(action, Action::Store { .. }));
+    let stores = |nodes: &[Node]| op::any(nodes, |action| matches!(action, Op::TmaStore { .. }));
     let mut body: Vec<Node> = std::mem::take(&mut builder.sections).into_iter().flatten().collect();
-    if lowering.options.bursts {
+    if lowering.options.mma_batches {
         fences::start_ahead(&mut body);
     }
     if lowering.options.early_reads {
@@ -446,23 +446,23 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     }
     if builder.stages_in_place && lowering.options.persistent {
         // The stores of the tile before read what the loop writes.
-        let wait = [Action::WaitStores(0), Action::Meet].map(|action| Node::Do(action, Note::default()));
+        let wait = [Op::TmaStoreWait(0), Op::GroupSync].map(|action| Node::Do(action, Note::default()));
         body.splice(0..0, wait);
     }
     let mut end = if stores(&body) {
         vec![Node::Do(
-            Action::WaitStores(0),
+            Op::TmaStoreWait(0),
             Note { text: "shared memory must outlive its copies".into(), ..Note::default() },
         )]
     } else {
         Vec::new()
     };
-    if let Some(barrier) = lowering.end_of_multiplies.filter(|_| lowering.is_issuer(id)) {
+    if let Some(barrier) = lowering.end_of_mmas.filter(|_| lowering.is_issuer(id)) {
         let at = builder.cursor(&lowering.barriers[barrier.index()].name, 1);
         builder.cursors[at.index()].phase = true;
         let text = "shared memory must outlive what is signalled in it".to_owned();
-        end.push(Node::Do(Action::Commit(vec![(barrier, at)]), Note { text, ..Note::default() }));
-        end.push(Node::Do(Action::Wait { barrier, at, previous: false }, Note::default()));
+        end.push(Node::Do(Op::Tcgen05Commit(vec![(barrier, at)]), Note { text, ..Note::default() }));
+        end.push(Node::Do(Op::MbarrierWait { barrier, at, previous: false }, Note::default()));
     }
     let compute = u32::try_from(lowering.compute_groups().len()).unwrap_or(1);
     let all = lowering.loops.iter().flat_map(|l| &l.schedule.groups);
@@ -470,8 +470,8 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
     let registers = if lowering.has_tensor_memory() {
         tensor::registers(lowering, role, copies, compute)
     } else {
-        // In bursts more values live at a time, and a few spills of the group that loads cost nothing: 1 to 2 % in attention backward.
-        let rings = if lowering.options.bursts { 0 } else { lowering.empties.len() };
+        // In mma_batches more values live at a time, and a few spills of the group that loads cost nothing: 1 to 2 % in attention backward.
+        let rings = if lowering.options.mma_batches { 0 } else { lowering.empties.len() };
         registers(role != GroupRole::Compute, copies, rings, compute)
     };
     let name = match role {
@@ -481,9 +481,9 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
         GroupRole::Compute => format!("compute_{}", id.index()),
     };
     let give = |barrier| {
-        Node::Do(Action::Signal(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
+        Node::Do(Op::NamedBarrierArrive(barrier), Note { text: "the first turn on the tensor core".into(), ..Note::default() })
     };
-    let begin = lowering.first_turn(id).map(give).into_iter().collect();
+    let begin = lowering.first_slot(id).map(give).into_iter().collect();
     let (variables, cursors, trips) = (builder.variables, builder.cursors, builder.trips);
     Group { id, name, warps, registers, variables, cursors, trips, begin, body, end }
 }

@@ -61,7 +61,7 @@ const RESERVED: &[&str] = &[
     "release",
     "following",
     "advance",
-    "row_shares",
+    "row_partials",
     "barrier_base",
     "range",
     "min",

@@ -1,7 +1,7 @@
 //! What groups do before and after the loops: loads of tiles that loops read whole, stores of results, and giving back what
 //! was held.
 
-use super::action::{Action, Node, Note};
+use super::op::{Op, Node, Note};
 use super::expression::ExpressionKind;
 use super::group::GroupBuilder;
 use super::lowering::Lowering;
@@ -25,7 +25,7 @@ pub(super) fn load_outer_tiles(lowering: &mut Lowering<'_>, builder: &mut GroupB
         let descriptor = reader.lowering.descriptor(operation.operands[0], &piece.region.extents, piece.load)?;
         let line = names::line(reader.lowering.module, piece.load);
         if reader.lowering.options.persistent {
-            builder.act(Action::Wait { barrier: piece.empty, at: cursor, previous: true });
+            builder.act(Op::MbarrierWait { barrier: piece.empty, at: cursor, previous: true });
         }
         builder.note = Note { line, ..Note::default() };
         let slot = Slot {
@@ -33,10 +33,10 @@ pub(super) fn load_outer_tiles(lowering: &mut Lowering<'_>, builder: &mut GroupB
             at: Some(cursor),
             slice: None,
             transposed: false,
-            value: Lowering::piece_tag(k),
+            value: Lowering::invariant_tag(k),
         };
-        builder.act(Action::Load { descriptor, coordinates, to: slot, full: piece.full });
-        builder.act(Action::Advance(cursor));
+        builder.act(Op::TmaLoad { descriptor, coordinates, to: slot, full: piece.full });
+        builder.act(Op::AdvanceCursor(cursor));
     }
     let mut nodes = std::mem::take(&mut builder.out);
     builder.sections[0].append(&mut nodes);
@@ -78,9 +78,9 @@ pub(super) fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut Gro
     for (piece, cursor) in builder.pieces.clone() {
         let empty = lowering.pieces[piece].empty;
         if lowering.options.persistent {
-            builder.act(Action::Arrive { barrier: empty, at: cursor });
+            builder.act(Op::MbarrierArrive { barrier: empty, at: cursor });
         }
-        builder.act(Action::Advance(cursor));
+        builder.act(Op::AdvanceCursor(cursor));
         if let Some(place) = only_load(builder, cursor) {
             let release = std::mem::take(&mut builder.out);
             builder.sections[0].splice(place + 1..place + 1, release);
@@ -106,7 +106,7 @@ fn only_load(builder: &GroupBuilder, cursor: CursorId) -> Option<usize> {
     let reads = |node: &Node| slots_in(node).filter(|slot| slot.at == Some(cursor)).count();
     let all: usize = builder.sections.iter().flatten().map(reads).sum();
     let place =
-        builder.sections[0].iter().position(|n| matches!(n, Node::Do(Action::Let { .. }, _)) && reads(n) == 1)?;
+        builder.sections[0].iter().position(|n| matches!(n, Node::Do(Op::Let { .. }, _)) && reads(n) == 1)?;
     (all == 1).then_some(place)
 }
 
@@ -123,7 +123,7 @@ fn slots_in(node: &Node) -> Box<dyn Iterator<Item = Slot> + '_> {
 }
 
 fn reads_shared(node: &Node) -> bool {
-    let Node::Do(Action::Let { value, .. }, _) = node else { return false };
+    let Node::Do(Op::Let { value, .. }, _) = node else { return false };
     let mut found = false;
     value.walk(&mut |e| found |= matches!(e.kind, ExpressionKind::FromShared(_)));
     found

@@ -1,8 +1,8 @@
 //! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
 //! last, as plain data that the printers and the protocol checker read alike.
 
-use super::action::Node;
-use super::marks::Trace;
+use super::op::Node;
+use super::timestamps::Trace;
 use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
 use twill_graph::{GroupId, Source};
 use twill_triton::mlir::Type;
@@ -64,7 +64,7 @@ pub struct Tiling {
     /// A CTA works on one tile after another.
     pub persistent: bool,
     /// CTAs begin their tiles together, as far as they all have one.
-    pub in_step: bool,
+    pub wave_sync: bool,
     /// Programs along each axis that share a CTA.
     pub programs_per_cta: [u32; 3],
     /// In which order tiles are worked on.
@@ -74,9 +74,9 @@ pub struct Tiling {
 impl Tiling {
     /// Bands of tiles that get shorter (so many programs of the second axis in each), where CTAs walk over them there and back:
     /// every other round is dealt out from the last CTA to the first, and two rounds come out even for all.
-    pub fn there_and_back(&self) -> Option<u32> {
+    pub fn serpentine(&self) -> Option<u32> {
         match self.order {
-            TileOrder::LongestFirst { heads, even_in_pairs: true } if self.persistent => Some(heads),
+            TileOrder::LongestProcessingTime { heads, even_in_pairs: true } if self.persistent => Some(heads),
             _ => None,
         }
     }
@@ -86,12 +86,12 @@ impl Tiling {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// The rings of what both read; there is at least one.
-    pub rings: Vec<SharedRing>,
+    pub rings: Vec<MulticastRing>,
 }
 
 /// A ring of loads that both CTAs of a cluster fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SharedRing {
+pub struct MulticastRing {
     /// Its slots.
     pub buffer: BufferId,
     /// What copies halves of its tiles, and nothing else.
@@ -108,7 +108,7 @@ pub enum TileOrder {
     /// As a grid is: the first axis fastest.
     Linear,
     /// The first axis from its end, so that tiles with long loops come first.
-    LongestFirst {
+    LongestProcessingTime {
         /// Programs of the second axis that go together, so that what they share stays in the L2 cache.
         heads: u32,
         /// Loops get shorter with the first axis, so that rounds that are dealt out there and back come out even.
@@ -266,7 +266,7 @@ pub struct Loop {
     pub dot: Option<[u64; 3]>,
     /// How often it runs, where that is the same for all programs and arguments.
     pub trip_count: Option<u64>,
-    /// What the source's step was, if it goes in steps of another size ([`twill_triton::loop_step`]).
+    /// What the source's step was, if it goes in steps of another size ([`twill_triton::retile_loop`]).
     pub source_step: Option<u64>,
 }
 
@@ -369,7 +369,7 @@ pub enum Operand {
 
 /// A matrix multiply whose result stays in tensor memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorMultiply {
+pub struct Tcgen05Mma {
     /// Rows × depth.
     pub left: Slot,
     /// Depth × columns.

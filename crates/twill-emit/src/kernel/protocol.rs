@@ -1,6 +1,6 @@
 //! What the protocol checker sees of a kernel's warp programs.
 
-use super::action::{Action, Node};
+use super::op::{Op, Node};
 use super::expression::{Expression, ExpressionKind};
 use super::program::{Addend, Arrival, Buffer, KernelProgram, Operand, Slot};
 use twill_check::protocol as checked;
@@ -110,19 +110,19 @@ fn before(tag: Tag) -> Tag {
     Tag { iteration, ..tag }
 }
 
-fn events(buffers: &[Buffer], action: &Action) -> Vec<Event> {
+fn events(buffers: &[Buffer], action: &Op) -> Vec<Event> {
     let mut events = Vec::new();
     match action {
-        Action::Let { value, .. } => reads(value, &mut events),
-        Action::Rename { .. } | Action::Fly(_) | Action::Meet | Action::Mark(_) => {}
-        Action::Multiply { left, right, .. } => {
+        Op::Let { value, .. } => reads(value, &mut events),
+        Op::Copy { .. } | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
+        Op::Wgmma { left, right, .. } => {
             let shared = [left, right].into_iter().filter_map(|o| match o {
                 Operand::Shared(slot) => Some(access(slot)),
                 Operand::Registers(_) => None,
             });
-            events.push(Event::Multiply { reads: shared.collect(), writes: Vec::new(), signals: Vec::new() });
+            events.push(Event::Mma { reads: shared.collect(), writes: Vec::new(), signals: Vec::new() });
         }
-        Action::MultiplyInTensor(multiply) => {
+        Op::Tcgen05Mma(multiply) => {
             let to = &multiply.to;
             let mut reads = vec![access(&multiply.left), access(&multiply.right)];
             let own = |value: Tag| Access { value, ..access(to) };
@@ -132,26 +132,26 @@ fn events(buffers: &[Buffer], action: &Action) -> Vec<Event> {
                 Addend::Value(tag) => reads.push(own(*tag)),
                 Addend::Before => reads.push(own(before(to.value))),
             }
-            events.push(Event::Multiply { reads, writes: vec![access(to)], signals: multiply.signals.clone() });
+            events.push(Event::Mma { reads, writes: vec![access(to)], signals: multiply.signals.clone() });
         }
-        Action::Commit(signals) => {
-            events.push(Event::Multiply { reads: Vec::new(), writes: Vec::new(), signals: signals.clone() });
+        Op::Tcgen05Commit(signals) => {
+            events.push(Event::Mma { reads: Vec::new(), writes: Vec::new(), signals: signals.clone() });
         }
-        Action::WaitMultiplies { outstanding, .. } => events.push(Event::WaitMultiplies(*outstanding)),
-        Action::Load { coordinates, to, full, .. } => {
+        Op::WgmmaWait { pending, .. } => events.push(Event::MmaWait(*pending)),
+        Op::TmaLoad { coordinates, to, full, .. } => {
             coordinates.iter().for_each(|c| reads(c, &mut events));
             if let Some(at) = to.at {
                 events.push(Event::Load { writes: access(to), barrier: *full, at });
             }
         }
-        Action::Copy { pointers, mask, to, full } => {
+        Op::CpAsync { pointers, mask, to, full } => {
             reads(pointers, &mut events);
             mask.iter().for_each(|m| reads(m, &mut events));
             if let Some(at) = to.at {
                 events.push(Event::Load { writes: access(to), barrier: *full, at });
             }
         }
-        Action::Write { value, to } => {
+        Op::LocalStore { value, to } => {
             reads(value, &mut events);
             events.push(Event::Write(access(to)));
             // Stores to tensor memory are waited for where they are made.
@@ -159,25 +159,25 @@ fn events(buffers: &[Buffer], action: &Action) -> Vec<Event> {
                 events.push(Event::Fence);
             }
         }
-        Action::Fence => events.push(Event::Fence),
-        Action::Store { coordinates, from, .. } => {
+        Op::FenceProxyAsync => events.push(Event::Fence),
+        Op::TmaStore { coordinates, from, .. } => {
             coordinates.iter().for_each(|c| reads(c, &mut events));
             events.push(Event::Store(access(from)));
         }
-        Action::WaitStores(left) => events.push(Event::WaitStores(*left)),
-        Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+        Op::TmaStoreWait(left) => events.push(Event::StoreWait(*left)),
+        Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
             reads(pointers, &mut events);
             reads(value, &mut events);
             mask.iter().for_each(|m| reads(m, &mut events));
         }
-        Action::Wait { barrier, at, previous } => {
+        Op::MbarrierWait { barrier, at, previous } => {
             events.push(Event::Wait { barrier: *barrier, at: *at, previous: *previous });
         }
-        Action::Arrive { barrier, at } => events.push(Event::Arrive { barrier: *barrier, at: *at }),
-        Action::Advance(cursor) => events.push(Event::Advance(*cursor)),
-        Action::Keep { to, from } => events.push(Event::Keep { to: *to, from: *from }),
-        Action::Sync(id) => events.push(Event::Sync(NamedBarrierId(*id))),
-        Action::Signal(id) => events.push(Event::Signal(NamedBarrierId(*id))),
+        Op::MbarrierArrive { barrier, at } => events.push(Event::Arrive { barrier: *barrier, at: *at }),
+        Op::AdvanceCursor(cursor) => events.push(Event::Advance(*cursor)),
+        Op::CopyCursor { to, from } => events.push(Event::CopyCursor { to: *to, from: *from }),
+        Op::NamedBarrierSync(id) => events.push(Event::NamedBarrierSync(NamedBarrierId(*id))),
+        Op::NamedBarrierArrive(id) => events.push(Event::NamedBarrierArrive(NamedBarrierId(*id))),
     }
     events
 }

@@ -47,9 +47,9 @@ impl Reader<'_, '_> {
         let name = if self.lowering.loops.len() > 1 { format!("trips_{}", index) } else { "trips".into() };
         let to = self.group.variable(&name, &[], Type::Integer(32), super::program::Form::Any);
         self.group.define(to, section);
-        self.group.sections[section].push(super::action::Node::Do(
-            super::action::Action::Let { to, value: count },
-            super::action::Note::default(),
+        self.group.sections[section].push(super::op::Node::Do(
+            super::op::Op::Let { to, value: count },
+            super::op::Note::default(),
         ));
         self.group.trips[index] = Some(to);
         Ok(())
@@ -149,7 +149,7 @@ impl Reader<'_, '_> {
             ));
         };
         let op = piece.op;
-        if self.lowering.is_tensor_multiply(index, op) {
+        if self.lowering.is_tcgen05_mma(index, op) {
             return self.loaded(index, op, iteration);
         }
         let facts = &self.lowering.loops[index];
@@ -286,8 +286,8 @@ impl Reader<'_, '_> {
         let parts = self.lowering.loops[index].parts;
         if self.lowering.loops[index].makers.contains_key(&parts.yielded[k]) {
             let value = self.made(index, parts.yielded[k], region, program, Iteration::End(-1))?;
-            let in_shares = self.lowering.loops[index].sums.values().any(|s| s.carried == k);
-            return Ok(if in_shares { super::sums::whole(value) } else { value });
+            let in_partials = self.lowering.loops[index].sums.values().any(|s| s.carried == k);
+            return Ok(if in_partials { super::partial_sums::whole(value) } else { value });
         }
         Err(self.lowering.unsupported(
             parts.operation,
@@ -315,13 +315,13 @@ impl Reader<'_, '_> {
         }
         let constant = self.lowering.module.float_constant(initial).unwrap_or_default();
         let columns = self.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
-        Ok(super::sums::begin(constant, columns, region, self.lowering.element(sum.tile)))
+        Ok(super::partial_sums::begin(constant, columns, region, self.lowering.element(sum.tile)))
     }
 
     /// A tile that is loaded before the loops, in registers.
     #[allow(clippy::wrong_self_convention, reason = "it reads from something, and makes no reader")]
     fn from_outer_load(&mut self, id: OperationId, region: &Region, program: Option<u32>) -> Result<Expression, Error> {
-        let pieces = self.lowering.outer_piece(id, region, program)?;
+        let pieces = self.lowering.invariant_tiles(id, region, program)?;
         let [piece] = pieces.as_slice() else {
             return Err(self.lowering.unsupported(
                 id,
@@ -345,10 +345,10 @@ impl Reader<'_, '_> {
                 let cursor = self.group.cursor(&stem, 1);
                 self.group.cursors[cursor.index()].phase = true;
                 self.group.pieces.push((piece, cursor));
-                let wait = super::action::Action::Wait { barrier: known.full, at: cursor, previous: false };
+                let wait = super::op::Op::MbarrierWait { barrier: known.full, at: cursor, previous: false };
                 // What is read only after the loops is waited for there.
                 let section = if self.group.ending { self.group.last() } else { 0 };
-                self.group.place(section, super::action::Node::Do(wait, super::action::Note::default()));
+                self.group.place(section, super::op::Node::Do(wait, super::op::Note::default()));
                 let readers = &mut self.lowering.pieces[piece].readers;
                 if !readers.contains(&self.group.id) {
                     readers.push(self.group.id);
@@ -363,7 +363,7 @@ impl Reader<'_, '_> {
                 "use one sub-tile (--sub-tiles 1)",
             )
         })?;
-        let value = Lowering::piece_tag(piece);
+        let value = Lowering::invariant_tag(piece);
         Ok(Slot { buffer: known.buffer, at: Some(cursor), slice, transposed: false, value })
     }
 

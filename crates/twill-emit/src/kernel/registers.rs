@@ -1,7 +1,7 @@
 //! What a group's threads find in their registers: every value that they use was made, and every multiply's result was waited
 //! for. Other groups have no part in this, so each group's code is gone through by itself, with all small trip counts.
 
-use super::action::{Action, Node};
+use super::op::{Op, Node};
 use super::expression::{Expression, ExpressionKind};
 use super::program::{Group, KernelProgram, Operand, VariableId};
 use crate::error::Error;
@@ -12,7 +12,7 @@ enum Held {
     Nothing,
     Value,
     /// The result of the how-many-th multiply, which may still run.
-    Flying(u64),
+    InFlight(u64),
 }
 
 /// Loops of which all combinations of trip counts are tried.
@@ -107,7 +107,7 @@ impl Walk<'_> {
     fn uses(&self, id: VariableId) -> Result<(), Error> {
         match self.held.get(id.index()) {
             Some(Held::Value) => Ok(()),
-            Some(Held::Flying(_)) => Err(self.fault(id, "uses the result of a multiply that may still run")),
+            Some(Held::InFlight(_)) => Err(self.fault(id, "uses the result of a multiply that may still run")),
             Some(Held::Nothing) | None => Err(self.fault(id, "uses what nobody has made")),
         }
     }
@@ -130,17 +130,17 @@ impl Walk<'_> {
         }
     }
 
-    fn action(&mut self, action: &Action) -> Result<(), Error> {
+    fn action(&mut self, action: &Op) -> Result<(), Error> {
         match action {
-            Action::Let { to, value } => {
+            Op::Let { to, value } => {
                 self.reads([value])?;
                 self.set(*to, Held::Value);
             }
-            Action::Rename { to, from } => {
+            Op::Copy { to, from } => {
                 let held = self.held.get(from.index()).copied().unwrap_or(Held::Nothing);
                 self.set(*to, held);
             }
-            Action::Multiply { to, left, right, accumulator } => {
+            Op::Wgmma { to, left, right, accumulator } => {
                 for operand in [left, right] {
                     if let Operand::Registers(id) = operand {
                         self.uses(*id)?;
@@ -151,37 +151,37 @@ impl Walk<'_> {
                     self.uses(id)?;
                 }
                 self.started += 1;
-                self.set(*to, Held::Flying(self.started));
+                self.set(*to, Held::InFlight(self.started));
             }
-            Action::WaitMultiplies { outstanding, landed, .. } => {
-                let done = self.started.saturating_sub(u64::from(*outstanding));
-                for id in landed {
+            Op::WgmmaWait { pending, completed, .. } => {
+                let done = self.started.saturating_sub(u64::from(*pending));
+                for id in completed {
                     match self.held.get(id.index()) {
-                        Some(Held::Flying(number)) if *number <= done => self.set(*id, Held::Value),
-                        Some(Held::Flying(_)) => return Err(self.fault(*id, "has not waited for a result")),
+                        Some(Held::InFlight(number)) if *number <= done => self.set(*id, Held::Value),
+                        Some(Held::InFlight(_)) => return Err(self.fault(*id, "has not waited for a result")),
                         _ => {}
                     }
                 }
             }
-            Action::Load { coordinates, .. } | Action::Store { coordinates, .. } => self.reads(coordinates)?,
-            Action::Copy { pointers, mask, .. } => self.reads(std::iter::once(pointers).chain(mask))?,
-            Action::Write { value, .. } => self.reads([value])?,
-            Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+            Op::TmaLoad { coordinates, .. } | Op::TmaStore { coordinates, .. } => self.reads(coordinates)?,
+            Op::CpAsync { pointers, mask, .. } => self.reads(std::iter::once(pointers).chain(mask))?,
+            Op::LocalStore { value, .. } => self.reads([value])?,
+            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
                 self.reads([pointers, value].into_iter().chain(mask))?;
             }
-            Action::MultiplyInTensor(_)
-            | Action::Commit(_)
-            | Action::Fly(_)
-            | Action::Fence
-            | Action::Meet
-            | Action::WaitStores(_)
-            | Action::Wait { .. }
-            | Action::Arrive { .. }
-            | Action::Advance(_)
-            | Action::Keep { .. }
-            | Action::Sync(_)
-            | Action::Signal(_)
-            | Action::Mark(_) => {}
+            Op::Tcgen05Mma(_)
+            | Op::Tcgen05Commit(_)
+            | Op::WgmmaInit(_)
+            | Op::FenceProxyAsync
+            | Op::GroupSync
+            | Op::TmaStoreWait(_)
+            | Op::MbarrierWait { .. }
+            | Op::MbarrierArrive { .. }
+            | Op::AdvanceCursor(_)
+            | Op::CopyCursor { .. }
+            | Op::NamedBarrierSync(_)
+            | Op::NamedBarrierArrive(_)
+            | Op::Timestamp(_) => {}
         }
         Ok(())
     }

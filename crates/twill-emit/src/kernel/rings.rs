@@ -1,6 +1,6 @@
 //! Cursors that walk over the slots of rings, and the slots at which a group signals.
 
-use super::action::Action;
+use super::op::Op;
 use super::group::{SlotTrack, iterations_before};
 use super::loops::Adder;
 use crate::error::Error;
@@ -74,11 +74,11 @@ impl Adder<'_, '_> {
         let note = std::mem::take(&mut self.reader.group.note);
         if had {
             for age in (1..cursors.len()).rev() {
-                self.reader.group.act(Action::Keep { to: cursors[age], from: cursors[age - 1] });
+                self.reader.group.act(Op::CopyCursor { to: cursors[age], from: cursors[age - 1] });
             }
         }
-        self.reader.group.act(Action::Keep { to: cursors[0], from: next });
-        self.reader.group.act(Action::Advance(next));
+        self.reader.group.act(Op::CopyCursor { to: cursors[0], from: next });
+        self.reader.group.act(Op::AdvanceCursor(next));
         self.reader.group.note = note;
     }
 }

@@ -1,6 +1,6 @@
 //! What the rest of a group's code depends on: where values and slots of which iteration are, and what is under way.
 
-use super::group::{Flight, SlotTrack, Track};
+use super::group::{InFlightMma, SlotTrack, Track};
 use super::loops::Adder;
 use super::program::VariableId;
 use crate::program::Iteration;
@@ -13,7 +13,7 @@ use twill_graph::OpId;
 pub(super) struct State {
     tracks: HashMap<OpId, Track>,
     slots: HashMap<BufferId, SlotTrack>,
-    pub flights: Vec<Flight>,
+    pub in_flight: Vec<InFlightMma>,
     stores: Vec<(OpId, Iteration)>,
     prepared: HashMap<(VariableId, u64), VariableId>,
 }
@@ -25,7 +25,7 @@ impl Adder<'_, '_> {
         State {
             tracks: group.tracks[self.index].clone(),
             slots: group.slots.clone(),
-            flights: group.flights.clone(),
+            in_flight: group.in_flight.clone(),
             stores: group.stores.clone(),
             prepared: self.prepared.clone(),
         }
@@ -36,7 +36,7 @@ impl Adder<'_, '_> {
         let group = &mut self.reader.group;
         group.tracks[self.index] = state.tracks;
         group.slots = state.slots;
-        group.flights = state.flights;
+        group.in_flight = state.in_flight;
         group.stores = state.stores;
         self.prepared = state.prepared;
     }
@@ -57,7 +57,7 @@ impl Adder<'_, '_> {
         for slot in group.slots.values_mut() {
             slot.latest = slot.latest.map(&new);
         }
-        for flight in &mut group.flights {
+        for flight in &mut group.in_flight {
             flight.iteration = new(flight.iteration);
         }
         for store in &mut group.stores {

@@ -1,6 +1,6 @@
 //! Writes to global memory, in loops and after them, and which group makes which part of them.
 
-use super::action::Action;
+use super::op::Op;
 use super::expression::{Expression, ExpressionKind};
 use super::lowering::Lowering;
 use super::program::{Buffer, Memory, Slot};
@@ -45,17 +45,17 @@ impl Reader<'_, '_> {
             return Err(self.lowering.unsupported(
                 id,
                 "atomics of programs that share a CTA",
-                "let every program have a CTA of its own (without --programs-per-cta)",
+                "let every program have a CTA of its own (without --cta-coarsening)",
             ));
         }
         if at.is_none()
             && let Some(tile) = self.lowering.kernel.stored_matrix(id)
         {
-            let coordinates = self.corner(id, &tile.corner, region, program, at)?;
+            let coordinates = self.tile_origin(id, &tile.tile_origin, region, program, at)?;
             let value = self.value(operands[1], region, program, at)?;
             let descriptor = self.lowering.matrix_descriptor(&tile, &region.extents);
             let from = self.stage(id, value)?;
-            self.group.act(Action::Store { descriptor, coordinates, from, reduce: None });
+            self.group.act(Op::TmaStore { descriptor, coordinates, from, reduce: None });
             return Ok(());
         }
         match operation.name.as_str() {
@@ -71,16 +71,16 @@ impl Reader<'_, '_> {
                     ExpressionKind::FromShared(slot) => slot,
                     _ => self.stage(id, value)?,
                 };
-                self.group.act(Action::Store { descriptor, coordinates, from, reduce });
+                self.group.act(Op::TmaStore { descriptor, coordinates, from, reduce });
             }
             "tt.store" | "tt.atomic_rmw" => {
                 let pointers = self.value(operands[0], region, program, at)?;
                 let value = self.value(operands[1], region, program, at)?;
                 let mask = operands.get(2).map(|m| self.value(*m, region, program, at)).transpose()?;
                 if operation.name == "tt.store" {
-                    self.group.act(Action::Put { pointers, value, mask });
+                    self.group.act(Op::GlobalStore { pointers, value, mask });
                 } else if kind_of(operation).ends_with("add") {
-                    self.group.act(Action::PutAdd { pointers, value, mask });
+                    self.group.act(Op::AtomicAdd { pointers, value, mask });
                 } else {
                     return Err(self.lowering.unsupported(id, "atomics other than add", "use tl.atomic_add"));
                 }
@@ -92,11 +92,11 @@ impl Reader<'_, '_> {
 
     /// The storage of a tile of before the loops that nobody but this group read, and that holds just what is to be stored:
     /// after the loops it is free, unless the next tile is already on its way there.
-    fn free_piece(&self, value: &Expression) -> Option<twill_check::protocol::BufferId> {
+    fn free_invariant_tile(&self, value: &Expression) -> Option<twill_check::protocol::BufferId> {
         if self.lowering.options.persistent {
             return None;
         }
-        let own = |p: &&super::lowering::OuterPiece| {
+        let own = |p: &&super::lowering::InvariantTile| {
             let buffer = &self.lowering.buffers[p.buffer.index()];
             p.readers == [self.group.id] && buffer.shape == value.shape && buffer.element == value.element
         };
@@ -109,18 +109,18 @@ impl Reader<'_, '_> {
     fn stage(&mut self, id: OperationId, value: Expression) -> Result<Slot, Error> {
         let number = (1 << 25) + u32::try_from(id.index()).unwrap_or(0);
         let tag = Tag { value: number, iteration: Iteration::Absolute(0) };
-        if let Some(buffer) = self.free_piece(&value) {
+        if let Some(buffer) = self.free_invariant_tile(&value) {
             let used = self.group.staged.contains(&buffer);
             if used {
-                self.group.act(Action::WaitStores(0));
+                self.group.act(Op::TmaStoreWait(0));
             }
             // All warps are done with what the buffer held.
-            self.group.act(Action::Meet);
+            self.group.act(Op::GroupSync);
             self.group.staged.push(buffer);
             let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
-            self.group.act(Action::Write { value, to: slot.clone() });
-            self.group.act(Action::Fence);
-            self.group.act(Action::Meet);
+            self.group.act(Op::LocalStore { value, to: slot.clone() });
+            self.group.act(Op::FenceProxyAsync);
+            self.group.act(Op::GroupSync);
             return Ok(slot);
         }
         let name = format!("staging_{}", self.group.id.index());
@@ -151,13 +151,13 @@ impl Reader<'_, '_> {
             }
         };
         if !fresh || self.lowering.options.persistent {
-            self.group.act(Action::WaitStores(0));
-            self.group.act(Action::Meet);
+            self.group.act(Op::TmaStoreWait(0));
+            self.group.act(Op::GroupSync);
         }
         let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
-        self.group.act(Action::Write { value, to: slot.clone() });
-        self.group.act(Action::Fence);
-        self.group.act(Action::Meet);
+        self.group.act(Op::LocalStore { value, to: slot.clone() });
+        self.group.act(Op::FenceProxyAsync);
+        self.group.act(Op::GroupSync);
         Ok(slot)
     }
 }

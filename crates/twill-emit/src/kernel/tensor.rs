@@ -1,15 +1,15 @@
 //! Loops whose multiplies leave their results in tensor memory: a group of one warp starts them and never waits
 //! for them; the unit itself signals barriers when they are done.
 
-use super::action::{Action, Node, Note};
+use super::op::{Op, Node, Note};
 use super::expression::{Expression, ExpressionKind, IterationNumber};
 use super::group::shifted;
 use super::input::value_of;
 use super::loops::Adder;
 use super::lowering::Lowering;
-use super::marks::Moment;
+use super::timestamps::Moment;
 use super::names;
-use super::program::{Addend, Arrival, Operand, Slot, TensorMultiply};
+use super::program::{Addend, Arrival, Operand, Slot, Tcgen05Mma};
 use super::reader::tag_iteration;
 use super::region::Region;
 use crate::error::Error;
@@ -35,7 +35,7 @@ impl Lowering<'_> {
     }
 
     /// Whether an operation of a loop is a multiply whose result is in tensor memory.
-    pub fn is_tensor_multiply(&self, index: usize, op: OpId) -> bool {
+    pub fn is_tcgen05_mma(&self, index: usize, op: OpId) -> bool {
         let facts = &self.loops[index];
         let is_dot = facts.tile_operation(op).is_some_and(|o| matches!(o.kind, tile::Kind::Dot { .. }));
         is_dot && matches!(facts.problem.graph().operation(op).storage, twill_graph::Storage::Tensor(_))
@@ -67,7 +67,7 @@ impl Adder<'_, '_> {
         if facts.to_shared.contains_key(&tile) {
             return None;
         }
-        if self.reader.lowering.is_tensor_multiply(index, made_by) {
+        if self.reader.lowering.is_tcgen05_mma(index, made_by) {
             return Some(made_by);
         }
         let mut each = facts.problem.graph().op_ids().zip(facts.stands_for);
@@ -88,7 +88,7 @@ impl Adder<'_, '_> {
                 let (shape, element) = self.reader.lowering.tile_of(index, op);
                 let value = Expression { kind: ExpressionKind::FromTensor(from), shape, element };
                 let to = self.produce(op, iteration);
-                self.reader.group.act(Action::Let { to, value });
+                self.reader.group.act(Op::Let { to, value });
                 return Ok(());
             }
             Stands::Accumulator(dot) => {
@@ -110,15 +110,15 @@ impl Adder<'_, '_> {
         };
         let to = self.reader.slot(index, op, iteration)?;
         let is_tensor = self.reader.lowering.buffers[to.buffer.index()].is_tensor();
-        self.reader.group.act(Action::Write { value, to });
+        self.reader.group.act(Op::LocalStore { value, to });
         if !is_tensor {
-            self.reader.group.act(Action::Fence);
+            self.reader.group.act(Op::FenceProxyAsync);
         }
         Ok(())
     }
 
     /// A multiply whose result stands in tensor memory.
-    pub(super) fn tensor_multiply(
+    pub(super) fn tcgen05_mma(
         &mut self,
         op: OpId,
         id: OperationId,
@@ -151,8 +151,8 @@ impl Adder<'_, '_> {
             };
             let signals = if k == last { std::mem::take(&mut ends) } else { Vec::new() };
             self.reader.group.note = note.clone();
-            let multiply = TensorMultiply { left, right, to: to.clone(), addend, signals };
-            self.reader.group.act(Action::MultiplyInTensor(Box::new(multiply)));
+            let multiply = Tcgen05Mma { left, right, to: to.clone(), addend, signals };
+            self.reader.group.act(Op::Tcgen05Mma(Box::new(multiply)));
             addend = Addend::Value(to.value);
         }
         Ok(())
@@ -267,7 +267,7 @@ impl Adder<'_, '_> {
             };
             let section = &mut self.reader.group.sections[index];
             section.extend(drained);
-            section.push(Node::Do(Action::Write { value, to }, note));
+            section.push(Node::Do(Op::LocalStore { value, to }, note));
             if let Some(track) = self.reader.group.slots.get_mut(&at) {
                 track.latest = Some(Iteration::Absolute(-1));
             }
@@ -288,7 +288,7 @@ impl Adder<'_, '_> {
             buffer.and_then(|b| b.values.first()).is_some_and(|v| v.op == op)
         };
         let overwrites =
-            pieces.into_iter().any(|p| self.reader.lowering.is_tensor_multiply(index, p.op) && first(p.op));
+            pieces.into_iter().any(|p| self.reader.lowering.is_tcgen05_mma(index, p.op) && first(p.op));
         if overwrites {
             let nodes = self.reader.drained(index);
             self.reader.group.sections[index].extend(nodes);

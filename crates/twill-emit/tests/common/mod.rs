@@ -5,10 +5,10 @@ use twill_check::Verified;
 use twill_emit::kernel::program::{KernelProgram, TileOrder};
 use twill_emit::kernel::{self, Options, ScheduledLoop};
 use twill_exact::{Budget, SearchOptions};
-use twill_graph::{KernelProblem, LoopGraph, ModelOptions, Problem, Schedule, corresponding};
+use twill_graph::{MultiLoopProblem, LoopGraph, ModelOptions, Problem, Schedule, corresponding};
 use twill_machine::Machine;
 use twill_triton::tile::Axis;
-use twill_triton::{Gang, Lowered, lower_parts, read};
+use twill_triton::{CtaCoarsening, Lowered, lower_parts, read};
 
 /// A kernel with the schedules of its loops, to generate code from in several ways.
 pub struct Scheduled {
@@ -34,7 +34,7 @@ impl Scheduled {
         let problems: Vec<Problem> = lowered.iter().map(pose).collect();
         let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
         let schedules = solve(example, &problems, &graphs);
-        let programs = options.programs.map(|gang| (gang.count, 0));
+        let programs = options.programs.map(|coarsening| (coarsening.count, 0));
         let resources = machine.resources();
         let (shared_bytes, columns) = (resources.shared_memory.0, resources.tensor_memory.0);
         let tensor_columns = machine.has_tensor_memory().then_some(columns);
@@ -42,8 +42,8 @@ impl Scheduled {
     }
 
     /// The warp programs.
-    pub fn program(&self, persistent: bool, ring_depth: u32, turns: bool) -> Result<KernelProgram, twill_emit::Error> {
-        self.lower(&self.options(persistent, ring_depth, turns))
+    pub fn program(&self, persistent: bool, ring_depth: u32, pingpong: bool) -> Result<KernelProgram, twill_emit::Error> {
+        self.lower(&self.options(persistent, ring_depth, pingpong))
     }
 
     /// The warp programs of CTAs that form clusters of two.
@@ -52,19 +52,19 @@ impl Scheduled {
         self.lower(&Options { cluster: true, ..self.options(persistent, ring_depth, false) })
     }
 
-    fn options(&self, persistent: bool, ring_depth: u32, turns: bool) -> Options {
+    fn options(&self, persistent: bool, ring_depth: u32, pingpong: bool) -> Options {
         Options {
             persistent,
             order: TileOrder::Linear,
             ring_depth,
-            handover_depth: if persistent { 2 } else { 1 },
+            handoff_depth: if persistent { 2 } else { 1 },
             // Not with all rings: a group that keeps a slot while it waits for another may wait for ever.
-            bursts: false,
+            mma_batches: false,
             early_reads: false,
-            operands_in_registers: turns,
-            turns,
+            operands_in_registers: pingpong,
+            pingpong,
             cluster: false,
-            in_step: false,
+            wave_sync: false,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,
@@ -88,7 +88,7 @@ fn solve(name: &str, problems: &[Problem], graphs: &[&LoopGraph]) -> Vec<Verifie
         return vec![twill_check::verify(problem, report.outcome.schedule().unwrap().clone()).unwrap()];
     }
     let weights = vec![1; problems.len()];
-    let together = KernelProblem::new(name.to_owned(), problems.to_vec(), weights, corresponding(graphs)).unwrap();
+    let together = MultiLoopProblem::new(name.to_owned(), problems.to_vec(), weights, corresponding(graphs)).unwrap();
     let report = twill_exact::schedule_kernel(&together, &search, &mut |_| ());
     let schedules = report.loops.iter().map(|r| r.outcome.schedule().unwrap().clone()).collect();
     twill_check::verify_kernel(&together, &report.outcome.schedule().unwrap().groups, schedules).unwrap()
@@ -100,6 +100,6 @@ pub fn sub_tiles(count: u32) -> twill_triton::Options {
 }
 
 /// So many programs that share a CTA.
-pub fn gang(count: u32) -> twill_triton::Options {
-    twill_triton::Options { programs: Some(Gang { count, axis: Axis::X }), ..twill_triton::Options::default() }
+pub fn coarsening(count: u32) -> twill_triton::Options {
+    twill_triton::Options { programs: Some(CtaCoarsening { count, axis: Axis::X }), ..twill_triton::Options::default() }
 }

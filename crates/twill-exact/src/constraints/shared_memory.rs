@@ -3,7 +3,7 @@
 
 use super::cumulative::{Pool, When};
 use super::registers::{Read, kept, values};
-use crate::encoding::{Anchor, Candidate, Encoding, FEW_TURNS, Stages};
+use crate::encoding::{Anchor, Candidate, Encoding, FEW_WRAPS, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ fn ring_terms(e: &mut Encoding, rings: &mut [RingLoad], candidate: &Candidate, r
     for ring in rings {
         let most = i64::try_from(room / ring.bytes).unwrap_or(i64::MAX).saturating_add(2);
         let depth = ring_depth(e.problem, ring.load, &candidate.times, e.question.interval);
-        for slots in 2..=most.min(depth.saturating_mul(2).max(FEW_TURNS)) {
+        for slots in 2..=most.min(depth.saturating_mul(2).max(FEW_WRAPS)) {
             if e.is_spent_on(slots) || e.engine.is_cut_off() {
                 break;
             }

@@ -3,7 +3,7 @@
 use crate::constraints::assignment;
 use crate::constraints::symmetry::{self, Swap};
 use std::collections::BTreeSet;
-use twill_graph::{GroupId, KernelProblem, LoopOperation, OpId, RejectionReason};
+use twill_graph::{GroupId, MultiLoopProblem, LoopOperation, OpId, RejectionReason};
 
 /// The partition of all operations that the ties make, coarsest last.
 pub(super) struct Classes {
@@ -16,7 +16,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    pub(super) fn new(kernel: &KernelProblem) -> Classes {
+    pub(super) fn new(kernel: &MultiLoopProblem) -> Classes {
         let counts: Vec<usize> = kernel.loops().iter().map(|p| p.graph().operations().len()).collect();
         let first: Vec<usize> = (0..counts.len()).map(|k| counts[..k].iter().sum()).collect();
         let at = |o: LoopOperation| first[o.index] + o.op.index();
@@ -73,7 +73,7 @@ impl Classes {
 
     /// First operations, in the first loop, of neighbouring sub-tiles that can be swapped in all
     /// loops at once without changing a graph or a tie.
-    pub(super) fn ordered(&self, kernel: &KernelProblem) -> Vec<(OpId, OpId)> {
+    pub(super) fn ordered(&self, kernel: &MultiLoopProblem) -> Vec<(OpId, OpId)> {
         let swaps: Vec<Vec<Swap>> = kernel.loops().iter().map(|p| symmetry::swaps(p.graph())).collect();
         let Some((first, others)) = swaps.split_first() else { return Vec::new() };
         let everywhere = |swap: &&Swap| {

@@ -15,7 +15,7 @@ use crate::proof_log::Log;
 use crate::theory::{Bound, Node};
 use batsat::Lit;
 use std::rc::Rc;
-use twill_graph::{Families, GroupId, KernelProblem, OpId, RejectionReason, WarpGroup};
+use twill_graph::{Families, GroupId, MultiLoopProblem, OpId, RejectionReason, WarpGroup};
 
 /// The question whether all loops have schedules at these intervals.
 pub(super) struct Joint<'p> {
@@ -39,7 +39,7 @@ pub(super) enum JointReply {
 impl<'p> Joint<'p> {
     /// Encodes a question; `None` when dependences alone rule it out, or bandwidth.
     pub(super) fn new(
-        kernel: &'p KernelProblem,
+        kernel: &'p MultiLoopProblem,
         classes: &Classes,
         intervals: &[i64],
         stages: Stages,
@@ -221,7 +221,7 @@ const FEW_GROUPS_WORK: u64 = 60_000;
 
 /// Asks for schedules at `intervals`. `own`: a schedule of each loop by itself, with its interval, to start from.
 pub(super) fn ask<'p>(
-    kernel: &'p KernelProblem,
+    kernel: &'p MultiLoopProblem,
     classes: &Classes,
     intervals: &[i64],
     own: &[Option<(i64, Candidate)>],
@@ -307,7 +307,7 @@ fn with_few_groups(joint: &mut Joint, meter: &Meter) -> JointReply {
 
 /// The least bound on the stages of every loop; `found` was found without one.
 fn fewest_stages<'p>(
-    kernel: &'p KernelProblem,
+    kernel: &'p MultiLoopProblem,
     classes: &Classes,
     intervals: &[i64],
     found: JointFound<'p>,

@@ -11,7 +11,7 @@ use crate::encoding::Candidate;
 use crate::limits::Meter;
 use crate::objective::{Cap, measure};
 use batsat::Lit;
-use twill_graph::{KernelObjective, KernelProblem, ObjectiveLevel};
+use twill_graph::{KernelObjective, MultiLoopProblem, ObjectiveLevel};
 
 /// Stages of the loop that has most.
 pub(super) fn stages(joint: &Joint, candidates: &[Candidate]) -> i64 {
@@ -24,7 +24,7 @@ type Level = (ObjectiveLevel, Option<usize>);
 
 /// Improves candidates level by level. `work`: effort allowed for each.
 pub(super) fn improve(
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     joint: &mut Joint,
     mut best: Candidates,
     meter: &Meter,
@@ -84,7 +84,7 @@ pub(super) fn total(joint: &Joint, candidates: &[Candidate], (level, index): Lev
 }
 
 /// No smaller value exists.
-fn floor(kernel: &KernelProblem, joint: &Joint, (level, index): Level) -> i64 {
+fn floor(kernel: &MultiLoopProblem, joint: &Joint, (level, index): Level) -> i64 {
     match (level, index) {
         (ObjectiveLevel::Length, Some(k)) => bounds::least_length(&kernel.loops()[k], joint.parts[k].question.interval),
         (ObjectiveLevel::RegistersPerThread, _) => {

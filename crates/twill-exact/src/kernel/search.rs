@@ -13,7 +13,7 @@ use crate::query;
 use crate::search::{self, Progress, Search, SearchOptions, Settled};
 use std::time::Instant;
 use twill_graph::{
-    CommonGroups, Cycles, GroupRole, KernelObjective, KernelProblem, KernelRejection, KernelReport, ObjectiveLevel,
+    CommonGroups, Cycles, GroupRole, KernelObjective, MultiLoopProblem, KernelRejection, KernelReport, ObjectiveLevel,
     Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
 };
 
@@ -32,7 +32,7 @@ const BOUND_WORK: u64 = 4_000_000;
 /// The result depends only on the problem and the options, unless a time budget or an interrupt
 /// ends the search.
 pub fn schedule_kernel(
-    kernel: &KernelProblem,
+    kernel: &MultiLoopProblem,
     options: &SearchOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> KernelReport {
@@ -69,7 +69,7 @@ pub fn schedule_kernel(
 }
 
 struct Together<'p, 'a> {
-    kernel: &'p KernelProblem,
+    kernel: &'p MultiLoopProblem,
     classes: Classes,
     options: &'a SearchOptions,
     meter: Meter,

@@ -2,7 +2,7 @@
 
 use super::{FormatError, GroupEntry, ScheduleFile, VERSION, check_version, parse};
 use crate::{
-    CommonGroups, Cycles, GroupId, KernelObjective, KernelProblem, KernelRejection, KernelReport, LoopOperation,
+    CommonGroups, Cycles, GroupId, KernelObjective, MultiLoopProblem, KernelRejection, KernelReport, LoopOperation,
     Outcome, RejectionReason, Report, Schedule, Status, Tie, TieReason, WarpGroup,
 };
 use indexmap::IndexMap;
@@ -81,7 +81,7 @@ pub struct TiedEntry {
 
 impl KernelScheduleFile {
     /// Describes a report about `kernel`.
-    pub fn new<S: AsRef<Schedule>>(kernel: &KernelProblem, report: &KernelReport<S>) -> KernelScheduleFile {
+    pub fn new<S: AsRef<Schedule>>(kernel: &MultiLoopProblem, report: &KernelReport<S>) -> KernelScheduleFile {
         let common = report.outcome.schedule();
         let (infeasible, stopped_by) = match &report.outcome {
             Outcome::Infeasible { reason } => (Some(reason.clone()), None),
@@ -139,7 +139,7 @@ impl KernelScheduleFile {
     ///
     /// # Errors
     /// When a loop is not well formed, or the loops do not go together.
-    pub fn problem(&self) -> Result<KernelProblem, FormatError> {
+    pub fn problem(&self) -> Result<MultiLoopProblem, FormatError> {
         let loops: Result<Vec<_>, FormatError> = self.loops.iter().map(ScheduleFile::problem).collect();
         let loops = loops?;
         let mut ties = Vec::new();
@@ -156,7 +156,7 @@ impl KernelScheduleFile {
             }
             ties.push(Tie { reason: entry.reason, operations });
         }
-        KernelProblem::new(self.name.clone(), loops, self.weights.clone(), ties)
+        MultiLoopProblem::new(self.name.clone(), loops, self.weights.clone(), ties)
             .map_err(|error| FormatError::Kernel { file: self.file.clone(), error })
     }
 
@@ -165,7 +165,7 @@ impl KernelScheduleFile {
     ///
     /// # Errors
     /// When status and schedules do not go together, or a schedule misses an operation.
-    pub fn report(&self, problem: &KernelProblem) -> Result<KernelReport, FormatError> {
+    pub fn report(&self, problem: &MultiLoopProblem) -> Result<KernelReport, FormatError> {
         let missing = |why: &str| FormatError::Schedule { file: self.file.clone(), why: why.into() };
         let common = || {
             let (groups, schedules) = self.schedules(problem)?;
@@ -196,7 +196,7 @@ impl KernelScheduleFile {
     ///
     /// # Errors
     /// When there are none, one misses an operation, or the sum is another.
-    pub fn schedules(&self, problem: &KernelProblem) -> Result<(Vec<WarpGroup>, Vec<Schedule>), FormatError> {
+    pub fn schedules(&self, problem: &MultiLoopProblem) -> Result<(Vec<WarpGroup>, Vec<Schedule>), FormatError> {
         let each = self.loops.iter().zip(problem.loops());
         let schedules: Result<Vec<Schedule>, FormatError> = each.map(|(file, p)| file.schedule(p)).collect();
         let schedules = schedules?;

@@ -41,7 +41,7 @@ pub(super) enum Step {
     Load(usize),
     /// Loads a number for every row through a vector of pointers.
     LoadRows(usize),
-    /// Turns a matrix.
+    /// PingPong a matrix.
     Transpose(usize),
     /// Multiplies, adding to the third or to zero.
     Dot(usize, usize, Option<usize>),

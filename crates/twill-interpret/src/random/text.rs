@@ -203,7 +203,7 @@ impl Writer<'_> {
     }
 
     /// The first row and column of a source's tile.
-    fn corner(&mut self, depth: usize, source: Source, i: &str) -> (String, String) {
+    fn tile_origin(&mut self, depth: usize, source: Source, i: &str) -> (String, String) {
         match source.walk {
             Walk::Down => {
                 let ahead = self.ahead(depth, i, source.rows);
@@ -216,7 +216,7 @@ impl Writer<'_> {
 
     fn load(&mut self, depth: usize, number: usize, i: &str) -> String {
         let source = self.recipe.sources[number];
-        let (row, column) = self.corner(depth, source, i);
+        let (row, column) = self.tile_origin(depth, source, i);
         let kind = Kind::Half(source.rows, source.columns);
         let tile = kind.text();
         if !source.by_pointers {

@@ -123,7 +123,7 @@ impl Tile {
         Tile { shape: vec![count], data: Data::Integers((start..).take(count).collect()) }
     }
 
-    /// Spread over this shape along dimensions of extent 1, or from a scalar; none if it cannot be.
+    /// Blocked over this shape along dimensions of extent 1, or from a scalar; none if it cannot be.
     pub(crate) fn broadcast(&self, shape: &[usize]) -> Option<Tile> {
         if self.data.len() == 1 {
             return Some(Tile::full(shape, &self.data));

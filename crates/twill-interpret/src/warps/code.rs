@@ -1,6 +1,6 @@
 //! Where a group is in its code.
 
-use twill_emit::kernel::action::{Action, Node};
+use twill_emit::kernel::op::{Op, Node};
 
 /// A block of code that a group is in the middle of.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl<'p> Place<'p> {
     }
 
     /// Goes through loops and branches to the next action; none at the end. `trips`: the trip count of a loop.
-    pub fn next<E>(&mut self, mut trips: impl FnMut(usize) -> Result<i64, E>) -> Result<Option<&'p Action>, E> {
+    pub fn next<E>(&mut self, mut trips: impl FnMut(usize) -> Result<i64, E>) -> Result<Option<&'p Op>, E> {
         while let Some(frame) = self.frames.last_mut() {
             let Some(node) = frame.nodes.get(frame.at) else {
                 match &mut frame.around {

@@ -32,7 +32,7 @@ impl Machine<'_, '_> {
         let name = || group.group.variables.get(id.index()).map_or_else(String::new, |v| v.name.clone());
         match group.variables.get(id.index()) {
             Some(Some(Held::Tile(tile))) => Ok(tile.clone()),
-            Some(Some(Held::Flying(_))) => {
+            Some(Some(Held::InFlight(_))) => {
                 Err(Fault::NotWaitedFor { group: group.group.name.clone(), variable: name() })
             }
             _ => Err(Fault::Undefined { what: format!("{} in {}", name(), group.group.name) }),
@@ -102,7 +102,7 @@ impl Machine<'_, '_> {
                 let how = Combine::of(combine).ok_or_else(|| Fault::Unknown { what: format!("`{combine}`") })?;
                 reduce(&*self.evaluate(g, operand)?, *axis, how, element, arithmetic)?
             }
-            ExpressionKind::Shares(x) => shares(&*self.evaluate(g, x)?, element, arithmetic)?,
+            ExpressionKind::PartialSums(x) => shares(&*self.evaluate(g, x)?, element, arithmetic)?,
             ExpressionKind::Load { pointers, mask, other } => {
                 let pointers = self.evaluate(g, pointers)?;
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;

@@ -10,22 +10,22 @@ use crate::value::Data;
 use std::cell::RefCell;
 use std::rc::Rc;
 use twill_check::protocol::{BarrierId, CursorId};
-use twill_emit::kernel::action::Action;
-use twill_emit::kernel::program::{Addend, Amount, DescriptorId, Operand, TensorMultiply, VariableId};
+use twill_emit::kernel::op::Op;
+use twill_emit::kernel::program::{Addend, Amount, DescriptorId, Operand, Tcgen05Mma, VariableId};
 
 impl Machine<'_, '_> {
     /// Whether a group need not wait to do this.
-    pub(super) fn is_ready(&self, g: usize, action: &Action) -> bool {
+    pub(super) fn is_ready(&self, g: usize, action: &Op) -> bool {
         let group = &self.groups[g];
         match action {
-            Action::Wait { barrier, at, previous } => {
+            Op::MbarrierWait { barrier, at, previous } => {
                 let (array, slot) = self.signal(g, *barrier, *at);
                 let barrier = self.barriers.get(array).and_then(|b| b.get(slot));
                 barrier.is_some_and(|b| b.is_complete(group.cursors[at.index()].phase != *previous))
             }
-            Action::WaitMultiplies { outstanding, .. } => group.flights.multiplies.len() <= *outstanding as usize,
-            Action::WaitStores(left) => group.flights.stores.len() <= *left as usize,
-            Action::Sync(id) => match group.ticket {
+            Op::WgmmaWait { pending, .. } => group.in_flight.multiplies.len() <= *pending as usize,
+            Op::TmaStoreWait(left) => group.in_flight.stores.len() <= *left as usize,
+            Op::NamedBarrierSync(id) => match group.ticket {
                 Some(ticket) => self.named.get(*id as usize).is_some_and(|n| n.has_opened(ticket)),
                 None => true,
             },
@@ -52,63 +52,63 @@ impl Machine<'_, '_> {
     }
 
     /// Does it; whether the group is behind it then.
-    pub(super) fn perform(&mut self, g: usize, action: &Action) -> Result<bool, Fault> {
+    pub(super) fn perform(&mut self, g: usize, action: &Op) -> Result<bool, Fault> {
         match action {
-            Action::Let { to, value } => {
+            Op::Let { to, value } => {
                 let tile = self.evaluate(g, value)?;
                 self.hold(g, *to, Some(Held::Tile(tile)));
             }
-            Action::Rename { to, from } => {
+            Op::Copy { to, from } => {
                 let held = self.groups[g].variables[from.index()].clone();
                 self.hold(g, *to, held);
             }
-            Action::Multiply { to, left, right, accumulator } => self.multiply(g, *to, left, right, *accumulator)?,
-            Action::MultiplyInTensor(multiply) => self.multiply_in_tensor(g, multiply)?,
-            Action::Commit(signals) => {
+            Op::Wgmma { to, left, right, accumulator } => self.multiply(g, *to, left, right, *accumulator)?,
+            Op::Tcgen05Mma(multiply) => self.multiply_in_tensor(g, multiply)?,
+            Op::Tcgen05Commit(signals) => {
                 let signals = self.signals(g, signals);
-                self.groups[g].flights.multiplies.push_back(Multiply { product: None, signals });
+                self.groups[g].in_flight.multiplies.push_back(Multiply { product: None, signals });
             }
-            Action::WaitMultiplies { outstanding, landed, .. } => self.land(g, *outstanding, landed)?,
-            Action::Load { descriptor, coordinates, to, full } => {
-                let corner = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
+            Op::WgmmaWait { pending, completed, .. } => self.land(g, *pending, completed)?,
+            Op::TmaLoad { descriptor, coordinates, to, full } => {
+                let tile_origin = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
                 let (tensor, block) = self.tensor(*descriptor)?;
-                self.load(g, Copied::Block { tensor, corner, block }, to, *full)?;
+                self.load(g, Copied::Block { tensor, tile_origin, block }, to, *full)?;
             }
-            Action::Copy { pointers, mask, to, full } => {
+            Op::CpAsync { pointers, mask, to, full } => {
                 let pointers = self.evaluate(g, pointers)?;
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;
                 self.load(g, Copied::Pointers { pointers, mask }, to, *full)?;
             }
-            Action::Write { value, to } => {
+            Op::LocalStore { value, to } => {
                 let tile = self.evaluate(g, value)?;
                 let at = self.at(g, to);
                 self.storage.write(&at, tile, Some(Writer::Group(g)))?;
             }
-            Action::Fence => self.storage.fence(g),
-            Action::Store { descriptor, coordinates, from, reduce } => {
-                let corner = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
+            Op::FenceProxyAsync => self.storage.fence(g),
+            Op::TmaStore { descriptor, coordinates, from, reduce } => {
+                let tile_origin = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
                 let (tensor, _) = self.tensor(*descriptor)?;
                 let how = if reduce.is_some() { Combination::Add } else { Combination::Overwrite };
                 let from = self.at(g, from);
-                self.groups[g].flights.stores.push_back(Store { from, tensor, corner, how });
+                self.groups[g].in_flight.stores.push_back(Store { from, tensor, tile_origin, how });
             }
-            Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
-                let adds = matches!(action, Action::PutAdd { .. });
+            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
+                let adds = matches!(action, Op::AtomicAdd { .. });
                 let how = if adds { Combination::Add } else { Combination::Overwrite };
                 let (pointers, value) = (self.evaluate(g, pointers)?, self.evaluate(g, value)?);
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;
                 self.memory.store(&pointers, &value, mask.as_deref(), how, self.launch.arithmetic)?;
             }
-            Action::Arrive { barrier, at } => self.arrive(self.signal(g, *barrier, *at))?,
-            Action::Advance(cursor) => self.groups[g].cursors[cursor.index()].advance(),
-            Action::Keep { to, from } => {
+            Op::MbarrierArrive { barrier, at } => self.arrive(self.signal(g, *barrier, *at))?,
+            Op::AdvanceCursor(cursor) => self.groups[g].cursors[cursor.index()].advance(),
+            Op::CopyCursor { to, from } => {
                 let from = self.groups[g].cursors[from.index()].clone();
                 let to = &mut self.groups[g].cursors[to.index()];
                 (to.slot, to.phase) = (from.slot, from.phase);
             }
-            Action::Sync(id) | Action::Signal(id) => return self.come(g, *id, matches!(action, Action::Sync(_))),
+            Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_))),
             // Threads of a group are one, and waits have been waited for.
-            Action::Wait { .. } | Action::WaitStores(_) | Action::Fly(_) | Action::Meet | Action::Mark(_) => {}
+            Op::MbarrierWait { .. } | Op::TmaStoreWait(_) | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
         }
         Ok(true)
     }
@@ -156,12 +156,12 @@ impl Machine<'_, '_> {
         let result = Rc::new(Outcome { number: group.multiplies, tile: RefCell::new(None) });
         let element = group.group.variables[to.index()].element.clone();
         let product = Some(Product { left, right, sum, to: Target::Registers(result.clone()), element });
-        group.flights.multiplies.push_back(Multiply { product, signals: Vec::new() });
-        self.hold(g, to, Some(Held::Flying(result)));
+        group.in_flight.multiplies.push_back(Multiply { product, signals: Vec::new() });
+        self.hold(g, to, Some(Held::InFlight(result)));
         Ok(())
     }
 
-    fn multiply_in_tensor(&mut self, g: usize, multiply: &TensorMultiply) -> Result<(), Fault> {
+    fn multiply_in_tensor(&mut self, g: usize, multiply: &Tcgen05Mma) -> Result<(), Fault> {
         let sum = match &multiply.addend {
             Addend::Zero => Sum::Zero,
             Addend::Value(_) | Addend::Before => Sum::Place,
@@ -173,16 +173,16 @@ impl Machine<'_, '_> {
         let (left, right) = (Source::Slot(self.at(g, &multiply.left)), Source::Slot(self.at(g, &multiply.right)));
         let product = Product { left, right, sum, to: Target::Place(self.at(g, &multiply.to)), element };
         let signals = self.signals(g, &multiply.signals);
-        self.groups[g].flights.multiplies.push_back(Multiply { product: Some(product), signals });
+        self.groups[g].in_flight.multiplies.push_back(Multiply { product: Some(product), signals });
         Ok(())
     }
 
     /// After a wait for multiplies: their results are values.
-    fn land(&mut self, g: usize, outstanding: u32, landed: &[VariableId]) -> Result<(), Fault> {
+    fn land(&mut self, g: usize, pending: u32, completed: &[VariableId]) -> Result<(), Fault> {
         let group = &mut self.groups[g];
-        let done = group.multiplies.saturating_sub(u64::from(outstanding));
-        for id in landed {
-            let Some(Held::Flying(result)) = &group.variables[id.index()] else { continue };
+        let done = group.multiplies.saturating_sub(u64::from(pending));
+        for id in completed {
+            let Some(Held::InFlight(result)) = &group.variables[id.index()] else { continue };
             let tile = result.tile.borrow().clone().filter(|_| result.number <= done);
             let variable = || group.group.variables[id.index()].name.clone();
             let fault = || Fault::NotWaitedFor { group: group.group.name.clone(), variable: variable() };
@@ -203,7 +203,7 @@ impl Machine<'_, '_> {
         let buffer = self.program.buffers.get(place.buffer);
         let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();
         let full = (full.index(), place.slot);
-        self.groups[g].flights.loads.push(Load { from, to: place, element, full });
+        self.groups[g].in_flight.loads.push(Load { from, to: place, element, full });
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::memory::{Launch, Memory};
 use crate::value::{Tile, dot};
 use std::rc::Rc;
-use twill_emit::kernel::action::{Action, Node};
+use twill_emit::kernel::op::{Op, Node};
 use twill_emit::kernel::program::{Group, KernelProgram, TileOrder};
 
 /// What an execution took.
@@ -46,7 +46,7 @@ pub(super) struct Working<'p> {
     pub place: Place<'p>,
     pub variables: Vec<Option<Held>>,
     pub cursors: Vec<Cursor>,
-    pub flights: Flights,
+    pub in_flight: Flights,
     /// Multiplies that were started.
     pub multiplies: u64,
     /// At a named barrier: when it may go on.
@@ -55,7 +55,7 @@ pub(super) struct Working<'p> {
     parts: std::vec::IntoIter<(&'p [Node], [u32; 3])>,
     program: [u32; 3],
     /// The next thing that it does; none at the end.
-    action: Option<&'p Action>,
+    action: Option<&'p Op>,
 }
 
 /// A CTA.
@@ -90,7 +90,7 @@ pub fn run(
     let (ctas, persistent) = if program.tiling.persistent { (ctas.max(1), true) } else { (count, false) };
     let mut figures = Figures::default();
     for cta in 0..ctas {
-        let back = program.tiling.there_and_back().is_some();
+        let back = program.tiling.serpentine().is_some();
         let tiles = (0..count.div_ceil(ctas))
             .map(|round| round * ctas + if back && round % 2 == 1 { ctas - 1 - cta } else { cta })
             .filter(|tile| *tile < count);
@@ -119,7 +119,7 @@ fn program_of(order: TileOrder, tile: u32, columns: u32, rows: u32) -> [u32; 3] 
     let (rest, plane) = (tile % (columns * rows), tile / (columns * rows));
     match order {
         TileOrder::Linear => [tile % columns, tile / columns % rows, plane],
-        TileOrder::LongestFirst { heads, .. } => {
+        TileOrder::LongestProcessingTime { heads, .. } => {
             let first = rest / (columns * heads) * heads;
             let heads = heads.min(rows - first);
             let within = rest - first * columns;
@@ -146,7 +146,7 @@ impl<'p> Working<'p> {
             place: Place::default(),
             variables: vec![None; group.variables.len()],
             cursors: group.cursors.iter().map(|c| cursor(c.slots)).collect(),
-            flights: Flights::default(),
+            in_flight: Flights::default(),
             multiplies: 0,
             ticket: None,
             parts: parts.into_iter(),
@@ -180,7 +180,7 @@ impl Machine<'_, '_> {
             match actors[choice.of(&actors)] {
                 Actor::Group(g) => self.step(g)?,
                 Actor::Loads(g) => {
-                    let which = choice.random().index(self.groups[g].flights.loads.len());
+                    let which = choice.random().index(self.groups[g].in_flight.loads.len());
                     self.end_load(g, which)?;
                 }
                 Actor::Multiplies(g) => self.end_multiply(g)?,
@@ -200,11 +200,11 @@ impl Machine<'_, '_> {
             if group.action.is_some_and(|action| self.is_ready(g, action)) {
                 actors.push(Actor::Group(g));
             }
-            let flights = &group.flights;
+            let in_flight = &group.in_flight;
             let units = [
-                (!flights.loads.is_empty(), Actor::Loads(g)),
-                (!flights.multiplies.is_empty(), Actor::Multiplies(g)),
-                (!flights.stores.is_empty(), Actor::Stores(g)),
+                (!in_flight.loads.is_empty(), Actor::Loads(g)),
+                (!in_flight.multiplies.is_empty(), Actor::Multiplies(g)),
+                (!in_flight.stores.is_empty(), Actor::Stores(g)),
             ];
             actors.extend(units.into_iter().filter(|(busy, _)| *busy).map(|(_, actor)| actor));
         }
@@ -252,10 +252,10 @@ impl Machine<'_, '_> {
 
     fn end_load(&mut self, g: usize, which: usize) -> Result<(), Fault> {
         self.figures.events += 1;
-        let load = self.groups[g].flights.loads.swap_remove(which);
+        let load = self.groups[g].in_flight.loads.swap_remove(which);
         let (tile, writer) = match &load.from {
-            Copied::Block { tensor, corner, block } => {
-                (self.memory.load_block(tensor, corner, block, &load.element)?, None)
+            Copied::Block { tensor, tile_origin, block } => {
+                (self.memory.load_block(tensor, tile_origin, block, &load.element)?, None)
             }
             Copied::Pointers { pointers, mask } => {
                 (self.memory.load(pointers, mask.as_deref(), None, &load.element)?, Some(Writer::Copies))
@@ -267,7 +267,7 @@ impl Machine<'_, '_> {
 
     fn end_multiply(&mut self, g: usize) -> Result<(), Fault> {
         self.figures.events += 1;
-        let Some(multiply) = self.groups[g].flights.multiplies.pop_front() else { return Ok(()) };
+        let Some(multiply) = self.groups[g].in_flight.multiplies.pop_front() else { return Ok(()) };
         if let Some(product) = multiply.product {
             let tile = Rc::new(self.product(&product)?);
             match product.to {
@@ -290,7 +290,7 @@ impl Machine<'_, '_> {
         let sum = match (&product.sum, &product.to) {
             (Sum::Held(Held::Tile(tile)), _) => Some(tile.clone()),
             // A multiply before this one of the same group, which is done.
-            (Sum::Held(Held::Flying(result)), _) => result.tile.borrow().clone(),
+            (Sum::Held(Held::InFlight(result)), _) => result.tile.borrow().clone(),
             (Sum::Place, Target::Place(at)) => Some(self.storage.read_by_unit(at)?),
             (Sum::Place | Sum::Zero, _) => None,
         };
@@ -299,22 +299,22 @@ impl Machine<'_, '_> {
 
     fn end_store(&mut self, g: usize) -> Result<(), Fault> {
         self.figures.events += 1;
-        let Some(store) = self.groups[g].flights.stores.pop_front() else { return Ok(()) };
+        let Some(store) = self.groups[g].in_flight.stores.pop_front() else { return Ok(()) };
         let tile = self.storage.read_by_unit(&store.from)?;
-        self.memory.store_block(&store.tensor, &store.corner, &tile, store.how, self.launch.arithmetic)
+        self.memory.store_block(&store.tensor, &store.tile_origin, &tile, store.how, self.launch.arithmetic)
     }
 }
 
 /// Where a group stands.
-fn at((group, action): (&Working<'_>, &Action)) -> String {
+fn at((group, action): (&Working<'_>, &Op)) -> String {
     let what = match action {
-        Action::Wait { barrier, at, previous } => {
+        Op::MbarrierWait { barrier, at, previous } => {
             let cursor = &group.cursors[at.index()];
             format!("barrier {} slot {} parity {}", barrier.index(), cursor.slot, u8::from(cursor.phase != *previous))
         }
-        Action::WaitMultiplies { .. } => "multiplies".into(),
-        Action::WaitStores(_) => "stores".into(),
-        Action::Sync(id) => format!("named barrier {id}"),
+        Op::WgmmaWait { .. } => "multiplies".into(),
+        Op::TmaStoreWait(_) => "stores".into(),
+        Op::NamedBarrierSync(id) => format!("named barrier {id}"),
         _ => "nothing".into(),
     };
     format!("{} waits for {what}", group.group.name)

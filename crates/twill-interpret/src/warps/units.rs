@@ -23,7 +23,7 @@ pub(super) enum Held {
     /// A value.
     Tile(Rc<Tile>),
     /// The result of a multiply that the group has not waited for.
-    Flying(Rc<Result>),
+    InFlight(Rc<Result>),
 }
 
 /// An `mbarrier`: array and slot.
@@ -82,7 +82,7 @@ pub(super) struct Load {
 /// What is copied.
 #[derive(Clone, Debug)]
 pub(super) enum Copied {
-    Block { tensor: Tensor, corner: Vec<i64>, block: Vec<usize> },
+    Block { tensor: Tensor, tile_origin: Vec<i64>, block: Vec<usize> },
     Pointers { pointers: Rc<Tile>, mask: Option<Rc<Tile>> },
 }
 
@@ -91,7 +91,7 @@ pub(super) enum Copied {
 pub(super) struct Store {
     pub from: At,
     pub tensor: Tensor,
-    pub corner: Vec<i64>,
+    pub tile_origin: Vec<i64>,
     pub how: Combination,
 }
 

@@ -6,7 +6,7 @@ use twill_graph::Cycles;
 const ALL: &str = "[synchronization]
 arrive = { measured = 16, source = \"me\" }
 wait = { measured = 48, source = \"me\" }
-hand_over = { measured = 77, source = \"me\" }
+handoff = { measured = 77, source = \"me\" }
 named_barrier = { measured = 31, source = \"me\" }
 fence = { measured = 17, source = \"me\" }
 set_registers = { measured = 53, source = \"me\" }
@@ -26,7 +26,7 @@ fn all_of_it_is_read_and_written_and_costs_stay_what_they_are() {
     let expected = Synchronization {
         arrive: Some(Cycles(16)),
         wait: Some(Cycles(48)),
-        hand_over: Some(Cycles(77)),
+        handoff: Some(Cycles(77)),
         named_barrier: Some(Cycles(31)),
         fence: Some(Cycles(17)),
         set_registers: Some(Cycles(53)),
@@ -59,7 +59,7 @@ fn what_is_wrong_with_it() {
     assert_eq!(
         error("[synchronization]\nhandover = { measured = 77, source = \"me\" }"),
         [
-            "mine.toml:4: `synchronization.handover` is not a key of a machine file (did you mean `hand_over`?); here are arrive, wait, hand_over, named_barrier, fence, set_registers"
+            "mine.toml:4: `synchronization.handoff` is not a key of a machine file (did you mean `handoff`?); here are arrive, wait, handoff, named_barrier, fence, set_registers"
         ]
     );
     assert_eq!(

@@ -8,7 +8,7 @@ use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile,
     TraceFile,
 };
-use twill_graph::{DataflowProblem, Explanation, KernelProblem, KernelReport, Problem, Report, Schedule, Status};
+use twill_graph::{DataflowProblem, Explanation, MultiLoopProblem, KernelReport, Problem, Report, Schedule, Status};
 
 /// Everything that a page shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -225,7 +225,7 @@ impl Page {
     }
 
     /// A page of loops that share their warp groups, and each loop's part of it.
-    pub fn of_kernel(kernel: &KernelProblem, report: &KernelReport<Verified<Schedule>>, loops: Vec<Loop>) -> Page {
+    pub fn of_kernel(kernel: &MultiLoopProblem, report: &KernelReport<Verified<Schedule>>, loops: Vec<Loop>) -> Page {
         let mut file = KernelScheduleFile::new(kernel, report);
         file.loops.clear();
         let text = crate::kernel_text(kernel, report, TextOptions::default());

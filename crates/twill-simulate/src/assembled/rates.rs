@@ -62,7 +62,7 @@ impl Rates {
     pub fn of(machine: &Machine) -> Option<Rates> {
         let timing = Timing::of(machine)?;
         let hopper = Rates::hopper();
-        let columns = hopper.columns * timing.multiply_flop / Timing::hopper().multiply_flop;
+        let columns = hopper.columns * timing.mma_flop / Timing::hopper().mma_flop;
         let shared_bytes = hopper.shared_bytes * timing.shared_bytes / Timing::hopper().shared_bytes;
         Some(Rates { columns, shared_bytes, ..hopper })
     }

@@ -139,7 +139,7 @@ impl<'a> Scheduler<'a> {
             idle += 1;
             match self.next() {
                 Some(time) => self.now = time.ceil(),
-                // The loop's first turns were given before it.
+                // The loop's first pingpong were given before it.
                 None => self.give_turn()?,
             }
             if idle > PATIENCE {

@@ -62,7 +62,7 @@ pub struct MatrixTile {
     /// The matrix.
     pub matrix: Matrix,
     /// The matrix's row and column of the tile's first element, in an iteration.
-    pub corner: [Polynomial; 2],
+    pub tile_origin: [Polynomial; 2],
     /// The tile's rows are columns of the matrix.
     pub transposed: bool,
     /// Arguments that must not be negative, or else it is another tile.
@@ -153,11 +153,11 @@ impl Recognizer<'_> {
             let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
             let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
             pairs.into_iter().find_map(|(rows, columns)| {
-                let corner = [rows.start.clone(), columns.start.clone()];
-                let agrees = offset_of(&corner, stride, order).as_ref() == Some(&offset);
+                let tile_origin = [rows.start.clone(), columns.start.clone()];
+                let agrees = offset_of(&tile_origin, stride, order).as_ref() == Some(&offset);
                 let matrix = Matrix { base, extents: [rows.extent, columns.extent], stride };
                 let natural = rows.natural.union(&columns.natural).copied().collect();
-                agrees.then_some(MatrixTile { matrix, corner, transposed, natural })
+                agrees.then_some(MatrixTile { matrix, tile_origin, transposed, natural })
             })
         })
     }
@@ -193,8 +193,8 @@ fn stride(offset: &Polynomial, row: usize) -> Option<Amount> {
 }
 
 /// The offset of the tile's element from the matrix's first one.
-fn offset_of(corner: &[Polynomial; 2], stride: Amount, order: [usize; 2]) -> Option<Polynomial> {
-    let [row, column] = [0, 1].map(|k| corner[k].plus(&Polynomial::symbol(Symbol::Index(order[k]))));
+fn offset_of(tile_origin: &[Polynomial; 2], stride: Amount, order: [usize; 2]) -> Option<Polynomial> {
+    let [row, column] = [0, 1].map(|k| tile_origin[k].plus(&Polynomial::symbol(Symbol::Index(order[k]))));
     let stride = match stride {
         Amount::Argument(value) => Polynomial::symbol(Symbol::Scalar(value)),
         Amount::Constant(elements) => Polynomial::constant(i128::from(elements)),

@@ -1,6 +1,6 @@
 //! Views: operations that show a tile under another shape or order and compute nothing.
 
-use crate::loop_step::FIRST_ITERATION;
+use crate::retile_loop::FIRST_ITERATION;
 use crate::mlir::{Attribute, Module, Operation, OperationId};
 
 /// Where the extents of a view's result come from: for each, the dimension of its operand, or `None` where elements are

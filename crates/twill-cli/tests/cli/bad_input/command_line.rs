@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 #[test]
 fn programs_share_a_cta_in_numbers_that_fit_and_without_sub_tiles() {
     for (arguments, says) in [
-        (&["--programs-per-cta", "2", "--sub-tiles", "2"][..], "cannot be used with '--sub-tiles"),
-        (&["--programs-per-cta", "0"], "0 is not in 1..=16"),
-        (&["--programs-per-cta", "17"], "17 is not in 1..=16"),
-        (&["--programs-axis", "y"], "--programs-per-cta <N>"),
+        (&["--cta-coarsening", "2", "--sub-tiles", "2"][..], "cannot be used with '--sub-tiles"),
+        (&["--cta-coarsening", "0"], "0 is not in 1..=16"),
+        (&["--cta-coarsening", "17"], "17 is not in 1..=16"),
+        (&["--coarsening-axis", "y"], "--cta-coarsening <N>"),
     ] {
         let output = twill(&[&["schedule", "examples/gemm_tma.ttir"], arguments].concat());
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{arguments:?}");
@@ -44,7 +44,7 @@ fn arguments_that_do_not_fit_say_what_would() {
             &["4 sub-tiles of 256 rows leave 64 rows each", "machine `b200` works on at least 128", "at most 2"],
         ),
         (
-            &["examples/attention_forward_causal_d64_m64.ttir", "--programs-per-cta", "3"],
+            &["examples/attention_forward_causal_d64_m64.ttir", "--cta-coarsening", "3"],
             &[
                 "examples/attention_forward_causal_d64_m64.ttir:47: `scf.for` (line 40 of ",
                 "loop `attention_forward.loop0` cannot be shared by programs along x: whether or how often it runs \
@@ -52,12 +52,12 @@ fn arguments_that_do_not_fit_say_what_would() {
             ],
         ),
         (
-            &[gemm, "--programs-per-cta", "2", "--programs-axis", "z"],
+            &[gemm, "--cta-coarsening", "2", "--coarsening-axis", "z"],
             &[
                 "loop `gemm_tma`: programs along z would all compute the same, no tile of it depends on tl.program_id(2)",
             ],
         ),
-        (&["gemm", "--programs-per-cta", "2"], &["gemm: --programs-per-cta ", graph]),
+        (&["gemm", "--cta-coarsening", "2"], &["gemm: --cta-coarsening ", graph]),
         (&["gemm", "--sub-tiles", "2"], &["gemm: --sub-tiles ", graph]),
         (&["gemm", "--loop", "0"], &["gemm: --loop ", graph]),
         (&["gemm", "--kernel", "gemm"], &["gemm: --kernel ", graph]),

@@ -127,13 +127,13 @@ fn several_loops_that_spill_take_the_schedule_that_is_next_by_simulation() {
 
 #[test]
 fn a_schedule_to_compare_with_has_no_others() {
-    for (asked, note) in
+    for (requested, note) in
         [(&[][..], ""), (&["--candidates", "3"], "note: the schedule to compare with is the only one of its kind\n")]
     {
         let place = tempfile::tempdir().unwrap();
         let python = multiplying(&place, &[60, 10]);
         let output =
-            compile(&place, &[&[&*example("gemm_tma"), "--python", &python, "--schedule=no-swp"], asked].concat());
+            compile(&place, &[&[&*example("gemm_tma"), "--python", &python, "--schedule=no-swp"], requested].concat());
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), note));
         assert!(!place.path().join("schedule.2").exists());
     }
@@ -168,7 +168,7 @@ fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kep
         let python = spilling(&place, first, second);
         let output = compile(
             &place,
-            &[&example("attention_backward"), "--python", &python, "--attempts=2", "--persistent=off", "--bursts=off"],
+            &[&example("attention_backward"), "--python", &python, "--attempts=2", "--persistent=off", "--mma-batches=off"],
         );
         let notes = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{notes}");
@@ -182,7 +182,7 @@ fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kep
     let place = tempfile::tempdir().unwrap();
     let python = spilling(&place, 8, 8);
     let output =
-        compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts=1", "--bursts=off"]);
+        compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts=1", "--mma-batches=off"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     assert!(stdout(&output).contains("  spilled: somewhere\n"), "{}", stdout(&output));
 }
@@ -238,7 +238,7 @@ fn without_triton_the_kernel_is_written_as_it_is() {
         assert!(stderr(&output).contains(says), "{}", stderr(&output));
         assert_eq!(kernel_json(&place)["barriers_at"], -1);
     }
-    // Asked for, it has to be there.
+    // Requested for, it has to be there.
     let output = compile(&place, &[&example("swiglu"), "--python", &python]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("it has no Triton 3.6"), "{}", stderr(&output));

@@ -354,13 +354,13 @@ class Kernel:
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
             most = max(self._multiprocessors[index] * grid["ctas_per_sm"] // cluster, 1) * cluster
-            if tiles and (heads := grid.get("there_and_back")):
+            if tiles and (heads := grid.get("serpentine")):
                 ctas = even_pairs(tiles, most, extents, heads)
             else:
                 ctas = even_rounds(tiles, most)
                 ctas += -ctas % cluster
             # Beyond the last tile a thread block counts one step of the grid, or two where it goes there and back.
-            beyond = 2 * ctas if "there_and_back" in grid else ctas
+            beyond = 2 * ctas if "serpentine" in grid else ctas
         if tiles + beyond >= 1 << 31:
             raise ValueError(
                 f"{self._kernel['name']}: grid {programs} takes {tiles} tiles, more than a launch can have"

@@ -140,19 +140,19 @@ def main_loops(code):
 def describe(lines):
     """One iteration: the order of what matters, and how many exponentials run while a wgmma is in flight."""
     words = [(token(line), line) for line in lines]
-    waits, open_group, flying, overlapped = [], False, 0, 0
+    waits, open_group, in_flight, overlapped = [], False, 0, 0
     for _ in range(2):  # the second turn begins with what the first left in flight
         waits, overlapped, since = [], 0, 0
         for word, line in words:
             if word in WGMMA:
                 open_group, since = "gsb0" not in line, 0
-                flying += not open_group
+                in_flight += not open_group
             elif word == "EX2":
-                overlapped, since = overlapped + (flying > 0 or open_group), since + 1
+                overlapped, since = overlapped + (in_flight > 0 or open_group), since + 1
             elif word == "DEPBAR":
                 pending = int(re.search(r"gsb0, (0x[0-9a-f]+)", line)[1], 16)
                 waits.append({"pending": pending, "exp2_since_issue": since})
-                flying = min(flying, pending)
+                in_flight = min(in_flight, pending)
     known = [word for word, _ in words if word]
     return {
         "order": run_length(known),

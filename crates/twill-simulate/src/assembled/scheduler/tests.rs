@@ -102,7 +102,7 @@ fn groups_take_turns_at_named_barriers() {
 #[test]
 fn what_never_comes_is_no_time() {
     let alone = vec![one(Work::Meet { barrier: 1, groups: 3, waits: true })];
-    assert!(cycles_of_loop(&[alone], &Rates::hopper()).is_some(), "turns are given before the loop");
+    assert!(cycles_of_loop(&[alone], &Rates::hopper()).is_some(), "pingpong are given before the loop");
     assert_eq!(cycles_of_loop(&[], &Rates::hopper()), None);
     assert_eq!(cycles_of_loop(&[Vec::new()], &Rates::hopper()), None);
 }

@@ -1,8 +1,8 @@
 //! What a warp group does, one thing after another.
 
 use super::expression::{Expression, ExpressionKind};
-use super::marks::Stamp;
-use super::program::{DescriptorId, Operand, Slot, TensorMultiply, VariableId};
+use super::timestamps::Stamp;
+use super::program::{DescriptorId, Operand, Slot, Tcgen05Mma, VariableId};
 use twill_check::protocol::{BarrierId, CursorId};
 use twill_graph::LoopOperation;
 
@@ -11,7 +11,7 @@ use twill_graph::LoopOperation;
 #[allow(clippy::large_enum_variant, reason = "there are few of them, and nearly all are the large one")]
 pub enum Node {
     /// One thing.
-    Do(Action, Note),
+    Do(Op, Note),
     /// `for i in first..trips`.
     Loop {
         /// Which loop.
@@ -49,7 +49,7 @@ pub struct Note {
 
 /// One thing that a group does.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum Op {
     /// Computes.
     Let {
         /// What it is called.
@@ -58,14 +58,14 @@ pub enum Action {
         value: Expression,
     },
     /// Gives a value another name.
-    Rename {
+    Copy {
         /// The new name.
         to: VariableId,
         /// The old one.
         from: VariableId,
     },
     /// Starts a matrix multiply.
-    Multiply {
+    Wgmma {
         /// The result.
         to: VariableId,
         /// Rows × depth.
@@ -76,22 +76,22 @@ pub enum Action {
         accumulator: Option<VariableId>,
     },
     /// Starts a matrix multiply whose result stays in tensor memory.
-    MultiplyInTensor(Box<TensorMultiply>),
+    Tcgen05Mma(Box<Tcgen05Mma>),
     /// Barriers that are signalled when all multiplies so far are done.
-    Commit(Vec<(BarrierId, CursorId)>),
+    Tcgen05Commit(Vec<(BarrierId, CursorId)>),
     /// Makes a value one that a multiply may be adding to.
-    Fly(VariableId),
+    WgmmaInit(VariableId),
     /// Waits for multiplies.
-    WaitMultiplies {
+    WgmmaWait {
         /// So many may still run.
-        outstanding: u32,
+        pending: u32,
         /// Results that are there afterwards, and operands that are free.
-        landed: Vec<VariableId>,
+        completed: Vec<VariableId>,
         /// Results that go on changing.
-        flying: Vec<VariableId>,
+        in_flight: Vec<VariableId>,
     },
     /// Starts a copy from global to shared memory through a descriptor.
-    Load {
+    TmaLoad {
         /// The descriptor.
         descriptor: DescriptorId,
         /// Of the block's first element.
@@ -102,7 +102,7 @@ pub enum Action {
         full: BarrierId,
     },
     /// Starts a copy from global to shared memory through pointers.
-    Copy {
+    CpAsync {
         /// The pointers.
         pointers: Expression,
         /// Which to copy; elsewhere zeros are put.
@@ -113,18 +113,18 @@ pub enum Action {
         full: BarrierId,
     },
     /// Writes a tile to shared or tensor memory.
-    Write {
+    LocalStore {
         /// The tile.
         value: Expression,
         /// Where to.
         to: Slot,
     },
     /// Makes what threads wrote to shared memory visible to asynchronous units.
-    Fence,
+    FenceProxyAsync,
     /// All threads of the group meet.
-    Meet,
+    GroupSync,
     /// Starts a copy from shared to global memory through a descriptor.
-    Store {
+    TmaStore {
         /// The descriptor.
         descriptor: DescriptorId,
         /// Of the block's first element.
@@ -135,9 +135,9 @@ pub enum Action {
         reduce: Option<String>,
     },
     /// Waits until at most so many of the group's stores still read shared memory.
-    WaitStores(u32),
+    TmaStoreWait(u32),
     /// Writes through pointers.
-    Put {
+    GlobalStore {
         /// The pointers.
         pointers: Expression,
         /// What.
@@ -146,7 +146,7 @@ pub enum Action {
         mask: Option<Expression>,
     },
     /// Adds to memory through pointers, atomically.
-    PutAdd {
+    AtomicAdd {
         /// The pointers.
         pointers: Expression,
         /// What.
@@ -155,7 +155,7 @@ pub enum Action {
         mask: Option<Expression>,
     },
     /// Waits for a phase.
-    Wait {
+    MbarrierWait {
         /// The barriers.
         barrier: BarrierId,
         /// Slot and phase.
@@ -164,30 +164,30 @@ pub enum Action {
         previous: bool,
     },
     /// Arrives.
-    Arrive {
+    MbarrierArrive {
         /// The barriers.
         barrier: BarrierId,
         /// The slot.
         at: CursorId,
     },
     /// The next slot.
-    Advance(CursorId),
+    AdvanceCursor(CursorId),
     /// One cursor stands where another does.
-    Keep {
+    CopyCursor {
         /// The one that moves.
         to: CursorId,
         /// Where it moves to.
         from: CursorId,
     },
     /// Comes to a named barrier and waits.
-    Sync(u32),
+    NamedBarrierSync(u32),
     /// Comes to a named barrier and goes on.
-    Signal(u32),
+    NamedBarrierArrive(u32),
     /// Moments of operations, which a traced kernel records the time of.
-    Mark(Vec<Stamp>),
+    Timestamp(Vec<Stamp>),
 }
 
-impl Action {
+impl Op {
     /// The tiles in shared memory that it reads.
     pub fn reads(&self) -> Vec<Slot> {
         let mut slots = Vec::new();
@@ -199,17 +199,17 @@ impl Action {
             });
         };
         match self {
-            Action::Let { value, .. } | Action::Write { value, .. } => within(value),
-            Action::Load { coordinates, .. } => coordinates.iter().for_each(within),
-            Action::Copy { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(within),
-            Action::Put { pointers, value, mask } | Action::PutAdd { pointers, value, mask } => {
+            Op::Let { value, .. } | Op::LocalStore { value, .. } => within(value),
+            Op::TmaLoad { coordinates, .. } => coordinates.iter().for_each(within),
+            Op::CpAsync { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(within),
+            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
                 [pointers, value].into_iter().chain(mask).for_each(within);
             }
-            Action::Store { coordinates, from, .. } => {
+            Op::TmaStore { coordinates, from, .. } => {
                 coordinates.iter().for_each(within);
                 slots.push(from.clone());
             }
-            Action::Multiply { left, right, .. } => {
+            Op::Wgmma { left, right, .. } => {
                 slots.extend([left, right].into_iter().filter_map(|o| match o {
                     Operand::Shared(slot) => Some(slot.clone()),
                     Operand::Registers(_) => None,
@@ -236,7 +236,7 @@ pub(crate) fn within(nodes: &mut [Node], mut change: impl FnMut(&mut Vec<Node>))
 }
 
 /// Visits all actions of a program.
-pub(crate) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Action)) {
+pub(crate) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Op)) {
     for node in nodes {
         match node {
             Node::Do(action, _) => visitor(action),
@@ -250,7 +250,7 @@ pub(crate) fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Action))
 }
 
 /// Whether any action of a program is one of these.
-pub(crate) fn any(nodes: &[Node], is: impl Fn(&Action) -> bool) -> bool {
+pub(crate) fn any(nodes: &[Node], is: impl Fn(&Op) -> bool) -> bool {
     let mut found = false;
     visit(nodes, &mut |action| found |= is(action));
     found

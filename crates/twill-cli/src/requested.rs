@@ -15,16 +15,16 @@ use twill_machine::{Machine, MachineError};
 
 /// Options of `twill compile`, which are those of `twill schedule` and more.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct Requested {
     arguments: Box<CompileArguments>,
 }
 
-impl Asked {
+impl Requested {
     /// Reads options as the command has them, such as `--sub-tiles=2`.
     ///
     /// # Errors
     /// When there is no such option or it cannot have this value.
-    pub fn read(options: &[String]) -> Result<Asked, OptionError> {
+    pub fn read(options: &[String]) -> Result<Requested, OptionError> {
         let fixed = ["twill", "compile", "input", "--output", "output"].map(str::to_owned);
         let words = fixed.into_iter().chain(options.iter().cloned());
         match Arguments::try_parse_from(words) {
@@ -33,7 +33,7 @@ impl Asked {
                     "top is for the command: it gives several schedules, and here one is asked for".into(),
                 ))
             }
-            Ok(Arguments { command: Command::Compile(arguments) }) => Ok(Asked { arguments: Box::new(arguments) }),
+            Ok(Arguments { command: Command::Compile(arguments) }) => Ok(Requested { arguments: Box::new(arguments) }),
             Ok(_) => Err(OptionError::Other("not an option of twill compile".into())),
             Err(error) => Err(OptionError::of(&error)),
         }

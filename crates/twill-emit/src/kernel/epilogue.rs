@@ -1,7 +1,7 @@
 //! What becomes of the results of loops whose multiplies leave theirs in tensor memory: which group works on them after
 //! the loop, and how it gets at those that are in tensor memory or in another group's registers.
 
-use super::action::{Action, Node, Note};
+use super::op::{Op, Node, Note};
 use super::expression::{Expression, ExpressionKind};
 use super::group::GroupBuilder;
 use super::input::Piece;
@@ -55,7 +55,7 @@ impl Lowering<'_> {
             let is_read = (0..parts.results.len()).any(|k| {
                 let pieces = self.loops[index].makers.get(&parts.yielded[k]).into_iter().flatten();
                 !self.module.uses(parts.results[k]).is_empty()
-                    && pieces.into_iter().any(|p| self.is_tensor_multiply(index, p.op))
+                    && pieces.into_iter().any(|p| self.is_tcgen05_mma(index, p.op))
             });
             if is_read {
                 let name = if several { format!("results_{index}") } else { "results".to_owned() };
@@ -68,7 +68,7 @@ impl Lowering<'_> {
         // Where nobody waits for the last multiplies, who starts them does.
         let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.results.contains_key(&last));
         if !is_known && groups.iter().any(|g| self.is_issuer(*g)) {
-            self.end_of_multiplies = Some(self.barrier("multiplies_done".to_owned(), 1, vec![Arrival::Unit]));
+            self.end_of_mmas = Some(self.barrier("multiplies_done".to_owned(), 1, vec![Arrival::Unit]));
         }
     }
 
@@ -91,7 +91,7 @@ impl Lowering<'_> {
                 pieces.len() == 1 || facts.tile_operation(p.op).is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile)
             };
             for piece in pieces.iter().filter(own) {
-                if self.is_tensor_multiply(index, piece.op) {
+                if self.is_tcgen05_mma(index, piece.op) {
                     for (_, load) in self.loads_from_tensor(index, piece.op) {
                         *words.entry(facts.group(load)).or_default() += 1;
                     }
@@ -136,12 +136,12 @@ impl Lowering<'_> {
         let in_tensor = |&(index, k): &(usize, usize)| {
             let facts = &self.loops[index];
             let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-            pieces.iter().all(|p| p.region.extents.len() < 2 || self.is_tensor_multiply(index, p.op))
+            pieces.iter().all(|p| p.region.extents.len() < 2 || self.is_tcgen05_mma(index, p.op))
         };
         let results = self.results_behind(store);
         let tiles = results.iter().filter(|(index, k)| self.shape(self.loops[*index].parts.results[*k]).len() > 1);
         let tiles = tiles.count() as u64;
-        let width = (self.thrift.part_elements / (rows * tiles).max(1)).max(8);
+        let width = (self.smem_fallback.part_elements / (rows * tiles).max(1)).max(8);
         if *columns <= width || columns % width != 0 || !results.iter().all(in_tensor) {
             return vec![region.clone()];
         }
@@ -182,7 +182,7 @@ impl Reader<'_, '_> {
         let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
         let fits = |p: &&Piece| p.region.holds(region) && (p.program.is_none() || p.program == program);
         let Some(piece) = pieces.iter().find(fits).cloned() else { return Ok(None) };
-        if self.lowering.is_tensor_multiply(index, piece.op) {
+        if self.lowering.is_tcgen05_mma(index, piece.op) {
             return self.tensor_result(index, k, &piece, region).map(Some);
         }
         if facts.is_load(piece.op) || facts.group(piece.op) == self.group.id || piece.region != *region {
@@ -225,14 +225,14 @@ impl Reader<'_, '_> {
         self.group.results.insert(key, to);
         let load = Expression { kind: ExpressionKind::FromTensor(slot), shape: region.extents.clone(), element };
         let note = Note { text: "from tensor memory".into(), ..Note::default() };
-        let load = Node::Do(Action::Let { to, value: load }, note);
+        let load = Node::Do(Op::Let { to, value: load }, note);
         if put_there {
             // Before the first iteration it holds the first value, which this group put there.
             self.group.place(index + 1, load);
         } else {
             self.trip_count(index)?;
             let value = self.value(parts.initial[k], region, piece.program, None)?;
-            self.group.place(index + 1, Node::Do(Action::Let { to, value }, Note::default()));
+            self.group.place(index + 1, Node::Do(Op::Let { to, value }, Note::default()));
             self.group.place(index + 1, Node::When { index, at_least: 1, then: vec![load], exactly: Vec::new() });
         }
         Ok(self.group.read(to))
@@ -257,7 +257,7 @@ impl Reader<'_, '_> {
         };
         let found = (0..facts.program.buffers.len()).map(crate::program::BufferId).find(fits);
         let written = found.and_then(|id| self.lowering.of_loop.get(&(last, id))).copied();
-        let taken = &self.lowering.taken_pieces;
+        let taken = &self.lowering.reused_tiles;
         let piece = self.lowering.pieces.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
             let buffer = &self.lowering.buffers[at.index()];
             let own = taken.get(at).is_none_or(|group| *group == self.group.id);
@@ -269,7 +269,7 @@ impl Reader<'_, '_> {
         // The next tile may be on its way there.
         let piece = piece.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
         let found = written.or(piece);
-        self.lowering.taken_pieces.extend(piece.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
+        self.lowering.reused_tiles.extend(piece.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
         if found.is_some() {
             self.wait_for_results(last)?;
             self.group.stages_in_place = true;
@@ -294,7 +294,7 @@ impl Reader<'_, '_> {
         let cursor = self.group.cursor(&name, 1);
         self.group.cursors[cursor.index()].phase = true;
         self.group.done.insert(index, cursor);
-        let wait = Action::Wait { barrier: done, at: cursor, previous: false };
+        let wait = Op::MbarrierWait { barrier: done, at: cursor, previous: false };
         self.group
             .place(index + 1, Node::Do(wait, Note { text: "the last multiply is done".into(), ..Note::default() }));
         Ok(())
@@ -323,9 +323,9 @@ impl Reader<'_, '_> {
         self.group.results.insert(key, to);
         let value = Expression { kind: ExpressionKind::FromShared(export.slot(number)), shape, element };
         let mut actions =
-            vec![Action::Wait { barrier: export.full, at: cursor, previous: false }, Action::Let { to, value }];
-        actions.extend(export.empty.map(|barrier| Action::Arrive { barrier, at: cursor }));
-        actions.push(Action::Advance(cursor));
+            vec![Op::MbarrierWait { barrier: export.full, at: cursor, previous: false }, Op::Let { to, value }];
+        actions.extend(export.empty.map(|barrier| Op::MbarrierArrive { barrier, at: cursor }));
+        actions.push(Op::AdvanceCursor(cursor));
         for action in actions {
             self.group.place(index + 1, Node::Do(action, Note::default()));
         }
@@ -344,8 +344,8 @@ fn drained(lowering: &Lowering<'_>, group: &mut GroupBuilder, index: usize) -> V
     group.drained.push(index);
     let at = group.cursor(&lowering.barriers[barrier.index()].name, 1);
     group.cursors[at.index()].phase = true;
-    let wait = Action::Wait { barrier, at, previous: true };
-    [wait, Action::Advance(at)].map(|action| Node::Do(action, Note::default())).into()
+    let wait = Op::MbarrierWait { barrier, at, previous: true };
+    [wait, Op::AdvanceCursor(at)].map(|action| Node::Do(action, Note::default())).into()
 }
 
 impl Export {
@@ -388,14 +388,14 @@ impl Lowering<'_> {
             let buffer = &self.buffers[export.buffer.index()];
             let at = group.cursor(buffer.name.trim_end_matches("_buffer"), 1);
             let value = group.read(from);
-            let mut actions: Vec<Action> = Vec::new();
+            let mut actions: Vec<Op> = Vec::new();
             if let Some(barrier) = export.empty {
                 group.cursors[at.index()].phase = true;
-                actions.push(Action::Wait { barrier, at, previous: true });
+                actions.push(Op::MbarrierWait { barrier, at, previous: true });
             }
-            actions.push(Action::Write { value, to: export.slot(number) });
-            actions.push(Action::Arrive { barrier: export.full, at });
-            actions.push(Action::Advance(at));
+            actions.push(Op::LocalStore { value, to: export.slot(number) });
+            actions.push(Op::MbarrierArrive { barrier: export.full, at });
+            actions.push(Op::AdvanceCursor(at));
             let section = &mut group.sections[export.index + 1];
             let place = section.iter().position(|n| !matches!(n, Node::Do(..))).map_or(0, |k| k + 1);
             let nodes = actions.into_iter().map(|a| Node::Do(a, Note::default()));
@@ -405,7 +405,7 @@ impl Lowering<'_> {
     }
 
     /// Behind a loop: what the group that starts multiplies has signalled when all are done.
-    pub fn end_of_multiplies(&self, group: &mut GroupBuilder, index: usize) {
+    pub fn end_of_mmas(&self, group: &mut GroupBuilder, index: usize) {
         let mut signals: Vec<(BarrierId, CursorId)> = Vec::new();
         // Phases must not run ahead of those who wait for them.
         let drained = drained(self, group, index);
@@ -426,11 +426,11 @@ impl Lowering<'_> {
         let section = &mut group.sections[index + 1];
         if !signals.is_empty() {
             section.push(Node::Do(
-                Action::Commit(signals),
+                Op::Tcgen05Commit(signals),
                 Note { text: "when all multiplies are done".into(), ..Note::default() },
             ));
         }
-        section.extend(advances.into_iter().map(|c| Node::Do(Action::Advance(c), Note::default())));
+        section.extend(advances.into_iter().map(|c| Node::Do(Op::AdvanceCursor(c), Note::default())));
     }
 
     /// After its last read of results: a group says that they may be written over.
@@ -438,13 +438,13 @@ impl Lowering<'_> {
         let mut done: Vec<(usize, CursorId)> = group.done.iter().map(|(index, at)| (*index, *at)).collect();
         done.sort();
         let barriers: Vec<BarrierId> = self.results.values().map(|r| r.done).collect();
-        let waits = |n: &Node| matches!(n, Node::Do(Action::Wait { barrier, .. }, _) if barriers.contains(barrier));
+        let waits = |n: &Node| matches!(n, Node::Do(Op::MbarrierWait { barrier, .. }, _) if barriers.contains(barrier));
         let last = nodes.iter().rposition(|n| reads_tensor(n) || waits(n)).map_or(0, |k| k + 1);
         let mut actions = Vec::new();
         for (index, at) in done {
             let drained = self.results.get(&index).and_then(|r| r.drained);
-            actions.extend(drained.map(|barrier| Action::Arrive { barrier, at }));
-            actions.push(Action::Advance(at));
+            actions.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
+            actions.push(Op::AdvanceCursor(at));
         }
         nodes.splice(last..last, actions.into_iter().map(|a| Node::Do(a, Note::default())));
     }
@@ -452,7 +452,7 @@ impl Lowering<'_> {
 
 fn reads_tensor(node: &Node) -> bool {
     match node {
-        Node::Do(Action::Let { value, .. }, _) => {
+        Node::Do(Op::Let { value, .. }, _) => {
             let mut found = false;
             value.walk(&mut |e| found |= matches!(e.kind, ExpressionKind::FromTensor(_)));
             found

@@ -5,7 +5,7 @@
 use super::group::{beyond_one_thread, is_one_thread};
 use super::tensor_memory;
 use crate::error::Error;
-use crate::kernel::action::{Action, any};
+use crate::kernel::op::{Op, any};
 use crate::kernel::program::{Group, KernelProgram};
 
 /// Ahead of the tiles.
@@ -19,21 +19,21 @@ pub(super) const END: &str = "other_ctas_.leave();";
 
 /// Whether this group meets its like of the other CTAs.
 pub(super) fn meets(kernel: &KernelProgram, group: &Group) -> bool {
-    kernel.tiling.in_step
+    kernel.tiling.wave_sync
         && is_one_thread(kernel, group)
-        && any(&group.body, |action| matches!(action, Action::Load { .. }))
+        && any(&group.body, |action| matches!(action, Op::TmaLoad { .. }))
 }
 
 /// Why the CTAs of a kernel cannot keep in step, if they shall.
 pub(super) fn check(kernel: &KernelProgram) -> Result<(), Error> {
-    let refuse = |what: &str| Err(Error::NotInStep { what: what.to_owned() });
-    if !kernel.tiling.in_step {
+    let refuse = |what: &str| Err(Error::NoWaveSync { what: what.to_owned() });
+    if !kernel.tiling.wave_sync {
         Ok(())
     } else if tensor_memory::is_used(kernel) {
         refuse("kernels with tensor memory were not measured so")
     } else if !kernel.tiling.persistent {
         refuse("these CTAs work on one tile each, as with --persistent off")
-    } else if kernel.tiling.there_and_back().is_some() {
+    } else if kernel.tiling.serpentine().is_some() {
         refuse("their tiles have loops of different length")
     } else if kernel.groups.iter().filter(|group| meets(kernel, group)).count() != 1 {
         let loader = kernel.groups.iter().find(|group| group.warps == 1);

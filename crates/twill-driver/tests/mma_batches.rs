@@ -1,4 +1,4 @@
-//! Multiplies in bursts: all sub-tiles have one order, at the interval that is proved.
+//! Multiplies in mma_batches: all sub-tiles have one order, at the interval that is proved.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -22,32 +22,32 @@ fn attention_backward_has_its_multiplies_in_one_order() {
     let source = kernel.files.iter().find(|(name, _)| name.as_str() == "kernel.cu").map(|(_, text)| text).unwrap();
     for (own, group) in ["compute_1", "compute_2"].into_iter().enumerate() {
         let lines =
-            steady(source, group, &["multiply(", "wait_multiplies<", "fence(", "write", "lse_read", "delta_read"]);
+            steady(source, group, &["multiply(", "wgmma_wait_group<", "fence(", "write", "lse_read", "delta_read"]);
         let expected = [
             "multiply(s_t_",
             "lse_read",
             "multiply(dp_t_",
-            "wait_multiplies<1>",
+            "wgmma_wait_group<1>",
             "delta_read",
-            "wait_multiplies<0>",
+            "wgmma_wait_group<0>",
             "write_matrices(ds_t_convert_",
             "multiply(dv_dot_",
             "fence(",
             "multiply(dq_dot_",
             "multiply(dq_dot_",
-            "wait_multiplies<2>",
+            "wgmma_wait_group<2>",
             "multiply(dk_",
-            "wait_multiplies<1>",
+            "wgmma_wait_group<1>",
             "write(dq_dot_",
             "fence(",
-            "wait_multiplies<0>",
+            "wgmma_wait_group<0>",
         ];
         assert_eq!(lines.len(), expected.len(), "{lines:#?}");
         for (line, start) in lines.iter().zip(expected) {
             assert!(line.starts_with(start), "{line} is not {start}, group {own}");
         }
     }
-    let plain = generated("attention_backward", &CompileOptions { bursts: false, ..options.clone() });
+    let plain = generated("attention_backward", &CompileOptions { mma_batches: false, ..options.clone() });
     assert_ne!(plain.files, kernel.files);
     let of = |kernel: &GeneratedKernel| {
         kernel.loops.iter().map(|one| (one.interval, one.status.clone())).collect::<Vec<_>>()
@@ -56,7 +56,7 @@ fn attention_backward_has_its_multiplies_in_one_order() {
     // One order only, or results that are used after the loop alone: nothing to choose.
     for example in ["gemm_tma", "swiglu"] {
         let [with, without] =
-            [true, false].map(|bursts| generated(example, &CompileOptions { bursts, ..options.clone() }));
+            [true, false].map(|mma_batches| generated(example, &CompileOptions { mma_batches, ..options.clone() }));
         assert_eq!(with.files, without.files, "{example}");
     }
 }

@@ -1,32 +1,32 @@
-//! Taking turns on the tensor core (ping-pong): a group issues its multiplies of an interval without another group's in
+//! Taking pingpong on the tensor core (ping-pong): a group issues its multiplies of an interval without another group's in
 //! between, in the order in which the schedule has them.
 //!
 //! The schedule orders the multiplies of an interval; where those of every group stand together, each group waits for its
 //! turn at a named barrier before the first and passes the turn on after the last. The first group's first turn is
-//! given by the last group when the kernel begins. All groups take as many turns: one for every window in
+//! given by the last group when the kernel begins. All groups take as many pingpong: one for every window in
 //! which one of their multiplies exists, `T` plus the stages that a turn spans.
 
 use super::lowering::Lowering;
 use twill_graph::{GroupId, OpId};
 use twill_triton::tile::Kind;
 
-/// Who takes turns, in order.
+/// Who takes pingpong, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Turns {
-    /// The groups, in the order of their turns.
+pub(crate) struct PingPong {
+    /// The groups, in the order of their pingpong.
     pub order: Vec<GroupId>,
     /// Per loop and group, the multiplies of a turn in order.
     pub runs: Vec<Vec<(GroupId, Vec<OpId>)>>,
 }
 
 impl Lowering<'_> {
-    /// The turns of all loops; `None` where groups' multiplies are mixed, or loops disagree.
-    pub fn turns(&self) -> Option<Turns> {
+    /// The pingpong of all loops; `None` where groups' multiplies are mixed, or loops disagree.
+    pub fn pingpong(&self) -> Option<PingPong> {
         let mut order: Option<Vec<GroupId>> = None;
         let mut runs = Vec::new();
         for index in 0..self.loops.len() {
             let mut of_loop = self.runs(index)?;
-            // The first loop says who begins; the turns of later ones must follow each other in the same order.
+            // The first loop says who begins; the pingpong of later ones must follow each other in the same order.
             if let Some(first) = order.as_ref().and_then(|o| o.first()) {
                 let begins = of_loop.iter().position(|(g, _)| g == first)?;
                 of_loop.rotate_left(begins);
@@ -38,7 +38,7 @@ impl Lowering<'_> {
             order = Some(groups);
             runs.push(of_loop);
         }
-        order.filter(|o| o.len() > 1).map(|order| Turns { order, runs })
+        order.filter(|o| o.len() > 1).map(|order| PingPong { order, runs })
     }
 
     fn runs(&self, index: usize) -> Option<Vec<(GroupId, Vec<OpId>)>> {
@@ -102,34 +102,34 @@ impl Lowering<'_> {
         Some(runs)
     }
 
-    /// Adds the barriers of the turns.
-    pub fn plan_turns(&mut self) {
-        self.turns = if self.options.turns { self.turns() } else { None };
-        let Some(turns) = &self.turns else { return };
-        let name = |g: &GroupId| (format!("turn_of_{}", g.index()), 2);
-        self.named_barriers = turns.order.iter().map(name).collect();
+    /// Adds the barriers of the pingpong.
+    pub fn plan_pingpong(&mut self) {
+        self.pingpong = if self.options.pingpong { self.pingpong() } else { None };
+        let Some(pingpong) = &self.pingpong else { return };
+        let name = |g: &GroupId| (format!("pingpong_{}", g.index()), 2);
+        self.named_barriers = pingpong.order.iter().map(name).collect();
     }
 
     /// The named barriers of a group's turn and of the next one's, for a multiply: before it, and after it if it is the last.
-    pub fn turn(&self, index: usize, group: GroupId, op: OpId) -> Option<Turn> {
-        let turns = self.turns.as_ref()?;
-        let place = turns.order.iter().position(|g| *g == group)?;
-        let (_, ops) = turns.runs.get(index)?.iter().find(|(g, _)| *g == group)?;
+    pub fn turn(&self, index: usize, group: GroupId, op: OpId) -> Option<PingPongSlot> {
+        let pingpong = self.pingpong.as_ref()?;
+        let place = pingpong.order.iter().position(|g| *g == group)?;
+        let (_, ops) = pingpong.runs.get(index)?.iter().find(|(g, _)| *g == group)?;
         let position = ops.iter().position(|o| *o == op)?;
         let id = |k: usize| u32::try_from(k).unwrap_or(0);
-        Some(Turn { position, own: id(place), next: id((place + 1) % turns.order.len()) })
+        Some(PingPongSlot { position, own: id(place), next: id((place + 1) % pingpong.order.len()) })
     }
 
     /// The barrier at which a group gives the first turn when the kernel begins.
-    pub fn first_turn(&self, group: GroupId) -> Option<u32> {
-        let turns = self.turns.as_ref()?;
-        (turns.order.last() == Some(&group)).then_some(0)
+    pub fn first_slot(&self, group: GroupId) -> Option<u32> {
+        let pingpong = self.pingpong.as_ref()?;
+        (pingpong.order.last() == Some(&group)).then_some(0)
     }
 }
 
 /// A multiply in its group's turn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct PingPongSlot {
     /// The how-many-th of the turn.
     pub position: usize,
     /// The barrier at which the group waits for its turn.

@@ -8,7 +8,7 @@
 //! Such schedules are found by asking for more than the machine does: that results of the tensor core may come later. What is
 //! feasible then is feasible on the machine, and no interval gets shorter by it, so the proof of the interval stands.
 
-use crate::{Loops, Posed};
+use crate::{Loops, LoopProblem};
 use twill_graph::{Cycles, GroupId, OpId, Operation, Problem, Schedule};
 
 /// How much later results may come, in the order in which it is tried: a fraction of a multiply's 512 cycles each.
@@ -26,7 +26,7 @@ fn between_of(problem: &Problem, schedule: &Schedule, group: GroupId) -> i64 {
     let graph = problem.graph();
     let own = || graph.op_ids().filter(|op| schedule.placement(*op).group == group);
     let slot = |op: OpId| schedule.slot(op).0;
-    let mut multiplies: Vec<i64> = own().filter(|op| is_multiply(graph.operation(*op))).map(slot).collect();
+    let mut multiplies: Vec<i64> = own().filter(|op| is_mma(graph.operation(*op))).map(slot).collect();
     multiplies.sort_unstable();
     let Some((&first, &last)) = multiplies.first().zip(multiplies.last()) else { return 0 };
     let work = |from: i64, to: i64| -> i64 {
@@ -39,26 +39,26 @@ fn between_of(problem: &Problem, schedule: &Schedule, group: GroupId) -> i64 {
 }
 
 /// Whether warps start it and the tensor core runs it. What copies takes a time that nobody knows.
-pub(super) fn is_multiply(operation: &Operation) -> bool {
+pub(super) fn is_mma(operation: &Operation) -> bool {
     !operation.is_synchronous() && !operation.variable_latency && !operation.streaming
 }
 
 /// The same loops on a machine whose tensor core gives its results later; `None` where the model does not take so long times.
-pub(super) fn later(posed: &Loops<Posed>, by: Cycles) -> Option<Loops<Posed>> {
-    let mut posed = posed.clone();
-    for one in &mut posed.loops {
+pub(super) fn later(problems: &Loops<LoopProblem>, by: Cycles) -> Option<Loops<LoopProblem>> {
+    let mut problems = problems.clone();
+    for one in &mut problems.loops {
         one.problem = later_problem(&one.problem, by)?;
         one.rolled = None;
     }
-    Some(posed)
+    Some(problems)
 }
 
 fn later_problem(problem: &Problem, by: Cycles) -> Option<Problem> {
     let graph = problem.graph();
-    let latency = |op: OpId| Some(graph.operation(op)).filter(|o| is_multiply(o)).map(|o| o.latency);
+    let latency = |op: OpId| Some(graph.operation(op)).filter(|o| is_mma(o)).map(|o| o.latency);
     let graph = graph.map(
         |operation| {
-            if is_multiply(operation) {
+            if is_mma(operation) {
                 operation.latency += by;
             }
         },

@@ -1,9 +1,9 @@
-//! Operations that threads do one after the other as one to who looks at the time: fewer marks, over which nothing is moved.
+//! Operations that threads do one after the other as one to who looks at the time: fewer timestamps, over which nothing is moved.
 
-use super::action::{Action, Node, within};
-use super::marks::{Moment, Stamp};
+use super::op::{Op, Node, within};
+use super::timestamps::{Moment, Stamp};
 
-/// Moves the marks within runs of operations to the ends of the runs.
+/// Moves the timestamps within runs of operations to the ends of the runs.
 pub(super) fn join(nodes: &mut Vec<Node>) {
     within(nodes, join);
     let mut run = Run::default();
@@ -33,7 +33,7 @@ pub(super) fn join(nodes: &mut Vec<Node>) {
         }
     }
     run.end(nodes);
-    nodes.retain(|node| !matches!(node, Node::Do(Action::Mark(stamps), _) if stamps.is_empty()));
+    nodes.retain(|node| !matches!(node, Node::Do(Op::Timestamp(stamps), _) if stamps.is_empty()));
 }
 
 /// Operations next to each other.
@@ -61,12 +61,12 @@ fn goes_on(node: &Node) -> bool {
     let Node::Do(action, _) = node else { return false };
     matches!(
         action,
-        Action::Mark(_)
-            | Action::Let { .. }
-            | Action::Rename { .. }
-            | Action::Arrive { .. }
-            | Action::Advance(_)
-            | Action::Keep { .. }
+        Op::Timestamp(_)
+            | Op::Let { .. }
+            | Op::Copy { .. }
+            | Op::MbarrierArrive { .. }
+            | Op::AdvanceCursor(_)
+            | Op::CopyCursor { .. }
     )
 }
 
@@ -75,20 +75,20 @@ fn is_within(rest: &[Node], begin: &Stamp) -> bool {
     let ends =
         |stamp: &Stamp| stamp.moment == Moment::End && stamp.operation == begin.operation && stamp.at == begin.at;
     rest.iter().take_while(|node| goes_on(node)).any(|node| match node {
-        Node::Do(Action::Mark(stamps), _) => stamps.iter().any(ends),
+        Node::Do(Op::Timestamp(stamps), _) => stamps.iter().any(ends),
         _ => false,
     })
 }
 
 fn take(node: &mut Node) -> Vec<Stamp> {
     match node {
-        Node::Do(Action::Mark(stamps), _) => std::mem::take(stamps),
+        Node::Do(Op::Timestamp(stamps), _) => std::mem::take(stamps),
         _ => Vec::new(),
     }
 }
 
 fn put(node: &mut Node, stamp: Stamp) {
-    if let Node::Do(Action::Mark(stamps), _) = node {
+    if let Node::Do(Op::Timestamp(stamps), _) = node {
         stamps.push(stamp);
     }
 }

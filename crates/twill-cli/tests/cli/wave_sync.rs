@@ -1,4 +1,4 @@
-//! `twill compile --in-step`: CTAs that begin their tiles together.
+//! `twill compile --wave-sync`: CTAs that begin their tiles together.
 
 use crate::common::{root, stderr, stdout, twill};
 use std::fs;
@@ -18,10 +18,10 @@ const H200: [&str; 4] = ["--machine", "h200", "--emit", "cuda"];
 
 #[test]
 fn who_loads_meets_the_others_ahead_of_each_loop() {
-    let in_step = [&H200[..], &["--in-step"]].concat();
-    let (_place, folder) = compile("attention_forward", &in_step).unwrap();
+    let wave_sync = [&H200[..], &["--wave-sync"]].concat();
+    let (_place, folder) = compile("attention_forward", &wave_sync).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
-    assert!(folder.join("twill_in_step.cuh").exists() && source.contains("#include \"twill_in_step.cuh\""));
+    assert!(folder.join("twill_wave_sync.cuh").exists() && source.contains("#include \"twill_wave_sync.cuh\""));
     // Once in the program of the warp that loads: after Q, before the first K.
     let (computing, loading) = source.split_once("TWILL void loads(").unwrap();
     assert!(!computing.contains("other_ctas_"), "{computing}");
@@ -39,10 +39,10 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
 
     // Nothing else is different, and nothing of it is there without.
     let (_place, plain) = compile("attention_forward", &H200).unwrap();
-    assert!(!plain.join("twill_in_step.cuh").exists());
+    assert!(!plain.join("twill_wave_sync.cuh").exists());
     let lines = |text: &str| -> Vec<String> {
         text.lines()
-            .filter(|l| !l.starts_with("//") && !l.contains("other_ctas_") && !l.contains("in_step"))
+            .filter(|l| !l.starts_with("//") && !l.contains("other_ctas_") && !l.contains("wave_sync"))
             .map(str::to_owned)
             .collect()
     };
@@ -51,7 +51,7 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
 
 #[test]
 fn products_meet_ahead_of_their_loop_too() {
-    let (_place, folder) = compile("gemm_tma", &[&H200[..], &["--in-step"]].concat()).unwrap();
+    let (_place, folder) = compile("gemm_tma", &[&H200[..], &["--wave-sync"]].concat()).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
     assert_eq!(source.matches("other_ctas_.meet(").count(), 1);
 }
@@ -62,14 +62,14 @@ fn what_cannot_keep_in_step_says_why() {
         (
             "attention_forward",
             &["--machine", "h200"][..],
-            "only the CTAs of kernels in CUDA C++ keep in step (--in-step)",
+            "only the CTAs of kernels in CUDA C++ keep in step (--wave-sync)",
         ),
         (
             "attention_forward",
             &["--machine", "h200", "--emit", "cuda", "--persistent", "off"],
             "these CTAs work on one tile each, as with --persistent off",
         ),
-        ("attention_forward_causal", &H200, "loops of different length; leave out --in-step"),
+        ("attention_forward_causal", &H200, "loops of different length; leave out --wave-sync"),
         (
             "attention_backward_d64",
             &H200,
@@ -78,11 +78,11 @@ fn what_cannot_keep_in_step_says_why() {
         (
             "attention_forward",
             &["--machine", "h200", "--emit", "cuda", "--ring-depth", "3"],
-            "or CTAs of one tile each (--persistent off, without --in-step)",
+            "or CTAs of one tile each (--persistent off, without --wave-sync)",
         ),
         ("gemm_tma", &["--machine", "b200", "--emit", "cuda"], "kernels with tensor memory were not measured so"),
     ] {
-        let error = compile(example, &[options, &["--in-step"]].concat()).unwrap_err();
+        let error = compile(example, &[options, &["--wave-sync"]].concat()).unwrap_err();
         assert!(error.contains(why), "{example}: {error}");
     }
 }

@@ -14,7 +14,7 @@ use twill_triton::mlir::{Module, Type, ValueId};
 use twill_triton::tile::{Combine, Kind};
 
 /// Threads that share a row.
-pub(crate) const SHARES: u64 = 4;
+pub(crate) const PARTIALS: u64 = 4;
 
 /// A carried sum.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Lowering<'_> {
                     None => self.module.float_constant(initial).is_some_and(|c| c == 0.0 || (halves && c.is_finite())),
                 }
             });
-            // Shares are added up by the group that stores what is made of them.
+            // PartialSums are added up by the group that stores what is made of them.
             sums.retain(|op, _| {
                 let sub_tile = self.loops[index].tile_operation(*op).and_then(|o| o.sub_tile).unwrap_or(0);
                 self.owner(sub_tile) == Some(self.loops[index].group(*op))
@@ -131,9 +131,9 @@ impl Lowering<'_> {
 
 /// The shares of a tile's row sums.
 pub(crate) fn shares(tile: Expression) -> Expression {
-    let shape = vec![tile.shape[0], SHARES];
+    let shape = vec![tile.shape[0], PARTIALS];
     let element = tile.element.clone();
-    Expression { kind: ExpressionKind::Shares(Box::new(tile)), shape, element }
+    Expression { kind: ExpressionKind::PartialSums(Box::new(tile)), shape, element }
 }
 
 /// The shares of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. They

@@ -16,14 +16,14 @@ use crate::tile::{Axis, Operand, Origin, Split, Tile, TileId, TileLoop, TileOper
 
 /// Programs of the grid that share a CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Gang {
-    /// How many, from 1 to [`Gang::MOST`].
+pub struct CtaCoarsening {
+    /// How many, from 1 to [`CtaCoarsening::MOST`].
     pub count: u32,
     /// Along which axis of the grid they follow each other.
     pub axis: Axis,
 }
 
-impl Gang {
+impl CtaCoarsening {
     /// More programs than any CTA has warp groups for: it has at most eight of four warps, and each may have two programs.
     pub const MOST: u32 = 16;
 }
@@ -32,11 +32,11 @@ impl Gang {
 ///
 /// # Errors
 /// When the programs do not run the loop equally often, do all the same in it, or it is split already.
-pub fn gang(tile_loop: &TileLoop, programs: Gang) -> Result<TileLoop, Error> {
-    let Gang { count, axis } = programs;
+pub fn coarsening(tile_loop: &TileLoop, programs: CtaCoarsening) -> Result<TileLoop, Error> {
+    let CtaCoarsening { count, axis } = programs;
     let name = || tile_loop.name.clone();
-    if !(1..=Gang::MOST).contains(&count) {
-        return Err(Error::ProgramsNumber { name: name(), count, most: Gang::MOST });
+    if !(1..=CtaCoarsening::MOST).contains(&count) {
+        return Err(Error::ProgramsNumber { name: name(), count, most: CtaCoarsening::MOST });
     }
     if count == 1 {
         return Ok(tile_loop.clone());
@@ -55,7 +55,7 @@ pub fn gang(tile_loop: &TileLoop, programs: Gang) -> Result<TileLoop, Error> {
 
 struct Copier<'l> {
     single: &'l TileLoop,
-    programs: Gang,
+    programs: CtaCoarsening,
     /// New places of every operation's copies.
     operations: Vec<Vec<TileId>>,
     /// New places of every tile's copies.
@@ -64,7 +64,7 @@ struct Copier<'l> {
 }
 
 impl<'l> Copier<'l> {
-    fn new(single: &'l TileLoop, programs: Gang) -> Self {
+    fn new(single: &'l TileLoop, programs: CtaCoarsening) -> Self {
         let mut next = 0;
         let operations = single.operations.iter().map(|op| {
             // Without a result it stores, each program for itself.
@@ -112,7 +112,7 @@ impl<'l> Copier<'l> {
                 ..op.clone()
             }));
         }
-        let Gang { count, axis } = self.programs;
+        let CtaCoarsening { count, axis } = self.programs;
         TileLoop { operations, tiles: self.tiles, split: Split::Programs { count, axis }, ..self.single.clone() }
     }
 

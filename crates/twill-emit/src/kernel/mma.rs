@@ -1,10 +1,10 @@
 //! A matrix multiply of a loop as code of its group: where its operands are, and in which pieces.
 
-use super::action::Action;
+use super::op::Op;
 use super::expression::{Expression, ExpressionKind};
-use super::group::{Flight, shifted};
+use super::group::{InFlightMma, shifted};
 use super::loops::Adder;
-use super::marks::Moment;
+use super::timestamps::Moment;
 use super::program::{Form, Operand, Slot, VariableId};
 use super::reader::slice_of;
 use super::region::Region;
@@ -59,7 +59,7 @@ impl Adder<'_, '_> {
                 _ => {
                     let form = Form::Accumulator { columns: region.extents[1] };
                     let to = self.reader.group.variable("sum", &value.shape, value.element.clone(), form);
-                    self.reader.group.act(Action::Let { to, value });
+                    self.reader.group.act(Op::Let { to, value });
                     to
                 }
             })
@@ -68,12 +68,12 @@ impl Adder<'_, '_> {
         let to = self.produce(op, iteration);
         let turn = self.reader.lowering.turn(index, self.reader.group.id, op);
         if let Some(turn) = turn
-            && self.held_turn.is_none()
+            && self.held_slot.is_none()
         {
-            self.reader.group.act(Action::Sync(turn.own));
+            self.reader.group.act(Op::NamedBarrierSync(turn.own));
         }
         let mut flight =
-            Flight { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
+            InFlightMma { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
         self.mark(op, Moment::Issue, iteration);
         for (left, right) in pairs {
             // The wait names what the multiply reads from registers, also where it stays there for the next iteration: ptxas puts
@@ -82,25 +82,25 @@ impl Adder<'_, '_> {
                 flight.operands.push(v);
             }
             self.reader.group.note = note.clone();
-            self.reader.group.act(Action::Multiply { to, left, right, accumulator: adds_to });
+            self.reader.group.act(Op::Wgmma { to, left, right, accumulator: adds_to });
             adds_to = Some(to);
         }
-        self.reader.group.flights.push(flight);
-        self.held_turn = turn;
-        self.pass_turn();
+        self.reader.group.in_flight.push(flight);
+        self.held_slot = turn;
+        self.pass_on();
         Ok(())
     }
 
     /// After a multiply: passes the turn on unless the next multiply of this code belongs to it.
-    fn pass_turn(&mut self) {
-        let Some(turn) = self.held_turn else { return };
-        let goes_on = self.next_multiplies.front().is_some_and(|op| {
+    fn pass_on(&mut self) {
+        let Some(turn) = self.held_slot else { return };
+        let goes_on = self.next_mmas.front().is_some_and(|op| {
             let next = self.reader.lowering.turn(self.index, self.reader.group.id, *op);
             next.is_some_and(|n| n.position > turn.position)
         });
         if !goes_on {
-            self.reader.group.act(Action::Signal(turn.next));
-            self.held_turn = None;
+            self.reader.group.act(Op::NamedBarrierArrive(turn.next));
+            self.held_slot = None;
         }
     }
 
@@ -236,7 +236,7 @@ impl Adder<'_, '_> {
                 let in_tensor = self.operand_in_tensor(index, piece.op).filter(|_| plain_left);
                 let operand = if let Some(op) = in_tensor {
                     Operand::Shared(self.reader.slot(index, op, iteration)?)
-                } else if plain_left && self.is_handed_over(piece.op) {
+                } else if plain_left && self.is_handed_off(piece.op) {
                     let value = self.reader.made(index, value, &part, program, iteration)?;
                     Operand::Registers(self.received_operand(piece.op, value, left_columns))
                 } else if !is_load && (stored == piece.op || plain_left) && !self.reader.lowering.has_tensor_memory() {
@@ -254,7 +254,7 @@ impl Adder<'_, '_> {
             return Err(self.reader.lowering.defect(id, "where an operand comes from"));
         };
         if module.operation(source).name == "tt.descriptor_load" && self.reader.lowering.loop_of(value).is_none() {
-            let pieces = self.reader.lowering.outer_piece(source, region, program)?;
+            let pieces = self.reader.lowering.invariant_tiles(source, region, program)?;
             let mut segments = Vec::new();
             for piece in pieces {
                 let Some(part) = self.reader.lowering.pieces[piece].region.overlap(region) else { continue };
@@ -274,7 +274,7 @@ impl Adder<'_, '_> {
             let value = self.reader.value(value, region, program, Some((index, iteration)))?;
             let form = Form::LeftOperand { columns: left_columns };
             let to = self.reader.group.variable("left", &value.shape, value.element.clone(), form);
-            self.reader.group.act(Action::Let { to, value });
+            self.reader.group.act(Op::Let { to, value });
             let operand = Operand::Registers(to);
             return Ok(vec![Segment { start: 0, extent: region.extents[1], operand }]);
         }
@@ -318,14 +318,14 @@ impl Adder<'_, '_> {
         let to = self.reader.group.variable(&format!("{stem}_held"), &part.extents, element.clone(), form);
         self.reader.group.define(to, 0);
         let value = Expression { kind: ExpressionKind::FromShared(slot), shape: part.extents.clone(), element };
-        let node = super::action::Node::Do(Action::Let { to, value }, super::action::Note::default());
+        let node = super::op::Node::Do(Op::Let { to, value }, super::op::Note::default());
         self.reader.group.sections[0].push(node);
         self.reader.group.held.insert(key, to);
         Ok(to)
     }
 
     /// Whether a tile comes to the group from another one's registers.
-    fn is_handed_over(&self, op: OpId) -> bool {
+    fn is_handed_off(&self, op: OpId) -> bool {
         let facts = &self.reader.lowering.loops[self.index];
         let elsewhere = facts.group(op) != self.reader.group.id;
         elsewhere && !facts.is_load(op) && !self.reader.lowering.has_tensor_memory()
@@ -344,7 +344,7 @@ impl Adder<'_, '_> {
             }
         };
         self.release_name(to);
-        self.reader.group.act(Action::Let { to, value });
+        self.reader.group.act(Op::Let { to, value });
         to
     }
 
@@ -366,7 +366,7 @@ impl Adder<'_, '_> {
         };
         self.release_name(to);
         let value = self.reader.group.read(from);
-        self.reader.group.act(Action::Let { to, value });
+        self.reader.group.act(Op::Let { to, value });
         to
     }
 }

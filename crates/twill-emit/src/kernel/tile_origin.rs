@@ -10,16 +10,16 @@ use twill_triton::mlir::{OperationId, Type};
 impl Reader<'_, '_> {
     /// The matrix's row and column of the part of a tile that `id` reads or writes, which is `region` of the matrix's tile, in
     /// an iteration of a loop or outside of loops.
-    pub fn corner(
+    pub fn tile_origin(
         &mut self,
         id: OperationId,
-        corner: &[Polynomial; 2],
+        tile_origin: &[Polynomial; 2],
         region: &Region,
         program: Option<u32>,
         at: Place,
     ) -> Result<Vec<Expression>, Error> {
         let mut coordinates = Vec::new();
-        for (start, ahead) in corner.iter().zip(&region.starts) {
+        for (start, ahead) in tile_origin.iter().zip(&region.starts) {
             let mut sum = Expression::integer(0);
             for (symbols, coefficient) in start.terms() {
                 let product = self.product(id, symbols, coefficient, program, at)?;

@@ -4,15 +4,15 @@
 //! The model does not care in which order a sub-tile's independent multiplies come, nor what a group waits for between them. A
 //! machine does: a group that waits for a result starts nothing meanwhile. On an H200 attention backward is 7 % faster in short
 //! runs where both groups start S and dP, compute with them, and start dV, dQ and dK, than where one of them has dQ last
-//! (`bench/results/2026-11-24-bursts.md`).
+//! (`bench/results/2026-11-24-mma_batches.md`).
 //!
-//! An order falls into bursts: a multiply begins one if it needs a result of the burst before it. Schedules with such bursts
-//! are found as in [`together`](super::together), by asking for more than the machine does: dependences without a value say
-//! that the results of a burst are used behind the start of its last multiply (those that other groups read, of the next one),
+//! An order falls into mma_batches: a multiply begins one if it needs a result of the batch before it. Schedules with such mma_batches
+//! are found as in [`together`](super::latency_padding), by asking for more than the machine does: dependences without a value say
+//! that the results of a batch are used behind the start of its last multiply (those that other groups read, of the next one),
 //! and that an iteration's multiplies come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
 
-use super::together::is_multiply;
-use crate::{Loops, Posed};
+use super::latency_padding::is_mma;
+use crate::{Loops, LoopProblem};
 use std::collections::BTreeMap;
 use twill_graph::{Cycles, Dependence, LoopGraph, OpId, Operation, Problem};
 
@@ -23,7 +23,7 @@ const MOST: usize = 24;
 pub(super) type Order = Vec<usize>;
 
 /// All orders of a sub-tile's multiplies that dependences within an iteration leave; none where sub-tiles are not alike, where
-/// there is but one order, where none uses results between multiplies, or where there are too many. With each, how many bursts
+/// there is but one order, where none uses results between multiplies, or where there are too many. With each, how many mma_batches
 /// end with a multiply whose result another group reads: nothing runs while it is handed over. The fewest first.
 pub(super) fn orders(problem: &Problem) -> Vec<(usize, Order)> {
     let graph = problem.graph();
@@ -41,9 +41,9 @@ pub(super) fn orders(problem: &Problem) -> Vec<(usize, Order)> {
     let mut orders = Vec::new();
     for order in found {
         let in_order: Vec<OpId> = order.iter().filter_map(|k| first.get(*k).copied()).collect();
-        let bursts = bursts(graph, &in_order);
-        let exposed = bursts.iter().filter_map(|burst| burst.last()).filter(|op| is_handed_over(graph, **op));
-        if bursts.len() > 1 {
+        let mma_batches = mma_batches(graph, &in_order);
+        let exposed = mma_batches.iter().filter_map(|batch| batch.last()).filter(|op| is_handed_off(graph, **op));
+        if mma_batches.len() > 1 {
             orders.push((exposed.count(), order));
         }
     }
@@ -70,7 +70,7 @@ fn extend(before: &[Vec<usize>], order: &mut Order, found: &mut Vec<Order>) {
 /// Each sub-tile's multiplies; `None` where sub-tiles have different numbers of them, or some belong to none.
 fn multiplies(graph: &LoopGraph) -> Option<Vec<Vec<OpId>>> {
     let mut tiles: BTreeMap<u32, Vec<OpId>> = BTreeMap::new();
-    for op in graph.op_ids().filter(|op| is_multiply(graph.operation(*op))) {
+    for op in graph.op_ids().filter(|op| is_mma(graph.operation(*op))) {
         tiles.entry(graph.operation(op).sub_tile?).or_default().push(op);
     }
     let tiles: Vec<Vec<OpId>> = tiles.into_values().collect();
@@ -91,35 +91,35 @@ fn reaches(graph: &LoopGraph, from: OpId, to: OpId) -> bool {
     reached[to.index()]
 }
 
-/// Cuts multiplies in their order where one needs a result of the burst before it.
-fn bursts(graph: &LoopGraph, in_order: &[OpId]) -> Vec<Vec<OpId>> {
-    let mut bursts: Vec<Vec<OpId>> = Vec::new();
+/// Cuts multiplies in their order where one needs a result of the batch before it.
+fn mma_batches(graph: &LoopGraph, in_order: &[OpId]) -> Vec<Vec<OpId>> {
+    let mut mma_batches: Vec<Vec<OpId>> = Vec::new();
     for &op in in_order {
-        match bursts.last_mut() {
-            Some(burst) if !burst.iter().any(|before| reaches(graph, *before, op)) => burst.push(op),
-            _ => bursts.push(vec![op]),
+        match mma_batches.last_mut() {
+            Some(batch) if !batch.iter().any(|before| reaches(graph, *before, op)) => batch.push(op),
+            _ => mma_batches.push(vec![op]),
         }
     }
-    bursts
+    mma_batches
 }
 
 /// Whether something else than the group's own threads reads a multiply's result.
-fn is_handed_over(graph: &LoopGraph, op: OpId) -> bool {
+fn is_handed_off(graph: &LoopGraph, op: OpId) -> bool {
     graph.uses(op).any(|d| !d.tied && !graph.operation(d.to).is_synchronous())
 }
 
-/// The same loops, each with every sub-tile's multiplies in an order and in bursts; `None` where the model does not take it.
-pub(super) fn in_bursts(posed: &Loops<Posed>, order: &[usize], interval: Cycles) -> Option<Loops<Posed>> {
-    let mut posed = posed.clone();
-    for one in &mut posed.loops {
-        let graph = graph_in_bursts(one.problem.graph(), order, interval)?;
+/// The same loops, each with every sub-tile's multiplies in an order and in mma_batches; `None` where the model does not take it.
+pub(super) fn in_batches(problems: &Loops<LoopProblem>, order: &[usize], interval: Cycles) -> Option<Loops<LoopProblem>> {
+    let mut problems = problems.clone();
+    for one in &mut problems.loops {
+        let graph = graph_in_batches(one.problem.graph(), order, interval)?;
         one.problem = Problem::new(graph, one.problem.resources().clone(), *one.problem.options()).ok()?;
         one.rolled = None;
     }
-    Some(posed)
+    Some(problems)
 }
 
-fn graph_in_bursts(graph: &LoopGraph, order: &[usize], interval: Cycles) -> Option<LoopGraph> {
+fn graph_in_batches(graph: &LoopGraph, order: &[usize], interval: Cycles) -> Option<LoopGraph> {
     let tiles = multiplies(graph)?;
     let (mut operations, mut dependences) = (graph.operations().to_vec(), graph.dependences().to_vec());
     for tile in &tiles {
@@ -129,10 +129,10 @@ fn graph_in_bursts(graph: &LoopGraph, order: &[usize], interval: Cycles) -> Opti
         }
         let last = *in_order.last()?;
         first(&mut dependences, last, *in_order.first()?, 1, graph.operation(last).completion() + Cycles(1));
-        for burst in bursts(graph, &in_order) {
-            for pair in burst.windows(2) {
+        for batch in mma_batches(graph, &in_order) {
+            for pair in batch.windows(2) {
                 let (op, next) = (pair[0], pair[1]);
-                let Some(&last) = burst.last() else { continue };
+                let Some(&last) = batch.last() else { continue };
                 for user in graph.uses(op).filter(|d| d.distance == 0 && graph.operation(d.to).is_synchronous()) {
                     first(&mut dependences, last, user.to, 0, Cycles(1));
                 }
@@ -140,7 +140,7 @@ fn graph_in_bursts(graph: &LoopGraph, order: &[usize], interval: Cycles) -> Opti
                 let longest = graph.operation(op).occupancy.max(graph.operation(next).occupancy);
                 let turn = longest.0 * tiles.len() as i64;
                 first(&mut dependences, next, op, 1, Cycles(interval.0 - turn));
-                if is_handed_over(graph, op) {
+                if is_handed_off(graph, op) {
                     give_later(&mut operations[op.index()], op, Cycles(turn + 1), &mut dependences);
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! Marks are in every program, and are no synchronisation: nothing but an instrumented build looks at them.
 
-use super::action::{Action, Node, Note, visit};
+use super::op::{Op, Node, Note, visit};
 use super::expression::IterationNumber;
 use super::loops::Adder;
 use super::program::{KernelProgram, Parameter};
@@ -18,8 +18,8 @@ pub enum Moment {
     Issue,
     /// The group has done it, of an operation that its own threads do.
     End,
-    /// A wait behind an asynchronous operation is over: it landed then, or before.
-    Landed,
+    /// A wait behind an asynchronous operation is over: it completed then, or before.
+    Completed,
 }
 
 /// A moment of an operation of a loop.
@@ -35,7 +35,7 @@ pub struct Stamp {
 
 /// A mark of a kernel: the same moment of an operation in all iterations, seen by one group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mark {
+pub struct Timestamp {
     /// The loop.
     pub index: usize,
     /// The operation's name in the loop's graph.
@@ -46,14 +46,14 @@ pub struct Mark {
     pub moment: Moment,
 }
 
-/// How closely the time is looked at. Nothing is moved over a mark, so that marks between operations which a compiler would have
+/// How closely the time is looked at. Nothing is moved over a mark, so that timestamps between operations which a compiler would have
 /// mixed make them slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Each operation is between marks of its own.
+    /// Each operation is between timestamps of its own.
     Operations,
-    /// Operations that threads do one after the other, with no wait in between, are between the same two marks.
-    Runs,
+    /// Operations that threads do one after the other, with no wait in between, are between the same two timestamps.
+    Segments,
     /// Each group's first operation of an iteration, when it begins: how long iterations take, and little else.
     Iterations,
 }
@@ -68,19 +68,19 @@ pub struct Trace {
     pub iterations: u32,
     /// How closely.
     pub detail: Detail,
-    /// The marks, in the order of their numbers.
-    pub marks: Vec<Mark>,
+    /// The timestamps, in the order of their numbers.
+    pub timestamps: Vec<Timestamp>,
 }
 
 impl Trace {
     /// Bytes of the buffer.
     pub fn bytes(&self) -> u64 {
-        8 * u64::from(self.iterations) * self.marks.len() as u64
+        8 * u64::from(self.iterations) * self.timestamps.len() as u64
     }
 }
 
 impl KernelProgram {
-    /// Gives it a buffer for the time of its marks.
+    /// Gives it a buffer for the time of its timestamps.
     pub(super) fn record(&mut self, iterations: u32, detail: Detail) {
         let mut parameter = "trace_buffer".to_owned();
         while self.parameters.iter().any(|p| p.name == parameter) {
@@ -91,11 +91,11 @@ impl KernelProgram {
         for group in &mut self.groups {
             match detail {
                 Detail::Operations => {}
-                Detail::Runs => super::runs::join(&mut group.body),
+                Detail::Segments => super::segments::join(&mut group.body),
                 Detail::Iterations => keep_first(&mut group.body, &mut BTreeMap::new()),
             }
         }
-        self.trace = Some(Trace { parameter, iterations, detail, marks: self.marks() });
+        self.trace = Some(Trace { parameter, iterations, detail, timestamps: self.timestamps() });
     }
 
     /// The parameters of the source.
@@ -104,21 +104,21 @@ impl KernelProgram {
         self.parameters.get(..self.parameters.len().saturating_sub(own)).unwrap_or_default()
     }
 
-    /// All marks, in the order of the groups' code.
-    pub fn marks(&self) -> Vec<Mark> {
-        let (mut marks, mut known) = (Vec::new(), BTreeSet::new());
+    /// All timestamps, in the order of the groups' code.
+    pub fn timestamps(&self) -> Vec<Timestamp> {
+        let (mut timestamps, mut known) = (Vec::new(), BTreeSet::new());
         for group in &self.groups {
             visit(&group.body, &mut |action| {
-                let Action::Mark(stamps) = action else { return };
+                let Op::Timestamp(stamps) = action else { return };
                 for stamp in stamps {
-                    let mark = Mark::of(stamp, group.id);
+                    let mark = Timestamp::of(stamp, group.id);
                     if known.insert(mark.clone()) {
-                        marks.push(mark);
+                        timestamps.push(mark);
                     }
                 }
             });
         }
-        marks
+        timestamps
     }
 }
 
@@ -126,7 +126,7 @@ impl KernelProgram {
 fn keep_first(nodes: &mut Vec<Node>, first: &mut BTreeMap<usize, String>) {
     for node in nodes.iter_mut() {
         match node {
-            Node::Do(Action::Mark(stamps), _) => stamps.retain(|stamp| {
+            Node::Do(Op::Timestamp(stamps), _) => stamps.retain(|stamp| {
                 let is_issue = stamp.moment == Moment::Issue;
                 is_issue && *first.entry(stamp.at.index).or_insert_with(|| stamp.operation.clone()) == stamp.operation
             }),
@@ -138,33 +138,33 @@ fn keep_first(nodes: &mut Vec<Node>, first: &mut BTreeMap<usize, String>) {
             }
         }
     }
-    nodes.retain(|node| !matches!(node, Node::Do(Action::Mark(stamps), _) if stamps.is_empty()));
+    nodes.retain(|node| !matches!(node, Node::Do(Op::Timestamp(stamps), _) if stamps.is_empty()));
 }
 
-impl Mark {
+impl Timestamp {
     /// The mark that a stamp in a group's code belongs to.
-    pub fn of(stamp: &Stamp, group: GroupId) -> Mark {
-        Mark { index: stamp.at.index, operation: stamp.operation.clone(), group, moment: stamp.moment }
+    pub fn of(stamp: &Stamp, group: GroupId) -> Timestamp {
+        Timestamp { index: stamp.at.index, operation: stamp.operation.clone(), group, moment: stamp.moment }
     }
 }
 
 impl Adder<'_, '_> {
     /// Marks behind a wait what it was for, unless threads do that.
-    pub(super) fn mark_landed(&mut self, op: OpId, iteration: Iteration) {
+    pub(super) fn stamp_completed(&mut self, op: OpId, iteration: Iteration) {
         let graph = self.reader.lowering.loops[self.index].problem.graph();
         if !graph.operation(op).is_synchronous() {
-            self.mark(op, Moment::Landed, iteration);
+            self.mark(op, Moment::Completed, iteration);
         }
     }
 
-    /// Marks a moment where code goes now; marks next to each other are one.
+    /// Marks a moment where code goes now; timestamps next to each other are one.
     pub(super) fn mark(&mut self, op: OpId, moment: Moment, iteration: Iteration) {
         let index = self.index;
         let operation = self.reader.lowering.loops[index].problem.graph().operation(op).name.clone();
         let stamp = Stamp { operation, moment, at: IterationNumber { index, iteration } };
         match self.reader.group.out.last_mut() {
-            Some(Node::Do(Action::Mark(stamps), _)) => stamps.push(stamp),
-            _ => self.reader.group.out.push(Node::Do(Action::Mark(vec![stamp]), Note::default())),
+            Some(Node::Do(Op::Timestamp(stamps), _)) => stamps.push(stamp),
+            _ => self.reader.group.out.push(Node::Do(Op::Timestamp(vec![stamp]), Note::default())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `--loop-step`: tiles of another size along a kernel's loop.
+//! `--retile-loop`: tiles of another size along a kernel's loop.
 
 use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
@@ -19,7 +19,7 @@ const CUDA: [&str; 2] = ["--emit", "cuda"];
 
 #[test]
 fn only_the_first_iteration_has_a_mask() {
-    let (_place, folder) = compile("attention_forward", &[&CUDA[..], &["--loop-step", "176"]].concat()).unwrap();
+    let (_place, folder) = compile("attention_forward", &[&CUDA[..], &["--retile-loop", "176"]].concat()).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
     for part in ["m64n176k16", "place<__half, 176, 128> k_buffer", "I = 2816 cycles"] {
         assert!(source.contains(part), "{part}");
@@ -50,13 +50,13 @@ fn the_step_of_the_source_changes_nothing() {
         let text = fs::read_to_string(folder.join("kernel.cu")).unwrap();
         text.split_once("#include").unwrap().1.to_owned()
     };
-    assert_eq!(source(&["--loop-step", "128"]), source(&[]));
+    assert_eq!(source(&["--retile-loop", "128"]), source(&[]));
 }
 
 #[test]
 fn what_cannot_be_done_says_where_and_why() {
     let refused = |example: &str, step: &str, options: &[&str]| {
-        compile(example, &[&["--loop-step", step], options].concat()).unwrap_err()
+        compile(example, &[&["--retile-loop", step], options].concat()).unwrap_err()
     };
     for (example, step, said) in [
         (
@@ -72,7 +72,7 @@ fn what_cannot_be_done_says_where_and_why() {
         (
             "attention_forward",
             "100",
-            "the loop takes no other step: a step must be a multiple of 16, and at most 256; leave --loop-step out",
+            "the loop takes no other step: a step must be a multiple of 16, and at most 256; leave --retile-loop out",
         ),
         (
             "attention_backward",
@@ -87,9 +87,9 @@ fn what_cannot_be_done_says_where_and_why() {
     assert!(error.contains("the Gluon back end does not write tiles of "), "{error}");
     assert!(error.contains("no powers of two; generate the kernel with --emit cuda"), "{error}");
     let kernel = root().join("examples/attention_forward.ttir");
-    let done = twill(&["schedule", kernel.to_str().unwrap(), "--machine", "b200", "--loop-step", "64"]);
-    assert!(stderr(&done).contains("--loop-step is not for b200 yet"), "{}", stderr(&done));
-    let done = twill(&["schedule", "gemm", "--loop-step", "64"]);
+    let done = twill(&["schedule", kernel.to_str().unwrap(), "--machine", "b200", "--retile-loop", "64"]);
+    assert!(stderr(&done).contains("--retile-loop is not for b200 yet"), "{}", stderr(&done));
+    let done = twill(&["schedule", "gemm", "--retile-loop", "64"]);
     assert_ne!(done.status.code(), Some(0));
-    assert!(stderr(&done).contains("--loop-step"), "{}", stderr(&done));
+    assert!(stderr(&done).contains("--retile-loop"), "{}", stderr(&done));
 }

@@ -4,7 +4,7 @@
 
 use twill_machine::Machine;
 use twill_triton::tile::{Axes, Axis, Kind, Origin, Role, Split, TileLoop};
-use twill_triton::{Error, Gang, Kernel, Options, Stands, contract, gang, lower, lower_parts, read, sub_tile};
+use twill_triton::{Error, CtaCoarsening, Kernel, Options, Stands, contract, coarsening, lower, lower_parts, read, sub_tile};
 
 fn example(name: &str) -> Kernel {
     let path = format!("{}/../../examples/{name}.ttir", env!("CARGO_MANIFEST_DIR"));
@@ -16,7 +16,7 @@ fn h100() -> Machine {
 }
 
 fn along(axis: Axis, count: u32) -> Options {
-    Options { programs: Some(Gang { count, axis }), ..Options::default() }
+    Options { programs: Some(CtaCoarsening { count, axis }), ..Options::default() }
 }
 
 fn listing(l: &TileLoop) -> Vec<String> {
@@ -224,7 +224,7 @@ fn a_carried_value_is_each_programs_own_from_its_start_on() {
     let body = load("x", "%i") + &format!("%sum = arith.addf %old, %x : {TILE}\n scf.yield %sum : {TILE}");
     let head = format!("%r = scf.for %i = %c0 to %n step %c1 iter_args(%old = %first) -> ({TILE}) : i32");
     let kernel = kernel(&load("first", "%px"), &head, &body, &store("%px", "%r"));
-    let l = gang(&kernel.loops()[0], Gang { count: 2, axis: Axis::X }).unwrap();
+    let l = coarsening(&kernel.loops()[0], CtaCoarsening { count: 2, axis: Axis::X }).unwrap();
     assert_eq!(
         listing(&l)[1..],
         ["x = load tma : 64x64xf32", "sum.0 = add sum.0[-1], x : 64x64xf32", "sum.1 = add sum.1[-1], x : 64x64xf32",]
@@ -242,7 +242,7 @@ fn shared_arithmetic_is_done_once_and_stores_are_each_programs() {
         + &store("%px", "%sum")
         + &store("%py", "%twice");
     let kernel = kernel("", FOR, &body, "");
-    let l = gang(&kernel.loops()[0], Gang { count: 2, axis: Axis::X }).unwrap();
+    let l = coarsening(&kernel.loops()[0], CtaCoarsening { count: 2, axis: Axis::X }).unwrap();
     assert_eq!(
         listing(&l)[1..],
         [
@@ -264,13 +264,13 @@ fn shared_arithmetic_is_done_once_and_stores_are_each_programs() {
 fn a_gang_of_one_is_the_loop_itself_and_a_gang_stays_one() {
     let kernel = example("attention_forward_d64_m64");
     let whole = &kernel.loops()[0];
-    let one = Gang { count: 1, axis: Axis::X };
-    assert_eq!(gang(whole, one).unwrap(), *whole);
+    let one = CtaCoarsening { count: 1, axis: Axis::X };
+    assert_eq!(coarsening(whole, one).unwrap(), *whole);
     assert_eq!(whole.split(), Split::Whole);
     // Prepared with the usual options, it is only contracted; what is split already stays as it is.
     let options = along(Axis::X, 3);
     let three = options.prepare(whole, &h100()).unwrap();
-    assert_eq!(three, gang(&contract(whole), Gang { count: 3, axis: Axis::X }).unwrap());
+    assert_eq!(three, coarsening(&contract(whole), CtaCoarsening { count: 3, axis: Axis::X }).unwrap());
     assert_eq!(Options::default().prepare(&three, &h100()).unwrap(), three);
     assert_eq!(along(Axis::X, 1).prepare(whole, &h100()).unwrap(), contract(whole));
 }
@@ -278,12 +278,12 @@ fn a_gang_of_one_is_the_loop_itself_and_a_gang_stays_one() {
 #[test]
 fn loops_that_programs_cannot_share_are_refused() {
     let message = |result: Result<TileLoop, Error>| result.unwrap_err().to_string();
-    let x = |count| Gang { count, axis: Axis::X };
+    let x = |count| CtaCoarsening { count, axis: Axis::X };
     let forward = example("attention_forward_d64_m64");
     let l = &forward.loops()[0];
     for count in [0, 17] {
         assert_eq!(
-            message(gang(l, x(count))),
+            message(coarsening(l, x(count))),
             format!("loop `attention_forward`: {count} programs cannot share a CTA; ask for 1 to 16")
         );
     }
@@ -292,32 +292,32 @@ fn loops_that_programs_cannot_share_are_refused() {
         message(both.prepare(l, &h100())),
         "loop `attention_forward`: programs that share a CTA are not cut into sub-tiles as well; ask for one or the other, and choose the rows of a program as those of a sub-tile"
     );
-    let three = gang(l, x(3)).unwrap();
+    let three = coarsening(l, x(3)).unwrap();
     assert_eq!(
         message(sub_tile(&three, 2)),
         "loop `attention_forward` has no dimension that it can be cut along: it is made of 3 programs along x already; ask for 1 sub-tile"
     );
     assert_eq!(
-        message(gang(&three, x(2))),
+        message(coarsening(&three, x(2))),
         "loop `attention_forward` is made of 3 programs along x already; let programs share a CTA before anything else splits the loop"
     );
     assert!(
-        message(gang(&sub_tile(l, 2).unwrap(), x(2))).starts_with("loop `attention_forward` is cut into 2 sub-tiles")
+        message(coarsening(&sub_tile(l, 2).unwrap(), x(2))).starts_with("loop `attention_forward` is cut into 2 sub-tiles")
     );
     assert_eq!(
-        message(gang(l, Gang { count: 2, axis: Axis::Z })),
+        message(coarsening(l, CtaCoarsening { count: 2, axis: Axis::Z })),
         "loop `attention_forward`: programs along z would all compute the same, no tile of it depends on tl.program_id(2); use programs along another axis"
     );
     let causal = example("attention_forward_causal_d64_m64");
     for (l, name) in causal.loops().iter().zip(["loop0", "loop1"]) {
-        let error = message(gang(l, x(3)));
+        let error = message(coarsening(l, x(3)));
         assert!(
             error.contains(&format!(
                 "`scf.for` (line 40 of examples/attention_forward.py): loop `attention_forward.{name}` cannot be shared by programs along x: whether or how often it runs depends on tl.program_id(0); use "
             )),
             "{error}"
         );
-        gang(l, Gang { count: 3, axis: Axis::Y }).unwrap();
+        coarsening(l, CtaCoarsening { count: 3, axis: Axis::Y }).unwrap();
     }
 }
 
@@ -337,7 +337,7 @@ fn programs_part_ways_around_the_loop_too() {
         (kernel(&format!("{compare}\n cf.cond_br %is, ^bb1, ^bb2\n ^bb1:\n tt.return\n ^bb2:"), FOR, &body, ""), true),
         (kernel("cf.cond_br %true, ^bb1, ^bb2\n ^bb1:\n tt.return\n ^bb2:", FOR, &body, ""), false),
     ] {
-        let result = gang(&kernel.loops()[0], Gang { count: 2, axis: Axis::X });
+        let result = coarsening(&kernel.loops()[0], CtaCoarsening { count: 2, axis: Axis::X });
         assert_eq!(matches!(result, Err(Error::ProgramsPartWays { .. })), parts, "{result:?}");
     }
 }

@@ -24,11 +24,11 @@ fn answer(graph: &str, cache: Option<&Cache>, options: SearchOptions) -> String 
         limits: Limits::default(),
         siblings: SiblingOptions::default(),
     };
-    let posed = problems(&request).unwrap().loops.remove(0);
+    let one = problems(&request).unwrap().loops.remove(0);
     let mut nobody = Silent;
     let mut session = Session { cache: cache.cloned(), ..Session::new(options, &mut nobody) };
-    let report = solve(graph, &posed, &mut session, 0.0).unwrap();
-    let mut file = ScheduleFile::new(&posed.problem, &report);
+    let report = solve(graph, &one, &mut session, 0.0).unwrap();
+    let mut file = ScheduleFile::new(&one.problem, &report);
     file.seconds.clear();
     file.to_json()
 }
