@@ -53,7 +53,7 @@ class Bound:
     why: dict[str, Any]
     """What bounds it: `kind`, `witness`."""
     flop: int
-    """Floating-point operations of the matrix multiplies of an iteration."""
+    """Floating-point operations of the MMAs of an iteration."""
     teraflops: float | None
     """The most TFLOP/s of the whole GPU at the machine's clock."""
 

@@ -7,7 +7,7 @@ import random
 import pytest
 import twill_gpu
 from twill_gpu import TwillError
-from twill_gpu.calibration import calibrating, command, machine_file, multiplies, passes, synchronization
+from twill_gpu.calibration import calibrating, command, machine_file, mma, passes, synchronization
 from twill_gpu.calibration.benchmark import SERIES, STEPS, STRIDE, Launch, Samples
 from twill_gpu.calibration.fits import Measured, latest, line, pooled
 
@@ -102,22 +102,22 @@ class TestFigures:
         names = ("arrive", "wait", "handoff", "named_barrier")
         assert [found.value(f"synchronization.{name}") for name in names] == pytest.approx([16, 48, 77, 30])
 
-    def test_multiplies(self):
-        found = Model(multiplies.MULTIPLIES, tensor_core)
-        assert found.value("multiplies.f16.m64n128k16.shared.interval") == pytest.approx(64)
-        assert found.value("multiplies.f16.m64n128k16.registers.interval.2_groups") == pytest.approx(64)
-        assert found.value("multiplies.f16.m64n128k16.shared.wait_latency") == pytest.approx(54)
-        assert found.value("multiplies.f16.rate") == pytest.approx(4096)
-        assert found.value("multiplies.e4m3.rate") == pytest.approx(8192)
+    def test_mmas(self):
+        found = Model(mmas.MMAS, tensor_core)
+        assert found.value("mma.f16.m64n128k16.shared.interval") == pytest.approx(64)
+        assert found.value("mma.f16.m64n128k16.registers.interval.2_groups") == pytest.approx(64)
+        assert found.value("mma.f16.m64n128k16.shared.wait_latency") == pytest.approx(54)
+        assert found.value("mma.f16.rate") == pytest.approx(4096)
+        assert found.value("mma.e4m3.rate") == pytest.approx(8192)
         # 16, 32 columns, whose operands take longer to read than to multiply.
-        assert found.value("multiplies.shared_bytes_per_cycle") == pytest.approx(128)
+        assert found.value("mma.shared_bytes_per_cycle") == pytest.approx(128)
 
     @pytest.mark.parametrize("order", ["in_order", "interleaved"])
     def test_who_is_served_first(self, order):
         figures = {}
-        for delay in multiplies.DELAYS:
+        for delay in mmas.DELAYS:
             left = max(0, 1125 - delay)
-            what = f"multiplies.sharing.16_and_1.after_{delay}"
+            what = f"mma.sharing.16_and_1.after_{delay}"
             takes = 137 + (left if order == "in_order" else min(64, left))
             for name, value in (("first_done", 1125), ("second_takes", takes)):
                 figures[f"{what}.{name}"] = calibrating.Figure(f"{what}.{name}", value, "cycles", 0)
@@ -144,7 +144,7 @@ def calibration(figures):
 
 class TestMachineFile:
     def test_it_is_a_machine(self, tmp_path):
-        figures = dict(Model(multiplies.MULTIPLIES, tensor_core).figures)
+        figures = dict(Model(mmas.MMAS, tensor_core).figures)
         figures |= {
             name: calibrating.Figure(name, 10.4, "cycles", 0.01, 0.02, "3 + 4 * x")
             for name in machine_file.FIGURES - set(figures)
@@ -162,7 +162,7 @@ class TestMachineFile:
         assert wait.value == 54
         assert wait.source == (
             "twill machine calibrate, 2026-11-22, NVIDIA H200, driver 580.1, SM clock 1980 MHz; "
-            "multiplies.f16.m64n128k16.shared.wait_latency 54 cycles; spread 0.0 %"
+            "mma.f16.m64n128k16.shared.wait_latency 54 cycles; spread 0.0 %"
         )
         assert numbers["costs.fma.elements_per_cycle"].value == pytest.approx(8192 / 10.4, abs=0.1)
         assert "fit 3 + 4 * x, residual 2.0 %; spread 1.0 %" in numbers["latency.handoff"].source
@@ -213,7 +213,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            (["--only", "pases"], "there is no benchmark pases; there are multiplies, passes,"),
+            (["--only", "pases"], "there is no benchmark pases; there are MMAs, passes,"),
             (["--machine", "a100"], "only sm_90a is calibrated, and a100 is sm_80"),
             (["--machine", "h20"], "there is no machine `h20`"),
         ],
@@ -276,7 +276,7 @@ class TestKernels:
         with pytest.raises(TwillError, match=r"NVRTC refused broken.cu:\nbroken.cu\(\d+\): error: "):
             building.build([broken], calibrating.ARCHITECTURE)
 
-    def test_multiplies_that_ptxas_puts_one_after_another_are_an_error(self):
+    def test_mmas_that_ptxas_puts_one_after_another_are_an_error(self):
         from twill_gpu.calibration import building
         from twill_gpu.calibration.benchmark import Kernel, Program
         from twill_gpu.calibration.wgmma import struct, struct_name
@@ -286,6 +286,6 @@ class TestKernels:
         call = "scores<256> a, b; fetch(a, g); fetch(b, g); fragments left(g); "
         call += f"chain<{one}, 2>(a, left); chain<{one}, 2>(b, left); done(a); done(b); keep(g, sum_of(a) + sum_of(b))"
         kernel = Kernel("crowded", call)
-        crowded = Program("crowded", "multiplies.cuh", (kernel,), struct("f16", 256, False))
+        crowded = Program("crowded", "mma.cuh", (kernel,), struct("f16", 256, False))
         with pytest.raises(TwillError, match="crowded.cu would measure something else than it should"):
             building.build([crowded], calibrating.ARCHITECTURE)

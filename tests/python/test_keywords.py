@@ -76,8 +76,8 @@ def test_wrong_values_elsewhere():
         twill_gpu.gaus(None, random="nodes=10", objective="beauty")
     with pytest.raises(ValueError, match="on_failure must be 'stock' or 'error', not 'ignore'"):
         twill_gpu.jit(on_failure="ignore")
-    with pytest.raises(ValueError, match="sub_tiles cannot be used with programs_per_cta|programs_per_cta cannot be used with sub_tiles"):
-        twill_gpu.schedule("gemm", sub_tiles=2, programs_per_cta=2)
+    with pytest.raises(ValueError, match="sub_tiles cannot be used with cta_coarsening|cta_coarsening cannot be used with sub_tiles"):
+        twill_gpu.schedule("gemm", sub_tiles=2, cta_coarsening=2)
     with pytest.raises(ValueError, match="h200 has no number 'latency.transfr'; did you mean 'latency.transfer'?"):
         twill_gpu.Machine("h200").with_numbers("other", {"latency.transfr": 1})
 

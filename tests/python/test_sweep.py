@@ -57,7 +57,7 @@ class TestProof:
         assert all(row.status == "bounded" for row in fitting)
 
     def test_programs_that_share_a_cta_count(self):
-        space = {"programs_per_cta": [None, 2], "unroll": [1, 2]}
+        space = {"cta_coarsening": [None, 2], "unroll": [1, 2]}
         found = twill_gpu.sweep(EXAMPLES / "gemm_tma.ttir", space, solve=4, machine="h200", progress=False)
         fitting = [row for row in found.rows if row.fits]
         assert sorted(row.flop // 2**21 for row in fitting) == [1, 2]

@@ -13,7 +13,7 @@ from twill_gpu.sweeping.amounts import amounts_of
 from twill_gpu.sweeping.launch_time import LAUNCH_MILLISECONDS, Gpu, fastest_first, milliseconds
 
 SIMULATED = {"iterations": [100, 50], "tile": 1000, "start": 500}
-PERSISTENT = {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1}
+PERSISTENT = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1}
 
 
 FOUR = Gpu(multiprocessors=4, clock_mhz=1000.0)
@@ -29,7 +29,7 @@ def test_tiles_come_in_waves():
     assert cycles(4, [10, 2]) == 500 + 1000 + 1100
     assert cycles(5, [10, 2]) == 500 + 2 * 2100
     assert cycles(8, [10, 2]) == 500 + 2 * 2100
-    assert cycles(8, [10, 2], PERSISTENT | {"programs_per_cta": [2, 1, 1]}) == 2600
+    assert cycles(8, [10, 2], PERSISTENT | {"cta_coarsening": [2, 1, 1]}) == 2600
     # Without CTAs that go from tile to tile, each begins anew.
     assert cycles(8, [10, 2], PERSISTENT | {"kind": "one_per_program"}) == 2 * 2600
     # There and back, while what idles is less than an iteration: nothing of eight, two of eight for ten iterations.

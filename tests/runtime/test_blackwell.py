@@ -53,8 +53,8 @@ class Blackwell(unittest.TestCase):
                 groups = {group["name"]: group["loops"] for group in report["groups"]}
                 for group, loops in groups.items():
                     order = " ".join(loop["order"] for loop in loops)
-                    self.assertEqual("UTCHMMA" in order, group == "multiplies", (group, order))
-                self.assertTrue(any("UTMALDG" in loop["order"] for loop in groups["loads"]))
+                    self.assertEqual("UTCHMMA" in order, group == "mma", (group, order))
+                self.assertTrue(any("UTMALDG" in loop["order"] for loop in groups["load"]))
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ class Cuda(unittest.TestCase):
                 self.assertLessEqual(assembly["shared_memory"], 232448)
 
     def test_the_report_names_groups_and_loops(self):
-        """The order of what matters in the loop: a turn, both multiplies, and the exponentials behind the first wait."""
+        """The order of what matters in the loop: a turn, both MMAs, and the exponentials behind the first wait."""
         run = subprocess.run(
             [sys.executable, "-B", "assemble.py", "--json"],
             cwd=self.folder / "attention_forward",
@@ -100,15 +100,15 @@ class Cuda(unittest.TestCase):
         if not report["groups"]:
             self.skipTest("needs nvdisasm")
         groups = {group["name"]: group for group in report["groups"]}
-        self.assertEqual(set(groups), {"compute_1", "compute_2", "loads"})
+        self.assertEqual(set(groups), {"compute_1", "compute_2", "load"})
         for name in ("compute_1", "compute_2"):
             self.assertEqual(groups[name]["registers"], 240)
             [loop] = [loop for loop in groups[name]["loops"] if loop["exp2"]]
             self.assertEqual((loop["mma"], loop["exp2"]), (16, 66))
             self.assertRegex(loop["order"], r"^SYNCS BAR HGMMA\*8 SYNCS HGMMA\*8 BAR DEPBAR ")
-        self.assertEqual(groups["loads"]["registers"], 24)
+        self.assertEqual(groups["load"]["registers"], 24)
 
-    def test_traced_kernels_multiply_as_others_do(self):
+    def test_traced_kernels_mma_as_others_do(self):
         for name, marks in (
             ("attention_forward", "operations"),
             ("attention_forward", "runs"),
@@ -134,7 +134,7 @@ class Cuda(unittest.TestCase):
                 groups = json.loads(report.stdout)["groups"]
                 if not groups:
                     self.skipTest("needs nvdisasm")
-                # The multiplies of a loop still run side by side.
+                # The MMAs of a loop still run side by side.
                 loops = [loop for group in groups for loop in group["loops"] if loop["mma"]]
                 untraced = json.loads(
                     subprocess.run(

@@ -81,7 +81,7 @@ class CudaForBlackwell(unittest.TestCase):
                     self.assertEqual(report["tensor_memory"], columns)
                     for group in report["groups"]:
                         order = " ".join(loop["order"] for loop in group["loops"])
-                        self.assertEqual("UTCHMMA" in order, group["name"] == "multiplies", (group["name"], order))
+                        self.assertEqual("UTCHMMA" in order, group["name"] == "mma", (group["name"], order))
                     # No loop over the threads of a warp around what one of them does.
                     loops = [loop["order"] for group in report["groups"] for loop in group["loops"]]
                     self.assertFalse([order for order in loops if order in ("UTMALDG", "UTCHMMA")])

@@ -1,4 +1,4 @@
-"""Examples from TTIR to machine code, by `twill compile`: no spills and no serialised multiplies where there are none today.
+"""Examples from TTIR to machine code, by `twill compile`: no spills and no serialised MMAs where there are none today.
 
 They need Triton and a built `twill`, but no GPU: TWILL names the command, or it is looked for in target/ and on the path.
 """

@@ -260,17 +260,17 @@ class Calls(Launches):
         ]:
             self.kernel()(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][1][4:7], programs)
-        shared = {"grid": {"kind": "one_per_program", "programs_per_cta": [2, 1, 1], "ctas_per_sm": 1}}
+        shared = {"grid": {"kind": "one_per_program", "cta_coarsening": [2, 1, 1], "ctas_per_sm": 1}}
         self.kernel(**shared)(self.a, self.b, self.c, 256, grid=(5, 3))
         self.assertEqual(self.launched[-1][0], (9, 1, 1))
-        persistent = {"grid": {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 2}}
+        persistent = {"grid": {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 2}}
         # 264 run at once: 3 rounds of 600 tiles are as many with 200, and 38 of 10,000 with 264.
         for grid, ctas in [((5, 3), 15), ((88, 3), 264), ((53, 5), 133), ((60, 10), 200), ((100, 100), 264)]:
             self.kernel(**persistent)(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
 
     def test_rounds_there_and_back(self):
-        grid = {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1, "serpentine": 2}
+        grid = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "serpentine": 2}
         kernel = self.kernel(grid=grid)
         for programs, ctas, why in [
             ((32, 64), 128, "16 rounds of two bands each"),
@@ -311,7 +311,7 @@ class Calls(Launches):
     def test_clusters(self):
         # 132 run at once: 75 do 150 tiles in two rounds too, and 38 clusters are the fewest with so many.
         for kind, ctas in ("one_per_program", 150), ("persistent", 76):
-            grid = {"kind": kind, "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2}
+            grid = {"kind": kind, "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2}
             kernel = self.kernel(grid=grid)
             kernel(self.a, self.b, self.c, 256, grid=(6, 25))
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
@@ -445,7 +445,7 @@ class Errors(Launches):
         self.refused(TypeError, "one to three whole numbers", grid=(1.5,))
         self.refused(ValueError, "more than a launch can have", grid=(1 << 20, 1 << 20))
         # Persistent thread blocks, 132 here, count a step beyond the last tile.
-        many = {"grid": {"kind": "persistent", "programs_per_cta": [1, 1, 1], "ctas_per_sm": 1}}
+        many = {"grid": {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1}}
         self.refused(ValueError, "more than a launch can have", grid=((1 << 31) - 132, 1), fields=many)
         self.kernel(**many)(self.a, self.b, self.c, 256, grid=((1 << 31) - 133, 1))
 

@@ -3,8 +3,9 @@
     python compare.py BASE HEAD [--inputs FILE ...] [--variant "FLAGS" ...] [--renamed=NEW=OLD ...]
 
 BASE and HEAD are `twill` binaries. Each generates the kernel of every input in both languages; where the sources differ,
-both are compiled to cubins, without a GPU, and the code of their functions is compared: instructions, shared memory and
-constants, but neither names nor line tables. Exit status 0 if all are the same.
+both are compiled, without a GPU. They are the same if the instructions, shared memory and constants of their cubins are, or
+their PTX without names and lines: ptxas may allocate other registers for the same PTX when it runs again. Exit status 0 if
+all are the same.
 """
 
 import argparse
@@ -59,15 +60,24 @@ def functions(cubin):
     return sorted(found)
 
 
+def without_names(ptx):
+    """A digest of PTX without names, lines and comments."""
+    text = re.sub(r"(?m)//.*$|^\s*\.(loc|file)\b.*$|^\s*\.section\b(.|\n)*?^\s*\}", "", ptx)
+    numbers = {}
+    # Symbols begin with a letter; registers, labels and instructions are no names of ours.
+    text = re.sub(r"\b_Z\w+|\b[A-Za-z]\w*_param_\d+", lambda m: f"s{numbers.setdefault(m[0], len(numbers))}", text)
+    return hashlib.sha256(re.sub(r"\s+", " ", text).encode()).hexdigest()
+
+
 def compiled(folder, cache):
-    """`functions` of the kernel in a folder, kept by what it is made from."""
+    """`functions` of the kernel in a folder and the digest of its PTX, kept by what it is made from."""
     made_from = sorted(p for p in folder.iterdir() if p.suffix in (".py", ".cu", ".cuh", ".h"))
     # kernel.json has the figures of a schedule too, which change no code.
     kernel = json.loads((folder / "kernel.json").read_text())
     content = b"\0".join(p.read_bytes() for p in made_from) + json.dumps(kernel.get("arguments")).encode()
     entry = cache / f"{hashlib.sha256(content).hexdigest()}.json"
     if entry.is_file():
-        return [tuple(row) for row in json.loads(entry.read_text())]
+        return json.loads(entry.read_text())
     # In a process of its own: assemble.py of both builds would be one module otherwise.
     run = subprocess.run(
         [sys.executable, "-B", __file__, "--cubin", str(folder)],
@@ -76,19 +86,21 @@ def compiled(folder, cache):
         env=os.environ | {"TRITON_CACHE_DIR": str(cache / "triton")},
     )
     if run.returncode != 0:
-        return [("refused", 0, "")]
-    found = functions(run.stdout)
+        raise RuntimeError(run.stderr.decode().strip()[-300:])
+    size = int.from_bytes(run.stdout[:8], "little")
+    found = [functions(run.stdout[8 : 8 + size]), without_names(run.stdout[8 + size :].decode())]
     entry.write_text(json.dumps(found))
-    return found
+    return json.loads(json.dumps(found))
 
 
 def write_cubin(folder):
-    """Prints the cubin of a folder's kernel."""
+    """Prints the cubin of a folder's kernel, its size in front, and its PTX."""
     sys.path.insert(0, folder)
     import assemble
 
     built = assemble.build(*assemble.read_kernel(folder))[0]
-    sys.stdout.buffer.write(built.asm["cubin"])
+    cubin, ptx = built.asm["cubin"], built.asm["ptx"]
+    sys.stdout.buffer.write(len(cubin).to_bytes(8, "little") + cubin + (ptx.encode() if isinstance(ptx, str) else ptx))
 
 
 def generate(binary, source, flags, folder):
@@ -117,8 +129,9 @@ def compare(base, head, source, flags, renamed, cache):
         if sources(folders[0], language) == sources(folders[1], language):
             return "same", "the same source"
         code = [compiled(folder, cache) for folder in folders]
-        if code[0] == code[1] and code[0][0][0] != "refused":
-            return "same", "the same machine code"
+        for part, what in enumerate(("the same machine code", "the same PTX")):
+            if code[0][part] == code[1][part]:
+                return "same", what
         keep = cache / "different" / re.sub(r"\W+", "_", f"{Path(source).stem} {' '.join(flags)}")
         for folder, side in zip(folders, ("base", "head")):
             (keep / side).mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
         ("normalise", search.limits.normalise > 0),
         ("kernel", source.lowering.kernel.is_some()),
         ("sub-tiles", source.lowering.sub_tiles.is_some()),
-        ("programs-per-cta", source.lowering.programs_per_cta.is_some()),
+        ("cta-coarsening", source.lowering.cta_coarsening.is_some()),
         ("loop-step", source.lowering.retile_loop.is_some()),
         ("no-contract", source.lowering.no_contract),
         ("machine", source.lowering.machine.is_some() && is_file_of_others),

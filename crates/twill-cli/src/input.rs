@@ -91,7 +91,7 @@ pub(crate) fn read(name: &str) -> Result<Input, Error> {
 impl LoweringArguments {
     /// How it becomes loop graphs.
     pub(crate) fn lowering(&self) -> Result<Lowering, MachineError> {
-        let axis = match self.programs_axis {
+        let axis = match self.coarsening_axis {
             AxisArgument::X => Axis::X,
             AxisArgument::Y => Axis::Y,
             AxisArgument::Z => Axis::Z,
@@ -101,7 +101,7 @@ impl LoweringArguments {
             kernel: self.kernel.clone(),
             loop_index: self.loop_index,
             sub_tiles: self.sub_tiles,
-            programs: self.programs_per_cta.map(|count| CtaCoarsening { count, axis }),
+            programs: self.cta_coarsening.map(|count| CtaCoarsening { count, axis }),
             retile_loop: self.retile_loop,
             contract: !self.no_contract,
         })

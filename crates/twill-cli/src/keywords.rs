@@ -185,7 +185,7 @@ mod tests {
     fn what_does_not_go_together_is_named() {
         let both = wrong(&["--sub-tiles=2", "--cta-coarsening=2"]);
         assert!(
-            both.contains("sub_tiles") && both.contains("programs_per_cta") && both.contains("cannot be used with")
+            both.contains("sub_tiles") && both.contains("cta_coarsening") && both.contains("cannot be used with")
         );
         assert_eq!(wrong(&["--trace-detail=runs"]), "trace is needed as well");
         assert_eq!(wrong(&["--sub-tile=2"]), "there is no option sub_tile");

@@ -186,7 +186,7 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
         ("kernel", lowering.kernel.is_some()),
         ("loop", lowering.loop_index.is_some()),
         ("sub-tiles", lowering.sub_tiles.is_some()),
-        ("programs-per-cta", lowering.programs_per_cta.is_some()),
+        ("cta-coarsening", lowering.cta_coarsening.is_some()),
         ("loop-step", lowering.retile_loop.is_some()),
         ("no-contract", lowering.no_contract),
         ("compute-groups", limits.compute_groups.is_some()),

@@ -110,8 +110,8 @@ pub enum Error {
         /// The input.
         input: String,
     },
-    /// Steps of another size where results of multiplies are in tensor memory.
-    #[error("{input}: --retile-loop is not for {machine} yet, whose multiplies write to tensor memory; leave it out")]
+    /// Steps of another size where results of MMAs are in tensor memory.
+    #[error("{input}: --retile-loop is not for {machine} yet, whose MMAs write to tensor memory; leave it out")]
     StepInTensorMemory {
         /// The input.
         input: String,

@@ -147,7 +147,7 @@ fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Res
     let GraphInput { graph, machine, warp_assignment } = input_graph;
     let given = [
         ("sub-tiles", lowering.sub_tiles.is_some()),
-        ("programs-per-cta", lowering.programs.is_some()),
+        ("cta-coarsening", lowering.programs.is_some()),
         ("loop-step", lowering.retile_loop.is_some()),
         ("no-contract", !lowering.contract),
         ("kernel", lowering.kernel.is_some()),

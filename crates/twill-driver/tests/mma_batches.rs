@@ -1,4 +1,4 @@
-//! Multiplies in mma_batches: all sub-tiles have one order, at the interval that is proved.
+//! MMAs in mma_batches: all sub-tiles have one order, at the interval that is proved.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -16,27 +16,27 @@ fn steady<'a>(source: &'a str, group: &str, wanted: &[&str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn attention_backward_has_its_multiplies_in_one_order() {
+fn attention_backward_has_its_mmas_in_one_order() {
     let options = CompileOptions { language: Language::Cuda, ..CompileOptions::default() };
     let kernel = generated("attention_backward", &options);
     let source = kernel.files.iter().find(|(name, _)| name.as_str() == "kernel.cu").map(|(_, text)| text).unwrap();
     for (own, group) in ["compute_1", "compute_2"].into_iter().enumerate() {
         let lines =
-            steady(source, group, &["multiply(", "wgmma_wait_group<", "fence(", "write", "lse_read", "delta_read"]);
+            steady(source, group, &["mma(", "wgmma_wait_group<", "fence(", "write", "lse_read", "delta_read"]);
         let expected = [
-            "multiply(s_t_",
+            "mma(s_t_",
             "lse_read",
-            "multiply(dp_t_",
+            "mma(dp_t_",
             "wgmma_wait_group<1>",
             "delta_read",
             "wgmma_wait_group<0>",
             "write_matrices(ds_t_convert_",
-            "multiply(dv_dot_",
+            "mma(dv_dot_",
             "fence(",
-            "multiply(dq_dot_",
-            "multiply(dq_dot_",
+            "mma(dq_dot_",
+            "mma(dq_dot_",
             "wgmma_wait_group<2>",
-            "multiply(dk_",
+            "mma(dk_",
             "wgmma_wait_group<1>",
             "write(dq_dot_",
             "fence(",

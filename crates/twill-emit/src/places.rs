@@ -6,14 +6,14 @@
 //! - A group that loads and also waits for others, to store what they computed, starts its loads as many iterations earlier
 //!   as rings have slots beyond those that the schedule needs: a late result must not hold back what the next iteration reads.
 //!   (Backward attention on an H200: 540 instead of 450 TFLOP/s.)
-//! - Where multiplies are to start in mma_batches, a release that waits for a multiply only to give a buffer back is put behind the
-//!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next multiply that
+//! - Where MMAs are to start in mma_batches, a release that waits for an MMA only to give a buffer back is put behind the
+//!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next MMA that
 //!   the group starts in this iteration: earlier it would stop the group from starting it. How long the buffer can do without
 //!   is up to its slots; the protocol checker sees to it that nobody waits for ever.
-//! - There, too, a multiply is put behind what the group writes to shared memory before it waits for a value or starts another:
-//!   a group stands at a multiply until the tensor core takes it. Ahead of what fences and gives away what is written it is
+//! - There, too, an MMA is put behind what the group writes to shared memory before it waits for a value or starts another:
+//!   a group stands at an MMA until the tensor core takes it. Ahead of what fences and gives away what is written it is
 //!   put in the end (`kernel::fences`).
-//! - The loop's body begins where the fewest multiplies are in flight, or, where multiplies leave results in tensor memory,
+//! - The loop's body begins where the fewest MMAs are in flight, or, where MMAs leave results in tensor memory,
 //!   the fewest registers are in use.
 
 use crate::events::{Action, Events, Kind};
@@ -83,7 +83,7 @@ impl Line<'_> {
         self.context.is_asynchronous(op) && matches!(self.context.operation(op).storage, Storage::Registers(_))
     }
 
-    /// Waits of an event for multiplies, with the iteration.
+    /// Waits of an event for MMAs, with the iteration.
     fn waits(&self, k: usize) -> impl Iterator<Item = (OpId, i64, Purpose)> + '_ {
         self.all.events[k].actions.iter().filter_map(|action| match *action {
             Action::WaitAsync { op, at, purpose } if self.is_mma(op) => Some((op, at, purpose)),
@@ -120,7 +120,7 @@ impl Line<'_> {
             let issued = self.waits(k).filter_map(|(op, at, _)| Some((op, self.issue(op)? + at * self.period)));
             let needed: Vec<(OpId, i64)> = issued.collect();
             let wait = needed.iter().filter_map(|(op, issued)| self.next_wait(*op, *issued, place)).max();
-            // Behind an iteration's last multiply nothing is held back, and the loop may begin anew with none in flight.
+            // Behind an iteration's last MMA nothing is held back, and the loop may begin anew with none in flight.
             let iteration = self.waits(k).map(|(_, at, _)| at).max();
             let start = self.next_start(place).filter(|(_, of)| iteration.is_some_and(|iteration| *of <= iteration));
             let latest = start.and_then(|(start, _)| wait.into_iter().chain([start]).min());
@@ -135,7 +135,7 @@ impl Line<'_> {
         }
     }
 
-    /// Puts multiplies behind what the group writes to shared memory until it next waits or starts another.
+    /// Puts MMAs behind what the group writes to shared memory until it next waits or starts another.
     fn put_off_starts(&mut self) {
         let mut moved = Vec::new();
         for (position, &(k, place)) in self.places.iter().enumerate().filter(|(_, (k, _))| self.starts(*k)) {
@@ -162,7 +162,7 @@ impl Line<'_> {
         }
     }
 
-    /// Whether an event starts a multiply.
+    /// Whether an event starts an MMA.
     fn starts(&self, k: usize) -> bool {
         matches!(self.all.events[k].kind, Kind::Start(op) if self.is_mma(op))
     }
@@ -173,14 +173,14 @@ impl Line<'_> {
         self.all.events[k].actions.iter().any(awaits)
     }
 
-    /// Where the group next starts a multiply, and of which iteration.
+    /// Where the group next starts an MMA, and of which iteration.
     fn next_start(&self, from: i64) -> Option<(i64, i64)> {
         let next = |place: i64| (from - place).div_euclid(self.period) + 1;
         let places = self.places.iter().filter(|(k, _)| self.starts(*k));
         places.map(|(_, place)| (place + next(*place) * self.period, next(*place))).min()
     }
 
-    /// Where the group next makes what a multiply that issues at a place reads from registers.
+    /// Where the group next makes what an MMA that issues at a place reads from registers.
     fn operands_change(&self, op: OpId, issued: i64) -> Option<i64> {
         let own = self.context.group(op);
         let in_registers = |from: OpId| {
@@ -210,7 +210,7 @@ impl Line<'_> {
         waits.min()
     }
 
-    /// Where the loop's body begins if no multiplies are in flight in registers: where the fewest words are carried from
+    /// Where the loop's body begins if no MMAs are in flight in registers: where the fewest words are carried from
     /// iteration to iteration.
     fn empty_place(&self) -> i64 {
         let lives = self.register_lives();
@@ -241,10 +241,10 @@ impl Line<'_> {
         lives
     }
 
-    /// Where the loop's body begins: at the place that the fewest multiplies are in flight over, since compilers move values
-    /// from one iteration to the next there, and ptxas serialises all multiplies if it finds one whose result is
-    /// moved before it is waited for (note C7514). Among equals, before a multiply: what is carried to the next iteration
-    /// is computed before it begins, so nothing stands between there and the multiply.
+    /// Where the loop's body begins: at the place that the fewest MMAs are in flight over, since compilers move values
+    /// from one iteration to the next there, and ptxas serialises all MMAs if it finds one whose result is
+    /// moved before it is waited for (note C7514). Among equals, before an MMA: what is carried to the next iteration
+    /// is computed before it begins, so nothing stands between there and the MMA.
     fn quiet_place(&self) -> i64 {
         let mut in_flight: Vec<(i64, i64)> = Vec::new();
         for &(k, start) in &self.places {

@@ -15,7 +15,7 @@ pub(crate) struct Context<'a> {
 /// What generated code may do apart from the schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReorderingOptions {
-    /// Multiplies that a group starts one after another start together: what it computes for them comes before, and what it
+    /// MMAs that a group starts one after another start together: what it computes for them comes before, and what it
     /// gives back behind.
     pub mma_batches: bool,
     /// Slots that every ring has at least.

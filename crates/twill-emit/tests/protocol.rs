@@ -176,7 +176,7 @@ const STRICTER: &str = "waits for more than it must, earlier than it must";
 const SAME: &str = "the cursors stand at the same slot there, or the ring has one slot";
 /// A ring, or another group, that is behind anyway.
 const HELD: &str = "a first use of fresh slots, or another ring or group has waited for it already";
-/// Who multiplies when is a matter of speed.
+/// Who MMAs when is a matter of speed.
 const TURN: &str = "pingpong on the tensor core guard no data";
 
 /// Mutation, event, neighbour of the mistakes that may be none, and why.
@@ -204,7 +204,7 @@ const HARMLESS: &[(Mutation, &str, &str, &str)] = &[
     (OtherCursor, "Arrive", "", SAME),
     (OtherCursor, "Wait", "", SAME),
     (Swap, "Advance", "Load", APART),
-    (Swap, "Advance", "Multiply", APART),
+    (Swap, "Advance", "Mma", APART),
     (Swap, "Advance", "Store", APART),
     (Swap, "Advance", "Signal", APART),
     (Swap, "Advance", "Sync", APART),
@@ -216,18 +216,18 @@ const HARMLESS: &[(Mutation, &str, &str, &str)] = &[
     (Swap, "Arrive", "Advance", SAME),
     (Swap, "Arrive", "Arrive", APART),
     (Swap, "Arrive", "Wait", "the wait is for another ring"),
-    (Swap, "Arrive", "WaitMultiplies", "the slot is freed later, or the wait is for another multiply"),
+    (Swap, "Arrive", "WaitMultiplies", "the slot is freed later, or the wait is for another MMA"),
     (Swap, "Keep", "Advance", SAME),
     (Swap, "Load", "Advance", SAME),
     (Swap, "Load", "Wait", "two rings: the load is later than the other one's wait"),
     (Swap, "Loop", "Wait", HELD),
-    (Swap, "Multiply", "Keep", APART),
-    (Swap, "Multiply", "Signal", TURN),
-    (Swap, "Multiply", "Wait", "the wait is for another ring"),
-    (Swap, "Multiply", "WaitMultiplies", STRICTER),
+    (Swap, "Mma", "Keep", APART),
+    (Swap, "Mma", "Signal", TURN),
+    (Swap, "Mma", "Wait", "the wait is for another ring"),
+    (Swap, "Mma", "WaitMultiplies", STRICTER),
     (Swap, "Read", "Arrive", HELD),
     (Swap, "Signal", "WaitMultiplies", TURN),
-    (Swap, "Sync", "Multiply", TURN),
+    (Swap, "Sync", "Mma", TURN),
     (Swap, "Wait", "Keep", APART),
     (Swap, "Store", "WaitStores", "the wait is for a store before"),
     (Swap, "WaitMultiplies", "Wait", APART),

@@ -132,7 +132,7 @@ const IN_CUDA: &[(&str, &[&str])] = &[
     ("epilogue_unsigned", &["u32(7)"]),
     ("product_bf16", &["m64n128k16.f32.bf16.bf16"]),
     ("product_half_sums", &["m64n128k16.f16.f16.f16", "\"+r\"(d[31])"]),
-    ("product_left_transposed", &["instruction<128, __half, true, ", "multiply(acc_0, transpose(a_0_buffer("]),
+    ("product_left_transposed", &["instruction<128, __half, true, ", "MMA(acc_0, transpose(a_0_buffer("]),
     ("product_neither_transposed", &["instruction<128, __half, false, true>"]),
     ("product_moving_pointers", &["load(b_ptr_64x128, "]),
 ];
@@ -154,8 +154,8 @@ fn both_languages_say_the_same_of_warps_and_barriers() {
         // As many waits, arrivals and copies as in the warp programs, group by group.
         let gluon = gluon::source(&program, &header(example));
         for (here, there) in [
-            ("acquire(bars(", "acquire(bars, "),
-            ("release(bars(", "release(bars, "),
+            ("mbarrier_wait(bars(", "mbarrier_wait(bars, "),
+            ("mbarrier_arrive(bars(", "mbarrier_arrive(bars, "),
             (" load(", "tma.async_copy_global_to_shared("),
         ] {
             // The prelude of the one and the header of the other define them.
@@ -169,7 +169,7 @@ fn both_languages_say_the_same_of_warps_and_barriers() {
 fn warps_come_to_their_groups_with_their_registers() {
     let source = in_cuda("attention_forward");
     assert_has(&source, &["extern \"C\" __global__ void __launch_bounds__(384, 1) attention_forward("]);
-    assert_has(&source, &["setmaxnreg_inc<240>();", "setmaxnreg_dec<24>();", "meet<1, 128>();"]);
+    assert_has(&source, &["setmaxnreg_inc<240>();", "setmaxnreg_dec<24>();", "named_barrier_sync<1, 128>();"]);
 }
 
 #[test]

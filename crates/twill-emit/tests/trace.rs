@@ -38,7 +38,7 @@ fn steady(source: &str, group: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_multiply_is_marked_where_it_starts_and_behind_its_wait() {
+fn each_mma_is_marked_where_it_starts_and_behind_its_wait() {
     let traced = checked("attention_forward").traced(16, Detail::Operations);
     let group = traced.groups.iter().find(|g| g.name == "compute_1").unwrap().id;
     let code = steady(&source(&traced), "compute_1");
@@ -54,11 +54,11 @@ fn each_multiply_is_marked_where_it_starts_and_behind_its_wait() {
     };
     let line = |at: usize| code[at].as_str();
     let (issue, completed) = (at("qk.0", Moment::Issue), at("qk.0", Moment::Completed));
-    assert_eq!(line(issue + 1), "multiply", "{code:#?}");
+    assert_eq!(line(issue + 1), "mma", "{code:#?}");
     assert_eq!((line(completed - 1), line(completed + 1)), ("completed", "release"), "{code:#?}");
     assert!(at("k", Moment::Completed) <= issue && issue < completed, "{code:#?}");
     // One operation ends where the next begins.
-    assert_eq!(at("new_max.reduce_max.0", Moment::End), at("new_max.multiply.0", Moment::Issue), "{code:#?}");
+    assert_eq!(at("new_max.reduce_max.0", Moment::End), at("new_max.mma.0", Moment::Issue), "{code:#?}");
     assert_eq!(line(at("new_max.reduce_max.0", Moment::End) - 1), "new_max_reduce_max_0 = rows", "{code:#?}");
 }
 

@@ -73,7 +73,7 @@ fn whole(machine: &Machine) {
     let _ = machine.resources().check();
     for element in [Element::F16, Element::F8] {
         for rows in [1, 64, 128, 1 << 40] {
-            let _ = machine.cost(&TileOperation::MatrixMultiply { rows, columns: 128, depth: 128, element });
+            let _ = machine.cost(&TileOperation::Mma { rows, columns: 128, depth: 128, element });
         }
         let class = ElementwiseClass::Fma;
         let _ = machine.cost(&TileOperation::Elementwise { class, elements: 1 << 40, element_bits: 64 });

@@ -72,8 +72,8 @@ impl LoopGraph {
     /// What one iteration moves and multiplies, hand-offs between warp groups left out: those depend on the schedule.
     pub fn traffic(&self) -> IterationTraffic {
         let all: Traffic = self.operations().iter().map(|op| op.traffic).sum();
-        let multiplies = self.operations().iter().map(|op| op.traffic).filter(|t| t.flop > 0);
-        let mma_operands = multiplies.map(|t| t.shared).sum();
+        let mmas = self.operations().iter().map(|op| op.traffic).filter(|t| t.flop > 0);
+        let mma_operands = mmas.map(|t| t.shared).sum();
         IterationTraffic { shared: all.shared, mma_operands, global: all.global, flop: all.flop }
     }
 }

@@ -39,8 +39,8 @@ pub enum Fault {
         /// The operation.
         what: String,
     },
-    /// A group used a multiply's result that it had not waited for.
-    #[error("{group} uses {variable} before it has waited for the multiply that makes it")]
+    /// A group used an MMA's result that it had not waited for.
+    #[error("{group} uses {variable} before it has waited for the MMA that makes it")]
     NotWaitedFor {
         /// The group.
         group: String,

@@ -181,7 +181,7 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
 /// What others notice.
 fn name(action: &Op) -> Option<&'static str> {
     Some(match action {
-        Op::Wgmma { .. } | Op::Tcgen05Mma(_) => "Multiply",
+        Op::Wgmma { .. } | Op::Tcgen05Mma(_) => "Mma",
         Op::Tcgen05Commit(_) => "Commit",
         Op::WgmmaWait { .. } => "WaitMultiplies",
         Op::TmaLoad { .. } | Op::CpAsync { .. } => "Load",
@@ -251,9 +251,9 @@ fn uses(action: &Op, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, barrier
         }
         Op::LocalStore { to, .. } => slots.push(to.clone()),
         Op::Wgmma { left: Operand::Shared(slot), .. } => slots.push(slot.clone()),
-        Op::Tcgen05Mma(multiply) => {
-            slots.extend([&multiply.left, &multiply.right, &multiply.to].map(Clone::clone));
-            barriers.extend(multiply.signals.iter().filter(|(_, at)| cursors.contains(at)).map(|(b, _)| *b));
+        Op::Tcgen05Mma(mma) => {
+            slots.extend([&mma.left, &mma.right, &mma.to].map(Clone::clone));
+            barriers.extend(mma.signals.iter().filter(|(_, at)| cursors.contains(at)).map(|(b, _)| *b));
         }
         Op::Tcgen05Commit(signals) => {
             barriers.extend(signals.iter().filter(|(_, at)| cursors.contains(at)).map(|(b, _)| *b));

@@ -133,13 +133,13 @@ fn values_and_slots_of_many_iterations_ago_are_found() {
 }
 
 #[test]
-fn what_a_multiply_in_tensor_memory_adds_to_may_be_of_the_iteration_before() {
+fn what_a_mma_in_tensor_memory_adds_to_may_be_of_the_iteration_before() {
     let way = way(false, 2, 1, false);
     agrees(&Kept { name: "addend_of_before", machine: "b200", sub_tiles: None, assignment: FREE, way, step: 1 });
 }
 
 #[test]
-fn multiplies_of_two_widths_read_one_tile() {
+fn mmas_of_two_widths_read_one_tile() {
     let way = way(true, 2, 2, false);
     agrees(&Kept { name: "two_widths", machine: "h200", sub_tiles: None, assignment: FREE, way, step: 16 });
 }
@@ -151,7 +151,7 @@ fn turns_against_the_flow_of_results_are_not_taken() {
 }
 
 #[test]
-fn a_cta_ends_after_what_its_multiplies_signal() {
+fn a_cta_ends_after_what_its_mmas_signal() {
     let way = way(true, 3, 2, false);
     agrees(&Kept { name: "commit_at_the_end", machine: "b200", sub_tiles: Some(1), assignment: FIXED, way, step: 1 });
 }

@@ -125,7 +125,7 @@ impl Machine {
             Mechanism::Pointer => self.by_rule(operation, pointer, bytes.0 as f64),
         };
         match *operation {
-            TileOperation::MatrixMultiply { rows, columns, depth, element } => {
+            TileOperation::Mma { rows, columns, depth, element } => {
                 self.by_tensor_core(operation, [rows, columns, depth], element)
             }
             TileOperation::Elementwise { class, elements, element_bits } => {
@@ -231,7 +231,7 @@ impl Machine {
             TileOperation::Store { bytes, mechanism } | TileOperation::AtomicReduce { bytes, mechanism } => {
                 transfer(bytes, self.mechanism(mechanism) == Mechanism::Tma)
             }
-            TileOperation::MatrixMultiply { .. }
+            TileOperation::Mma { .. }
             | TileOperation::Elementwise { .. }
             | TileOperation::Reduce { .. }
             | TileOperation::TensorLoad { .. }

@@ -11,7 +11,7 @@
 //! use twill_machine::{Element, Machine, TileOperation};
 //!
 //! let h100 = Machine::load("h100")?;
-//! let gemm = TileOperation::MatrixMultiply { rows: 64, columns: 128, depth: 128, element: Element::F16 };
+//! let gemm = TileOperation::Mma { rows: 64, columns: 128, depth: 128, element: Element::F16 };
 //! let cost = h100.cost(&gemm)?;
 //! assert_eq!((cost.reservations[0].unit.as_str(), cost.occupancy), ("tensor", Cycles(512)));
 //!

@@ -103,10 +103,10 @@ impl Memory {
     }
 }
 
-/// How the tensor core serves several warp groups that have multiplies in flight.
+/// How the tensor core serves several warp groups that have MMAs in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sharing {
-    /// In the order of their instructions' issue: a multiply waits for all that was issued before it.
+    /// In the order of their instructions' issue: an MMA waits for all that was issued before it.
     InOrder,
     /// By turns, instruction by instruction.
     Interleaved,
@@ -145,7 +145,7 @@ pub struct Synchronization {
 pub struct TensorCore {
     /// The functional unit it is.
     pub unit: String,
-    /// Whether the issuing warps execute a matrix multiply (`mma.sync`) or only start it (`wgmma`, `tcgen05.mma`).
+    /// Whether the issuing warps execute an MMA (`mma.sync`) or only start it (`wgmma`, `tcgen05.mma`).
     pub execution: Execution,
     /// Warps that issue it together: 1 or 4.
     pub issue_width: u32,
@@ -165,7 +165,7 @@ pub struct TensorCore {
     pub instruction_depth_bytes: u64,
     /// Cycles from the end of the occupancy until the result can be read.
     pub additional_latency: Cycles,
-    /// Cycles from the end of a multiply until the warp group that waits for it can issue the next, without any barrier: a
+    /// Cycles from the end of an MMA until the warp group that waits for it can issue the next, without any barrier: a
     /// part of `additional_latency`. `None` where the file does not say.
     pub wait_latency: Option<Cycles>,
     /// How it serves several warp groups at once. `None` where the file does not say.
@@ -285,7 +285,7 @@ impl Machine {
         Bytes(elements.saturating_mul(element_bits.into()).div_ceil(8))
     }
 
-    /// Bytes of shared memory that a multiply of `rows` rows and `columns` columns reads, of operands that it finds
+    /// Bytes of shared memory that an MMA of `rows` rows and `columns` columns reads, of operands that it finds
     /// there: every instruction reads its part of both, so the right operand is read again for each
     /// [`instruction_rows`](TensorCore::instruction_rows), the left one for each
     /// [`instruction_columns_maximum`](TensorCore::instruction_columns_maximum).

@@ -13,7 +13,7 @@ pub enum TileOperation {
     /// `rows × columns` results, each a sum over `depth` products, on the tensor core.
     ///
     /// The shape is rounded up to whole instructions.
-    MatrixMultiply {
+    Mma {
         /// Rows of the result (M).
         rows: u64,
         /// Columns of the result (N).
@@ -95,7 +95,7 @@ impl TileOperation {
     /// Its name in messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            TileOperation::MatrixMultiply { .. } => "matrix multiply",
+            TileOperation::Mma { .. } => "matrix multiply",
             TileOperation::Elementwise { .. } => "elementwise operation",
             TileOperation::Reduce { .. } => "reduction",
             TileOperation::Load { .. } => "load",

@@ -24,7 +24,7 @@ impl Machine {
         let issued = who(core.issue_width, core.execution);
         let (accumulator, left, right) =
             (core.accumulator.label(), places(&core.left_operand), places(&core.right_operand));
-        lines.push(format!("Matrix multiplies hold `{}`, issued {issued}:", core.unit));
+        lines.push(format!("MMAs hold `{}`, issued {issued}:", core.unit));
         lines.push(format!("accumulators in {accumulator}, left operands in {left}, right operands in {right}."));
         let mut rules: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
         for (name, rule) in &self.rules {

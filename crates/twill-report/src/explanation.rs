@@ -46,7 +46,7 @@ fn traffic(page: &mut Page, problem: &Problem) {
     let IterationTraffic { shared, mma_operands, global, flop } = traffic;
     page.heading("Traffic of an iteration");
     let text = format!(
-        "Shared memory {} bytes, of which operands of multiplies {}; from and to the L2 cache {} bytes; {} FLOP.",
+        "Shared memory {} bytes, of which operands of MMAs {}; from and to the L2 cache {} bytes; {} FLOP.",
         words::grouped(shared.0),
         words::grouped(mma_operands.0),
         words::grouped(global.0),

@@ -26,10 +26,10 @@ pub struct Simulation {
 pub struct GroupTime {
     /// Its threads computed.
     pub computing: f64,
-    /// It stood at a multiply that it started.
+    /// It stood at an MMA that it started.
     pub starting: f64,
-    /// It waited for multiplies.
-    pub multiplies: f64,
+    /// It waited for MMAs.
+    pub mmas: f64,
     /// It waited for a phase of an `mbarrier`.
     pub phases: f64,
     /// It waited at a named barrier.
@@ -51,7 +51,7 @@ pub struct LoopTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Stuck {
     /// Programs that use tensor memory are not simulated.
-    #[error("programs whose multiplies work in tensor memory are not simulated")]
+    #[error("programs whose MMAs work in tensor memory are not simulated")]
     TensorMemory,
     /// Groups wait for each other. The protocol checker refuses such programs.
     #[error("the warp groups wait for each other")]
@@ -93,13 +93,13 @@ enum State {
     /// Cycles left, as if alone.
     Computing(f64),
     Until(f64),
-    /// At the multiply of this number.
+    /// At the MMA of this number.
     Issuing(usize),
     Phase {
         barrier: usize,
         target: u32,
     },
-    Multiplies(u32),
+    Mmas(u32),
     Stores(u32),
     Named,
     Done,
@@ -112,8 +112,8 @@ struct Group {
     state: State,
     work: Work,
     alone: f64,
-    /// Its multiplies, oldest first.
-    multiplies: Vec<usize>,
+    /// Its MMAs, oldest first.
+    mmas: Vec<usize>,
     /// When its copies from shared memory have read it.
     stores: VecDeque<f64>,
     /// Loop, time, and for how long the tensor core had been busy, of every iteration.
@@ -122,7 +122,7 @@ struct Group {
 }
 
 #[derive(Debug)]
-struct Multiply {
+struct Mma {
     cycles: f64,
     instructions: f64,
     shared_bytes: f64,
@@ -152,9 +152,9 @@ struct Engine<'a> {
     timing: &'a Timing,
     now: f64,
     groups: Vec<Group>,
-    multiplies: Vec<Multiply>,
+    mmas: Vec<Mma>,
     queue: VecDeque<usize>,
-    /// The multiply that the tensor core works on, and cycles left.
+    /// The MMA that the tensor core works on, and cycles left.
     running: Option<(usize, f64)>,
     busy: f64,
     barriers: Vec<Barrier>,
@@ -176,7 +176,7 @@ impl<'a> Engine<'a> {
             state: State::Ready,
             work: Work::default(),
             alone: 0.0,
-            multiplies: Vec::new(),
+            mmas: Vec::new(),
             stores: VecDeque::new(),
             timestamps: Vec::new(),
             time: GroupTime::default(),
@@ -186,7 +186,7 @@ impl<'a> Engine<'a> {
             timing,
             now: 0.0,
             groups: lists.into_iter().map(group).collect(),
-            multiplies: Vec::new(),
+            mmas: Vec::new(),
             queue: VecDeque::new(),
             running: None,
             busy: 0.0,
@@ -214,7 +214,7 @@ impl<'a> Engine<'a> {
                         time.computing += passed;
                     }
                     State::Issuing(_) => time.starting += passed,
-                    State::Multiplies(_) => time.multiplies += passed,
+                    State::Mmas(_) => time.mmas += passed,
                     State::Phase { .. } => time.phases += passed,
                     State::Named => time.named += passed,
                     State::Stores(_) => time.stores += passed,
@@ -240,20 +240,20 @@ impl<'a> Engine<'a> {
             let mut changed = false;
             let same = self.same();
             let now = self.now + same;
-            if let Some((multiply, left)) = self.running
+            if let Some((mma, left)) = self.running
                 && left <= same
             {
-                self.multiplies[multiply].ended = Some(self.now);
+                self.mmas[mma].ended = Some(self.now);
                 self.running = None;
                 changed = true;
             }
             if self.running.is_none()
                 && let Some(&first) = self.queue.front()
-                && self.multiplies[first].arrived + self.timing.multiply_start <= now
+                && self.mmas[first].arrived + self.timing.mma_start <= now
             {
                 self.queue.pop_front();
-                self.multiplies[first].began = Some(self.now);
-                self.running = Some((first, self.multiplies[first].cycles));
+                self.mmas[first].began = Some(self.now);
+                self.running = Some((first, self.mmas[first].cycles));
                 changed = true;
             }
             while let Some(k) = self.copies.iter().position(|(time, _)| *time <= now) {
@@ -286,7 +286,7 @@ impl<'a> Engine<'a> {
             State::Done | State::Named => false,
             State::Computing(left) if left > same => false,
             State::Until(time) if time > now + same => false,
-            State::Issuing(multiply) => match self.released(multiply) {
+            State::Issuing(mma) => match self.released(mma) {
                 Some(time) => self.go_at(index, time),
                 None => false,
             },
@@ -294,7 +294,7 @@ impl<'a> Engine<'a> {
                 Some(time) => self.go_at(index, (time + self.timing.handoff).max(now)),
                 None => false,
             },
-            State::Multiplies(left) => match self.seen(index, left) {
+            State::Mmas(left) => match self.seen(index, left) {
                 Some(time) => self.go_at(index, time),
                 None => false,
             },
@@ -311,11 +311,11 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// When a group goes on behind a multiply that it starts.
-    fn released(&self, multiply: usize) -> Option<f64> {
-        let multiply = &self.multiplies[multiply];
-        let least = multiply.arrived + multiply.instructions * self.timing.instruction_issue;
-        multiply.began.map(|began| (began + self.timing.multiply_issue).max(least))
+    /// When a group goes on behind an MMA that it starts.
+    fn released(&self, mma: usize) -> Option<f64> {
+        let mma = &self.mmas[mma];
+        let least = mma.arrived + mma.instructions * self.timing.instruction_issue;
+        mma.began.map(|began| (began + self.timing.mma_issue).max(least))
     }
 
     /// When a phase was complete.
@@ -326,12 +326,12 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// When a group sees that at most so many of its multiplies run.
+    /// When a group sees that at most so many of its MMAs run.
     fn seen(&self, index: usize, left: u32) -> Option<f64> {
-        let own = &self.groups[index].multiplies;
+        let own = &self.groups[index].mmas;
         match own.len().checked_sub(left as usize + 1) {
             None => Some(self.now),
-            Some(last) => self.multiplies[own[last]].ended.map(|ended| ended + self.timing.mma_seen),
+            Some(last) => self.mmas[own[last]].ended.map(|ended| ended + self.timing.mma_seen),
         }
     }
 
@@ -356,15 +356,15 @@ impl<'a> Engine<'a> {
                 (group.work, group.alone) = (work, work.cycles(timing));
                 State::Computing(group.alone)
             }
-            Step::Multiply { cycles, instructions, shared_bytes } => {
-                let multiply = self.multiplies.len();
+            Step::Mma { cycles, instructions, shared_bytes } => {
+                let mma = self.mmas.len();
                 let (began, ended) = (None, None);
-                self.multiplies.push(Multiply { cycles, instructions, shared_bytes, arrived: now, began, ended });
-                self.queue.push_back(multiply);
-                self.groups[index].multiplies.push(multiply);
-                State::Issuing(multiply)
+                self.mmas.push(Mma { cycles, instructions, shared_bytes, arrived: now, began, ended });
+                self.queue.push_back(mma);
+                self.groups[index].mmas.push(mma);
+                State::Issuing(mma)
             }
-            Step::WaitMultiplies(left) => State::Multiplies(left),
+            Step::WaitMultiplies(left) => State::Mmas(left),
             Step::Load { bytes, barrier } => {
                 self.copies_until = self.copies_until.max(now + timing.transfer) + bytes / timing.transfer_bytes;
                 self.copies.push((self.copies_until, barrier));
@@ -424,12 +424,12 @@ impl<'a> Engine<'a> {
         let of = |g: &Group, amount: f64| if computing(g) && g.alone > 0.0 { amount / g.alone } else { 0.0 };
         let special: f64 = self.groups.iter().map(|g| of(g, g.work.special_unit)).sum();
         let issue: f64 = self.groups.iter().map(|g| of(g, g.work.issue * timing.issue)).sum();
-        let multiply = self.running.map(|(m, _)| &self.multiplies[m]);
-        let read = multiply.map_or(0.0, |m| m.shared_bytes / m.cycles);
+        let mma = self.running.map(|(m, _)| &self.mmas[m]);
+        let read = mma.map_or(0.0, |m| m.shared_bytes / m.cycles);
         let shared: f64 =
             (read + self.groups.iter().map(|g| of(g, g.work.shared_bytes)).sum::<f64>()) / timing.shared_bytes;
         let stands = |g: &Group| match g.state {
-            State::Issuing(m) => self.multiplies[m].began.is_none() && self.running.is_some(),
+            State::Issuing(m) => self.mmas[m].began.is_none() && self.running.is_some(),
             _ => false,
         };
         let rate = |(index, g): (usize, &Group)| {
@@ -455,7 +455,7 @@ impl<'a> Engine<'a> {
         });
         let running = self.running.map(|(_, left)| self.now + left.max(0.0) / tensor);
         let start = match (self.running, self.queue.front()) {
-            (None, Some(&first)) => Some(self.multiplies[first].arrived + self.timing.multiply_start),
+            (None, Some(&first)) => Some(self.mmas[first].arrived + self.timing.mma_start),
             _ => None,
         };
         let copies = self.copies.iter().map(|(time, _)| *time);

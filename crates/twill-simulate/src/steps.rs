@@ -11,9 +11,9 @@ use twill_emit::kernel::program::{Group, KernelProgram, Operand, VariableId};
 pub(crate) enum Step {
     /// Its threads compute.
     Compute(Work),
-    /// Starts a multiply.
-    Multiply { cycles: f64, instructions: f64, shared_bytes: f64 },
-    /// Waits until so many of its multiplies run.
+    /// Starts an MMA.
+    Mma { cycles: f64, instructions: f64, shared_bytes: f64 },
+    /// Waits until so many of its MMAs run.
     WaitMultiplies(u32),
     /// Starts a copy to shared memory.
     Load { bytes: f64, barrier: usize },
@@ -139,7 +139,7 @@ impl Writer<'_> {
         let timing = self.costs.timing;
         match action {
             Op::Let { value, .. } => self.compute(self.costs.of(value)),
-            Op::Wgmma { to, left, right, .. } => self.multiply(*to, left, right),
+            Op::Wgmma { to, left, right, .. } => self.mma(*to, left, right),
             Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) => self.unknown = true,
             Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMultiplies(*pending)),
             Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
@@ -195,7 +195,7 @@ impl Writer<'_> {
         }
     }
 
-    fn multiply(&mut self, to: VariableId, left: &Operand, right: &Operand) {
+    fn mma(&mut self, to: VariableId, left: &Operand, right: &Operand) {
         let result = self.group.variables.get(to.index()).map(|v| v.shape.clone()).unwrap_or_default();
         let [rows, columns] = [0, 1].map(|d| result.get(d).copied().unwrap_or(1) as f64);
         let Operand::Shared(right) = right else {
@@ -214,6 +214,6 @@ impl Writer<'_> {
             Operand::Registers(_) => 0.0,
         };
         let shared_bytes = right_bytes * (rows / 64.0).ceil() + left_bytes;
-        self.steps.push(Step::Multiply { cycles, instructions, shared_bytes });
+        self.steps.push(Step::Mma { cycles, instructions, shared_bytes });
     }
 }

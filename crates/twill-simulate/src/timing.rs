@@ -3,7 +3,7 @@
 use twill_graph::Execution;
 use twill_machine::{Element, Machine, Memory};
 
-/// How long things take on a multiprocessor with asynchronous multiplies of warp groups (`wgmma`), in cycles.
+/// How long things take on a multiprocessor with asynchronous MMAs of warp groups (`wgmma`), in cycles.
 ///
 /// A pass is an instruction for each of the elements that a thread holds. Alone, a warp group gives each of the four
 /// schedulers one warp, which issues such instructions at most every other cycle.
@@ -12,17 +12,17 @@ pub struct Timing {
     /// Floating-point operations, two a product, of the tensor core in a cycle, for operands of 16 bits; for others in
     /// proportion.
     pub mma_flop: f64,
-    /// From the instruction that starts a multiply until an idle tensor core begins.
-    pub multiply_start: f64,
-    /// From the tensor core's beginning until the group goes on behind the multiply's last instruction.
-    pub multiply_issue: f64,
-    /// For each instruction of a multiply, at least, until the group goes on.
+    /// From the instruction that starts an MMA until an idle tensor core begins.
+    pub mma_start: f64,
+    /// From the tensor core's beginning until the group goes on behind the MMA's last instruction.
+    pub mma_issue: f64,
+    /// For each instruction of an MMA, at least, until the group goes on.
     pub instruction_issue: f64,
-    /// From the end of a multiply until the group that waits for it goes on.
+    /// From the end of an MMA until the group that waits for it goes on.
     pub mma_seen: f64,
-    /// How many times longer threads take while another group stands at a multiply that the tensor core does not take yet.
+    /// How many times longer threads take while another group stands at an MMA that the tensor core does not take yet.
     pub blocked_issue: f64,
-    /// How many times longer multiplies take while threads compute.
+    /// How many times longer MMAs take while threads compute.
     pub beside_threads: f64,
     /// A pass of `fma`, by instruction of a thread, for a group alone.
     pub fma: f64,
@@ -67,7 +67,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Those of a machine whose warp groups start multiplies that leave their results in registers (Hopper); of others
+    /// Those of a machine whose warp groups start MMAs that leave their results in registers (Hopper); of others
     /// nothing is known. Rates of the tensor core and of shared memory are the machine's, all else is an H200's.
     pub fn of(machine: &Machine) -> Option<Timing> {
         let core = machine.tensor_core();
@@ -78,7 +78,7 @@ impl Timing {
         is_hopper.then_some(Timing { mma_flop, shared_bytes: rate, ..hopper })
     }
 
-    /// The same with threads that take no time: what is left are multiplies, copies and barriers.
+    /// The same with threads that take no time: what is left are MMAs, copies and barriers.
     #[must_use]
     pub fn without_threads(self) -> Timing {
         let none = 0.0;
@@ -100,8 +100,8 @@ impl Timing {
     pub fn hopper() -> Timing {
         Timing {
             mma_flop: 4096.0,
-            multiply_start: 55.0,
-            multiply_issue: 105.0,
+            mma_start: 55.0,
+            mma_issue: 105.0,
             instruction_issue: 20.0,
             mma_seen: 56.0,
             blocked_issue: 1.75,

@@ -151,12 +151,12 @@ pub enum Error {
         /// The element type.
         element: String,
     },
-    /// A matrix multiply that no tensor core does.
+    /// An MMA that no tensor core does.
     #[error(
-        "{place}: a matrix multiply of {left} by {right} with input precision `{precision}` does not run on the tensor core; use f16, bf16, f8 or i8 operands of one type, or f32 with input_precision=\"tf32\""
+        "{place}: an MMA of {left} by {right} with input precision `{precision}` does not run on the tensor core; use f16, bf16, f8 or i8 operands of one type, or f32 with input_precision=\"tf32\""
     )]
     DotOperands {
-        /// The multiply.
+        /// The MMA.
         place: Box<Place>,
         /// Element type of the left operand.
         left: String,

@@ -2,14 +2,14 @@
 //!
 //! - Loads are asynchronous and leave their tile in shared memory; whoever reads it reads it there. A load that depends on
 //!   no tile is streaming.
-//! - A matrix multiply takes its left operand from registers if the machine lets it, the operand was computed by the loop
+//! - An MMA takes its left operand from registers if the machine lets it, the operand was computed by the loop
 //!   and is neither transposed nor put together from several sub-tiles. Any other operand that was computed goes through
-//!   shared memory: an operation of its own on the load/store unit stores it, once for all multiplies that read it.
-//! - Where multiplies leave their results in tensor memory (Blackwell), the load of a result to registers, the store of a
-//!   left operand and the store of what a multiply adds to are operations of their own (`lower/routes.rs` has the table).
-//!   A sum that only multiplies add to stays where it is; each of them waits for the loads of the sum before it. The load
+//!   shared memory: an operation of its own on the load/store unit stores it, once for all MMAs that read it.
+//! - Where MMAs leave their results in tensor memory (Blackwell), the load of a result to registers, the store of a
+//!   left operand and the store of what an MMA adds to are operations of their own (`lower/routes.rs` has the table).
+//!   A sum that only MMAs add to stays where it is; each of them waits for the loads of the sum before it. The load
 //!   of an earlier iteration's result stands before its reader, so that the result waits in tensor memory, not in registers.
-//! - Where the tensor core reads no shared memory (Ampere), a multiply holds the load/store unit as well while it fetches
+//! - Where the tensor core reads no shared memory (Ampere), an MMA holds the load/store unit as well while it fetches
 //!   its operands, each once: the least there can be.
 //! - Tiles of before the loop that multiplies read stay in shared memory. Others (a row of biases) are not counted.
 //! - Row statistics are replicated over the threads that share a row; a single row (as opposed to a column) over those
@@ -38,7 +38,7 @@ pub use staging::Stands;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Sub-tiles to cut the loop into; `None` for as many as give one warp group its rows each, and 1 for a loop without
-    /// matrix multiplies. A loop that is split already is left as it is.
+    /// MMAs. A loop that is split already is left as it is.
     pub sub_tiles: Option<u32>,
     /// Programs of the grid that share a CTA, instead of sub-tiles; `None` for one. Measured on an H200, three programs of
     /// 64 query rows along x are 10 % faster than one of 128 in attention forward with head dimension 64, so it is worth

@@ -3,7 +3,7 @@
 //! Every operation whose result (or, without one, whose data) has the rows is made `count` operations on a part of them
 //! each. The others stay whole and are shared; if they read a tile that was cut, they read all its parts.
 //!
-//! A multiply without the rows (dQ of attention backward, which sums over them) would burden one warp group with the whole
+//! An MMA without the rows (dQ of attention backward, which sums over them) would burden one warp group with the whole
 //! result. It is shared out: every sub-tile has its part of the columns, and of the arithmetic and the stores behind it,
 //! as in FlashAttention-3.
 
@@ -53,7 +53,7 @@ fn is_cut(l: &TileLoop, op: &TileOperation) -> bool {
     }
 }
 
-/// Multiplies without the rows, and in the order of the text what only goes on with their results.
+/// MMAs without the rows, and in the order of the text what only goes on with their results.
 fn shared_out(l: &TileLoop, count: u32) -> BTreeSet<TileId> {
     let mut found = BTreeSet::new();
     for (index, op) in l.operations.iter().enumerate().filter(|(_, op)| !is_cut(l, op)) {
@@ -149,7 +149,7 @@ impl<'l> Cutter<'l> {
         TileLoop { operations, tiles: self.tiles, split: Split::Rows(self.count), ..self.whole.clone() }
     }
 
-    /// What a sub-tile of an operation that is shared out reads: its columns, and all of a multiply's left operand.
+    /// What a sub-tile of an operation that is shared out reads: its columns, and all of an MMA's left operand.
     fn columns(&self, op: &TileOperation, operand: &Operand, copy: u32) -> Operand {
         let mut result = self.rows(operand, None);
         let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);

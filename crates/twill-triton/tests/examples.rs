@@ -104,7 +104,7 @@ fn causal_attention_is_two_loops() {
 }
 
 #[test]
-fn matrix_multiplies_are_read_and_cut() {
+fn matrix_mmas_are_read_and_cut() {
     let names = ["gemm_tma.ttir", "gemm_pointers.ttir", "swiglu.ttir", "fixtures/nested_loops.ttir"];
     insta::assert_snapshot!(names.map(listing).concat());
 }
@@ -199,7 +199,7 @@ fn attention_forward_costs_what_the_published_graph_costs() {
         ("alpha.exp2.0", "alpha0"),
         ("row_sum.reduce_sum.1", "sum1"),
         ("acc.convert.1", "cast1"),
-        ("acc.multiply.1", "resc1"),
+        ("acc.mma.1", "resc1"),
         ("acc.dot.1", "O1"),
     ] {
         let find = |graph: &LoopGraph, name: &str| graph.operation(graph.find(name).unwrap()).clone();
@@ -300,7 +300,7 @@ fn moved(graph: &LoopGraph, name: &str) -> (u64, u64, u64) {
 }
 
 #[test]
-fn multiplies_read_shared_memory_anew_in_every_instruction() {
+fn mmas_read_shared_memory_anew_in_every_instruction() {
     // A sub-tile of 64 rows: Q, K and V from shared memory, P from registers.
     let forward = graph("attention_forward.ttir", "h200");
     assert_eq!(moved(&forward, "qk.0"), (2 * 128 * (64 + 128), 0, 2 * 64 * 128 * 128));

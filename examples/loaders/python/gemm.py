@@ -95,7 +95,7 @@ class Gemm:
             parameter, tile = self.tiles.get(name, (None, None))
             arguments.append(self.planning.Descriptor(addresses[parameter], tile) if tile else self.numbers[name])
         grid = self.kernel["grid"]
-        extents = [-(-count // per) for count, per in zip(self.programs, grid["programs_per_cta"])]
+        extents = [-(-count // per) for count, per in zip(self.programs, grid["cta_coarsening"])]
         ctas, cluster = math.prod(extents), grid.get("cluster", 1)
         if ctas and extents[0] % cluster:
             raise ValueError(f"{extents[0]} thread blocks along x are no whole clusters of {cluster}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .benchmark import Benchmark, Kernel, Launch, Program, Samples
 from .figures import Figure, figure
-from .multiplies import SHARED_BYTES
+from .mma import SHARED_BYTES
 from .passes import FOUR, PAIR, PASSES, ROWS
 from .wgmma import struct, struct_name
 
@@ -37,14 +37,14 @@ def programs() -> Iterable[Program]:
 
 
 def figures(samples: Samples) -> Iterable[Figure]:
-    """Cycles of a pass of the one group while the other multiplies."""
+    """Cycles of a pass of the one group while the other issues MMAs."""
     for kind in KINDS:
         for where in WHERE:
             kernel = f"beside_{where}_{kind}"
             four, pair = (samples.rounds(kernel, series, BOTH).slope for series in (FOUR, PAIR))
             meaning = f"while another group multiplies, its left operand in {where}"
             yield figure(
-                f"passes.{kind}.{ROWS}x{COLUMNS}.beside_multiplies_{where}", (four - pair) / 2, "cycles", meaning
+                f"passes.{kind}.{ROWS}x{COLUMNS}.beside_mmas_{where}", (four - pair) / 2, "cycles", meaning
             )
 
 

@@ -16,12 +16,12 @@ from .building import build
 from .copies import COPIES
 from .device import TENSOR_BYTES, Gpu
 from .figures import Figure
-from .multiplies import MULTIPLIES
+from .mma import MMAS
 from .passes import PASSES_BENCHMARK
 from .shared_memory import SHARED_MEMORY
 from .synchronization import SYNCHRONIZATION
 
-BENCHMARKS = (MULTIPLIES, PASSES_BENCHMARK, BESIDE, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
+BENCHMARKS = (MMAS, PASSES_BENCHMARK, BESIDE, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
 LAUNCHES = 25
 """Of each kernel that count; one more is to warm up."""
 ARCHITECTURE = "sm_90a"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .calibrating import Calibration
 from .figures import Figure, number
-from .multiplies import DELAYS, MANY
+from .mma import DELAYS, MANY
 from .table import percent
 
 TILE = 64 * 128
@@ -50,12 +50,12 @@ def _reduction(rule: str, kind: str) -> tuple[Entry, Entry]:
 
 
 ENTRIES = (
-    Entry("memory", "shared_bytes_per_cycle", "multiplies.shared_bytes_per_cycle"),
-    Entry("tensor_core", "additional_latency", "multiplies.additional_latency"),
-    Entry("tensor_core", "wait_latency", "multiplies.f16.m64n128k16.shared.wait_latency"),
-    Entry("tensor_core.flop_per_cycle", "f16", "multiplies.f16.rate"),
-    Entry("tensor_core.flop_per_cycle", "bf16", "multiplies.f16.rate", note="as f16"),
-    Entry("tensor_core.flop_per_cycle", "f8", "multiplies.e4m3.rate"),
+    Entry("memory", "shared_bytes_per_cycle", "mma.shared_bytes_per_cycle"),
+    Entry("tensor_core", "additional_latency", "mma.additional_latency"),
+    Entry("tensor_core", "wait_latency", "mma.f16.m64n128k16.shared.wait_latency"),
+    Entry("tensor_core.flop_per_cycle", "f16", "mma.f16.rate"),
+    Entry("tensor_core.flop_per_cycle", "bf16", "mma.f16.rate", note="as f16"),
+    Entry("tensor_core.flop_per_cycle", "f8", "mma.e4m3.rate"),
     Entry("latency", "handoff", "shared_memory.hand_off.latency", digits=1),
     Entry("latency", "handoff_per_kb", "shared_memory.hand_off.per_kb", digits=1),
     Entry("latency", "transfer", "copies.load.cold.latency"),
@@ -73,7 +73,7 @@ ENTRIES = (
     *_reduction("reduce_sum", "row_sum"),
     Entry("costs.shared_load", "bytes_per_cycle", "shared_memory.load.rate", digits=1),
     Entry("costs.shared_store", "bytes_per_cycle", "shared_memory.store.rate", digits=1),
-    Entry("costs.shared_store", "additional_latency", "multiplies.store.latency"),
+    Entry("costs.shared_store", "additional_latency", "mma.store.latency"),
     Entry("costs.tma_load", "bytes_per_cycle", "copies.load.1_sm.common.32768_byte_boxes", digits=1),
     Entry("costs.tma_store", "bytes_per_cycle", "copies.store.1_sm.32768_byte_boxes", digits=1),
 )
@@ -118,9 +118,9 @@ def _line(entry: Entry, figure: Figure, found: Calibration) -> str:
 def sharing(figures: Mapping[str, Figure]) -> str | None:
     """How the tensor core serves two warp groups: a single instruction of the second, started when the first's chain
     has long begun, is done among the first's instructions, or behind them."""
-    busy = [f"multiplies.sharing.{MANY}_and_1.after_{delay}.second_takes" for delay in DELAYS[:-1]]
+    busy = [f"mma.sharing.{MANY}_and_1.after_{delay}.second_takes" for delay in DELAYS[:-1]]
     idle, first = (
-        f"multiplies.sharing.{MANY}_and_1.after_{DELAYS[-1]}.{what}" for what in ("second_takes", "first_done")
+        f"mma.sharing.{MANY}_and_1.after_{DELAYS[-1]}.{what}" for what in ("second_takes", "first_done")
     )
     if not all(name in figures for name in (*busy, idle, first)):
         return None

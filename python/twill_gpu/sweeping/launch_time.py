@@ -81,7 +81,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     # What neighbours load alike comes once for several of them; the rest bounds an iteration as work does.
     own = [one.get("global", 0) - one.get("common", 0) for one in traffic]
     iterations = [max(cycles, bytes_ / gpu.l2_bytes_per_cycle) for cycles, bytes_ in zip(work, own)]
-    tiles = -(-programs // math.prod(grid["programs_per_cta"]))
+    tiles = -(-programs // math.prod(grid["cta_coarsening"]))
     most = gpu.multiprocessors * grid["ctas_per_sm"]
     rounds = -(-tiles // most)
     of_one = rounds * grid["ctas_per_sm"]

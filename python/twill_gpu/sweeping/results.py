@@ -18,7 +18,7 @@ FORMAT: dict[str, object] = {"format": "twill-sweep", "version": 1}
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of one configuration. Throughput is that of the loop's matrix multiplies, in the steady state."""
+    """What is known of one configuration. Throughput is that of the loop's MMAs, in the steady state."""
 
     index: int
     """In the order of the space, from 0."""

@@ -92,9 +92,9 @@ class Multiplies:
             return None
         need(kind == "mma_async" and i.parts[4].startswith("m64n") and i.parts[4].endswith("k16"), "another multiply")
         need(i.parts[5] == "f32" and i.parts[6] == i.parts[7] and i.parts[6] in KINDS, "other types")
-        return self.multiply(o, int(i.parts[4][4:-3]), KINDS[i.parts[6]])
+        return self.wgmma(o, int(i.parts[4][4:-3]), KINDS[i.parts[6]])
 
-    def multiply(self, o, columns, kind):
+    def wgmma(self, o, columns, kind):
         names, in_registers = o[0][1:], isinstance(o[1], list)
         need(len(names) == columns // 2 and columns % 8 == 0 and columns <= 256, "the count of registers")
         adds = self.read(o[3], "pred")

@@ -1,4 +1,4 @@
-"""A warp-specialised GEMM for Hopper: a TMA producer, two groups that multiply 64 rows each; one array of barriers."""
+"""A warp-specialised GEMM for Hopper: a TMA producer, two groups that MMA 64 rows each; one array of barriers."""
 
 from triton.experimental import gluon
 import triton.experimental.gluon.language as gl
@@ -71,7 +71,7 @@ def load(a_desc, b_desc, a_buf, b_buf, bars, row, column, length, BARRIERS_AT: g
 
 
 @gluon.jit
-def multiply(c_desc, c_buf, a_buf, b_buf, bars, row, column, length, which: gl.constexpr, BARRIERS_AT: gl.constexpr):
+def mma(c_desc, c_buf, a_buf, b_buf, bars, row, column, length, which: gl.constexpr, BARRIERS_AT: gl.constexpr):
     layout: gl.constexpr = gl.NVMMADistributedLayout(
         version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, BLOCK_N, 16]
     )
@@ -112,8 +112,8 @@ def gemm(
     column = gl.program_id(0) // programs_x * BLOCK_N
     gl.warp_specialize(
         [
-            (multiply, (c_desc_64x128, c_buf, a_buf, b_buf, bars, row, column, length, 0, BARRIERS_AT)),
-            (multiply, (c_desc_64x128, c_buf, a_buf, b_buf, bars, row, column, length, 1, BARRIERS_AT)),
+            (mma, (c_desc_64x128, c_buf, a_buf, b_buf, bars, row, column, length, 0, BARRIERS_AT)),
+            (mma, (c_desc_64x128, c_buf, a_buf, b_buf, bars, row, column, length, 1, BARRIERS_AT)),
             (load, (a_desc_64x64, b_desc_64x128, a_buf, b_buf, bars, row, column, length, BARRIERS_AT)),
         ],
         [4, 1],

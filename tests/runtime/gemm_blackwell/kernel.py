@@ -34,7 +34,7 @@ def load(a_desc, b_desc, a_buf, b_buf, bars, row, column, length, BARRIERS_AT: g
 
 
 @gluon.jit
-def multiply(a_buf, b_buf, acc, bars, length, BARRIERS_AT: gl.constexpr):
+def mma(a_buf, b_buf, acc, bars, length, BARRIERS_AT: gl.constexpr):
     stage = 0
     phase = 0
     for k in range(0, length, BLOCK_K):
@@ -73,7 +73,7 @@ def gemm(
     gl.warp_specialize(
         [
             (store, (c_desc_128x128, c_buf, acc, bars, row, column, layout, BARRIERS_AT)),
-            (multiply, (a_buf, b_buf, acc, bars, length, BARRIERS_AT)),
+            (mma, (a_buf, b_buf, acc, bars, length, BARRIERS_AT)),
             (load, (a_desc_128x64, b_desc_64x128, a_buf, b_buf, bars, row, column, length, BARRIERS_AT)),
         ],
         [1, 1],

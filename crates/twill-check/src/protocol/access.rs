@@ -25,7 +25,7 @@ impl Machine<'_> {
         self.unraced(s, p, place.slot, true)
     }
 
-    /// No asynchronous unit uses the slot in a way that forbids this. Multiplies of one process are in
+    /// No asynchronous unit uses the slot in a way that forbids this. MMAs of one process are in
     /// order and need not wait for each other.
     fn unused(&self, s: &State, p: usize, action: &Action, slot: usize, write: bool) -> Result<(), Fault> {
         let fault = |by: Use| Err(Fault::InUse { process: p, slot, write, by });

@@ -313,10 +313,10 @@ mod tests {
         let (absolute, current) = (access(Iteration::Absolute(3)), access(Iteration::Current(-4)));
         let end = access(Iteration::End(LoopId(0), -5));
         assert_eq!([of(Event::Write(absolute)), of(Event::Read(current)), of(Event::Store(end))], [3, 4, 5]);
-        let multiply = |reads: &[Access], writes: &[Access]| {
+        let mma = |reads: &[Access], writes: &[Access]| {
             of(Event::Mma { reads: reads.to_vec(), writes: writes.to_vec(), signals: vec![] })
         };
-        assert_eq!([multiply(&[absolute, end], &[current]), multiply(&[], &[current]), multiply(&[], &[])], [5, 4, 0]);
+        assert_eq!([mma(&[absolute, end], &[current]), mma(&[], &[current]), mma(&[], &[])], [5, 4, 0]);
         assert_eq!([of(Event::MmaWait(2)), of(Event::StoreWait(6)), of(Event::Fence)], [2, 6, 0]);
         assert_eq!(offset(&access(Iteration::Current(i64::MIN))), u32::MAX);
         let when = |at_least, at_most| Node::When { trips: LoopId(0), at_least, at_most, body: vec![] };

@@ -30,7 +30,7 @@ pub struct Counterexample {
     pub columns: Vec<String>,
     /// The steps; the last one leads to the fault.
     pub steps: Vec<Moment>,
-    /// No fault takes fewer steps with these trip counts, satisfied waits for multiplies and stores and arrivals not counted:
+    /// No fault takes fewer steps with these trip counts, satisfied waits for MMAs and stores and arrivals not counted:
     /// all shorter ways were tried. Otherwise, no step of this one can be left out.
     pub shortest: bool,
 }

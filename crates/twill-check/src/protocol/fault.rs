@@ -5,9 +5,9 @@
 pub(super) enum Use {
     /// A load of this process writes it.
     Load(usize),
-    /// A multiply of this process reads it.
+    /// An MMA of this process reads it.
     MmaReads(usize),
-    /// A multiply of this process writes it.
+    /// An MMA of this process writes it.
     MmaWrites(usize),
     /// A store of this process reads it.
     Store(usize),

@@ -10,7 +10,7 @@ pub(super) enum Step {
     Do(usize),
     /// The load into a slot arrives.
     FinishLoad(usize),
-    /// A process's oldest multiply finishes.
+    /// A process's oldest MMA finishes.
     FinishMma(usize),
     /// A process's oldest store has read.
     FinishStore(usize),
@@ -27,7 +27,7 @@ pub(super) struct Machine<'a> {
     barriers: usize,
     named: usize,
     size: usize,
-    /// Multiplies and stores that a process has issued when it stands at a position.
+    /// MMAs and stores that a process has issued when it stands at a position.
     issued: Vec<Vec<(u16, u16)>>,
 }
 
@@ -66,10 +66,10 @@ impl<'a> Machine<'a> {
         self.program.actions[p].get(self.position(s, p))
     }
 
-    /// Positions of the multiplies of a process that are under way.
+    /// Positions of the MMAs of a process that are under way.
     pub(super) fn multiplying(&self, s: &State, p: usize) -> &'a [usize] {
         let issued = self.issued[p][self.position(s, p)].0;
-        &self.program.multiplies[p][usize::from(s[3 * p + 1])..usize::from(issued)]
+        &self.program.mmas[p][usize::from(s[3 * p + 1])..usize::from(issued)]
     }
 
     /// Positions of the stores of a process that still read.
@@ -157,9 +157,9 @@ impl<'a> Machine<'a> {
                 }
             }
             Step::FinishMma(p) => {
-                let multiply = self.multiplying(s, p).first();
+                let mma = self.multiplying(s, p).first();
                 s[3 * p + 1] += 1;
-                if let Some(Action::Mma { signals, .. }) = multiply.map(|&at| &self.program.actions[p][at]) {
+                if let Some(Action::Mma { signals, .. }) = mma.map(|&at| &self.program.actions[p][at]) {
                     signals.iter().for_each(|&barrier| self.arrive(s, barrier));
                 }
             }

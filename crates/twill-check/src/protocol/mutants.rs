@@ -15,7 +15,7 @@ pub enum Mutation {
     Previous,
     /// Another cursor of the process, with as many slots.
     OtherCursor,
-    /// Waits for more multiplies or stores than before, or for fewer.
+    /// Waits for more MMAs or stores than before, or for fewer.
     InFlight,
     /// A loop starts, or a condition holds, one trip earlier or later.
     Edge,

@@ -9,7 +9,7 @@
 //! 2. what precedes a wait for `n` complete phases is after all arrivals of phase `n - 2` (the first is
 //!    phase 0), and the wait is before some arrival of phase `n`, if there is one;
 //! 3. of two accesses to a slot, one a write, the one that came first ends before the other starts, and
-//!    a fence that is needed lies between them; multiplies of one process are in order anyhow;
+//!    a fence that is needed lies between them; MMAs of one process are in order anyhow;
 //! 4. everything asynchronous ends before the end of some process;
 //! 5. this run has no fault.
 //!
@@ -54,7 +54,7 @@ struct Run<'m, 'a> {
     waits: Vec<Vec<(u32, Epoch)>>,
     /// Steps that came to each named barrier.
     named: Vec<Vec<usize>>,
-    /// Steps that issued each process's multiplies and stores, and those that finished them.
+    /// Steps that issued each process's MMAs and stores, and those that finished them.
     issued: [Vec<Vec<usize>>; 2],
     finished: [Vec<Vec<usize>>; 2],
 }

@@ -80,8 +80,8 @@ pub(super) struct Program<'a> {
     pub(super) case: &'a Case,
     /// What each process does.
     pub(super) actions: Vec<Vec<Action>>,
-    /// Positions of each process's multiplies in its actions.
-    pub(super) multiplies: Vec<Vec<usize>>,
+    /// Positions of each process's MMAs in its actions.
+    pub(super) mmas: Vec<Vec<usize>>,
     /// Positions of each process's stores.
     pub(super) stores: Vec<Vec<usize>>,
     /// Process and position of each load.
@@ -131,7 +131,7 @@ impl<'a> Program<'a> {
         Ok(Program {
             system,
             case,
-            multiplies: positions(|a| matches!(a, Action::Mma { .. })),
+            mmas: positions(|a| matches!(a, Action::Mma { .. })),
             stores: positions(|a| matches!(a, Action::Store(_))),
             actions,
             loads: writer.loads,

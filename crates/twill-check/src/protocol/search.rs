@@ -1,6 +1,6 @@
 //! Breadth-first search through all states of one case, for the shortest way to a fault.
 //!
-//! Some steps are taken as soon as they can be, and not counted: satisfied waits for multiplies and stores, and arrivals.
+//! Some steps are taken as soon as they can be, and not counted: satisfied waits for MMAs and stores, and arrivals.
 //! This loses no fault. Let a run from some state have one, and let such a step be possible there; take it first instead of
 //! where the run has it, or in addition. The first kind touches nothing but the place of its process. An arrival
 //! commutes with all other steps but waits at its barrier; such a wait is possible afterwards as before, or is now at a

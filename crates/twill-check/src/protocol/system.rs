@@ -195,7 +195,7 @@ pub enum Event {
         /// The cursor with the slot.
         at: CursorId,
     },
-    /// An asynchronous matrix multiply. Those of one process finish in order.
+    /// An asynchronous MMA. Those of one process finish in order.
     Mma {
         /// What it reads until it has finished.
         reads: Vec<Access>,
@@ -204,7 +204,7 @@ pub enum Event {
         /// Barriers on which it arrives when it has finished (`tcgen05.commit`).
         signals: Vec<(BarrierId, CursorId)>,
     },
-    /// Waits until at most this many multiplies of the process are under way (`wgmma.wait_group`).
+    /// Waits until at most this many MMAs of the process are under way (`wgmma.wait_group`).
     MmaWait(u32),
     /// The threads of the process write.
     Write(Access),

@@ -7,8 +7,8 @@ use super::program::Action;
 #[derive(Clone, Copy, Debug)]
 struct Touch {
     end: Epoch,
-    /// The process, if it was a multiply.
-    multiply: Option<usize>,
+    /// The process, if it was an MMA.
+    mma: Option<usize>,
     /// The process, if threads wrote.
     threads: Option<usize>,
     /// When it was made visible to asynchronous units.
@@ -68,9 +68,9 @@ impl Uses {
     /// Notes the accesses of an action. False if one is not after all those that it conflicts with.
     pub(super) fn touch(&mut self, action: &Action, access: Access<'_>) -> bool {
         let Access { process, step, end, clock } = access;
-        let multiply = matches!(action, Action::Mma { .. }).then_some(process);
+        let mma = matches!(action, Action::Mma { .. }).then_some(process);
         let unordered = |earlier: &Touch| {
-            let in_order = multiply.is_some() && earlier.multiply == multiply;
+            let in_order = mma.is_some() && earlier.mma == mma;
             !(in_order || earlier.end == end || earlier.end.before(clock))
         };
         let by_threads = matches!(action, Action::Read(_));
@@ -80,7 +80,7 @@ impl Uses {
             if slot.write.iter().any(|w| unordered(w) || unfenced(w)) {
                 return false;
             }
-            slot.reads.push(Touch { end, multiply, threads: None, fence: None });
+            slot.reads.push(Touch { end, mma, threads: None, fence: None });
         }
         for place in action.writes() {
             let slot = &mut self.slots[place.slot];
@@ -93,7 +93,7 @@ impl Uses {
                 end = Epoch { chain: self.first_chain + place.slot, index: slot.loads };
             }
             let threads = matches!(action, Action::Write(_)).then_some(process);
-            (slot.write, slot.reads) = (Some(Touch { end, multiply, threads, fence: None }), Vec::new());
+            (slot.write, slot.reads) = (Some(Touch { end, mma, threads, fence: None }), Vec::new());
         }
         true
     }

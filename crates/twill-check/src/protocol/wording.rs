@@ -47,7 +47,7 @@ impl Program<'_> {
             Action::Load { writes, .. } => format!("load {}", self.places(&[*writes])),
             Action::Mma { reads, writes, .. } => {
                 let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.places(writes)) };
-                format!("multiply {}{to}", self.places(reads))
+                format!("MMA {}{to}", self.places(reads))
             }
             Action::MmaWait(most) => format!("wait multiplies <= {most}"),
             Action::Write(place) => format!("write {}", self.places(&[*place])),
@@ -72,7 +72,7 @@ impl Program<'_> {
     fn use_name(&self, by: Use) -> String {
         let (what, p) = match by {
             Use::Load(p) => ("a load", p),
-            Use::MmaReads(p) | Use::MmaWrites(p) => ("a multiply", p),
+            Use::MmaReads(p) | Use::MmaWrites(p) => ("an MMA", p),
             Use::Store(p) => ("a store", p),
         };
         format!("{what} of {}", self.process_name(p))
@@ -159,7 +159,7 @@ impl Program<'_> {
         let name = match step {
             Step::Do(p) => return (Some(p), self.action_name(action)),
             Step::FinishLoad(slot) => format!("{} is there", self.slot_name(slot)),
-            Step::FinishMma(_) => format!("multiply {} ends", self.slot_names(action.reads())),
+            Step::FinishMma(_) => format!("MMA {} ends", self.slot_names(action.reads())),
             Step::FinishStore(_) => format!("store {} has read", self.slot_names(action.reads())),
         };
         let signals: Vec<String> = self.signals(action).iter().map(|&b| self.barrier_name(b)).collect();

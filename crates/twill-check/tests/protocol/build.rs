@@ -69,7 +69,7 @@ pub fn load(writes: Access, barrier: BarrierId, cursor: u32) -> Node {
     Node::Do(Event::Load { writes, barrier, at: at(cursor) })
 }
 
-pub fn multiply(reads: &[Access]) -> Node {
+pub fn mma(reads: &[Access]) -> Node {
     Node::Do(Event::Mma { reads: reads.to_vec(), writes: vec![], signals: vec![] })
 }
 

@@ -1,7 +1,7 @@
 //! Each kind of fault, with the shortest way to it.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, multiply, only, read, signal, store,
+    Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, mma, only, read, signal, store,
     sync, wait, wgmma_wait_group, wait_previous, wait_stores, write,
 };
 use crate::systems;
@@ -86,9 +86,9 @@ fn no_fence() {
 fn an_end_without_a_wait() {
     let system = alone(|s| {
         let value = only(s.buffer("tile", 1), 7, Absolute(0));
-        vec![write(value), fence(), multiply(&[value])]
+        vec![write(value), fence(), mma(&[value])]
     });
-    fails(&system, FaultKind::Unfinished, 3, "all warp groups end while a multiply of alone is under way");
+    fails(&system, FaultKind::Unfinished, 3, "all warp groups end while an MMA of alone is under way");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_cursor_of_another_ring() {
     s.process("producer", &[("at", 3)], vec![each(n, 0, produce)]);
     let consume = vec![
         wait(full, 0),
-        multiply(&[access(tile, 0, 1, Current(0))]),
+        mma(&[access(tile, 0, 1, Current(0))]),
         wgmma_wait_group(0),
         arrive(empty, 0),
         advance(0),

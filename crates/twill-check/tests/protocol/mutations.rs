@@ -19,8 +19,8 @@ const STRICTER: &str = "waits for more than it must, earlier than it must, or no
 const SAME: &str = "the cursors stand at the same slot there";
 /// The check is of order, not of work that is left out.
 const NO_WORK: &str = "one tile less is worked on, or an empty piece of program is run";
-/// In attention, K's slot is not loaded again before V's next one, which waits until both multiplies have ended.
-const HELD_BY_V: &str = "V's ring holds the producer back until the multiply of K has ended, too";
+/// In attention, K's slot is not loaded again before V's next one, which waits until both MMAs have ended.
+const HELD_BY_V: &str = "V's ring holds the producer back until the MMA of K has ended, too";
 
 /// What survives: mutation, event, neighbour, how often in all systems together, and why that is no mistake.
 const HARMLESS: &[(Mutation, &str, &str, usize, &str)] = &[
@@ -56,12 +56,12 @@ const HARMLESS: &[(Mutation, &str, &str, usize, &str)] = &[
     (Swap, "Arrive", "Advance", 7, "at the end; or the ring has one slot and nobody looks at the phase of an arrival"),
     (Swap, "Load", "Advance", 1, "a ring of one slot: nobody looks at the phase of an arrival"),
     (Swap, "Load", "Wait", 2, "two rings: the load is sooner, or later, than the other one's wait"),
-    (Swap, "Multiply", "Keep", 2, APART),
-    (Swap, "Multiply", "Wait", 2, "the wait is for the other ring"),
-    (Swap, "Multiply", "WaitMultiplies", 2, STRICTER),
+    (Swap, "Mma", "Keep", 2, APART),
+    (Swap, "Mma", "Wait", 2, "the wait is for the other ring"),
+    (Swap, "Mma", "WaitMultiplies", 2, STRICTER),
     (Swap, "Store", "WaitMultiplies", 1, APART),
     (Swap, "WaitMultiplies", "Arrive", 6, "at the end; or V's ring holds the producer back"),
-    (Swap, "WaitMultiplies", "Read", 2, "threads may read what a multiply reads"),
+    (Swap, "WaitMultiplies", "Read", 2, "threads may read what an MMA reads"),
     (Swap, "WaitMultiplies", "WaitStores", 2, APART),
     (Swap, "WaitStores", "Arrive", 1, END),
 ];

@@ -1,7 +1,7 @@
 //! What puts events in order, and what does not.
 
 use crate::build::{
-    Absolute, Builder, arrive, fence, multiply, only, read, signal, store, sync, wait, wgmma_wait_group, wait_stores,
+    Absolute, Builder, arrive, fence, mma, only, read, signal, store, sync, wait, wgmma_wait_group, wait_stores,
     write,
 };
 use twill_check::protocol::{Access, Event, FaultKind, Limits, Node, ProtocolError, System, verify};
@@ -17,19 +17,19 @@ fn mma_into(place: Access) -> Node {
     Node::Do(Event::Mma { reads: vec![], writes: vec![place], signals: vec![] })
 }
 
-/// Of whatever has ended only that is over: a store of one group says nothing of a multiply of another.
+/// Of whatever has ended only that is over: a store of one group says nothing of an MMA of another.
 #[test]
 fn ends_of_one_unit_are_not_those_of_another() {
     let mut s = Builder::default();
     let (k, out) = (s.buffer("k", 1), s.buffer("out", 1));
     let (full, stored) = (s.barrier("full", 1, 1), s.barrier("stored", 1, 1));
     let result = only(out, 0, Absolute(0));
-    // Two stores, one after the other: where everything runs as soon as it can, the multiply ends before the second.
+    // Two stores, one after the other: where everything runs as soon as it can, the MMA ends before the second.
     let mut stores = vec![write(result), fence()];
     stores.extend([store(result), wait_stores(0), store(result), wait_stores(0), arrive(stored, 0)]);
     s.process("stores", &[("at", 1)], stores);
     let (first, second) = (only(k, 1, Absolute(0)), only(k, 2, Absolute(0)));
-    s.process("multiplies", &[("at", 1)], vec![wait(full, 0), multiply(&[first]), wgmma_wait_group(0)]);
+    s.process("mmas", &[("at", 1)], vec![wait(full, 0), mma(&[first]), wgmma_wait_group(0)]);
     let writes = vec![write(first), fence(), arrive(full, 0), wait(stored, 0), write(second)];
     s.process("writes", &[("at", 1)], writes);
     assert!(matches!(kind(&s.0), FaultKind::InUse | FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
@@ -61,9 +61,9 @@ fn a_signal_orders_one_way() {
     assert!(matches!(kind(&s.0), FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
 }
 
-/// Results in memory are written until a multiply ends: its own group has to wait, and another one's multiply too.
+/// Results in memory are written until an MMA ends: its own group has to wait, and another one's MMA too.
 #[test]
-fn multiplies_write_until_they_end() {
+fn mmas_write_until_they_end() {
     let system = |bodies: Vec<Vec<Node>>, s: Builder| {
         let mut s = s;
         for (name, body) in ["one", "two"].iter().zip(bodies) {
@@ -82,7 +82,7 @@ fn multiplies_write_until_they_end() {
     let (value, _, s) = begin();
     let waits = system(vec![vec![mma_into(value), wgmma_wait_group(0), read(value)]], s);
     assert!(verify(&waits, &Limits::default()).is_ok());
-    // Multiplies of one group end in their order.
+    // MMAs of one group end in their order.
     let (value, next, s) = begin();
     let in_order = vec![mma_into(value), mma_into(next), wgmma_wait_group(0), read(next)];
     assert!(verify(&system(vec![in_order], s), &Limits::default()).is_ok());

@@ -1,12 +1,12 @@
 //! Correct systems: the shapes that generated code has.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, multiply, only,
+    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, mma, only,
     read, signal, store, sync, wait, wgmma_wait_group, wait_previous, wait_stores, write,
 };
 use twill_check::protocol::{Access, Event, Node, System};
 
-/// A producer, a ring of A and B tiles that share a barrier, two consumers that keep one multiply under way.
+/// A producer, a ring of A and B tiles that share a barrier, two consumers that keep one MMA under way.
 pub fn gemm(slots: u32) -> System {
     let mut s = Builder::default();
     let k = s.trips("k");
@@ -20,7 +20,7 @@ pub fn gemm(slots: u32) -> System {
     ];
     s.process("producer", &[("at", slots)], vec![each(k, 0, body)]);
     for name in ["upper", "lower"] {
-        let product = |i| multiply(&[access(a, 0, 0, i), access(b, 0, 1, i)]);
+        let product = |i| mma(&[access(a, 0, 0, i), access(b, 0, 1, i)]);
         let first = vec![wait(full, 0), product(Absolute(0)), advance(0)];
         let steady =
             vec![wait(full, 0), product(Current(0)), wgmma_wait_group(1), arrive(empty, 1), advance(1), advance(0)];
@@ -56,8 +56,8 @@ pub fn attention(slots: u32) -> System {
     tile.push(each(n, 0, body));
     s.process("producer", &[("tile", 1), ("kv", slots)], vec![Node::Tiles(tile)]);
     for g in 0..2 {
-        let qk = |i| multiply(&[only(q[g], g as u32, Absolute(0)), access(k, 1, 2, i)]);
-        let pv = |i| multiply(&[access(v, 2, 3, i)]);
+        let qk = |i| mma(&[only(q[g], g as u32, Absolute(0)), access(k, 1, 2, i)]);
+        let pv = |i| mma(&[access(v, 2, 3, i)]);
         let first = vec![wait(k_full, 1), qk(Absolute(0)), wgmma_wait_group(0), arrive(k_empty, 1), advance(1)];
         let steady = vec![
             wait(k_full, 1),
@@ -99,13 +99,13 @@ pub fn handoff(slots: u32) -> System {
     let (at, free) = (0, 1);
     let first = vec![
         wait(full, at),
-        multiply(&[access(ring, at, 0, Absolute(0))]),
+        mma(&[access(ring, at, 0, Absolute(0))]),
         store(access(ring, at, 0, Absolute(0))),
         advance(at),
     ];
     let steady = vec![
         wait(full, at),
-        multiply(&[access(ring, at, 0, Current(0))]),
+        mma(&[access(ring, at, 0, Current(0))]),
         store(access(ring, at, 0, Current(0))),
         wgmma_wait_group(1),
         wait_stores(1),
@@ -134,7 +134,7 @@ pub fn ping_pong() -> System {
             sync(own),
             write(only(scratch, value, Current(0))),
             fence(),
-            multiply(&[only(scratch, value, Current(0))]),
+            mma(&[only(scratch, value, Current(0))]),
             wgmma_wait_group(0),
             read(only(scratch, value, Current(0))),
             signal(other),
@@ -185,21 +185,21 @@ pub fn backward() -> System {
         let value = 10 + g as u32;
         let body = vec![
             wait(q_full, 1),
-            multiply(&[access(q, 1, 2, Current(0)), only(k, 0, Absolute(0))]),
+            mma(&[access(q, 1, 2, Current(0)), only(k, 0, Absolute(0))]),
             wait(do_full, 1),
-            multiply(&[access(dout, 1, 3, Current(0)), only(v, 1, Absolute(0))]),
+            mma(&[access(dout, 1, 3, Current(0)), only(v, 1, Absolute(0))]),
             wait(s_full, 1),
             read(access(statistics, 1, 4, Current(0))),
             arrive(s_empty, 1),
             wgmma_wait_group(1),
-            multiply(&[access(dout, 1, 3, Current(0))]),
+            mma(&[access(dout, 1, 3, Current(0))]),
             wgmma_wait_group(1),
             wait_previous(ds_empty[g], 2),
             write(only(ds[g], value, Current(0))),
             fence(),
             arrive(ds_full[g], 2),
             advance(2),
-            multiply(&[access(q, 1, 2, Current(0))]),
+            mma(&[access(q, 1, 2, Current(0))]),
             wgmma_wait_group(1),
             arrive(do_empty, 1),
             wgmma_wait_group(0),
@@ -211,9 +211,9 @@ pub fn backward() -> System {
     }
     let body = vec![
         wait(ds_full[0], 1),
-        multiply(&[only(ds[0], 10, Current(0)), only(k, 0, Absolute(0))]),
+        mma(&[only(ds[0], 10, Current(0)), only(k, 0, Absolute(0))]),
         wait(ds_full[1], 1),
-        multiply(&[only(ds[1], 11, Current(0)), only(k, 0, Absolute(0))]),
+        mma(&[only(ds[1], 11, Current(0)), only(k, 0, Absolute(0))]),
         wgmma_wait_group(1),
         arrive(ds_empty[0], 1),
         wgmma_wait_group(0),
@@ -236,7 +236,7 @@ pub fn backward() -> System {
     s.0
 }
 
-/// A producer, one thread that issues multiplies into two accumulators in tensor memory, and threads that read them:
+/// A producer, one thread that issues MMAs into two accumulators in tensor memory, and threads that read them:
 /// units tell each other when they are done, no thread waits in between.
 pub fn tensor_memory(slots: u32) -> System {
     let mut s = Builder::default();
@@ -282,7 +282,7 @@ pub fn two_loops(slots: u32) -> System {
     let consume = |g: usize| {
         let body = vec![
             wait(full, 0),
-            multiply(&[access(k, 0, g as u32, Current(0))]),
+            mma(&[access(k, 0, g as u32, Current(0))]),
             keep(1, 0),
             advance(0),
             wgmma_wait_group(0),

@@ -47,7 +47,7 @@ pub(crate) struct CompileArguments {
     /// A Python with Triton 3.6, or NVRTC for CUDA, to assemble the kernel with [default: python3, if it has that].
     #[arg(help_heading = "Assembling", long, value_name = "PATH", conflicts_with = "no_assemble")]
     pub(crate) python: Option<PathBuf>,
-    /// Most schedules to try: where registers spill or multiplies run one by one, the next may use fewer registers.
+    /// Most schedules to try: where registers spill or MMAs run one by one, the next may use fewer registers.
     #[arg(help_heading = "Assembling", long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) attempts: u32,
     /// Assemble the kernels of so many schedules of the least interval, and write the one whose machine code takes the fewest
@@ -60,34 +60,34 @@ pub(crate) struct CompileArguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Code generation")]
 pub(crate) struct GeneratorArguments {
-    /// Let at most as many CTAs as there are multiprocessors walk over the tiles, loading the next tile under the last one's end
+    /// Schedule tiles persistently on at most as many CTAs as there are multiprocessors, loading the next tile under the last one's end
     /// [default: on, where it fits shared memory and loops are as long for all programs, or as their place in the grid says].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) persistent: Option<Switch>,
-    /// The order of tiles [default: longest where the length of a loop depends on the program, grouped for products of
-    /// matrices, otherwise linear].
+    /// The order of tiles [default: lpt where the length of a loop depends on the program, group-m for products of matrices,
+    /// otherwise linear].
     #[arg(long, value_enum, value_name = "ORDER")]
-    pub(crate) order: Option<OrderArgument>,
-    /// Programs along the first axis that form a band [default: 16], or along the second that go together [default: 2].
+    pub(crate) tile_order: Option<OrderArgument>,
+    /// Width of the GROUP_M swizzle: programs along the first axis [default: 16], or along the second with lpt [default: 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) band: Option<u32>,
+    pub(crate) group_m: Option<u32>,
     /// Least slots of every ring of loads; the schedule may ask for more [default: 3 or what fits].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) ring_depth: Option<u32>,
-    /// Least slots of the buffers through which warp groups hand values over [default: 2 or what fits].
+    /// Least slots of the handoff buffers between warp groups [default: 2 or what fits].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) handoff_depth: Option<u32>,
-    /// Prefer a schedule in which all sub-tiles start their multiplies in one order, together what can start together, if
-    /// there is one of the least interval [default: on, where groups keep their multiplies' results in registers].
+    /// Prefer a schedule in which all sub-tiles start their MMAs in one order, together what can start together, if
+    /// there is one of the least interval [default: on, where groups keep their MMAs' results in registers].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) mma_batches: Option<Switch>,
     /// Hold left operands that are the same in all iterations in registers instead of shared memory [default: on, where
     /// the schedule leaves room, in Gluon; off in CUDA, where it pays for short loops alone].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) operands_in_registers: Option<Switch>,
-    /// Let groups take pingpong on the tensor core, in the order of the schedule (ping-pong by named barriers) [default: on,
-    /// where the multiplies of a group stand together; where programs run loops differently often, in CUDA alone and where the
-    /// tensor core is all that bounds them].
+    /// Let groups alternate on the tensor core in the order of the schedule, by named barriers (ping-pong) [default: on, where
+    /// the MMAs of a group form one batch; where trip counts differ between programs, in CUDA alone and where the tensor core
+    /// is all that bounds them].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) pingpong: Option<Switch>,
     /// Which schedule to generate code for: the optimal one, or a poorer one to compare it with.
@@ -130,8 +130,8 @@ pub(crate) enum WhichSchedule {
 pub(crate) enum OrderArgument {
     /// As a grid is: the first axis fastest.
     Linear,
-    /// The first axis from its end.
-    Longest,
-    /// In bands along the first axis.
-    Grouped,
+    /// Longest processing time first: the first axis from its end.
+    Lpt,
+    /// GROUP_M swizzle: in groups along the first axis, as Triton's tutorials do.
+    GroupM,
 }

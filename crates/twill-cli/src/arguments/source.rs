@@ -44,10 +44,10 @@ pub(crate) struct LoweringArguments {
     /// Consecutive programs of the grid that share a CTA and what they load alike, instead of sub-tiles. Never chosen by
     /// itself; three of 64 rows are worth 10 % on an H200 in attention forward with head dimension 64.
     #[arg(long, value_name = "N", conflicts_with = "sub_tiles", value_parser = clap::value_parser!(u32).range(1..=i64::from(CtaCoarsening::MOST)))]
-    pub(crate) programs_per_cta: Option<u32>,
+    pub(crate) cta_coarsening: Option<u32>,
     /// Axis of the grid along which these programs follow each other.
-    #[arg(long, value_enum, value_name = "AXIS", requires = "programs_per_cta", default_value_t = AxisArgument::X)]
-    pub(crate) programs_axis: AxisArgument,
+    #[arg(long, value_enum, value_name = "AXIS", requires = "cta_coarsening", default_value_t = AxisArgument::X)]
+    pub(crate) coarsening_axis: AxisArgument,
     /// Elements of the loop's tiles along it, instead of the source's step: 176 keys for attention in steps of 128, say. The
     /// first iteration masks what the others do; what the loop computes must not depend on how it is cut. Never chosen by itself.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

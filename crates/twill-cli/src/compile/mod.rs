@@ -15,7 +15,7 @@ use crate::schedule;
 use folder::Target;
 use std::ffi::OsString;
 use twill_driver::compile::{
-    Assembler, CompileOptions, Compiled, GeneratedKernel, Language, Order, TraceDetail, TraceOptions, Which, compile,
+    Assembler, CompileOptions, Compiled, GeneratedKernel, Language, TileOrderOption, TraceDetail, TraceOptions, Which, compile,
 };
 use twill_driver::{Request, Session};
 
@@ -106,12 +106,12 @@ impl GeneratorArguments {
         let is_on = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
         CompileOptions {
             persistent: is_on(self.persistent),
-            order: self.order.map(|order| match order {
-                OrderArgument::Linear => Order::Linear,
-                OrderArgument::Longest => Order::Longest,
-                OrderArgument::Grouped => Order::Grouped,
+            tile_order: self.tile_order.map(|order| match order {
+                OrderArgument::Linear => TileOrderOption::Linear,
+                OrderArgument::Lpt => TileOrderOption::Lpt,
+                OrderArgument::GroupM => TileOrderOption::GroupM,
             }),
-            band: self.band,
+            group_m: self.group_m,
             ring_depth: self.ring_depth,
             handoff_depth: self.handoff_depth,
             mma_batches: is_on(self.mma_batches).unwrap_or(true),

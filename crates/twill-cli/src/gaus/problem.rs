@@ -97,8 +97,8 @@ fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
         kernel: None,
         loop_index: arguments.loop_index,
         sub_tiles: None,
-        programs_per_cta: None,
-        programs_axis: AxisArgument::X,
+        cta_coarsening: None,
+        coarsening_axis: AxisArgument::X,
         retile_loop: None,
         no_contract: false,
     };

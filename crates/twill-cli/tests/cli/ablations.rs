@@ -105,7 +105,7 @@ fn a_pipeline_is_no_schedule() {
 
 const FIXED: [&str; 2] = ["--warp-assignment", "by-sub-tile"];
 
-/// One group does all: its synchronous work and a cycle for each multiply that waits for a load. With the work alone as
+/// One group does all: its synchronous work and a cycle for each MMA that waits for a load. With the work alone as
 /// bound, the search does not exclude 984 cycles in minutes.
 #[test]
 fn issues_behind_waits_take_cycles_of_their_own() {

@@ -201,9 +201,9 @@ fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
     assert!(error.contains("atomics of programs that share a CTA"), "{error}");
 }
 
-/// A schedule whose multiplies start together may have an assignment of groups that is not written; the first one is then.
+/// A schedule whose MMAs start together may have an assignment of groups that is not written; the first one is then.
 #[test]
-fn what_is_not_written_with_multiplies_together_is_without() {
+fn what_is_not_written_with_mmas_together_is_without() {
     let place = tempfile::tempdir().unwrap();
     let kernel = root().join("examples/fixtures/attention_alibi.ttir");
     let output =
@@ -252,9 +252,9 @@ fn loads_run_ahead_of_what_their_group_stores() {
     assert!(before("(lse_buffer.index", "tma_add(dq_desc") >= 2, "{loads}");
 }
 
-/// ptxas may put something else in the place of registers that a multiply reads if nobody waits for them.
+/// ptxas may put something else in the place of registers that an MMA reads if nobody waits for them.
 #[test]
-fn waits_name_what_multiplies_read_from_registers() {
+fn waits_name_what_mmas_read_from_registers() {
     let place = tempfile::tempdir().unwrap();
     compiled(&place, "attention_forward", &["--schedule", "no-swp"]);
     let source = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
@@ -368,7 +368,7 @@ fn one_program_shares_its_cta_with_none() {
     assert_eq!(kernel(&["--cta-coarsening", "1"]), kernel(&["--sub-tiles", "1"]));
 }
 
-/// Triton prints no tiles that are no power of two; others may. A tile of keys is read in multiplies of 176 columns.
+/// Triton prints no tiles that are no power of two; others may. A tile of keys is read in MMAs of 176 columns.
 #[test]
 fn tiles_need_not_be_powers_of_two() {
     let place = TempDir::new().unwrap();
@@ -379,17 +379,17 @@ fn tiles_need_not_be_powers_of_two() {
     let output = compile(&place, &["keys.ttir", "--emit", "cuda", "--no-assemble", "--cta-coarsening", "3"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let code = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
-    for part in ["m64n176k16", "place<__half, 176, 64> k_buffer", "accumulator<64, 176>", "(length + 175) / 176"] {
+    for part in ["m64n176k16", "smem_tile<__half, 176, 64> k_buffer", "accumulator<64, 176>", "(length + 175) / 176"] {
         assert!(code.contains(part), "{part}");
     }
     // The sum begins with zero, of which any number of columns has its share: the exchange waits for the end of the loop.
     assert!(code.contains("row_sum_reduce_sum_0 = row_partials(p_exp2_0, add{})"), "{code}");
 }
 
-/// With results a little later, the same interval has a schedule that starts both multiplies of a group in one turn; the first
+/// With results a little later, the same interval has a schedule that starts both MMAs of a group in one turn; the first
 /// schedule found has a row sum between them, which costs 9 % on an H200.
 #[test]
-fn multiplies_of_a_turn_start_together() {
+fn mmas_of_a_turn_start_together() {
     let place = TempDir::new().unwrap();
     let said = compiled(&place, "attention_forward_d64_m64", &["--cta-coarsening", "3", "--emit", "cuda"]);
     assert!(said.contains("I = 1584 cycles"), "{said}");
@@ -397,11 +397,11 @@ fn multiplies_of_a_turn_start_together() {
     let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 2390.0).abs() < 0.05 * 2390.0, "{simulated}");
     let source = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
-    let pingpong: Vec<&str> = source.split("// steady state").skip(1).map(|l| l.split("come<").next().unwrap()).collect();
+    let pingpong: Vec<&str> = source.split("// steady state").skip(1).map(|l| l.split("named_barrier_arrive<").next().unwrap()).collect();
     assert_eq!(pingpong.len(), 4, "three groups and the loader");
-    for turn in pingpong.iter().filter(|turn| turn.contains("multiply(")) {
-        let (first, last) = (turn.find("multiply(").unwrap(), turn.rfind("multiply(").unwrap());
-        assert!(turn[first..].starts_with("multiply(qk_"), "scores first:{turn}");
+    for turn in pingpong.iter().filter(|turn| turn.contains("mma(")) {
+        let (first, last) = (turn.find("mma(").unwrap(), turn.rfind("mma(").unwrap());
+        assert!(turn[first..].starts_with("mma(qk_"), "scores first:{turn}");
         assert!(!turn[first..last].contains("row_partials("), "nothing is computed between them:{turn}");
     }
 }

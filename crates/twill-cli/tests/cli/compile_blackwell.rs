@@ -49,8 +49,8 @@ fn barriers_of_all_kernels_are_proved() {
             let (source, signature) = compiled(kernel, machine, &["--persistent", persistent]);
             assert_eq!(signature["architecture"], "sm_100a", "{kernel}");
             let mut multiplying = source.split("@gluon.jit").filter(|f| f.contains("tcgen05_mma("));
-            assert!(multiplying.next().is_some_and(|f| f.contains("def multiplies(")), "{kernel}");
-            assert_eq!(multiplying.next(), None, "{kernel}: one group starts multiplies");
+            assert!(multiplying.next().is_some_and(|f| f.contains("def MMAs(")), "{kernel}");
+            assert_eq!(multiplying.next(), None, "{kernel}: one group starts MMAs");
             assert!(!source.contains("warpgroup_mma"), "{kernel}");
         }
     }
@@ -59,12 +59,12 @@ fn barriers_of_all_kernels_are_proved() {
 #[test]
 fn the_unit_itself_gives_operands_back_and_says_that_results_are_there() {
     let (source, _) = compiled("gemm_tma", "b200", &["--persistent", "off"]);
-    let multiplies = group(&source, "multiplies");
-    assert!(multiplies.contains("use_acc=i > 0, mbarriers=[bars.index(A_EMPTY + a_at), bars.index(B_EMPTY + b_at)]"));
-    assert!(multiplies.contains("tcgen05_commit(bars.index(RESULTS_DONE))"), "{multiplies}");
-    assert!(!multiplies.contains("release("), "{multiplies}");
-    let results = group(&source, "results");
-    let wait = results.find("acquire(bars, base, RESULTS_DONE").unwrap();
+    let mmas = group(&source, "mma");
+    assert!(mmas.contains("use_acc=i > 0, mbarriers=[bars.index(A_EMPTY + a_at), bars.index(B_EMPTY + b_at)]"));
+    assert!(mmas.contains("tcgen05_commit(bars.index(RESULTS_DONE))"), "{mmas}");
+    assert!(!mmas.contains("mbarrier_arrive("), "{mmas}");
+    let results = group(&source, "epilogue");
+    let wait = results.find("mbarrier_wait(bars, base, RESULTS_DONE").unwrap();
     // Without an iteration, nothing is in tensor memory.
     let load = results.find("gl.where(trips >= 1, acc_buffer.index(0).load(TENSOR_128X128), acc_result)").unwrap();
     assert!(wait < load, "{results}");
@@ -76,11 +76,11 @@ fn a_sum_that_is_rescaled_begins_in_tensor_memory() {
     let first = "acc_multiply_tensor_0_buffer.index(0).store(gl.full([128, 128], 0.0, gl.float32, TENSOR_128X128))";
     let holder = source.split("@gluon.jit").find(|f| f.contains(first)).unwrap();
     assert!(holder.find(first) < holder.find("for i in range"), "{holder}");
-    // What multiplies add to has been stored by then, always.
-    let multiplies = group(&source, "multiplies");
-    assert!(multiplies.contains("acc_multiply_tensor_0_buffer.index(0), use_acc=True"), "{multiplies}");
+    // What MMAs add to has been stored by then, always.
+    let mmas = group(&source, "mma");
+    assert!(mmas.contains("acc_multiply_tensor_0_buffer.index(0), use_acc=True"), "{mmas}");
     // One warp has too few registers for the descriptors of all operands.
-    assert!(multiplies.contains("q_0_buffer.index(zero)"), "{multiplies}");
+    assert!(mmas.contains("q_0_buffer.index(zero)"), "{mmas}");
 }
 
 #[test]

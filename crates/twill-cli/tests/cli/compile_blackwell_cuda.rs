@@ -54,9 +54,9 @@ fn compare(folder: &str, options: &[&str]) -> usize {
                 (Ok(_), Ok((source, has_header))) => {
                     count += 1;
                     assert!(has_header && !source.contains("instruction<"), "{example} {machine}");
-                    let multiplying = source.split("TWILL void ").filter(|f| f.contains("  multiply("));
+                    let multiplying = source.split("TWILL void ").filter(|f| f.contains("  tcgen05_mma("));
                     let names: Vec<&str> = multiplying.map(|f| f.split('(').next().unwrap_or_default()).collect();
-                    assert_eq!(names, ["multiplies"], "{example} {machine}");
+                    assert_eq!(names, ["mma"], "{example} {machine}");
                 }
                 // Which are not packed there as others of 16 bits are.
                 (Ok(_), Err(error)) if error.contains("sums of other than 32 bits") => {
@@ -82,39 +82,39 @@ fn what_gluon_has_of_ingredients_cuda_has() {
 }
 
 #[test]
-fn one_thread_multiplies_and_the_unit_signals() {
+fn one_thread_mmas_and_the_unit_signals() {
     let source = compiled("gemm_tma", "b200", &["--persistent", "off"]);
-    let multiplies = group(&source, "multiplies");
+    let mmas = group(&source, "mma");
     for piece in [
-        "acquire_tensor(bars(A_FULL + a_next), a_next_phase);",
+        "mbarrier_wait_tensor(bars(A_FULL + a_next), a_next_phase);",
         "if (elected()) {",
-        "multiply(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
+        "MMA(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
         "commit(bars(A_EMPTY + a_at));",
         "commit(bars(RESULTS_DONE));",
-        "finish_mmas(last_multiply());",
+        "finish_mmas(last_mma());",
     ] {
-        assert!(multiplies.contains(piece), "no `{piece}` in {multiplies}");
+        assert!(mmas.contains(piece), "no `{piece}` in {mmas}");
     }
-    assert!(!multiplies.contains("release") && !multiplies.contains("leader"), "{multiplies}");
-    let results = group(&source, "results");
-    let wait = results.find("acquire_tensor(bars(RESULTS_DONE), results_done_phase);").unwrap();
+    assert!(!mmas.contains("release") && !mmas.contains("leader"), "{mmas}");
+    let results = group(&source, "epilogue");
+    let wait = results.find("mbarrier_wait_tensor(bars(RESULTS_DONE), results_done_phase);").unwrap();
     // Without an iteration, nothing is in tensor memory.
     let load = results.find("if (trips >= 1) {\n      acc_result = read_tensor(acc_buffer(tensor_));").unwrap();
     assert!(wait < load, "{results}");
     // A power of two of columns, given back by the warp that took them, when everybody is done.
     let take = source.find("if (threadIdx.x / 32 == 0) take_tensor_memory<128>(").unwrap();
     let give = source.find("meet_all();\n  if (warp == 0) give_tensor_memory<128>(").unwrap();
-    assert!(take < give && source[give..].find("multiplies(").is_none(), "{source}");
+    assert!(take < give && source[give..].find("mmas(").is_none(), "{source}");
 }
 
 #[test]
 fn left_operands_are_read_where_they_are() {
     let in_tensor = compiled("attention_forward", "b200", &[]);
-    assert!(in_tensor.contains("tensor_place<__half, 128, 128> acc_convert_tensor_buffer("), "{in_tensor}");
-    assert!(in_tensor.contains("multiply(acc_multiply_tensor_buffer(tensor_), acc_convert_tensor_buffer(tensor_), "));
+    assert!(in_tensor.contains("tmem_tile<__half, 128, 128> acc_convert_tensor_buffer("), "{in_tensor}");
+    assert!(in_tensor.contains("MMA(acc_multiply_tensor_buffer(tensor_), acc_convert_tensor_buffer(tensor_), "));
     assert!(in_tensor.contains("write_tensor(acc_convert_tensor_buffer(tensor_), "));
     let in_shared = compiled("attention_forward", "b200-left-shared", &[]);
-    assert!(!in_shared.contains("tensor_place<__half"), "{in_shared}");
+    assert!(!in_shared.contains("tmem_tile<__half"), "{in_shared}");
     // Tiles of rows are copied to shared memory as they are held.
     assert!(in_shared.contains("write_runs("), "{in_shared}");
 }
@@ -122,7 +122,7 @@ fn left_operands_are_read_where_they_are() {
 #[test]
 fn results_of_64_rows_have_a_layout_of_their_own() {
     let source = compiled("attention_backward", "b200-left-shared", &["--schedule", "no-swp"]);
-    assert!(source.contains("tensor_place<float, 64, 128> dq_dot_buffer("), "{source}");
+    assert!(source.contains("tmem_tile<float, 64, 128> dq_dot_buffer("), "{source}");
     assert!(source.contains("tile<float, tensor_tile<64, 128>> "), "{source}");
     // Rows of S and columns of queries: their log-sum-exps are one a column.
     assert!(source.contains("tensor_columns<128, 64>"), "{source}");

@@ -28,13 +28,13 @@ fn attention_forward_has_the_published_roles() {
         LowerBoundKind::Resource { unit, busy, .. } => assert_eq!((unit.as_str(), *busy), ("xu", Cycles(2064))),
         other => panic!("{other:?}"),
     }
-    // Loads, multiplies, the softmax of either sub-tile, the corrections of both.
+    // Loads, MMAs, the softmax of either sub-tile, the corrections of both.
     let softmax = |sub_tile: u32| -> usize {
         let names = ["qk.registers", "new_max.reduce_max", "p.fma", "p.exp2", "row_sum.fma", "acc.convert.tensor"];
         let names = names.map(|name| format!("{name}.{sub_tile}"));
         group_of(&file, &names.each_ref().map(String::as_str))
     };
-    let corrections = ["acc.dot.registers.", "acc.multiply.", "acc.multiply.tensor."];
+    let corrections = ["acc.dot.registers.", "acc.mma.", "acc.mma.tensor."];
     let corrections: Vec<String> =
         corrections.iter().flat_map(|name| ["0", "1"].map(|sub_tile| format!("{name}{sub_tile}"))).collect();
     let compute =

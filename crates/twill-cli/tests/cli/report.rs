@@ -217,7 +217,7 @@ fn a_folder_says_what_an_iteration_takes() {
     let own = &page["loops"][0];
     assert!(simulated.as_u64().unwrap() > 2048);
     assert_eq!((&own["simulated"], &own["sass_estimate"], &page["assembly"]), (&simulated, &Value::Null, &Value::Null));
-    // 4 multiplies of 64x128x128 and 2 FLOP a product, for each of 2 sub-tiles; the clock of machines/h200.toml.
+    // 4 MMAs of 64x128x128 and 2 FLOP a product, for each of 2 sub-tiles; the clock of machines/h200.toml.
     assert_eq!(own["flop"], 4 * 2 * 128 * 128 * 64);
     assert_eq!(page["chip"], serde_json::json!({ "clock_mhz": 1830.0, "multiprocessors": 132 }));
 

@@ -21,7 +21,7 @@ const CUDA: [&str; 2] = ["--emit", "cuda"];
 fn only_the_first_iteration_has_a_mask() {
     let (_place, folder) = compile("attention_forward", &[&CUDA[..], &["--retile-loop", "176"]].concat()).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
-    for part in ["m64n176k16", "place<__half, 176, 128> k_buffer", "I = 2816 cycles"] {
+    for part in ["m64n176k16", "smem_tile<__half, 176, 128> k_buffer", "I = 2816 cycles"] {
         assert!(source.contains(part), "{part}");
     }
     let mask = "e.column() < (((begin + (0 * 176)) + 176) - maximum<int>(begin + (0 * 176), 0))";

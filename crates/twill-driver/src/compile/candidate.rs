@@ -21,7 +21,7 @@ use twill_triton::Lowered;
 const SMALLER: u32 = 3;
 
 /// How much longer, in part, warp programs must be simulated to be slower for sure. Of causal attention the schedule that is
-/// simulated 3 % faster than the one that computes least between multiplies is 1 % slower on an H200 at length 4096, and the one
+/// simulated 3 % faster than the one that computes least between MMAs is 1 % slower on an H200 at length 4096, and the one
 /// that computes least with other costs is simulated 20 % slower and is 6 % slower (`bench/results/2026-11-24-calibrated.md`).
 const CLEARLY: f64 = 0.05;
 
@@ -142,7 +142,7 @@ impl Candidate {
         Candidate::within(&request, options, source, session, &Plan::Requested(assignments))
     }
 
-    /// The same with the schedule that was found first, whatever stands between its multiplies.
+    /// The same with the schedule that was found first, whatever stands between its MMAs.
     pub(super) fn plain(
         request: &Request,
         options: &CompileOptions,
@@ -229,7 +229,7 @@ impl Candidate {
         Candidate::of(request, requested, source, &first, found)
     }
 
-    /// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their multiplies in mma_batches.
+    /// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their MMAs in mma_batches.
     fn in_batches(
         request: &Request,
         requested: &CompileOptions,
@@ -247,7 +247,7 @@ impl Candidate {
                 // What cannot be written in mma_batches is written as it was found first.
                 Err(error) => {
                     session.observer.note(&format!(
-                        "{error}\nanother schedule is generated, whose multiplies do not start in this order"
+                        "{error}\nanother schedule is generated, whose MMAs do not start in this order"
                     ));
                     continue;
                 }
@@ -261,7 +261,7 @@ impl Candidate {
         Ok(best.map(|(_, candidate)| candidate))
     }
 
-    /// Those of which code can be written, each once: first what computes least between multiplies, unless another is simulated
+    /// Those of which code can be written, each once: first what computes least between MMAs, unless another is simulated
     /// clearly faster, then the others, the fewest cycles by simulation first.
     fn by_simulation(
         request: &Request,
@@ -384,7 +384,7 @@ impl Candidate {
         files
     }
 
-    /// The smaller the better: multiplies that run one by one, quarters of a kilobyte spilled (less is nothing beside a longer
+    /// The smaller the better: MMAs that run one by one, quarters of a kilobyte spilled (less is nothing beside a longer
     /// interval: on an H200, attention backward with 104 bytes spilled and I = 2560 ran 9 % faster than with 52 and 2654),
     /// cycles an iteration, bytes spilled.
     pub(super) fn cost(&self) -> (usize, u64, i64, u64) {

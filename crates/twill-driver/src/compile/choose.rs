@@ -21,7 +21,7 @@ const UNREQUESTED: u32 = 4;
 
 /// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles as assembled, among
 /// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, or was chosen
-/// by simulation of the warp programs alone. Multiplies that run one by one come last, whatever they take.
+/// by simulation of the warp programs alone. MMAs that run one by one come last, whatever they take.
 ///
 /// # Errors
 /// When the request cannot be stated as a scheduling problem.
@@ -72,7 +72,7 @@ pub(super) fn choose(
 }
 
 /// Kernels of other schedules, with the first so many in all: of one loop those that [`top`](crate::top) finds, of several those
-/// whose multiplies start together.
+/// whose MMAs start together.
 fn others(
     request: &Request,
     options: &CompileOptions,
@@ -98,7 +98,7 @@ fn others(
     Ok(made.collect())
 }
 
-/// Multiplies that run one by one, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated.
+/// MMAs that run one by one, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated.
 fn cycles(candidate: &Candidate) -> Option<(usize, u64)> {
     let cycles = candidate.sass_estimate();
     (!cycles.is_empty()).then(|| (candidate.cost().0, repeating(&candidate.program, &cycles)))

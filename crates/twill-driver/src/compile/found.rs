@@ -24,14 +24,14 @@ pub(super) struct Found {
 /// Why another schedule of the same interval is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Preferred {
-    /// Groups compute less between multiplies ([`together`]).
+    /// Groups compute less between MMAs ([`together`]).
     PaddedLatencies,
-    /// Sub-tiles start their multiplies in one order and in mma_batches ([`mma_batches`]).
+    /// Sub-tiles start their MMAs in one order and in mma_batches ([`mma_batches`]).
     MmaBatches,
 }
 
 impl Found {
-    /// Cycles that groups compute between multiplies, of all loops; `None` without a schedule for each.
+    /// Cycles that groups compute between MMAs, of all loops; `None` without a schedule for each.
     pub(super) fn between(&self, problems: &Loops<LoopProblem>) -> Option<i64> {
         let each = self.loops.iter().zip(&problems.loops);
         each.map(|(report, one)| Some(latency_padding::between(&one.problem, report.outcome.schedule()?))).sum()
@@ -95,9 +95,9 @@ pub(super) fn find(
     })
 }
 
-/// As far as the session's time goes, other schedules of the same intervals, whose groups start multiplies together; none where
-/// those found start all of them so. Of one loop, each computes less between multiplies than those found and those before it; of
-/// several loops, all that are found, as what stands between multiplies counts differently in each loop.
+/// As far as the session's time goes, other schedules of the same intervals, whose groups start MMAs together; none where
+/// those found start all of them so. Of one loop, each computes less between MMAs than those found and those before it; of
+/// several loops, all that are found, as what stands between MMAs counts differently in each loop.
 pub(super) fn with_padded_latencies(
     request: &Request,
     assignments: &[WarpAssignment],
@@ -139,7 +139,7 @@ pub(super) fn with_padded_latencies(
     Ok(all)
 }
 
-/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their multiplies in mma_batches: one for
+/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their MMAs in mma_batches: one for
 /// each order in which there is one, of those orders that leave the fewest hand-overs exposed.
 pub(super) fn in_batches(
     request: &Request,

@@ -91,7 +91,7 @@ pub(super) fn machine_code(assembly: &Assembly) -> String {
         }
     });
     if assembly.count("serialised") > 0 {
-        words.push("multiplies one by one".into());
+        words.push("MMAs one by one".into());
     }
     words.push(format!("{} bytes of shared memory", grouped(assembly.shared_memory)));
     words.join(", ")

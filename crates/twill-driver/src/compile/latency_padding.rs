@@ -1,7 +1,7 @@
-//! Of schedules with the same interval, one whose groups start their multiplies together.
+//! Of schedules with the same interval, one whose groups start their MMAs together.
 //!
-//! The tensor core takes multiplies in the order in which they are started, and runs one while a group computes with the
-//! result of another. What a group computes between the multiplies that it starts keeps the tensor core waiting: on an H200,
+//! The tensor core takes MMAs in the order in which they are started, and runs one while a group computes with the
+//! result of another. What a group computes between the MMAs that it starts keeps the tensor core waiting: on an H200,
 //! attention forward with head dimension 64 takes 6.53 M cycles where QKᵀ and PV start one after the other, and 7.14 M where
 //! a row sum stands between them, both at I = 1584 (`bench/results/2026-11-22-order.md`).
 //!
@@ -11,30 +11,30 @@
 use crate::{Loops, LoopProblem};
 use twill_graph::{Cycles, GroupId, OpId, Operation, Problem, Schedule};
 
-/// How much later results may come, in the order in which it is tried: a fraction of a multiply's 512 cycles each.
+/// How much later results may come, in the order in which it is tried: a fraction of an MMA's 512 cycles each.
 pub(super) const LATER: [Cycles; 4] = [Cycles(64), Cycles(128), Cycles(192), Cycles(256)];
 /// What is tried besides where there are several loops.
 pub(super) const LATEST: Cycles = Cycles(320);
 
-/// Cycles of an iteration that groups compute between multiplies that could start one after the other.
+/// Cycles of an iteration that groups compute between MMAs that could start one after the other.
 pub(super) fn between(problem: &Problem, schedule: &Schedule) -> i64 {
     problem.group_ids().map(|group| between_of(problem, schedule, group)).sum()
 }
 
-/// All gaps between a group's multiplies but the longest, which is where their results are computed with.
+/// All gaps between a group's MMAs but the longest, which is where their results are computed with.
 fn between_of(problem: &Problem, schedule: &Schedule, group: GroupId) -> i64 {
     let graph = problem.graph();
     let own = || graph.op_ids().filter(|op| schedule.placement(*op).group == group);
     let slot = |op: OpId| schedule.slot(op).0;
-    let mut multiplies: Vec<i64> = own().filter(|op| is_mma(graph.operation(*op))).map(slot).collect();
-    multiplies.sort_unstable();
-    let Some((&first, &last)) = multiplies.first().zip(multiplies.last()) else { return 0 };
+    let mut mmas: Vec<i64> = own().filter(|op| is_mma(graph.operation(*op))).map(slot).collect();
+    mmas.sort_unstable();
+    let Some((&first, &last)) = mmas.first().zip(mmas.last()) else { return 0 };
     let work = |from: i64, to: i64| -> i64 {
         let inside = own().filter(|op| graph.operation(*op).is_synchronous() && (from..to).contains(&slot(*op)));
         inside.map(|op| graph.operation(op).occupancy.0).sum()
     };
     let around = work(last, i64::MAX) + work(i64::MIN, first);
-    let gaps: Vec<i64> = multiplies.windows(2).map(|pair| work(pair[0], pair[1])).chain([around]).collect();
+    let gaps: Vec<i64> = mmas.windows(2).map(|pair| work(pair[0], pair[1])).chain([around]).collect();
     gaps.iter().sum::<i64>() - gaps.iter().max().copied().unwrap_or(0)
 }
 

@@ -1,15 +1,15 @@
-//! Of schedules with the same interval, those in which all sub-tiles have their multiplies in one order, and start together
+//! Of schedules with the same interval, those in which all sub-tiles have their MMAs in one order, and start together
 //! what can start together.
 //!
-//! The model does not care in which order a sub-tile's independent multiplies come, nor what a group waits for between them. A
+//! The model does not care in which order a sub-tile's independent MMAs come, nor what a group waits for between them. A
 //! machine does: a group that waits for a result starts nothing meanwhile. On an H200 attention backward is 7 % faster in short
 //! runs where both groups start S and dP, compute with them, and start dV, dQ and dK, than where one of them has dQ last
 //! (`bench/results/2026-11-24-mma_batches.md`).
 //!
-//! An order falls into mma_batches: a multiply begins one if it needs a result of the batch before it. Schedules with such mma_batches
+//! An order falls into mma_batches: an MMA begins one if it needs a result of the batch before it. Schedules with such mma_batches
 //! are found as in [`together`](super::latency_padding), by asking for more than the machine does: dependences without a value say
-//! that the results of a batch are used behind the start of its last multiply (those that other groups read, of the next one),
-//! and that an iteration's multiplies come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
+//! that the results of a batch are used behind the start of its last MMA (those that other groups read, of the next one),
+//! and that an iteration's MMAs come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
 
 use super::latency_padding::is_mma;
 use crate::{Loops, LoopProblem};
@@ -19,15 +19,15 @@ use twill_graph::{Cycles, Dependence, LoopGraph, OpId, Operation, Problem};
 /// More orders than these are too many to try.
 const MOST: usize = 24;
 
-/// An order of a sub-tile's multiplies, by their numbers among them.
+/// An order of a sub-tile's MMAs, by their numbers among them.
 pub(super) type Order = Vec<usize>;
 
-/// All orders of a sub-tile's multiplies that dependences within an iteration leave; none where sub-tiles are not alike, where
-/// there is but one order, where none uses results between multiplies, or where there are too many. With each, how many mma_batches
-/// end with a multiply whose result another group reads: nothing runs while it is handed over. The fewest first.
+/// All orders of a sub-tile's MMAs that dependences within an iteration leave; none where sub-tiles are not alike, where
+/// there is but one order, where none uses results between MMAs, or where there are too many. With each, how many mma_batches
+/// end with an MMA whose result another group reads: nothing runs while it is handed over. The fewest first.
 pub(super) fn orders(problem: &Problem) -> Vec<(usize, Order)> {
     let graph = problem.graph();
-    let Some(tiles) = multiplies(graph) else { return Vec::new() };
+    let Some(tiles) = mmas(graph) else { return Vec::new() };
     let Some(first) = tiles.first() else { return Vec::new() };
     let before: Vec<Vec<usize>> = first
         .iter()
@@ -67,8 +67,8 @@ fn extend(before: &[Vec<usize>], order: &mut Order, found: &mut Vec<Order>) {
     }
 }
 
-/// Each sub-tile's multiplies; `None` where sub-tiles have different numbers of them, or some belong to none.
-fn multiplies(graph: &LoopGraph) -> Option<Vec<Vec<OpId>>> {
+/// Each sub-tile's MMAs; `None` where sub-tiles have different numbers of them, or some belong to none.
+fn mmas(graph: &LoopGraph) -> Option<Vec<Vec<OpId>>> {
     let mut tiles: BTreeMap<u32, Vec<OpId>> = BTreeMap::new();
     for op in graph.op_ids().filter(|op| is_mma(graph.operation(*op))) {
         tiles.entry(graph.operation(op).sub_tile?).or_default().push(op);
@@ -91,7 +91,7 @@ fn reaches(graph: &LoopGraph, from: OpId, to: OpId) -> bool {
     reached[to.index()]
 }
 
-/// Cuts multiplies in their order where one needs a result of the batch before it.
+/// Cuts MMAs in their order where one needs a result of the batch before it.
 fn mma_batches(graph: &LoopGraph, in_order: &[OpId]) -> Vec<Vec<OpId>> {
     let mut mma_batches: Vec<Vec<OpId>> = Vec::new();
     for &op in in_order {
@@ -103,12 +103,12 @@ fn mma_batches(graph: &LoopGraph, in_order: &[OpId]) -> Vec<Vec<OpId>> {
     mma_batches
 }
 
-/// Whether something else than the group's own threads reads a multiply's result.
+/// Whether something else than the group's own threads reads an MMA's result.
 fn is_handed_off(graph: &LoopGraph, op: OpId) -> bool {
     graph.uses(op).any(|d| !d.tied && !graph.operation(d.to).is_synchronous())
 }
 
-/// The same loops, each with every sub-tile's multiplies in an order and in mma_batches; `None` where the model does not take it.
+/// The same loops, each with every sub-tile's MMAs in an order and in mma_batches; `None` where the model does not take it.
 pub(super) fn in_batches(problems: &Loops<LoopProblem>, order: &[usize], interval: Cycles) -> Option<Loops<LoopProblem>> {
     let mut problems = problems.clone();
     for one in &mut problems.loops {
@@ -120,7 +120,7 @@ pub(super) fn in_batches(problems: &Loops<LoopProblem>, order: &[usize], interva
 }
 
 fn graph_in_batches(graph: &LoopGraph, order: &[usize], interval: Cycles) -> Option<LoopGraph> {
-    let tiles = multiplies(graph)?;
+    let tiles = mmas(graph)?;
     let (mut operations, mut dependences) = (graph.operations().to_vec(), graph.dependences().to_vec());
     for tile in &tiles {
         let in_order: Vec<OpId> = order.iter().map(|k| tile.get(*k).copied()).collect::<Option<_>>()?;
@@ -158,7 +158,7 @@ fn first(dependences: &mut Vec<Dependence>, from: OpId, to: OpId, distance: u32,
     dependences.push(Dependence { from, to, delay, distance, blocking, carries_value, tied, hold: Cycles(0) });
 }
 
-/// A multiply is over no sooner than so many cycles after its start: what it reads is given back then, and what another group
+/// An MMA is over no sooner than so many cycles after its start: what it reads is given back then, and what another group
 /// reads of it handed over. What it reads from registers counts as long as it reads it.
 fn give_later(operation: &mut Operation, op: OpId, least: Cycles, dependences: &mut [Dependence]) {
     let before = operation.latency;

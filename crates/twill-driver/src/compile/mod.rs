@@ -32,7 +32,7 @@ use twill_machine::Machine;
 /// Work for the search of a second or later attempt: what is not found then is not worth the wait.
 const LATER_WORK: u64 = 20_000_000;
 
-/// Work for each search for a schedule whose multiplies start together: a few seconds.
+/// Work for each search for a schedule whose MMAs start together: a few seconds.
 const PADDED_WORK: u64 = 4_000_000;
 
 /// What the generator is asked for. What is `None` is chosen by rules that measurement gave (`docs/codegen.md`).
@@ -41,14 +41,14 @@ pub struct CompileOptions {
     /// As many CTAs as there are multiprocessors walk over the tiles.
     pub persistent: Option<bool>,
     /// The order of tiles.
-    pub order: Option<Order>,
-    /// Programs along the first axis that form a band, or along the second that go together.
-    pub band: Option<u32>,
+    pub tile_order: Option<TileOrderOption>,
+    /// Programs along the first axis that form a group_m, or along the second that go together.
+    pub group_m: Option<u32>,
     /// Least slots of every ring of loads, at least 1.
     pub ring_depth: Option<u32>,
     /// Least slots of the buffers through which warp groups hand values over, at least 1.
     pub handoff_depth: Option<u32>,
-    /// A schedule is preferred in which all sub-tiles start their multiplies in one order and in mma_batches, if there is one.
+    /// A schedule is preferred in which all sub-tiles start their MMAs in one order and in mma_batches, if there is one.
     pub mma_batches: bool,
     /// Left operands that are the same in all iterations stay in registers instead of shared memory.
     pub operands_in_registers: Option<bool>,
@@ -60,7 +60,7 @@ pub struct CompileOptions {
     pub wave_sync: bool,
     /// Which schedule code is generated for.
     pub schedule: Which,
-    /// Most schedules to try, where registers spill or multiplies run one by one.
+    /// Most schedules to try, where registers spill or MMAs run one by one.
     pub attempts: u32,
     /// Schedules of the least interval of which the one is taken whose machine code takes the fewest cycles; 1 takes the first.
     /// None compares several where the first one's machine code takes far longer than its interval.
@@ -116,8 +116,8 @@ impl Default for CompileOptions {
     fn default() -> CompileOptions {
         CompileOptions {
             persistent: None,
-            order: None,
-            band: None,
+            tile_order: None,
+            group_m: None,
             ring_depth: None,
             handoff_depth: None,
             mma_batches: true,
@@ -148,13 +148,13 @@ pub enum Which {
 
 /// In which order tiles are worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Order {
+pub enum TileOrderOption {
     /// As a grid is: the first axis fastest.
     Linear,
     /// The first axis from its end.
-    Longest,
+    Lpt,
     /// In bands along the first axis.
-    Grouped,
+    GroupM,
 }
 
 /// What came of generating a kernel.

@@ -1,6 +1,6 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
-use super::{CompileOptions, Language, Order, Which, latency_padding};
+use super::{CompileOptions, Language, TileOrderOption, Which, latency_padding};
 use crate::Source;
 use std::collections::BTreeSet;
 use twill_check::Verified;
@@ -12,11 +12,11 @@ use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
 use twill_triton::{Kernel, Lowered};
 
 /// Programs along the first axis that share what they load along the second, in matrix products.
-const BAND: u32 = 16;
+const GROUP_M: u32 = 16;
 /// Programs along the second axis whose loads the L2 cache holds, where tiles are of different length.
-const HEADS: u32 = 2;
+const SWIZZLE_WIDTH: u32 = 2;
 
-/// Whether multiplies leave their results in tensor memory.
+/// Whether MMAs leave their results in tensor memory.
 pub(crate) fn in_tensor_memory(source: &Source) -> bool {
     source.machine.tensor_core().accumulator == twill_machine::Memory::Tensor
 }
@@ -30,7 +30,7 @@ pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
 }
 
 /// The options to try, the best first; a later one is for where an earlier one does not fit shared memory. `mma_batches`: the
-/// schedules' multiplies start in mma_batches.
+/// schedules' MMAs start in mma_batches.
 pub(crate) fn options(
     requested: &CompileOptions,
     source: &Source,
@@ -45,13 +45,13 @@ pub(crate) fn options(
         Axis::Z => 2,
     };
     let even_in_pairs = grows && !is_any_loaded(&source.kernel);
-    let longest = TileOrder::LongestProcessingTime { heads: requested.band.unwrap_or(HEADS), even_in_pairs };
-    let order = match requested.order {
-        Some(Order::Linear) => TileOrder::Linear,
-        Some(Order::Longest) => longest,
-        Some(Order::Grouped) => TileOrder::Grouped(requested.band.unwrap_or(BAND)),
-        None if grows => longest,
-        None if is_product(loops) => TileOrder::Grouped(requested.band.unwrap_or(BAND)),
+    let lpt = TileOrder::Lpt { heads: requested.group_m.unwrap_or(SWIZZLE_WIDTH), even_in_pairs };
+    let order = match requested.tile_order {
+        Some(TileOrderOption::Linear) => TileOrder::Linear,
+        Some(TileOrderOption::Lpt) => lpt,
+        Some(TileOrderOption::GroupM) => TileOrder::GroupM(requested.group_m.unwrap_or(GROUP_M)),
+        None if grows => lpt,
+        None if is_product(loops) => TileOrder::GroupM(requested.group_m.unwrap_or(GROUP_M)),
         None => TileOrder::Linear,
     };
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
@@ -60,7 +60,7 @@ pub(crate) fn options(
     // Tiles of different length are dealt out there and back, the longest first; in another order, or where memory says how long
     // they are, the hardware deals them out better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take
     // registers.
-    let even = !grows || matches!(order, TileOrder::LongestProcessingTime { even_in_pairs: true, .. });
+    let even = !grows || matches!(order, TileOrder::Lpt { even_in_pairs: true, .. });
     // MmaBatches need the registers that a loop over tiles takes: 2.5 % in attention backward.
     let persistent = requested.persistent.unwrap_or(even && !in_tensor_memory && (!mma_batches || requested.wave_sync));
     let whole = Options {
@@ -135,8 +135,8 @@ impl Registers {
 /// Whether the tensor core has as much to do in every loop as its interval is long.
 fn are_bound_by_mmas(loops: &[Lowered], schedules: &[&Verified<Schedule>]) -> bool {
     loops.iter().zip(schedules).all(|(one, schedule)| {
-        let multiplies = one.graph.operations().iter().filter(|operation| latency_padding::is_mma(operation));
-        multiplies.map(|operation| operation.occupancy.0).sum::<i64>() >= schedule.interval.0
+        let mmas = one.graph.operations().iter().filter(|operation| latency_padding::is_mma(operation));
+        mmas.map(|operation| operation.occupancy.0).sum::<i64>() >= schedule.interval.0
     })
 }
 
@@ -177,7 +177,7 @@ fn is_product(loops: &[Lowered]) -> bool {
     loops.iter().any(|l| along(&l.tiles, Axis::X, Axis::Y) && along(&l.tiles, Axis::Y, Axis::X))
 }
 
-/// Words of the left operands of one group's multiplies that are the same in all iterations.
+/// Words of the left operands of one group's MMAs that are the same in all iterations.
 fn held_words(tiles: &TileLoop) -> u64 {
     let mut words = 0;
     let mut seen = Vec::new();

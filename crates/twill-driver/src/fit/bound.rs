@@ -24,7 +24,7 @@ pub(super) fn of(request: &Request, source: &Source, problems: &[LoopProblem], l
     problems.iter().zip(lowered).map(one).collect()
 }
 
-/// Floating-point operations of the matrix multiplies of an iteration, two a product.
+/// Floating-point operations of the MMAs of an iteration, two a product.
 fn flop(lowered: &Lowered) -> u64 {
     let tiles = &lowered.tiles;
     let dots = tiles.operations().iter().filter(|o| matches!(o.kind, Kind::Dot { .. }));

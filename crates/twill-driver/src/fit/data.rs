@@ -147,7 +147,7 @@ pub struct LoopBound {
     pub name: String,
     /// No shorter initiation interval exists, and why; without search.
     pub bound: LowerBound,
-    /// Floating-point operations of the matrix multiplies of an iteration (of all that are scheduled as one).
+    /// Floating-point operations of the MMAs of an iteration (of all that are scheduled as one).
     pub flop: u64,
     /// What an iteration moves (of all that are scheduled as one); nothing for machines whose traffic is not counted.
     #[serde(default)]

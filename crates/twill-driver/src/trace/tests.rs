@@ -9,7 +9,7 @@ use twill_graph::{Cycles, GroupId, Placement};
 const MARKS: usize = 6;
 const ITERATIONS: usize = 8;
 
-/// I = 200, two stages: a load on group 0 at cycle 0, a multiply at 50 and what follows it at 250 on group 1.
+/// I = 200, two stages: a load on group 0 at cycle 0, an MMA at 50 and what follows it at 250 on group 1.
 fn schedule() -> (Problem, Schedule) {
     let graph = r#"{
       "format": "twill-graph", "version": 1, "name": "loop",
@@ -73,7 +73,7 @@ fn launch(begin: u64, trips: usize) -> Vec<u64> {
         let late = if iteration < 2 { 5000 * iteration as u64 } else { 9000 };
         let issue = begin.wrapping_add(late + 210 * iteration as u64);
         let after = |cycles: u64| issue.wrapping_add(cycles);
-        // The end of every third multiply is seen late.
+        // The end of every third MMA is seen late.
         let landed = if iteration % 3 == 0 { 190 } else { 160 };
         let row = &mut stamps[iteration % ITERATIONS * MARKS..][..MARKS];
         row.copy_from_slice(&[

@@ -176,7 +176,7 @@ impl Expressions<'_> {
                     return Err(missing("a reduction along rows".into()));
                 }
                 let text = self.held(operand, &have)?;
-                Ok((format!("rows({text}, {})", reduction(combine)?), result))
+                Ok((format!("quad_all_reduce({text}, {})", reduction(combine)?), result))
             }
             ExpressionKind::PartialSums(operand) => {
                 let columns = operand.shape.get(1).copied().unwrap_or(8);
@@ -192,9 +192,9 @@ impl Expressions<'_> {
                 let place = self.place(slot)?;
                 let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
                 let is_bit = value.element == Type::Integer(1);
-                let read = if want.is_in_runs() { "read_runs" } else { "read" };
+                let read = if want.is_in_runs() { "ld_shared_v4" } else { "read" };
                 if slot.transposed {
-                    let get = format!("get<{element}>(from.address(e.column(), e.row()))");
+                    let get = format!("ld_shared<{element}>(from.address(e.column(), e.row()))");
                     let name = want.name();
                     let text = format!("each<{element}, {name}>([from = {place}](auto e) {{ return {get}; }})");
                     return Ok((text, want.clone()));
@@ -214,7 +214,7 @@ impl Expressions<'_> {
                 Ok((text, want.clone()))
             }
             ExpressionKind::FromTensor(slot) => {
-                Ok((format!("read_tensor({})", tensor_memory::place(self, slot)?), self.fragment(value)?))
+                Ok((format!("tmem_load({})", tensor_memory::place(self, slot)?), self.fragment(value)?))
             }
             _ => Err(missing("this tile".into())),
         }
@@ -345,8 +345,8 @@ fn float(value: f64, element: &Type) -> Result<String, Error> {
 fn reduction(combine: &str) -> Result<&'static str, Error> {
     Ok(match combine {
         "arith.addf" | "arith.addi" => "add{}",
-        "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "least{}",
-        "arith.maxnumf" | "arith.maximumf" | "arith.maxsi" => "most{}",
+        "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "min{}",
+        "arith.maxnumf" | "arith.maximumf" | "arith.maxsi" => "max{}",
         other => return Err(missing(format!("a reduction by {other}"))),
     })
 }

@@ -8,7 +8,7 @@ use crate::kernel::partial_sums::PARTIALS;
 /// A layout of a tile of known extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fragment {
-    /// As a multiply leaves a result, and reads a left operand.
+    /// As an MMA leaves a result, and reads a left operand.
     Accumulator { rows: u64, columns: u64 },
     /// A value for each row of an accumulator.
     Rows { rows: u64 },
@@ -103,7 +103,7 @@ impl Fragment {
             Fragment::Rows { rows } => format!("accumulator_rows<{rows}>"),
             Fragment::PartialSums { rows } => format!("accumulator_partials<{rows}>"),
             Fragment::Columns { columns } => format!("accumulator_columns<{columns}>"),
-            Fragment::Blocked { extent, warps } => format!("spread<{extent}, {warps}>"),
+            Fragment::Blocked { extent, warps } => format!("blocked<{extent}, {warps}>"),
             Fragment::BlockedTile { rows, columns, warps } => format!("blocked_tile<{rows}, {columns}, {warps}>"),
             Fragment::BlockedRows { rows, warps } => format!("blocked_rows<{rows}, {warps}>"),
             Fragment::BlockedColumns { columns, warps } => format!("blocked_columns<{columns}, {warps}>"),

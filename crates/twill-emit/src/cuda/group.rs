@@ -82,8 +82,8 @@ impl<'a> Printer<'a> {
             }
         }
         self.nodes(1, &self.group.begin)?;
-        let meets = wave_sync::meets(self.kernel, self.group);
-        if meets {
+        let is_waiting_group = wave_sync::is_waiting_group(self.kernel, self.group);
+        if is_waiting_group {
             self.line(1, wave_sync::BEGIN, "");
         }
         let start = self.out.len();
@@ -93,8 +93,8 @@ impl<'a> Printer<'a> {
         let first_loop = self.group.body.iter().position(|node| !matches!(node, Node::Do(..)));
         let (ahead, loops) = self.group.body.split_at(first_loop.unwrap_or(0));
         self.nodes(2, ahead)?;
-        if meets {
-            self.line(2, wave_sync::MEET, "what all load reaches the L2 cache together");
+        if is_waiting_group {
+            self.line(2, wave_sync::WAIT, "what all load reaches the L2 cache together");
         }
         self.nodes(2, loops)?;
         let body = self.out.split_off(start);
@@ -103,7 +103,7 @@ impl<'a> Printer<'a> {
         }
         self.out.push_str(&body);
         self.line(1, "}", "");
-        if meets {
+        if is_waiting_group {
             self.line(1, wave_sync::END, "");
         }
         self.nodes(1, &self.group.end)?;
@@ -250,53 +250,54 @@ impl<'a> Printer<'a> {
                 if name == text { String::new() } else { format!("{name} = {};", bare(&text)) }
             }
             Op::Copy { to, from } => format!("{} = {};", print.variable(*to), print.variable(*from)),
-            Op::Wgmma { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator)?,
-            Op::Tcgen05Mma(multiply) => {
-                tensor_memory::multiply(print, multiply, &self.barriers(&multiply.signals))?
+            Op::Wgmma { to, left, right, accumulator } => self.mma(*to, left, right, *accumulator)?,
+            Op::Tcgen05Mma(mma) => {
+                tensor_memory::mma(print, mma, &self.barriers(&mma.signals))?
             }
             Op::Tcgen05Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
             Op::WgmmaInit(_) => String::new(),
             Op::WgmmaWait { pending, completed, .. } => {
                 let mut code = format!("wgmma_wait_group<{pending}>();");
                 for variable in completed {
-                    let _ = write!(code, "\nlanded({});", print.variable(*variable));
+                    let _ = write!(code, "
+operand_fence({});", print.variable(*variable));
                 }
                 code
             }
             Op::TmaLoad { descriptor, coordinates, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let (from, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
-                let load = if self.kernel.is_loaded_in_halves(to.buffer) { "tma_load_multicast" } else { "load" };
+                let load = if self.kernel.is_loaded_in_halves(to.buffer) { "tma_load_multicast" } else { "tma_load" };
                 self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.place(to)?))
             }
             Op::CpAsync { pointers, mask, to, full } => self.copy(pointers, mask.as_ref(), to, *full)?,
             Op::LocalStore { value, to } => self.write(value, to)?,
-            Op::FenceProxyAsync => "fence();".into(),
-            Op::GroupSync => format!("meet<{}, {threads}>();", self.number + 1),
+            Op::FenceProxyAsync => "fence_proxy_async();".into(),
+            Op::GroupSync => format!("named_barrier_sync<{}, {threads}>();", self.number + 1),
             Op::TmaStore { coordinates, reduce: Some(_), .. } if coordinates.len() > 2 => {
                 return Err(missing(format!("an addition to a tensor of {} dimensions", coordinates.len())));
             }
             Op::TmaStore { descriptor, coordinates, from, reduce } => {
-                let call = if reduce.is_some() { "store_add" } else { "store" };
+                let call = if reduce.is_some() { "tma_reduce_add" } else { "tma_store" };
                 let (to, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
                 self.by_one(&format!("{call}({to}, at({at}), {});", print.place(from)?))
             }
-            Op::TmaStoreWait(left) => self.by_one(&format!("wait_stores<{left}>();")),
+            Op::TmaStoreWait(left) => self.by_one(&format!("tma_store_wait<{left}>();")),
             Op::GlobalStore { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), false)?,
             Op::AtomicAdd { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), true)?,
             Op::MbarrierWait { barrier, at, previous } => {
                 let phase = format!("{}_phase", names::name(&self.group.cursors[at.index()].name));
                 let phase = if *previous { format!("{phase} ^ 1") } else { phase };
-                format!("acquire{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
+                format!("mbarrier_wait{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
             }
             Op::MbarrierArrive { barrier, at } => {
                 let how = if self.kernel.is_released_by_both(*barrier) { "_both" } else { self.ordered() };
-                format!("release{how}({});", self.barrier(*barrier, *at))
+                format!("mbarrier_arrive{how}({});", self.barrier(*barrier, *at))
             }
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
             Op::CopyCursor { to, from } => self.keep(*to, *from),
-            Op::NamedBarrierSync(id) => format!("meet<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads),
-            Op::NamedBarrierArrive(id) => format!("come<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads),
+            Op::NamedBarrierSync(id) => format!("named_barrier_sync<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads),
+            Op::NamedBarrierArrive(id) => format!("named_barrier_arrive<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads),
             Op::Timestamp(stamps) => match &self.kernel.trace {
                 Some(traced) => trace::timestamps(traced, self.group, print, stamps)?,
                 None => String::new(),
@@ -308,7 +309,7 @@ impl<'a> Printer<'a> {
         names::name(&self.kernel.descriptors[id.index()].name)
     }
 
-    fn multiply(
+    fn mma(
         &self,
         to: VariableId,
         left: &Operand,
@@ -324,7 +325,7 @@ impl<'a> Printer<'a> {
         if let Some(from) = accumulator.filter(|from| *from != to) {
             let _ = writeln!(code, "{name} = {};", self.expressions.variable(from));
         }
-        let _ = write!(code, "multiply({name}, {}, {}, {});", operand(left)?, operand(right)?, accumulator.is_some());
+        let _ = write!(code, "wgmma({name}, {}, {}, {});", operand(left)?, operand(right)?, accumulator.is_some());
         Ok(code)
     }
 
@@ -345,7 +346,7 @@ impl<'a> Printer<'a> {
         let index = if pointers.shape.len() == 1 { "0, e.row()" } else { "e.row(), e.column()" };
         let barrier = to.at.map(|at| self.barrier(full, at)).unwrap_or_default();
         Ok(format!(
-            "for_each<{name}>([&](auto e) {{ copy_element({place}.address({index}), {}, {}); }});\ncopies_arrive<{element}>({barrier});",
+            "for_each<{name}>([&](auto e) {{ cp_async_element({place}.address({index}), {}, {}); }});\ncp_async_mbarrier_arrive<{element}>({barrier});",
             bare(&from),
             bare(&mask)
         ))
@@ -360,13 +361,13 @@ impl<'a> Printer<'a> {
             let [rows, columns] = value.shape[..] else { return Err(missing("a vector in tensor memory".into())) };
             let layout = Layout::Tensor { rows, columns, warps: self.group.warps };
             let text = print.tile(value, &Fragment::of(&layout, &value.shape)?)?;
-            return Ok(format!("write_tensor({}, {text});", tensor_memory::place(print, to)?));
+            return Ok(format!("tmem_store({}, {text});", tensor_memory::place(print, to)?));
         }
         let place = print.place(to)?;
         let fragment = print.fragment(value)?;
         let text = print.tile(value, &fragment)?;
         if fragment.is_in_runs() {
-            return Ok(format!("write_runs({place}, {text});"));
+            return Ok(format!("st_shared_v4({place}, {text});"));
         }
         let is_half = matches!(&value.element, Type::Float(kind) if kind.bits() == 16);
         let by_matrices = matches!(&fragment, Fragment::Accumulator { columns, .. } if is_half && columns % 16 == 0);
@@ -462,7 +463,7 @@ pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
     [&group.begin, &group.body, &group.end].into_iter().find_map(|nodes| first(nodes, &by_one))
 }
 
-/// An operand of a multiply in shared memory.
+/// An operand of an MMA in shared memory.
 pub(super) fn operand(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
     let place = print.place(slot)?;
     Ok(if slot.transposed { format!("transpose({place})") } else { place })

@@ -330,7 +330,7 @@ long long even_pairs(long long tiles, long long most, long long columns, long lo
 
 /// Thread blocks, and the device that they are for.
 fn grid(kernel: &KernelProgram) -> String {
-    let [px, py, pz] = kernel.tiling.programs_per_cta;
+    let [px, py, pz] = kernel.tiling.cta_coarsening;
     let [x, y, z] = [("x", px), ("y", py), ("z", pz)].map(|(axis, per)| match per {
         1 => format!("programs_{axis}"),
         per => format!("((programs_{axis} - 1) / {per} + 1)"),

@@ -1,4 +1,4 @@
-//! The multiplies that a kernel uses: `wgmma` has its result's registers one by one in its text.
+//! The MMAs that a kernel uses: `wgmma` has its result's registers one by one in its text.
 
 use super::names::{self, missing};
 use crate::error::Error;
@@ -93,13 +93,13 @@ fn of(
     let buffer = |slot: &Slot| &kernel.buffers[slot.buffer.index()];
     let columns = to.shape.get(1).copied().map(|c| c.min(WIDEST)).filter(|c| c % 8 == 0);
     let Some(columns) = columns else {
-        return Err(missing("a multiply whose result has not a multiple of 8 columns".into()));
+        return Err(missing("an MMA whose result has not a multiple of 8 columns".into()));
     };
     let element = &buffer(slot).element;
     let kind = match element {
         Type::Float(FloatKind::F16) => "f16",
         Type::Float(FloatKind::BF16) => "bf16",
-        other => return Err(missing(format!("multiplies of {other}"))),
+        other => return Err(missing(format!("MMAs of {other}"))),
     };
     let left = match left {
         Operand::Shared(slot) => Left::Shared { along_rows: slot.transposed },

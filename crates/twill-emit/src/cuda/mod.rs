@@ -7,8 +7,8 @@
 //! | `expression` | what is computed, element by element |
 //! | `operation` | operations on elements |
 //! | `fragment` | how threads hold tiles, as types of `twill.cuh` |
-//! | `instruction` | the multiplies that the kernel uses |
-//! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
+//! | `instruction` | the MMAs that the kernel uses |
+//! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
 //! | `wave_sync` | CTAs that begin their tiles together |
 //! | `names` | what C++ calls things |

@@ -200,7 +200,7 @@ mod tests {
             "tensor_map",
             "transposed",
             "u32",
-            "most",
+            "max",
             "int",
             "template",
             "i",

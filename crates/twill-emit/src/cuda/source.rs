@@ -174,7 +174,7 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
     }
     out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");
     if !has_tensor_memory {
-        out.push_str("\n// The multiplies of this kernel.\n");
+        out.push_str("\n// The MMAs of this kernel.\n");
         out.push_str(&instruction::definitions(kernel)?);
     }
     out.push_str("\nnamespace {\n\n// Shared memory.\nextern __shared__ __align__(1024) unsigned char shared[];\n");
@@ -208,7 +208,7 @@ pub(super) fn print(kernel: &KernelProgram, header: &Header) -> Result<String, E
 /// A buffer as a function from a slot to a place.
 fn place(buffer: &Buffer, at: u64) -> Result<String, Error> {
     let [rows, columns] = extents(buffer);
-    let kind = format!("place<{}, {rows}, {columns}>", names::element(&buffer.element)?);
+    let kind = format!("smem_tile<{}, {rows}, {columns}>", names::element(&buffer.element)?);
     let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
     let name = names::name(&buffer.name);
     Ok(if buffer.slots > 1 {

@@ -1,4 +1,4 @@
-//! Tensor memory and the multiplies that leave their results there (`tcgen05`), by the primitives of `twill_tcgen05.cuh`.
+//! Tensor memory and the MMAs that leave their results there (`tcgen05`), by the primitives of `twill_tcgen05.cuh`.
 
 use super::expression::Expressions;
 use super::group::operand;
@@ -14,14 +14,14 @@ use twill_triton::mlir::{FloatKind, Type};
 /// The least that is allocated; all that is allocated is a power of two (PTX ISA, `tcgen05.alloc`).
 const LEAST_COLUMNS: u64 = 32;
 
-/// Bytes of shared memory for where tensor memory begins, and for the barrier of the last multiply.
+/// Bytes of shared memory for where tensor memory begins, and for the barrier of the last MMA.
 const ADDRESS: u64 = 8;
 const BARRIER: u64 = 8;
 
 /// A group's name for where the CTA's tensor memory begins.
 const BEGIN: &str = "tensor_";
 
-/// Whether a thread of a warp is the one that starts multiplies.
+/// Whether a thread of a warp is the one that starts MMAs.
 pub(super) const ELECTED: &str = "elected()";
 
 /// Whether a kernel has values in tensor memory.
@@ -43,16 +43,16 @@ fn columns(kernel: &KernelProgram) -> u64 {
 pub(super) fn places(kernel: &KernelProgram, address: u64) -> Result<String, Error> {
     let mut out = format!(
         "
-// Tensor memory, and the barrier of the last multiply.
+// Tensor memory, and the barrier of the last MMA.
 TWILL u32 tensor_memory() {{ return __shfl_sync(~0u, get<u32>(shared_at({address})), 0); }}
-TWILL u32 last_multiply() {{ return shared_at({}); }}
+TWILL u32 last_mma() {{ return shared_at({}); }}
 ",
         address + ADDRESS
     );
     let mut at = 0;
     for buffer in kernel.buffers.iter().filter(|b| b.is_tensor()) {
         let [rows, columns] = extents(buffer);
-        let kind = format!("tensor_place<{}, {rows}, {columns}>", names::element(&buffer.element)?);
+        let kind = format!("tmem_tile<{}, {rows}, {columns}>", names::element(&buffer.element)?);
         let (name, each) = (names::name(&buffer.name), buffer.columns() / u64::from(buffer.slots.max(1)));
         let (slot, offset) =
             if buffer.slots > 1 { (", u32 slot", format!(" + slot * {each}")) } else { ("", String::new()) };
@@ -67,22 +67,22 @@ pub(super) fn begin_of_group() -> String {
     format!("const u32 {BEGIN} = tensor_memory();")
 }
 
-/// What stands at the end of a group that starts multiplies.
+/// What stands at the end of a group that starts MMAs.
 pub(super) fn end_of_group(group: &Group) -> Option<&'static str> {
-    let multiplies = |action: &Op| matches!(action, Op::Tcgen05Mma(_));
-    any(&group.body, multiplies).then_some("finish_mmas(last_multiply());")
+    let mmas = |action: &Op| matches!(action, Op::Tcgen05Mma(_));
+    any(&group.body, mmas).then_some("tcgen05_wait_all(last_mma());")
 }
 
 /// Where the kernel takes tensor memory, and all threads wait for it.
 pub(super) fn begin(kernel: &KernelProgram, address: u64) -> String {
     let columns = columns(kernel);
-    format!("  if (threadIdx.x / 32 == 0) take_tensor_memory<{columns}>(shared_at({address}));\n  meet_all();\n")
+    format!("  if (threadIdx.x / 32 == 0) tmem_alloc<{columns}>(shared_at({address}));\n  cta_sync();\n")
 }
 
 /// Where it gives tensor memory back: everybody has read the results.
 pub(super) fn end(kernel: &KernelProgram, address: u64) -> String {
     let columns = columns(kernel);
-    format!("  meet_all();\n  if (warp == 0) give_tensor_memory<{columns}>(shared_at({address}));\n")
+    format!("  cta_sync();\n  if (warp == 0) tmem_dealloc<{columns}>(shared_at({address}));\n")
 }
 
 /// A tile, or some of its columns.
@@ -105,13 +105,13 @@ pub(super) fn place(print: &Expressions<'_>, slot: &Slot) -> Result<String, Erro
     if slot.transposed { Err(missing("a transposed tile in tensor memory".into())) } else { Ok(text) }
 }
 
-/// A multiply, which signals `barriers` when it is done.
-pub(super) fn multiply(
+/// An MMA, which signals `barriers` when it is done.
+pub(super) fn mma(
     print: &Expressions<'_>,
-    multiply: &Tcgen05Mma,
+    mma: &Tcgen05Mma,
     barriers: &[String],
 ) -> Result<String, Error> {
-    let Tcgen05Mma { left, right, to, addend, .. } = multiply;
+    let Tcgen05Mma { left, right, to, addend, .. } = mma;
     if print.kernel.buffers[to.buffer.index()].element != Type::Float(FloatKind::F32) {
         return Err(missing("sums of other than 32 bits in tensor memory".into()));
     }
@@ -126,17 +126,17 @@ pub(super) fn multiply(
     let is_tensor = |slot: &Slot| print.kernel.buffers[slot.buffer.index()].is_tensor();
     let left = if is_tensor(left) { place(print, left)? } else { operand(print, left)? };
     let mut code =
-        format!("if ({ELECTED}) {{\n  multiply({}, {left}, {}, {adds});\n", place(print, to)?, operand(print, right)?);
+        format!("if ({ELECTED}) {{\n  tcgen05_mma({}, {left}, {}, {adds});\n", place(print, to)?, operand(print, right)?);
     code.push_str(&signals(barriers));
     code.push('}');
     Ok(code)
 }
 
-/// Barriers that are signalled when all multiplies so far are done.
+/// Barriers that are signalled when all MMAs so far are done.
 pub(super) fn commit(barriers: &[String]) -> String {
     format!("if ({ELECTED}) {{\n{}}}", signals(barriers))
 }
 
 fn signals(barriers: &[String]) -> String {
-    barriers.iter().map(|b| format!("  commit({b});\n")).collect()
+    barriers.iter().map(|b| format!("  tcgen05_commit({b});\n")).collect()
 }

@@ -4,14 +4,14 @@ use crate::kernel::program::{KernelProgram, TileOrder};
 
 /// From a tile's number to the program that it is.
 pub(super) fn order(kernel: &KernelProgram) -> String {
-    let [px, _, _] = kernel.tiling.programs_per_cta;
+    let [px, _, _] = kernel.tiling.cta_coarsening;
     let columns = if px > 1 { format!("(programs_x + {}) / {px}", px - 1) } else { "programs_x".into() };
     let (note, body) = match kernel.tiling.order {
         TileOrder::Linear => (
             "the first axis fastest".into(),
             "  return {tile % columns, tile / columns % programs_y, tile / columns / programs_y};\n".into(),
         ),
-        TileOrder::LongestProcessingTime { heads, .. } => (
+        TileOrder::Lpt { heads, .. } => (
             format!("long loops first, {heads} of the second axis together, which share the L2 cache"),
             format!(
                 "  const int rest = tile % (columns * programs_y);
@@ -21,7 +21,7 @@ pub(super) fn order(kernel: &KernelProgram) -> String {
   return {{columns - 1 - within / heads, first + within % heads, tile / (columns * programs_y)}};\n"
             ),
         ),
-        TileOrder::Grouped(rows) => (
+        TileOrder::GroupM(rows) => (
             format!("bands of {rows} along the first axis, which is fastest within a band"),
             format!(
                 "  const int rest = tile % (columns * programs_y);
@@ -109,7 +109,7 @@ pub(super) fn head(kernel: &KernelProgram, code: &str) -> Vec<(usize, String, &'
         lines.push((2, format!("const program_ids program = {}", program_of("tile_at_")), ""));
     }
     for (axis, name) in used {
-        let count = kernel.tiling.programs_per_cta[axis];
+        let count = kernel.tiling.cta_coarsening[axis];
         if count == 1 {
             lines.push((2, format!("const int program_{name} = program.{name};"), ""));
             continue;

@@ -8,7 +8,7 @@ template <u32 MARKS, u32 ITERATIONS> struct recorder_of_ {
   template <u32... MARK> TWILL void at(int iteration) const {
     u64 now;
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
-    (put<MARK>(u32(iteration) % ITERATIONS, now, records), ...);
+    (st_shared<MARK>(u32(iteration) % ITERATIONS, now, records), ...);
   }
 
   template <u32 MARK> TWILL void put(u32 row, u64 now, int stores) const {

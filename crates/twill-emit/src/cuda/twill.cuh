@@ -1,5 +1,5 @@
 // Tile primitives of generated kernels: how the threads of a warp group hold a tile, and the instructions that copy and
-// multiply tiles. For Hopper (sm_90a); PTX ISA 8.0 and later, whose sections are named where they say what is done here.
+// MMA tiles. For Hopper (sm_90a); PTX ISA 8.0 and later, whose sections are named where they say what is done here.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -55,10 +55,10 @@ TWILL bool elected() {
 }
 
 /// All threads of a group meet at a barrier of its own ("bar").
-template <int BARRIER, int THREADS> TWILL void meet() { asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
+template <int BARRIER, int THREADS> TWILL void named_barrier_sync() { asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
 
 /// Come to a barrier and go on.
-template <int BARRIER, int THREADS> TWILL void come() { asm volatile("bar.arrive %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
+template <int BARRIER, int THREADS> TWILL void named_barrier_arrive() { asm volatile("bar.arrive %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
 
 /// Registers a thread from here on, for all four warps of a warp group ("setmaxnreg").
 template <int COUNT> TWILL void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
@@ -70,7 +70,7 @@ template <int COUNT> TWILL void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.
 // where it is in the tile. In a paired layout, neighbours in a row are kept side by side.
 
 /// The result of wgmma m64nNk16, and its left operand of 16 bits ("Register Fragments for wgmma.mma_async.m64nNk16"), of
-/// R / 64 multiplies below each other.
+/// R / 64 MMAs below each other.
 template <int R, int C> struct accumulator {
   static constexpr int rows_held = R / 32, columns_held = C / 4, size = R * C / 128;
   static constexpr bool paired = true;
@@ -113,7 +113,7 @@ template <int C> struct accumulator_columns {
 };
 
 /// N elements of one dimension, one after another over the threads of W warps.
-template <int N, int W> struct spread {
+template <int N, int W> struct blocked {
   static constexpr int size = (N + 32 * W - 1) / (32 * W), rows_held = size, columns_held = 1;
   static constexpr bool paired = false;
   TWILL static constexpr int index(int r, int) { return r; }
@@ -235,7 +235,7 @@ template <typename L, typename F> TWILL void for_each(F act) {
 TWILL void touch(float &x) { asm volatile("" : "+f"(x)::"memory"); }
 TWILL void touch(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
 
-/// What asynchronous multiplies wrote or read is used, or written again, behind this only.
+/// What asynchronous MMAs wrote or read is used, or written again, behind this only.
 template <typename T, typename L> TWILL void completed(tile<T, L> &tile) {
   repeat<sizeof(tile.held) / sizeof(tile.held[0])>([&](int i) { touch(tile.held[i]); });
 }
@@ -297,10 +297,10 @@ TWILL float sqrt_of(float x) {
 struct add {
   template <typename T> TWILL T operator()(T a, T b) const { return a + b; }
 };
-struct most {
+struct max {
   template <typename T> TWILL T operator()(T a, T b) const { return maximum(a, b); }
 };
-struct least {
+struct min {
   template <typename T> TWILL T operator()(T a, T b) const { return minimum(a, b); }
 };
 
@@ -323,7 +323,7 @@ TWILL tile<T, accumulator_partials<R>> row_partials(const tile<T, accumulator<R,
 
 /// The shares of the four threads that hold a row, combined.
 template <typename Op, typename T, int R>
-TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator_partials<R>> &shares, Op combine) {
+TWILL tile<T, accumulator_rows<R>> quad_all_reduce(const tile<T, accumulator_partials<R>> &shares, Op combine) {
   tile<T, accumulator_rows<R>> out;
   repeat<R / 32>([&](int r) {
     T value = shares.held[r];
@@ -333,8 +333,8 @@ TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator_partials<R>> &
   return out;
 }
 template <typename Op, typename T, int R, int C>
-TWILL tile<T, accumulator_rows<R>> rows(const tile<T, accumulator<R, C>> &whole, Op combine) {
-  return rows(row_partials(whole, combine), combine);
+TWILL tile<T, accumulator_rows<R>> quad_all_reduce(const tile<T, accumulator<R, C>> &whole, Op combine) {
+  return quad_all_reduce(row_partials(whole, combine), combine);
 }
 
 // ------------------------------------------------------------------------------------------------------- shared memory
@@ -348,7 +348,7 @@ template <typename T, int C> TWILL constexpr int line_of() {
 
 /// R x C elements in shared memory, or a part of such: of a buffer of so many rows, with lines of so many bytes, from so
 /// many bytes of a row on. A place of one dimension has one row.
-template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C>(), int FIRST_BYTE = 0> struct place {
+template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C>(), int FIRST_BYTE = 0> struct smem_tile {
   using type = T;
   static constexpr int rows = R, columns = C, line = LINE, panel = BUFFER_ROWS * LINE, first_byte = FIRST_BYTE;
   static constexpr bool swizzled = R > 1 && line % 32 == 0 && line <= 128;
@@ -363,17 +363,17 @@ template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C
   /// 128 bytes: bits 4..6 with 7..9; 64: 4..5 with 7..8; 32: 4 with 7.
   TWILL static u32 swizzle(u32 at) { return at ^ ((at >> 3) & (line - 16)); }
   /// So many of its rows, of which the first is a multiple of eight, or of its columns.
-  template <int FIRST, int COUNT> TWILL auto row_part() const { return place<T, COUNT, C, BUFFER_ROWS, LINE, FIRST_BYTE>{start + FIRST * line}; }
-  template <int FIRST, int COUNT> TWILL auto column_part() const { return place<T, R, COUNT, BUFFER_ROWS, LINE, FIRST_BYTE + FIRST * int(sizeof(T))>{start}; }
+  template <int FIRST, int COUNT> TWILL auto row_part() const { return smem_tile<T, COUNT, C, BUFFER_ROWS, LINE, FIRST_BYTE>{start + FIRST * line}; }
+  template <int FIRST, int COUNT> TWILL auto column_part() const { return smem_tile<T, R, COUNT, BUFFER_ROWS, LINE, FIRST_BYTE + FIRST * int(sizeof(T))>{start}; }
 };
 
-template <typename T> TWILL void put(u32 address, T value) {
+template <typename T> TWILL void st_shared(u32 address, T value) {
   if constexpr (sizeof(T) == 8) asm volatile("st.shared.b64 [%0], %1;" ::"r"(address), "l"(*(const u64 *)&value) : "memory");
   if constexpr (sizeof(T) == 4) asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(*(const u32 *)&value) : "memory");
   if constexpr (sizeof(T) == 2) asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(*(const u16 *)&value) : "memory");
   if constexpr (sizeof(T) == 1) asm volatile("st.shared.b8 [%0], %1;" ::"r"(address), "r"(u32(value)) : "memory");
 }
-template <typename T> TWILL T get(u32 address) {
+template <typename T> TWILL T ld_shared(u32 address) {
   u64 bits = 0;
   u32 word = 0;
   u16 half = 0;
@@ -400,7 +400,7 @@ template <typename P, typename S, typename L> TWILL void write(P to, const tile<
     return P::rows > 1 ? to.address(row, column) : to.address(0, L::columns_held > 1 ? column : row);
   };
   if constexpr (is_half<T>::value && is_half<S>::value && L::paired) {
-    repeat<L::size / 2>([&](int i) { put<u32>(address(2 * i), from.held[i]); });
+    repeat<L::size / 2>([&](int i) { st_shared<u32>(address(2 * i), from.held[i]); });
   } else if constexpr (sizeof(T) == 4 && sizeof(S) == 4 && L::paired) {
     // Of eight lines, each second one begins at its other half: neighbours would be stored to the same banks at once.
     constexpr bool by_halves = columns_of<L>::value % 32 == 0 && columns_of<L>::value > 0 && P::swizzled && P::line == 128;
@@ -412,7 +412,7 @@ template <typename P, typename S, typename L> TWILL void write(P to, const tile<
       asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to_half), "r"(*(const u32 *)&low), "r"(*(const u32 *)&high) : "memory");
     });
   } else {
-    repeat<L::size>([&](int i) { put<T>(address(i), T(from[element<L>{L::row_held(i), L::column_held(i)}])); });
+    repeat<L::size>([&](int i) { st_shared<T>(address(i), T(from[element<L>{L::row_held(i), L::column_held(i)}])); });
   }
 }
 
@@ -448,7 +448,7 @@ template <typename P, typename T, int R, int C> TWILL void write_matrices(P to, 
 }
 
 /// Two neighbours of 4 bytes.
-template <typename T> TWILL void get_pair(u32 address, T &low, T &high) {
+template <typename T> TWILL void ld_shared_pair(u32 address, T &low, T &high) {
   u32 a, b;
   asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address) : "memory");
   low = *(const T *)&a;
@@ -463,11 +463,11 @@ template <typename T, typename L, typename P> TWILL tile<T, L> read(P from) {
   };
   tile<T, L> out;
   if constexpr (is_half<T>::value && L::paired) {
-    repeat<L::size / 2>([&](int i) { out.held[i] = get<u32>(address(2 * i)); });
+    repeat<L::size / 2>([&](int i) { out.held[i] = ld_shared<u32>(address(2 * i)); });
   } else if constexpr (sizeof(T) == 4 && L::paired) {
-    repeat<L::size / 2>([&](int i) { get_pair(address(2 * i), out.held[2 * i], out.held[2 * i + 1]); });
+    repeat<L::size / 2>([&](int i) { ld_shared_pair(address(2 * i), out.held[2 * i], out.held[2 * i + 1]); });
   } else {
-    repeat<L::size>([&](int i) { out.held[i] = get<T>(address(i)); });
+    repeat<L::size>([&](int i) { out.held[i] = ld_shared<T>(address(i)); });
   }
   return out;
 }
@@ -486,7 +486,7 @@ template <typename P> TWILL auto read_matrices(P from) {
 }
 
 /// What threads wrote to shared memory becomes visible to TMA and the tensor core ("Async proxy").
-TWILL void fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+TWILL void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // ------------------------------------------------------------------------------------------------------------- barriers
 
@@ -494,12 +494,12 @@ TWILL void mbarrier_init(u32 barrier, int arrivals) { asm volatile("mbarrier.ini
 TWILL void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 /// Waits until a barrier has completed the phase of this parity.
-TWILL void acquire(u32 barrier, u32 phase) {
+TWILL void mbarrier_wait(u32 barrier, u32 phase) {
   asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again; }" ::"r"(barrier), "r"(phase) : "memory");
 }
 
 /// One thread of every warp arrives.
-TWILL void release(u32 barrier) {
+TWILL void mbarrier_arrive(u32 barrier) {
   asm volatile("{ .reg .pred p; bar.warp.sync 0xffffffff; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier) : "memory");
 }
 
@@ -519,36 +519,36 @@ template <int RANK> struct coordinates {
 };
 template <typename... I> TWILL coordinates<sizeof...(I)> at(I... index) { return {{int(index)...}}; }
 
-TWILL void expect(u32 barrier, u32 bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory"); }
+TWILL void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory"); }
 
-TWILL void copy_in(u32 to, const tensor_map &map, coordinates<1> c, u32 barrier) {
+TWILL void tma_load_box(u32 to, const tensor_map &map, coordinates<1> c, u32 barrier) {
   asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2}], [%3];" ::"r"(to), "l"(&map), "r"(c.at[0]), "r"(barrier) : "memory");
 }
-TWILL void copy_in(u32 to, const tensor_map &map, coordinates<2> c, u32 barrier) {
+TWILL void tma_load_box(u32 to, const tensor_map &map, coordinates<2> c, u32 barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(&map), "r"(c.at[1]), "r"(c.at[0]), "r"(barrier) : "memory");
 }
-TWILL void copy_in(u32 to, const tensor_map &map, coordinates<3> c, u32 barrier) {
+TWILL void tma_load_box(u32 to, const tensor_map &map, coordinates<3> c, u32 barrier) {
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to), "l"(&map), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(barrier) : "memory");
 }
-TWILL void copy_in(u32 to, const tensor_map &map, coordinates<4> c, u32 barrier) {
+TWILL void tma_load_box(u32 to, const tensor_map &map, coordinates<4> c, u32 barrier) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to), "l"(&map), "r"(c.at[3]), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(barrier) : "memory");
 }
-TWILL void copy_out(const tensor_map &map, coordinates<1> c, u32 from) {
+TWILL void tma_store_box(const tensor_map &map, coordinates<1> c, u32 from) {
   asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(c.at[0]), "r"(from) : "memory");
 }
-TWILL void copy_out(const tensor_map &map, coordinates<2> c, u32 from) {
+TWILL void tma_store_box(const tensor_map &map, coordinates<2> c, u32 from) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
 }
-TWILL void copy_out(const tensor_map &map, coordinates<3> c, u32 from) {
+TWILL void tma_store_box(const tensor_map &map, coordinates<3> c, u32 from) {
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
 }
-TWILL void copy_out(const tensor_map &map, coordinates<4> c, u32 from) {
+TWILL void tma_store_box(const tensor_map &map, coordinates<4> c, u32 from) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map), "r"(c.at[3]), "r"(c.at[2]), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
 }
-TWILL void add_out(const tensor_map &map, coordinates<1> c, u32 from) {
+TWILL void tma_reduce_add_box(const tensor_map &map, coordinates<1> c, u32 from) {
   asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(c.at[0]), "r"(from) : "memory");
 }
-TWILL void add_out(const tensor_map &map, coordinates<2> c, u32 from) {
+TWILL void tma_reduce_add_box(const tensor_map &map, coordinates<2> c, u32 from) {
   asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
 }
 
@@ -563,49 +563,49 @@ template <typename P, int RANK, typename F> TWILL void each_panel(P tile, coordi
 }
 
 /// Starts a copy from global to shared memory, which arrives at a barrier. By one thread.
-template <typename P, int RANK> TWILL void load(const tensor_map &map, coordinates<RANK> c, P to, u32 barrier) {
-  expect(barrier, P::rows * P::columns * sizeof(typename P::type));
-  each_panel(to, c, [&](u32 panel, coordinates<RANK> at) { copy_in(panel, map, at, barrier); });
+template <typename P, int RANK> TWILL void tma_load(const tensor_map &map, coordinates<RANK> c, P to, u32 barrier) {
+  mbarrier_arrive_expect_tx(barrier, P::rows * P::columns * sizeof(typename P::type));
+  each_panel(to, c, [&](u32 panel, coordinates<RANK> at) { tma_load_box(panel, map, at, barrier); });
 }
 
 /// Starts a copy from shared to global memory, or an addition to it. By one thread, which can wait for its own.
-template <typename P, int RANK> TWILL void store(const tensor_map &map, coordinates<RANK> c, P from) {
-  each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { copy_out(map, at, panel); });
+template <typename P, int RANK> TWILL void tma_store(const tensor_map &map, coordinates<RANK> c, P from) {
+  each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { tma_store_box(map, at, panel); });
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-template <typename P, int RANK> TWILL void store_add(const tensor_map &map, coordinates<RANK> c, P from) {
-  each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { add_out(map, at, panel); });
+template <typename P, int RANK> TWILL void tma_reduce_add(const tensor_map &map, coordinates<RANK> c, P from) {
+  each_panel(from, c, [&](u32 panel, coordinates<RANK> at) { tma_reduce_add_box(map, at, panel); });
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 /// Waits until at most so many of a thread's stores still read shared memory.
-template <int LEFT> TWILL void wait_stores() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory"); }
+template <int LEFT> TWILL void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory"); }
 
 // ------------------------------------------------------------------------------------------- copies through pointers
 
 /// Starts a copy of one element; zero where there is none. What is smaller than 4 bytes is copied at once.
-template <typename T> TWILL void copy_element(u32 to, const T *from, bool is_there) {
+template <typename T> TWILL void cp_async_element(u32 to, const T *from, bool is_there) {
   if constexpr (sizeof(T) >= 4) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(int(sizeof(T))), "r"(is_there ? int(sizeof(T)) : 0) : "memory");
   } else {
-    put<T>(to, is_there ? *from : T(0));
+    st_shared<T>(to, is_there ? *from : T(0));
   }
 }
 
 /// Every thread arrives at a barrier when its copies are there ("cp.async.mbarrier.arrive").
-template <typename T> TWILL void copies_arrive(u32 barrier) {
+template <typename T> TWILL void cp_async_mbarrier_arrive(u32 barrier) {
   if constexpr (sizeof(T) >= 4) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
   } else {
-    fence();
+    fence_proxy_async();
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
   }
 }
 
-// ----------------------------------------------------------------------------------------------------------- multiplies
+// ----------------------------------------------------------------------------------------------------------- MMAs
 
-TWILL void multiply_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-TWILL void multiply_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+TWILL void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TWILL void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LEFT> TWILL void wgmma_wait_group() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
 
 /// The instruction m64nNk16 for elements of type T; which of its operands are in registers, and whether those in shared
@@ -636,7 +636,7 @@ template <typename P> TWILL u64 matrix(P place, int byte) {
   static_assert(P::swizzled, "the tensor core reads lines of 128, 64 or 32 bytes");
   const u32 low = (within_cta(place.start) >> 4) + (u32(P::panel >> 4) << 16);
   constexpr u64 high = swizzle << 30 | u32(P::line * 8 >> 4);
-  // One addition of 64 bits from its neighbour, which ptxas makes ahead of the multiply.
+  // One addition of 64 bits from its neighbour, which ptxas makes ahead of the MMA.
   return (high << 32 | low) + (byte >> 4);
 }
 
@@ -655,34 +655,34 @@ template <typename D, int R, int C> TWILL auto *part_of_sum(tile<D, accumulator<
   return sum.held + (row * C / 64 + column) / (is_half<D>::value ? 4 : 2);
 }
 
-/// Starts sum = left x right, or sum += left x right; one group of multiplies for wgmma_wait_group.
+/// Starts sum = left x right, or sum += left x right; one group of MMAs for wgmma_wait_group.
 template <typename D, int R, int C, typename Left, typename Right>
-TWILL void multiply(tile<D, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
+TWILL void wgmma(tile<D, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
   using one = instruction<width, typename Right::type, !Left::along_rows, Right::along_rows>;
-  multiply_fence();
-  static_assert(Right::rows % 16 == 0, "a multiply takes 16 elements of each row");
+  wgmma_fence();
+  static_assert(Right::rows % 16 == 0, "an MMA takes 16 elements of each row");
   constexpr int depth = Right::rows / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
     one::issue(part_of_sum(sum, row, column), part_of(left, row, k), part_of(right, k, column), adds || k > 0);
   });
-  multiply_commit();
+  wgmma_commit_group();
 }
 
 /// The same with the left operand in registers.
 template <typename D, int R, int C, int K, typename T, typename Right>
-TWILL void multiply(tile<D, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, Right right, bool adds) {
+TWILL void wgmma(tile<D, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
   using one = instruction<width, T, false, Right::along_rows>;
-  multiply_fence();
-  static_assert(K % 16 == 0, "a multiply takes 16 elements of each row");
+  wgmma_fence();
+  static_assert(K % 16 == 0, "an MMA takes 16 elements of each row");
   constexpr int depth = K / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
     one::issue(part_of_sum(sum, row, column), left.held + row / 64 * (K / 4) + k / 4, part_of(right, k, column), adds || k > 0);
   });
-  multiply_commit();
+  wgmma_commit_group();
 }
 
 }  // namespace twill

@@ -17,7 +17,7 @@ TWILL void cluster_sync() { asm volatile("barrier.cluster.arrive.release; barrie
 
 /// One thread of every warp arrives, at the barrier of both CTAs. Nothing that threads wrote passes: tensor cores alone
 /// read such slots, and are waited for before. A release of cluster scope would be a fence of all memory, at a third of a kernel's speed.
-TWILL void arrive_both(u32 barrier) {
+TWILL void mbarrier_arrive_both(u32 barrier) {
   asm volatile("{ .reg .pred p; .reg .b32 there; bar.warp.sync 0xffffffff; elect.sync _|p, 0xffffffff;"
                " mapa.shared::cluster.u32 there, %0, 0; @p mbarrier.arrive.shared::cluster.b64 _, [there];"
                " mapa.shared::cluster.u32 there, %0, 1; @p mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier) : "memory");
@@ -30,7 +30,7 @@ TWILL void tma_multicast(u32 to, const tensor_map &map, coordinates<2> c, u32 ba
 /// Starts the copy of this CTA's half of a tile, the upper or the lower rows, to where it belongs in both; the other CTA
 /// brings the other half. By one thread. The map's boxes have half as many rows as the tile.
 template <typename P> TWILL void tma_load_multicast(const tensor_map &map, coordinates<2> c, P to, u32 barrier) {
-  expect(barrier, P::rows * P::columns * sizeof(typename P::type));
+  mbarrier_arrive_expect_tx(barrier, P::rows * P::columns * sizeof(typename P::type));
   const u32 first = cluster_rank() * (P::rows / 2);
   c.at[0] += first;
   each_panel(to, c, [&](u32 panel, coordinates<2> at) { tma_multicast(panel + first * P::line, map, at, barrier); });

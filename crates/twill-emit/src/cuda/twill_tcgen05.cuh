@@ -1,4 +1,4 @@
-// Tile primitives of kernels whose multiplies leave their results in tensor memory, beside those of twill.cuh. For Blackwell
+// Tile primitives of kernels whose MMAs leave their results in tensor memory, beside those of twill.cuh. For Blackwell
 // (sm_100a); PTX ISA 8.7 and later, "TensorCore 5th Generation Family Instructions", whose sections are named here.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace twill {
 // threads hold a row, each one half of its columns.
 
 template <int R> struct tensor_rows {
-  static_assert(R == 64 || R == 128, "multiplies have 64 or 128 rows");
+  static_assert(R == 64 || R == 128, "MMAs have 64 or 128 rows");
   static constexpr int halves = 128 / R, rows_held = 1, columns_held = 1, size = 1;
   static constexpr bool paired = false;
   TWILL static constexpr int index(int, int) { return 0; }
@@ -43,7 +43,7 @@ template <int R, int C> struct tensor_tile : tensor_columns<R, C> {
 
 /// The elements of each row, combined: every fourth by itself until the end, for shorter chains.
 template <typename Op, typename T, int R, int C>
-TWILL tile<T, tensor_rows<R>> rows(const tile<T, tensor_tile<R, C>> &whole, Op combine) {
+TWILL tile<T, tensor_rows<R>> quad_all_reduce(const tile<T, tensor_tile<R, C>> &whole, Op combine) {
   using L = tensor_tile<R, C>;
   T part[4];
   repeat<4>([&](int k) { part[k] = whole[element<L>{0, k}]; });
@@ -75,12 +75,12 @@ template <typename P, typename T, typename S, typename L> TWILL constexpr bool c
 }
 
 /// Where the neighbours from the i-th element that a thread holds are.
-template <typename L, typename P> TWILL u32 run_at(P tile, int i) {
+template <typename L, typename P> TWILL u32 vector_at(P tile, int i) {
   return tile.address(P::rows > 1 ? L::row(0) : 0, L::column(i));
 }
 
 /// Writes a tile that is held in rows.
-template <typename P, typename S, typename L> TWILL void write_runs(P to, const tile<S, L> &from) {
+template <typename P, typename S, typename L> TWILL void st_shared_v4(P to, const tile<S, L> &from) {
   using T = typename P::type;
   if constexpr (!copies_whole<P, T, S, L>()) {
     write(to, from);
@@ -93,13 +93,13 @@ template <typename P, typename S, typename L> TWILL void write_runs(P to, const 
         if constexpr (sizeof(T) == 1) w[k] = bytes_of<T>(from.held + run * 16 + k * 4);
         else w[k] = word_of(from.held[run * 4 + k]);
       });
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(run_at<L>(to, run * neighbours)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(vector_at<L>(to, run * neighbours)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
     });
   }
 }
 
 /// Reads a tile that is to be held in rows.
-template <typename T, typename L, typename P> TWILL tile<T, L> read_runs(P from) {
+template <typename T, typename L, typename P> TWILL tile<T, L> ld_shared_v4(P from) {
   if constexpr (!copies_whole<P, T, T, L>()) {
     return read<T, L>(from);
   } else {
@@ -107,7 +107,7 @@ template <typename T, typename L, typename P> TWILL tile<T, L> read_runs(P from)
     tile<T, L> out;
     repeat<L::size / neighbours>([&](int run) {
       u32 w[4];
-      asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(run_at<L>(from, run * neighbours)) : "memory");
+      asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(vector_at<L>(from, run * neighbours)) : "memory");
       repeat<4>([&](int k) {
         if constexpr (sizeof(T) == 1) repeat<4>([&](int b) { out.held[run * 16 + k * 4 + b] = T(w[k] >> 8 * b); });
         else if constexpr (sizeof(out.held[0]) == sizeof(float) && !is_half<T>::value) out.held[run * 4 + k] = *(const T *)&w[k];
@@ -122,15 +122,15 @@ template <typename T, typename L, typename P> TWILL tile<T, L> read_runs(P from)
 
 /// Takes columns of tensor memory, a power of two from 32 on, and leaves at `at` in shared memory where they begin
 /// ("tcgen05.alloc"). By one warp; it waits until another CTA of the multiprocessor has given enough back.
-template <int COLUMNS> TWILL void take_tensor_memory(u32 at) {
+template <int COLUMNS> TWILL void tmem_alloc(u32 at) {
   __syncwarp();
   asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(at), "n"(COLUMNS) : "memory");
   asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
 }
 
 /// Gives them back, by the same warp.
-template <int COLUMNS> TWILL void give_tensor_memory(u32 at) {
-  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(get<u32>(at)), "n"(COLUMNS) : "memory");
+template <int COLUMNS> TWILL void tmem_dealloc(u32 at) {
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(ld_shared<u32>(at)), "n"(COLUMNS) : "memory");
 }
 
 /// What threads and the tensor core did to tensor memory before one side of a barrier is seen behind its other side
@@ -139,28 +139,28 @@ TWILL void tensor_fence_before() { asm volatile("tcgen05.fence::before_thread_sy
 TWILL void tensor_fence_after() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 
 /// All threads of the CTA meet.
-TWILL void meet_all() {
+TWILL void cta_sync() {
   tensor_fence_before();
   __syncthreads();
   tensor_fence_after();
 }
 
 /// The same as without tensor memory, and orders what happens there.
-TWILL void acquire_tensor(u32 barrier, u32 phase) {
-  acquire(barrier, phase);
+TWILL void mbarrier_wait_tensor(u32 barrier, u32 phase) {
+  mbarrier_wait(barrier, phase);
   tensor_fence_after();
 }
-TWILL void release_tensor(u32 barrier) {
+TWILL void mbarrier_arrive_tensor(u32 barrier) {
   tensor_fence_before();
-  release(barrier);
+  mbarrier_arrive(barrier);
 }
 
 /// R x C elements in tensor memory, from a column of 32 bits on. Elements of 16 bits, which only left operands have, are packed.
-template <typename T, int R, int C> struct tensor_place {
+template <typename T, int R, int C> struct tmem_tile {
   static_assert(sizeof(T) == 4 || is_half<T>::value, "tensor memory holds results, and operands of 16 bits");
   static constexpr int words = C * int(sizeof(T)) / 4;
   u32 start;
-  template <int FIRST, int COUNT> TWILL tensor_place<T, R, COUNT> column_part() const {
+  template <int FIRST, int COUNT> TWILL tmem_tile<T, R, COUNT> column_part() const {
     static_assert(FIRST * sizeof(T) % 4 == 0, "a part begins with a column of 32 bits");
     return {start + FIRST * int(sizeof(T)) / 4};
   }
@@ -215,7 +215,7 @@ template <int WORDS, typename F> TWILL void each_stretch(F act) {
 }
 
 /// Reads a tile. By all threads of a group, as writing.
-template <typename T, int R, int C> TWILL tile<T, tensor_tile<R, C>> read_tensor(tensor_place<T, R, C> from) {
+template <typename T, int R, int C> TWILL tile<T, tensor_tile<R, C>> tmem_load(tmem_tile<T, R, C> from) {
   constexpr int halves = tensor_rows<R>::halves, words = from.words / halves, half = halves == 2 ? words : 0;
   const u32 at = own_lanes(from.start);
   u32 w[words];
@@ -232,7 +232,7 @@ template <typename T, int R, int C> TWILL tile<T, tensor_tile<R, C>> read_tensor
 }
 
 /// Writes a tile, and waits until it is there.
-template <typename T, int R, int C> TWILL void write_tensor(tensor_place<T, R, C> to, const tile<T, tensor_tile<R, C>> &from) {
+template <typename T, int R, int C> TWILL void tmem_store(tmem_tile<T, R, C> to, const tile<T, tensor_tile<R, C>> &from) {
   constexpr int halves = tensor_rows<R>::halves, words = to.words / halves, half = halves == 2 ? words : 0;
   const u32 at = own_lanes(to.start);
   u32 w[words];
@@ -241,7 +241,7 @@ template <typename T, int R, int C> TWILL void write_tensor(tensor_place<T, R, C
   asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 
-// ----------------------------------------------------------------------------------------------------------- multiplies
+// ----------------------------------------------------------------------------------------------------------- MMAs
 
 template <typename T> struct format_of;
 template <> struct format_of<__half> { static constexpr u32 value = 0; };
@@ -250,7 +250,7 @@ template <> struct format_of<__nv_bfloat16> { static constexpr u32 value = 1; };
 /// What an instruction multiplies ("Instruction descriptor"): results of 32 bits, types of operands, which of them have not their
 /// depth side by side, columns and rows.
 template <typename T, int M, int N, bool LEFT_TURNED, bool RIGHT_TURNED> TWILL constexpr u32 instruction_of() {
-  static_assert(N % (M == 64 ? 8 : 16) == 0 && N <= 256, "a multiply has a multiple of 16 columns, of 8 for 64 rows");
+  static_assert(N % (M == 64 ? 8 : 16) == 0 && N <= 256, "an MMA has a multiple of 16 columns, of 8 for 64 rows");
   return 1u << 4 | format_of<T>::value << 7 | format_of<T>::value << 10 | u32(LEFT_TURNED) << 15 | u32(RIGHT_TURNED) << 16
          | u32(N >> 3) << 17 | u32(M >> 4) << 24;
 }
@@ -270,11 +270,11 @@ template <typename P> TWILL u64 left_part(transposed<P> left, int k) { return te
 template <typename P> TWILL u64 right_part(P right, int column, int k) { return tensor_matrix<false>(right, byte_of<P>(k, column)); }
 template <typename P> TWILL u64 right_part(transposed<P> right, int column, int k) { return tensor_matrix<true>(right.place, byte_of<P>(column, k)); }
 
-TWILL void multiply_one(u32 to, u64 left, u64 right, u32 instruction, bool adds) {
+TWILL void tcgen05_mma_one(u32 to, u64 left, u64 right, u32 instruction, bool adds) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }" ::"r"(to), "l"(left), "l"(right), "r"(instruction), "r"(u32(adds)) : "memory");
 }
 /// The same with the left operand in tensor memory.
-TWILL void multiply_one(u32 to, u32 left, u64 right, u32 instruction, bool adds) {
+TWILL void tcgen05_mma_one(u32 to, u32 left, u64 right, u32 instruction, bool adds) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p; }" ::"r"(to), "r"(left), "l"(right), "r"(instruction), "r"(u32(adds)) : "memory");
 }
 
@@ -284,31 +284,31 @@ template <typename P> struct left_operand {
   static constexpr bool turned = !P::along_rows;
   TWILL static u64 part(P left, int k) { return left_part(left, k); }
 };
-template <typename T, int R, int C> struct left_operand<tensor_place<T, R, C>> {
+template <typename T, int R, int C> struct left_operand<tmem_tile<T, R, C>> {
   static constexpr int rows = R, depth = C;
   static constexpr bool turned = false;
-  TWILL static u32 part(tensor_place<T, R, C> left, int k) { return left.start + k / 2; }
+  TWILL static u32 part(tmem_tile<T, R, C> left, int k) { return left.start + k / 2; }
 };
 
 /// Starts sum = left x right, or sum += left x right. By one thread, the elected.
 template <int R, int C, typename Left, typename Right>
-TWILL void multiply(tensor_place<float, R, C> sum, Left left, Right right, bool adds) {
+TWILL void tcgen05_mma(tmem_tile<float, R, C> sum, Left left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256, depth = Right::rows / 16;
   static_assert(left_operand<Left>::rows == R && left_operand<Left>::depth == Right::rows && Right::columns == C, "the operands fit the result");
   constexpr u32 instruction = instruction_of<typename Right::type, R, width, left_operand<Left>::turned, Right::along_rows>();
   repeat<C / width * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth * width;
-    multiply_one(sum.start + column, left_operand<Left>::part(left, k), right_part(right, column, k), instruction, adds || k > 0);
+    tcgen05_mma_one(sum.start + column, left_operand<Left>::part(left, k), right_part(right, column, k), instruction, adds || k > 0);
   });
 }
 
-/// A barrier is signalled when all multiplies that this thread has started are done ("tcgen05.commit").
-TWILL void commit(u32 barrier) { asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier) : "memory"); }
+/// A barrier is signalled when all MMAs that this thread has started are done ("tcgen05.commit").
+TWILL void tcgen05_commit(u32 barrier) { asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier) : "memory"); }
 
-/// Waits for all multiplies that a warp has started, and so for what they signal. By a barrier that nothing else uses.
-TWILL void finish_mmas(u32 barrier) {
-  if (elected()) commit(barrier);
-  acquire_tensor(barrier, 0);
+/// Waits for all MMAs that a warp has started, and so for what they signal. By a barrier that nothing else uses.
+TWILL void tcgen05_wait_all(u32 barrier) {
+  if (elected()) tcgen05_commit(barrier);
+  mbarrier_wait_tensor(barrier, 0);
 }
 
 }  // namespace twill

@@ -10,17 +10,17 @@ namespace twill {
 /// launches of the same number have disturbed each other.
 static __device__ u64 arrivals_of_launch_[64];
 
-/// The other CTAs of the grid, as one thread of each meets them.
-struct others {
+/// The other CTAs of the grid, which one thread of each CTA waits for (a soft barrier).
+struct grid_barrier {
   /// Cycles after which a CTA goes on alone: others may not run at all, beside other work on the GPU.
-  static constexpr i64 longest_meeting = 20000;
+  static constexpr i64 longest_wait = 20000;
   static constexpr u64 one_cta = u64(1) << 32;
 
   u64 *arrivals;
   u32 whole = 0;
   bool alone = false;
 
-  TWILL others() {
+  TWILL grid_barrier() {
     u64 launch;
     asm("mov.u64 %0, %%gridid;" : "=l"(launch));
     arrivals = &arrivals_of_launch_[launch % 64];
@@ -28,12 +28,12 @@ struct others {
   }
 
   /// Waits for the others where each of them has a tile in this round, but not for long, and never again if they did not come.
-  TWILL void meet(int tile, int tiles) {
+  TWILL void wait(int tile, int tiles) {
     if (tile >= tiles / int(gridDim.x) * int(gridDim.x)) return;
     whole += gridDim.x;
     add(1);
     const i64 start = clock64();
-    while (!alone && int(arrived() - whole) < 0) alone = clock64() - start > longest_meeting;
+    while (!alone && int(arrived() - whole) < 0) alone = clock64() - start > longest_wait;
   }
 
   /// At the end.

@@ -9,16 +9,16 @@ use crate::kernel::op::{Op, any};
 use crate::kernel::program::{Group, KernelProgram};
 
 /// Ahead of the tiles.
-pub(super) const BEGIN: &str = "others other_ctas_;";
+pub(super) const BEGIN: &str = "grid_barrier other_ctas_;";
 
 /// Ahead of a tile's first loop.
-pub(super) const MEET: &str = "other_ctas_.meet(tile_at_, tile_count(programs_x, programs_y, programs_z));";
+pub(super) const WAIT: &str = "other_ctas_.wait(tile_at_, tile_count(programs_x, programs_y, programs_z));";
 
 /// Behind the tiles.
 pub(super) const END: &str = "other_ctas_.leave();";
 
-/// Whether this group meets its like of the other CTAs.
-pub(super) fn meets(kernel: &KernelProgram, group: &Group) -> bool {
+/// Whether this group is_waiting_group its like of the other CTAs.
+pub(super) fn is_waiting_group(kernel: &KernelProgram, group: &Group) -> bool {
     kernel.tiling.wave_sync
         && is_one_thread(kernel, group)
         && any(&group.body, |action| matches!(action, Op::TmaLoad { .. }))
@@ -35,7 +35,7 @@ pub(super) fn check(kernel: &KernelProgram) -> Result<(), Error> {
         refuse("these CTAs work on one tile each, as with --persistent off")
     } else if kernel.tiling.serpentine().is_some() {
         refuse("their tiles have loops of different length")
-    } else if kernel.groups.iter().filter(|group| meets(kernel, group)).count() != 1 {
+    } else if kernel.groups.iter().filter(|group| is_waiting_group(kernel, group)).count() != 1 {
         let loader = kernel.groups.iter().find(|group| group.warps == 1);
         let line = loader.and_then(beyond_one_thread).and_then(|note| note.line);
         let why = line.map_or_else(String::new, |line| format!("; one warp also does what line {line} says"));

@@ -37,7 +37,7 @@ pub struct AssembledGroup {
 /// Machine code of a loop.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AssembledLoop {
-    /// Multiplies that it issues.
+    /// MMAs that it issues.
     #[serde(default)]
     pub mma: usize,
     /// Its instructions in order, each with its encoding.
@@ -85,7 +85,7 @@ impl Assembly {
         codes.iter().map(|code| code.iter().filter(local).count() as u64).sum()
     }
 
-    /// Whether registers did not suffice: multiplies run one by one, or values went to memory, in loops or so many of them
+    /// Whether registers did not suffice: MMAs run one by one, or values went to memory, in loops or so many of them
     /// that it matters outside as well.
     pub fn is_short_of_registers(&self) -> bool {
         let spills = self.spills_in_loops() > 0 || self.spill_stores + self.spill_loads >= MANY_SPILLED;

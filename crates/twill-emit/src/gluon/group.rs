@@ -92,7 +92,7 @@ impl<'a> Printer<'a> {
     fn programs(&mut self, depth: usize) {
         self.line(depth, "program_x, program_y, program_z = program_of(tile, programs_x, programs_y, programs_z)", "");
         for (axis, name) in ["x", "y", "z"].iter().enumerate() {
-            let count = self.kernel.tiling.programs_per_cta[axis];
+            let count = self.kernel.tiling.cta_coarsening[axis];
             if count > 1 {
                 for k in 0..count {
                     let program = format!("gl.minimum(program_{name} * {count} + {k}, programs_{name} - 1)");
@@ -232,10 +232,10 @@ impl<'a> Printer<'a> {
                 format!("{name} = {text}")
             }
             Op::Copy { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
-            Op::Wgmma { to, left, right, accumulator } => self.multiply(*to, left, right, *accumulator),
-            Op::Tcgen05Mma(multiply) => {
-                let barriers = self.barriers(&multiply.signals);
-                tensor_memory::multiply(&self.names, multiply, &barriers, self.is_short_of_registers)
+            Op::Wgmma { to, left, right, accumulator } => self.mma(*to, left, right, *accumulator),
+            Op::Tcgen05Mma(mma) => {
+                let barriers = self.barriers(&mma.signals);
+                tensor_memory::mma(&self.names, mma, &barriers, self.is_short_of_registers)
             }
             Op::Tcgen05Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
             Op::WgmmaInit(variable) => {
@@ -301,15 +301,15 @@ impl<'a> Printer<'a> {
             Op::MbarrierWait { barrier, at, previous } => {
                 let phase = &self.group.cursors[at.index()].name;
                 let phase = if *previous { format!("{phase}_phase ^ 1") } else { format!("{phase}_phase") };
-                format!("acquire(bars, base, {}, {phase}, BARRIERS_AT)", self.barrier(*barrier, *at))
+                format!("mbarrier_wait(bars, base, {}, {phase}, BARRIERS_AT)", self.barrier(*barrier, *at))
             }
             Op::MbarrierArrive { barrier, at } => {
-                format!("release(bars, base, {}, BARRIERS_AT)", self.barrier(*barrier, *at))
+                format!("mbarrier_arrive(bars, base, {}, BARRIERS_AT)", self.barrier(*barrier, *at))
             }
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
             Op::CopyCursor { to, from } => self.keep(*to, *from),
-            Op::NamedBarrierSync(id) => format!("named_sync({}, {})", FIRST_NAMED + id, self.threads()),
-            Op::NamedBarrierArrive(id) => format!("named_arrive({}, {})", FIRST_NAMED + id, self.threads()),
+            Op::NamedBarrierSync(id) => format!("named_barrier_sync({}, {})", FIRST_NAMED + id, self.threads()),
+            Op::NamedBarrierArrive(id) => format!("named_barrier_arrive({}, {})", FIRST_NAMED + id, self.threads()),
         };
         let mut comment = comment;
         for line in code.lines() {
@@ -324,7 +324,7 @@ impl<'a> Printer<'a> {
         2 * 32 * self.group.warps
     }
 
-    fn multiply(&self, to: VariableId, left: &Operand, right: &Operand, accumulator: Option<VariableId>) -> String {
+    fn mma(&self, to: VariableId, left: &Operand, right: &Operand, accumulator: Option<VariableId>) -> String {
         let operand = |o: &Operand| match o {
             Operand::Shared(slot) => self.names.slot(slot),
             Operand::Registers(v) => self.names.variable(*v).to_owned(),
@@ -352,7 +352,7 @@ impl<'a> Printer<'a> {
             (1, true) => format!("{name}_phase = {name}_phase ^ 1"),
             (1, false) => String::new(),
             (slots, true) => format!("{name}, {name}_phase = advance({name}, {name}_phase, {slots})"),
-            (slots, false) => format!("{name} = following({name}, {slots})"),
+            (slots, false) => format!("{name} = next_slot({name}, {slots})"),
         }
     }
 

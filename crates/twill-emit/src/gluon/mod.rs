@@ -7,7 +7,7 @@
 //! | `operation` | operations on elements |
 //! | `layout` | names of layouts |
 //! | `names` | what parameters are called in a group |
-//! | `tensor_memory` | Blackwell's multiplies and the memory of their results |
+//! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
 //! | `assembly` | what the assembler made of it |
 //! | `example` | constants and tests of the kernels of `examples/` |
 //! | `signature` | `kernel.json`: how the kernel is called |

@@ -27,7 +27,7 @@ def barrier_base(BARRIERS_AT: gl.constexpr):
 
 
 @gluon.jit
-def acquire(bars, base, index, phase, BARRIERS_AT: gl.constexpr):
+def mbarrier_wait(bars, base, index, phase, BARRIERS_AT: gl.constexpr):
     """Wait until a barrier has completed the phase of this parity."""
     if BARRIERS_AT < 0:
         mbarrier.wait(bars.index(index), phase)
@@ -38,7 +38,7 @@ def acquire(bars, base, index, phase, BARRIERS_AT: gl.constexpr):
 
 
 @gluon.jit
-def release(bars, base, index, BARRIERS_AT: gl.constexpr):
+def mbarrier_arrive(bars, base, index, BARRIERS_AT: gl.constexpr):
     """Arrive at a barrier: one thread of the group, or with inline PTX one of every warp, which needs no bar.sync."""
     if BARRIERS_AT < 0:
         mbarrier.arrive(bars.index(index), count=1)
@@ -49,7 +49,7 @@ def release(bars, base, index, BARRIERS_AT: gl.constexpr):
 
 
 @gluon.jit
-def following(slot, SLOTS: gl.constexpr):
+def next_slot(slot, SLOTS: gl.constexpr):
     """The slot after this one."""
     if SLOTS & (SLOTS - 1) == 0:
         return (slot + 1) & (SLOTS - 1)
@@ -60,7 +60,7 @@ def following(slot, SLOTS: gl.constexpr):
 @gluon.jit
 def advance(slot, phase, SLOTS: gl.constexpr):
     """The slot after this one, and its phase."""
-    after = following(slot, SLOTS)
+    after = next_slot(slot, SLOTS)
     return after, phase ^ (after == 0).to(gl.int32)
 
 

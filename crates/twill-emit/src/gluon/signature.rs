@@ -122,7 +122,7 @@ enum AmountEntry {
 #[derive(Clone, Debug, Serialize)]
 struct Grid {
     kind: &'static str,
-    programs_per_cta: [u32; 3],
+    cta_coarsening: [u32; 3],
     ctas_per_sm: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<u32>,
@@ -161,7 +161,7 @@ impl Signature {
             barriers_at: -1,
             grid: Grid {
                 kind: if kernel.tiling.persistent { "persistent" } else { "one_per_program" },
-                programs_per_cta: kernel.tiling.programs_per_cta,
+                cta_coarsening: kernel.tiling.cta_coarsening,
                 ctas_per_sm: 1,
                 cluster: Some(kernel.ctas_per_cluster()).filter(|ctas| *ctas > 1),
                 serpentine: kernel.tiling.serpentine(),

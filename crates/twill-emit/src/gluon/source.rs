@@ -148,7 +148,7 @@ def _bar_ptx(operation, barrier, threads):
 
 
 @gluon.jit
-def named_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
+def named_barrier_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
     \"\"\"Wait for the turn on the tensor core.\"\"\"
     gl.inline_asm_elementwise(
         _bar_ptx(\"bar.sync\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
@@ -156,7 +156,7 @@ def named_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 
 
 @gluon.jit
-def named_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
+def named_barrier_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
     \"\"\"Pass the turn on.\"\"\"
     gl.inline_asm_elementwise(
         _bar_ptx(\"bar.arrive\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
@@ -179,7 +179,7 @@ fn first_barrier(kernel: &KernelProgram, index: usize) -> u32 {
 
 /// From a tile's number to the program that it is.
 fn tile_order(kernel: &KernelProgram) -> String {
-    let [px, _, _] = kernel.tiling.programs_per_cta;
+    let [px, _, _] = kernel.tiling.cta_coarsening;
     let columns = if px > 1 { format!("(programs_x + {}) // {px}", px - 1) } else { "programs_x".into() };
     let mut text = format!(
         "@gluon.jit
@@ -199,7 +199,7 @@ def program_of(tile, programs_x, programs_y, programs_z):
     return tile % columns, tile // columns % programs_y, tile // columns // programs_y
 "
         ),
-        TileOrder::LongestProcessingTime { heads, .. } => format!(
+        TileOrder::Lpt { heads, .. } => format!(
             "    \"\"\"The program that a tile is: long loops first, {heads} of the second axis together, which share the L2 cache.\"\"\"
     columns = {columns}
     rest = tile % (columns * programs_y)
@@ -209,7 +209,7 @@ def program_of(tile, programs_x, programs_y, programs_z):
     return columns - 1 - within // heads, first + within % heads, tile // (columns * programs_y)
 "
         ),
-        TileOrder::Grouped(rows) => format!(
+        TileOrder::GroupM(rows) => format!(
             "    \"\"\"The program that a tile is: bands of {rows} along the first axis, which is fastest within a band.\"\"\"
     columns = {columns}
     rest = tile % (columns * programs_y)

@@ -1,4 +1,4 @@
-//! Tensor memory and the multiplies that leave their results there (`tcgen05`).
+//! Tensor memory and the MMAs that leave their results there (`tcgen05`).
 
 use super::expression::{Names, dtype};
 use super::layout::Layout;
@@ -44,7 +44,7 @@ pub(super) fn is_short_of_registers(kernel: &KernelProgram, group: &Group, body:
         is_one && !kernel.buffers[slot.buffer.index()].is_tensor()
     };
     let has_fixed = |action: &Op| match action {
-        Op::Tcgen05Mma(multiply) => is_fixed(&multiply.left) || is_fixed(&multiply.right),
+        Op::Tcgen05Mma(mma) => is_fixed(&mma.left) || is_fixed(&mma.right),
         _ => false,
     };
     any(body, has_fixed) && group.registers < FEW_REGISTERS
@@ -92,9 +92,9 @@ pub(super) fn allocation(buffer: &Buffer) -> String {
     format!("{name} = allocate_tensor_memory({element}, [{}], {})", shape.join(", "), name.to_uppercase())
 }
 
-/// A multiply, which signals `barriers` when it is done.
-pub(super) fn multiply(names: &Names<'_>, multiply: &Tcgen05Mma, barriers: &[String], finds_anew: bool) -> String {
-    let Tcgen05Mma { left, right, to, addend, .. } = multiply;
+/// An MMA, which signals `barriers` when it is done.
+pub(super) fn mma(names: &Names<'_>, mma: &Tcgen05Mma, barriers: &[String], finds_anew: bool) -> String {
+    let Tcgen05Mma { left, right, to, addend, .. } = mma;
     let adds = match addend {
         Addend::Zero => "False".to_owned(),
         Addend::Value(_) | Addend::Before => "True".to_owned(),
@@ -142,7 +142,7 @@ pub(super) fn choice<'n>(
     Some((format!("{name} = gl.where({trips} >= {at_least}, {}, {name})", names.tile(value, layout)), note))
 }
 
-/// Barriers that are signalled when all multiplies so far are done.
+/// Barriers that are signalled when all MMAs so far are done.
 pub(super) fn commit(barriers: &[String]) -> String {
     let lines: Vec<String> = barriers.iter().map(|b| format!("tcgen05_commit({b})")).collect();
     lines.join("\n")

@@ -39,13 +39,13 @@ pub(super) fn plan(lowering: &Lowering<'_>, groups: &[Group]) -> Result<Cluster,
         }
     }
     match lowering.options.order {
-        TileOrder::LongestProcessingTime { .. } => {
+        TileOrder::Lpt { .. } => {
             return refuse("clusters of CTAs where long loops come first", "ask for --tile-order linear too");
         }
-        TileOrder::Grouped(rows) if rows % CTAS != 0 => {
+        TileOrder::GroupM(rows) if rows % CTAS != 0 => {
             return refuse("clusters of two CTAs in bands of an odd number of programs", "ask for an even --group-m");
         }
-        TileOrder::Grouped(_) | TileOrder::Linear => {}
+        TileOrder::GroupM(_) | TileOrder::Linear => {}
     }
     let mut rings = common(lowering, groups);
     // A descriptor copies parts of one size.
@@ -62,7 +62,7 @@ pub(super) fn plan(lowering: &Lowering<'_>, groups: &[Group]) -> Result<Cluster,
             )
         } else {
             refuse(
-                "a cluster of CTAs without a tile that TMA loads in the loop for multiplies alone, alike for programs next to \
+                "a cluster of CTAs without a tile that TMA loads in the loop for mmas alone, alike for programs next to \
                  each other along x",
                 "leave out --cluster, or let the grid's first axis be the one along which loads are shared",
             )

@@ -72,9 +72,9 @@ fn uses(action: &Op) -> Vec<CursorId> {
                 }
             }
         }
-        Op::Tcgen05Mma(multiply) => {
-            [&multiply.left, &multiply.right, &multiply.to].into_iter().for_each(slot);
-            cursors.extend(multiply.signals.iter().map(|(_, at)| *at));
+        Op::Tcgen05Mma(mma) => {
+            [&mma.left, &mma.right, &mma.to].into_iter().for_each(slot);
+            cursors.extend(mma.signals.iter().map(|(_, at)| *at));
         }
         Op::Tcgen05Commit(signals) => cursors.extend(signals.iter().map(|(_, at)| *at)),
         Op::MbarrierWait { at, .. } | Op::MbarrierArrive { at, .. } | Op::CopyCursor { from: at, .. } => cursors.push(*at),

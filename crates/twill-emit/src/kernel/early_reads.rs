@@ -1,7 +1,7 @@
-//! Small tiles that threads read from a ring for the result of a multiply, read while the multiply runs.
+//! Small tiles that threads read from a ring for the result of an MMA, read while the MMA runs.
 //!
 //! Otherwise the group waits for the result first, and then for shared memory. Of a batch's results what is needed is read
-//! behind the batch's first multiply, as the group stands at the next one until the tensor core takes it; of its last one's,
+//! behind the batch's first MMA, as the group stands at the next one until the tensor core takes it; of its last one's,
 //! ahead of the wait and of the last value made before it. (Attention backward on an H200: 2 %.)
 
 use super::op::{Op, Node, Note, within};
@@ -28,7 +28,7 @@ pub(super) fn read_early(lowering: &Lowering<'_>, builder: &mut GroupBuilder, no
     }
 }
 
-/// The wait for a ring, with what follows of it, and the wait for a multiply that stand right before a computation: where the
+/// The wait for a ring, with what follows of it, and the wait for an MMA that stand right before a computation: where the
 /// two begin.
 fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
     let passed = |end: usize, may_be: &dyn Fn(&Op) -> bool| {
@@ -46,7 +46,7 @@ fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
     Some((waits, lands))
 }
 
-/// Where a read may go whose wait is here now: behind the multiply before the last one, if only waits for what the last one
+/// Where a read may go whose wait is here now: behind the MMA before the last one, if only waits for what the last one
 /// reads stand between, or ahead of the last computation.
 fn early_place(nodes: &[Node], waits: usize) -> Option<usize> {
     let action = |at: usize| match &nodes[at] {

@@ -1,4 +1,4 @@
-//! What becomes of the results of loops whose multiplies leave theirs in tensor memory: which group works on them after
+//! What becomes of the results of loops whose MMAs leave theirs in tensor memory: which group works on them after
 //! the loop, and how it gets at those that are in tensor memory or in another group's registers.
 
 use super::op::{Op, Node, Note};
@@ -19,7 +19,7 @@ use twill_triton::mlir::{OperationId, Type, ValueId};
 /// Barriers around the results that a loop leaves in tensor memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Results {
-    /// All multiplies of the loop are done.
+    /// All MMAs of the loop are done.
     pub done: BarrierId,
     /// Everybody has read the results; there where the CTA works on another tile afterwards.
     pub drained: Option<BarrierId>,
@@ -58,17 +58,17 @@ impl Lowering<'_> {
                     && pieces.into_iter().any(|p| self.is_tcgen05_mma(index, p.op))
             });
             if is_read {
-                let name = if several { format!("results_{index}") } else { "results".to_owned() };
+                let name = if several { format!("epilogue_{index}") } else { "results".to_owned() };
                 let done = self.barrier(format!("{name}_done"), 1, vec![Arrival::Unit]);
                 let persistent = self.options.persistent;
                 let drained = persistent.then(|| self.barrier(format!("{name}_drained"), 1, Vec::new()));
                 self.results.insert(index, Results { done, drained, readers: Vec::new() });
             }
         }
-        // Where nobody waits for the last multiplies, who starts them does.
+        // Where nobody waits for the last MMAs, who starts them does.
         let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.results.contains_key(&last));
         if !is_known && groups.iter().any(|g| self.is_issuer(*g)) {
-            self.end_of_mmas = Some(self.barrier("multiplies_done".to_owned(), 1, vec![Arrival::Unit]));
+            self.end_of_mmas = Some(self.barrier("mmas_done".to_owned(), 1, vec![Arrival::Unit]));
         }
     }
 
@@ -191,7 +191,7 @@ impl Reader<'_, '_> {
         self.import(index, piece.op, region).map(Some)
     }
 
-    /// A result in tensor memory, when the last multiply is done.
+    /// A result in tensor memory, when the last MMA is done.
     fn tensor_result(&mut self, index: usize, k: usize, piece: &Piece, region: &Region) -> Result<Expression, Error> {
         let key = (index, piece.op, region.clone());
         if let Some(variable) = self.group.results.get(&key) {
@@ -238,8 +238,8 @@ impl Reader<'_, '_> {
         Ok(self.group.read(to))
     }
 
-    /// A buffer of this shape that is free after the loops: the group writes it in the last one and only multiplies read
-    /// it, or it holds a tile of before the loops that only multiplies read.
+    /// A buffer of this shape that is free after the loops: the group writes it in the last one and only MMAs read
+    /// it, or it holds a tile of before the loops that only MMAs read.
     pub fn free_buffer(&mut self, shape: &[u64], element: &Type) -> Result<Option<BufferId>, Error> {
         let Some(last) = self.lowering.loops.len().checked_sub(1) else { return Ok(None) };
         if !self.lowering.results.contains_key(&last) {
@@ -296,7 +296,7 @@ impl Reader<'_, '_> {
         self.group.done.insert(index, cursor);
         let wait = Op::MbarrierWait { barrier: done, at: cursor, previous: false };
         self.group
-            .place(index + 1, Node::Do(wait, Note { text: "the last multiply is done".into(), ..Note::default() }));
+            .place(index + 1, Node::Do(wait, Note { text: "the last MMA is done".into(), ..Note::default() }));
         Ok(())
     }
 
@@ -404,7 +404,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Behind a loop: what the group that starts multiplies has signalled when all are done.
+    /// Behind a loop: what the group that starts MMAs has signalled when all are done.
     pub fn end_of_mmas(&self, group: &mut GroupBuilder, index: usize) {
         let mut signals: Vec<(BarrierId, CursorId)> = Vec::new();
         // Phases must not run ahead of those who wait for them.
@@ -427,7 +427,7 @@ impl Lowering<'_> {
         if !signals.is_empty() {
             section.push(Node::Do(
                 Op::Tcgen05Commit(signals),
-                Note { text: "when all multiplies are done".into(), ..Note::default() },
+                Note { text: "when all MMAs are done".into(), ..Note::default() },
             ));
         }
         section.extend(advances.into_iter().map(|c| Node::Do(Op::AdvanceCursor(c), Note::default())));

@@ -1,6 +1,6 @@
-//! Multiplies between a write to shared memory and its fence.
+//! MMAs between a write to shared memory and its fence.
 //!
-//! What a group writes for others is fenced, the group's warps meet, and it is given away. A multiply of a batch that follows
+//! What a group writes for others is fenced, the group's warps meet, and it is given away. An MMA of a batch that follows
 //! starts ahead of all that: the tensor core is at work while warps wait for each other. (Attention backward on an H200: 2 to
 //! 3 %.)
 
@@ -8,7 +8,7 @@ use super::op::{Op, Node, within};
 use super::timestamps::{Moment, Stamp};
 use super::program::Operand;
 
-/// Moves multiplies right behind a fence to the write before it, unless they read what is written.
+/// Moves MMAs right behind a fence to the write before it, unless they read what is written.
 pub(super) fn start_ahead(nodes: &mut [Node]) {
     within(nodes, |nodes| start_ahead(nodes));
     for end in 0..nodes.len() {
@@ -39,7 +39,7 @@ pub(super) fn start_ahead(nodes: &mut [Node]) {
     }
 }
 
-/// Whether a multiply's result is made on by the next.
+/// Whether an MMA's result is made on by the next.
 fn goes_on(one: &Node, next: Option<&Node>) -> bool {
     matches!(
         (one, next),
@@ -47,7 +47,7 @@ fn goes_on(one: &Node, next: Option<&Node>) -> bool {
     )
 }
 
-/// Whether a multiply may start ahead of it. The group meets behind its own write alone (`Adder::movement`), for what it wrote.
+/// Whether an MMA may start ahead of it. The group meets behind its own write alone (`Adder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
     let Node::Do(action, _) = node else { return false };
     matches!(action, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))
@@ -66,16 +66,16 @@ mod tests {
         Slot { buffer: BufferId(buffer), at: None, slice: None, transposed: false, value }
     }
 
-    /// A write, its fence, and a multiply of what is in a buffer, with its mark; what becomes of them.
+    /// A write, its fence, and an MMA of what is in a buffer, with its mark; what becomes of them.
     fn moved(read: u32) -> Vec<&'static str> {
-        let multiply = Op::Wgmma {
+        let mma = Op::Wgmma {
             to: VariableId(0),
             left: Operand::Registers(VariableId(1)),
             right: Operand::Shared(slot(read)),
             accumulator: None,
         };
         let write = Op::LocalStore { value: Expression::integer(0), to: slot(1) };
-        let actions = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), multiply];
+        let actions = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), mma];
         let mut nodes: Vec<Node> = actions.into_iter().map(|action| Node::Do(action, Note::default())).collect();
         start_ahead(&mut nodes);
         let name = |node: &Node| match node {
@@ -83,15 +83,15 @@ mod tests {
             Node::Do(Op::FenceProxyAsync, _) => "fence",
             Node::Do(Op::GroupSync, _) => "meet",
             Node::Do(Op::Timestamp(_), _) => "mark",
-            Node::Do(Op::Wgmma { .. }, _) => "multiply",
+            Node::Do(Op::Wgmma { .. }, _) => "mma",
             _ => "?",
         };
         nodes.iter().map(name).collect()
     }
 
     #[test]
-    fn what_a_multiply_reads_is_fenced_before() {
-        assert_eq!(moved(2), ["meet", "write", "mark", "multiply", "fence", "meet"]);
-        assert_eq!(moved(1), ["meet", "write", "fence", "meet", "mark", "multiply"]);
+    fn what_a_mma_reads_is_fenced_before() {
+        assert_eq!(moved(2), ["meet", "write", "mark", "mma", "fence", "meet"]);
+        assert_eq!(moved(1), ["meet", "write", "fence", "meet", "mark", "mma"]);
     }
 }

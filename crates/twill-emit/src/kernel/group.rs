@@ -36,7 +36,7 @@ pub(crate) struct SlotTrack {
     pub latest: Option<Iteration>,
 }
 
-/// A multiply under way.
+/// An MMA under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InFlightMma {
     pub op: OpId,

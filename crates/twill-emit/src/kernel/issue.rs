@@ -25,7 +25,7 @@ impl Adder<'_, '_> {
         self.take_slots(op, iteration);
         let facts = &self.reader.lowering.loops[self.index];
         let is_synchronous = facts.problem.graph().operation(op).is_synchronous();
-        // A multiply may have to wait for its turn first, and timestamps its issue itself.
+        // An MMA may have to wait for its turn first, and timestamps its issue itself.
         if !self.is_mma(op) {
             self.mark(op, Moment::Issue, iteration);
         }
@@ -65,7 +65,7 @@ impl Adder<'_, '_> {
             Kind::Dot { .. } if self.reader.lowering.is_tcgen05_mma(index, op) => {
                 self.tcgen05_mma(op, id, &region, program, iteration, signals)
             }
-            Kind::Dot { .. } => self.multiply(op, id, &region, program, iteration),
+            Kind::Dot { .. } => self.mma(op, id, &region, program, iteration),
             Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
             Kind::Store(_) | Kind::AtomicReduce(_) => self.store(op, &tile, id, &region, program, iteration),
             Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. } => {
@@ -107,8 +107,8 @@ impl Adder<'_, '_> {
         self.reader.apply(id, region, program, at)
     }
 
-    /// A tile that a multiply of the group reads from registers is brought into the form for that at once: it is carried
-    /// to the multiply as it is needed there.
+    /// A tile that an MMA of the group reads from registers is brought into the form for that at once: it is carried
+    /// to the MMA as it is needed there.
     fn prepare_operand(&mut self, op: OpId, made: VariableId) {
         let facts = &self.reader.lowering.loops[self.index];
         let own = self.reader.group.id;
@@ -128,7 +128,7 @@ impl Adder<'_, '_> {
         }
     }
 
-    /// A tile goes to shared memory for multiplies.
+    /// A tile goes to shared memory for MMAs.
     fn movement(&mut self, op: OpId, iteration: Iteration) -> Result<(), Error> {
         let index = self.index;
         let facts = &self.reader.lowering.loops[index];
@@ -150,7 +150,7 @@ impl Adder<'_, '_> {
         let facts = &self.reader.lowering.loops[index];
         let own = self.reader.group.id;
         if facts.problem.graph().uses(op).any(|d| facts.group(d.to) == own) {
-            // All warps' rows must be there before one of them starts a multiply.
+            // All warps' rows must be there before one of them starts an MMA.
             self.reader.group.act(Op::GroupSync);
         }
         Ok(())

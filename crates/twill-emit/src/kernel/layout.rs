@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// A layout, as Triton tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layout {
-    /// Of a multiply's result with so many columns.
+    /// Of an MMA's result with so many columns.
     Accumulator(u64),
     /// Of a left operand in elements of so many bits, for a result with so many columns.
     LeftOperand { columns: u64, bits: u32 },

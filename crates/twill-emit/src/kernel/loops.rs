@@ -1,4 +1,4 @@
-//! A loop's steps as code of a group: names for values and slots of several iterations, multiplies in
+//! A loop's steps as code of a group: names for values and slots of several iterations, MMAs in
 //! flight, and what is there before the loop and after it.
 //!
 //! A variable is renamed when its operation makes the next value, so which iteration a name stands
@@ -89,9 +89,9 @@ pub(super) struct Adder<'r, 'a> {
     pub trial: bool,
     /// The turn on the tensor core that the group has.
     pub held_slot: Option<super::pingpong::PingPongSlot>,
-    /// Multiplies that follow in the code that is being made.
+    /// MMAs that follow in the code that is being made.
     pub next_mmas: VecDeque<OpId>,
-    /// Operands of multiplies that are in the form for them, by the tile and the result's columns.
+    /// Operands of MMAs that are in the form for them, by the tile and the result's columns.
     pub prepared: HashMap<(VariableId, u64), VariableId>,
     /// The names of such operands.
     pub operands: HashMap<(VariableId, u64), VariableId>,
@@ -211,7 +211,7 @@ impl Adder<'_, '_> {
         }
     }
 
-    /// Before a variable changes that a multiply still reads, the multiply's operand gets another name.
+    /// Before a variable changes that an MMA still reads, the MMA's operand gets another name.
     pub fn release_name(&mut self, variable: VariableId) {
         if !self.reader.group.in_flight.iter().any(|f| f.operands.contains(&variable)) {
             return;
@@ -313,9 +313,9 @@ impl Adder<'_, '_> {
     }
 
     fn steps(&mut self, steps: &[Step]) -> Result<(), Error> {
-        self.next_mmas = steps.iter().filter_map(|s| self.multiplies(s)).collect();
+        self.next_mmas = steps.iter().filter_map(|s| self.mmas(s)).collect();
         for step in steps {
-            if self.multiplies(step).is_some() {
+            if self.mmas(step).is_some() {
                 self.next_mmas.pop_front();
             }
             match step {
@@ -337,13 +337,13 @@ impl Adder<'_, '_> {
         Ok(())
     }
 
-    /// The multiply that a step issues.
-    fn multiplies(&self, step: &Step) -> Option<OpId> {
+    /// The MMA that a step issues.
+    fn mmas(&self, step: &Step) -> Option<OpId> {
         let Step::Issue { op, .. } = step else { return None };
         Some(*op).filter(|op| self.is_mma(*op))
     }
 
-    /// Whether an operation is a matrix multiply.
+    /// Whether an operation is an MMA.
     pub(super) fn is_mma(&self, op: OpId) -> bool {
         let tile = self.reader.lowering.loops[self.index].tile_operation(op);
         tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }))
@@ -405,7 +405,7 @@ impl Adder<'_, '_> {
 
     fn arrive(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
         let Some((barrier, at)) = self.signal(barrier, iteration)? else { return Ok(()) };
-        // Who starts multiplies does nothing else: the unit arrives when those so far are done.
+        // Who starts MMAs does nothing else: the unit arrives when those so far are done.
         let is_issuer = self.reader.lowering.is_issuer(self.reader.group.id);
         self.reader.group.act(if is_issuer {
             Op::Tcgen05Commit(vec![(barrier, at)])

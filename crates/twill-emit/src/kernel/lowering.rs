@@ -56,7 +56,7 @@ pub(crate) struct Lowering<'a> {
     pub reused_tiles: HashMap<BufferId, GroupId>,
     /// Results in registers that other groups read.
     pub exports: Vec<super::epilogue::Export>,
-    /// Signalled when all multiplies in tensor memory are done, where nothing else says so at the end.
+    /// Signalled when all MMAs in tensor memory are done, where nothing else says so at the end.
     pub end_of_mmas: Option<BarrierId>,
     /// The group that works on results where no loop has a group that computes.
     pub epilogue: Option<GroupId>,

@@ -1,4 +1,4 @@
-//! A matrix multiply of a loop as code of its group: where its operands are, and in which pieces.
+//! An MMA of a loop as code of its group: where its operands are, and in which pieces.
 
 use super::op::Op;
 use super::expression::{Expression, ExpressionKind};
@@ -24,7 +24,7 @@ struct Segment {
 const INSTRUCTION_ROWS: u64 = 64;
 
 impl Adder<'_, '_> {
-    pub(super) fn multiply(
+    pub(super) fn mma(
         &mut self,
         op: OpId,
         id: OperationId,
@@ -38,13 +38,13 @@ impl Adder<'_, '_> {
         if !region.extents.first().is_some_and(|rows| rows.is_multiple_of(INSTRUCTION_ROWS)) {
             return Err(self.reader.lowering.unsupported(
                 id,
-                "multiplies of fewer than 64 rows",
+                "MMAs of fewer than 64 rows",
                 "give the block that becomes its rows 64 or a multiple of it",
             ));
         }
         let (lefts, rights) = self.both_segments(id, region, program, iteration)?;
         let Some(accumulator) = self.reader.lowering.module.operation(id).operands.get(2) else {
-            return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
+            return Err(self.reader.lowering.defect(id, "the operands of an MMA"));
         };
         let is_zero = {
             let module = self.reader.lowering.module;
@@ -76,8 +76,8 @@ impl Adder<'_, '_> {
             InFlightMma { op, iteration, result: to, operands: Vec::new(), weight: u32::try_from(pairs.len()).unwrap_or(1) };
         self.mark(op, Moment::Issue, iteration);
         for (left, right) in pairs {
-            // The wait names what the multiply reads from registers, also where it stays there for the next iteration: ptxas puts
-            // other values in the place of what it does not see used behind the multiply (13.0: wrong results without SWP).
+            // The wait names what the MMA reads from registers, also where it stays there for the next iteration: ptxas puts
+            // other values in the place of what it does not see used behind the MMA (13.0: wrong results without SWP).
             if let Operand::Registers(v) = left {
                 flight.operands.push(v);
             }
@@ -91,7 +91,7 @@ impl Adder<'_, '_> {
         Ok(())
     }
 
-    /// After a multiply: passes the turn on unless the next multiply of this code belongs to it.
+    /// After an MMA: passes the turn on unless the next MMA of this code belongs to it.
     fn pass_on(&mut self) {
         let Some(turn) = self.held_slot else { return };
         let goes_on = self.next_mmas.front().is_some_and(|op| {
@@ -104,7 +104,7 @@ impl Adder<'_, '_> {
         }
     }
 
-    /// The operands of a multiply, in parts of equal depth.
+    /// The operands of an MMA, in parts of equal depth.
     pub(super) fn operands(
         &mut self,
         id: OperationId,
@@ -116,7 +116,7 @@ impl Adder<'_, '_> {
         self.pair(id, lefts, rights)
     }
 
-    /// Where the parts of both operands of a multiply are.
+    /// Where the parts of both operands of an MMA are.
     fn both_segments(
         &mut self,
         id: OperationId,
@@ -126,12 +126,12 @@ impl Adder<'_, '_> {
     ) -> Result<(Vec<Segment>, Vec<Segment>), Error> {
         let operands = self.reader.lowering.module.operation(id).operands.clone();
         let [left, right, ..] = operands.as_slice() else {
-            return Err(self.reader.lowering.defect(id, "the operands of a multiply"));
+            return Err(self.reader.lowering.defect(id, "the operands of an MMA"));
         };
         if self.reader.lowering.element(*left).scalar_bits() != Some(16) {
             return Err(self.reader.lowering.unsupported(
                 id,
-                "multiplies of elements that have not 16 bits",
+                "MMAs of elements that have not 16 bits",
                 "use float16 or bfloat16 operands",
             ));
         }
@@ -331,7 +331,7 @@ impl Adder<'_, '_> {
         elsewhere && !facts.is_load(op) && !self.reader.lowering.has_tensor_memory()
     }
 
-    /// A tile that another group has handed over, as a multiply reads its left operand.
+    /// A tile that another group has handed over, as an MMA reads its left operand.
     fn received_operand(&mut self, op: OpId, value: Expression, columns: u64) -> VariableId {
         let to = match self.received.get(&(op, columns)) {
             Some(to) => *to,
@@ -348,7 +348,7 @@ impl Adder<'_, '_> {
         to
     }
 
-    /// A tile in registers as a multiply reads its left operand.
+    /// A tile in registers as an MMA reads its left operand.
     pub(super) fn left_operand(&mut self, from: VariableId, columns: u64) -> VariableId {
         if let Some(prepared) = self.prepared.remove(&(from, columns)) {
             return prepared;

@@ -6,12 +6,12 @@
 //! | `expression`, `region` | what is computed, on which part of a tile |
 //! | `input` | the loops with their schedules, and who makes what |
 //! | `reader`, `apply`, `carried` | from a value of the source to an expression, and one operation of it |
-//! | `loops`, `state`, `rings`, `issue`, `multiply`, `fences`, `early_reads` | a loop's steps |
+//! | `loops`, `state`, `rings`, `issue`, `MMA`, `fences`, `early_reads` | a loop's steps |
 //! | `tile_origin` | where a tile of a matrix begins |
 //! | `outside` | what is done before and after the loops |
 //! | `cluster` | what two CTAs load together |
 //! | `stores` | writes to global memory |
-//! | `tensor`, `results` | multiplies whose results are in tensor memory, in loops and after them |
+//! | `tensor`, `results` | MMAs whose results are in tensor memory, in loops and after them |
 //! | `timestamps`, `runs` | where a traced kernel records the time |
 //! | `operation` | the operations on elements, and how both languages write them |
 //! | `layout`, `cursors` | how threads hold tiles, and which slots and phases begin with a group |
@@ -86,14 +86,14 @@ pub struct Options {
     pub ring_depth: u32,
     /// Least number of slots of buffers through which groups hand over values.
     pub handoff_depth: u32,
-    /// Multiplies that a group starts one after another start together, for schedules that are made for it: what the group
+    /// MMAs that a group starts one after another start together, for schedules that are made for it: what the group
     /// computes for them comes before, and buffers are given back behind.
     pub mma_batches: bool,
-    /// What threads read from rings for a multiply's result is read while the multiply runs. It takes registers.
+    /// What threads read from rings for an MMA's result is read while the MMA runs. It takes registers.
     pub early_reads: bool,
     /// Left operands that are the same in all iterations are held in registers.
     pub operands_in_registers: bool,
-    /// Groups take pingpong on the tensor core where the schedule orders their multiplies (ping-pong), unless they would wait for
+    /// Groups take pingpong on the tensor core where the schedule orders their MMAs (ping-pong), unless they would wait for
     /// each other for ever.
     pub pingpong: bool,
     /// Two CTAs with neighbouring tiles form a cluster, and load together what both read.
@@ -102,7 +102,7 @@ pub struct Options {
     pub wave_sync: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
-    /// Columns of tensor memory that a CTA can have, where multiplies leave their results there.
+    /// Columns of tensor memory that a CTA can have, where MMAs leave their results there.
     pub tensor_columns: Option<u64>,
     /// Programs that share a CTA: how many, along which axis of the grid.
     pub programs: Option<(u32, u32)>,
@@ -253,9 +253,9 @@ fn lower_with(
         let arrivals = results.readers.iter().map(|g| lowering.releasing(*g)).collect();
         lowering.barriers[drained.index()].arrivals = arrivals;
     }
-    let mut programs_per_cta = [1; 3];
+    let mut cta_coarsening = [1; 3];
     if let Some((count, axis)) = options.programs
-        && let Some(slot) = programs_per_cta.get_mut(axis as usize)
+        && let Some(slot) = cta_coarsening.get_mut(axis as usize)
     {
         *slot = count;
     }
@@ -280,7 +280,7 @@ fn lower_with(
         tiling: Tiling {
             persistent: options.persistent,
             wave_sync: options.wave_sync,
-            programs_per_cta,
+            cta_coarsening,
             order: options.order,
         },
         cluster,
@@ -475,9 +475,9 @@ fn group(lowering: &Lowering<'_>, mut builder: GroupBuilder) -> Group {
         registers(role != GroupRole::Compute, copies, rings, compute)
     };
     let name = match role {
-        GroupRole::Issue if lowering.is_issuer(id) => "multiplies".to_owned(),
-        GroupRole::Issue | GroupRole::VariableLatency => "loads".to_owned(),
-        GroupRole::Compute if lowering.epilogue == Some(id) => "results".to_owned(),
+        GroupRole::Issue if lowering.is_issuer(id) => "mma".to_owned(),
+        GroupRole::Issue | GroupRole::VariableLatency => "load".to_owned(),
+        GroupRole::Compute if lowering.epilogue == Some(id) => "epilogue".to_owned(),
         GroupRole::Compute => format!("compute_{}", id.index()),
     };
     let give = |barrier| {

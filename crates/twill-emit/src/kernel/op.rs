@@ -64,7 +64,7 @@ pub enum Op {
         /// The old one.
         from: VariableId,
     },
-    /// Starts a matrix multiply.
+    /// Starts an MMA.
     Wgmma {
         /// The result.
         to: VariableId,
@@ -75,13 +75,13 @@ pub enum Op {
         /// What it adds to; none for zero.
         accumulator: Option<VariableId>,
     },
-    /// Starts a matrix multiply whose result stays in tensor memory.
+    /// Starts an MMA whose result stays in tensor memory.
     Tcgen05Mma(Box<Tcgen05Mma>),
-    /// Barriers that are signalled when all multiplies so far are done.
+    /// Barriers that are signalled when all MMAs so far are done.
     Tcgen05Commit(Vec<(BarrierId, CursorId)>),
-    /// Makes a value one that a multiply may be adding to.
+    /// Makes a value one that an MMA may be adding to.
     WgmmaInit(VariableId),
-    /// Waits for multiplies.
+    /// Waits for MMAs.
     WgmmaWait {
         /// So many may still run.
         pending: u32,

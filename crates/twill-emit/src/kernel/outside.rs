@@ -74,7 +74,7 @@ pub(super) fn stores_and_releases(lowering: &mut Lowering<'_>, builder: &mut Gro
     }
     lowering.end_of_results(builder, &mut stores);
     (builder.late, builder.ending) = (false, false);
-    // After the last loop every multiply has read what it reads; what was only loaded to registers is free at once.
+    // After the last loop every MMA has read what it reads; what was only loaded to registers is free at once.
     for (piece, cursor) in builder.pieces.clone() {
         let empty = lowering.pieces[piece].empty;
         if lowering.options.persistent {

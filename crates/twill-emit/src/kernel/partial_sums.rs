@@ -1,8 +1,8 @@
 //! Row sums whose last step waits for the end of the loop.
 //!
-//! A row of a multiply's result lies in four threads. A carried sum `l' = l · α + sum(p)` is linear in `l`, so each thread can
+//! A row of an MMA's result lies in four threads. A carried sum `l' = l · α + sum(p)` is linear in `l`, so each thread can
 //! carry its own share, `l'_t = l_t · α + sum_t(p)`, and the four shares are added once after the loop instead of in
-//! every iteration, where the exchange between threads would stand before the next multiply.
+//! every iteration, where the exchange between threads would stand before the next MMA.
 
 use super::expression::{Expression, ExpressionKind};
 use super::input::LoopFacts;

@@ -1,10 +1,10 @@
-//! Taking pingpong on the tensor core (ping-pong): a group issues its multiplies of an interval without another group's in
+//! Taking pingpong on the tensor core (ping-pong): a group issues its MMAs of an interval without another group's in
 //! between, in the order in which the schedule has them.
 //!
-//! The schedule orders the multiplies of an interval; where those of every group stand together, each group waits for its
+//! The schedule orders the MMAs of an interval; where those of every group stand together, each group waits for its
 //! turn at a named barrier before the first and passes the turn on after the last. The first group's first turn is
 //! given by the last group when the kernel begins. All groups take as many pingpong: one for every window in
-//! which one of their multiplies exists, `T` plus the stages that a turn spans.
+//! which one of their MMAs exists, `T` plus the stages that a turn spans.
 
 use super::lowering::Lowering;
 use twill_graph::{GroupId, OpId};
@@ -15,12 +15,12 @@ use twill_triton::tile::Kind;
 pub(crate) struct PingPong {
     /// The groups, in the order of their pingpong.
     pub order: Vec<GroupId>,
-    /// Per loop and group, the multiplies of a turn in order.
+    /// Per loop and group, the MMAs of a turn in order.
     pub runs: Vec<Vec<(GroupId, Vec<OpId>)>>,
 }
 
 impl Lowering<'_> {
-    /// The pingpong of all loops; `None` where groups' multiplies are mixed, or loops disagree.
+    /// The pingpong of all loops; `None` where groups' MMAs are mixed, or loops disagree.
     pub fn pingpong(&self) -> Option<PingPong> {
         let mut order: Option<Vec<GroupId>> = None;
         let mut runs = Vec::new();
@@ -110,7 +110,7 @@ impl Lowering<'_> {
         self.named_barriers = pingpong.order.iter().map(name).collect();
     }
 
-    /// The named barriers of a group's turn and of the next one's, for a multiply: before it, and after it if it is the last.
+    /// The named barriers of a group's turn and of the next one's, for an MMA: before it, and after it if it is the last.
     pub fn turn(&self, index: usize, group: GroupId, op: OpId) -> Option<PingPongSlot> {
         let pingpong = self.pingpong.as_ref()?;
         let place = pingpong.order.iter().position(|g| *g == group)?;
@@ -127,7 +127,7 @@ impl Lowering<'_> {
     }
 }
 
-/// A multiply in its group's turn.
+/// An MMA in its group's turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PingPongSlot {
     /// The how-many-th of the turn.

@@ -66,7 +66,7 @@ pub struct Tiling {
     /// CTAs begin their tiles together, as far as they all have one.
     pub wave_sync: bool,
     /// Programs along each axis that share a CTA.
-    pub programs_per_cta: [u32; 3],
+    pub cta_coarsening: [u32; 3],
     /// In which order tiles are worked on.
     pub order: TileOrder,
 }
@@ -76,7 +76,7 @@ impl Tiling {
     /// every other round is dealt out from the last CTA to the first, and two rounds come out even for all.
     pub fn serpentine(&self) -> Option<u32> {
         match self.order {
-            TileOrder::LongestProcessingTime { heads, even_in_pairs: true } if self.persistent => Some(heads),
+            TileOrder::Lpt { heads, even_in_pairs: true } if self.persistent => Some(heads),
             _ => None,
         }
     }
@@ -108,14 +108,14 @@ pub enum TileOrder {
     /// As a grid is: the first axis fastest.
     Linear,
     /// The first axis from its end, so that tiles with long loops come first.
-    LongestProcessingTime {
+    Lpt {
         /// Programs of the second axis that go together, so that what they share stays in the L2 cache.
         heads: u32,
         /// Loops get shorter with the first axis, so that rounds that are dealt out there and back come out even.
         even_in_pairs: bool,
     },
     /// Groups of this many along the first axis, the first axis fastest, then the second.
-    Grouped(u32),
+    GroupM(u32),
 }
 
 /// A parameter of the kernel.
@@ -320,12 +320,12 @@ pub struct Variable {
 pub enum Form {
     /// As it comes.
     Any,
-    /// As a multiply leaves a result with so many columns.
+    /// As an MMA leaves a result with so many columns.
     Accumulator {
         /// Columns of the result.
         columns: u64,
     },
-    /// As a multiply whose result has so many columns reads its left operand.
+    /// As an MMA whose result has so many columns reads its left operand.
     LeftOperand {
         /// Columns of the result.
         columns: u64,
@@ -358,7 +358,7 @@ pub struct Slot {
     pub value: Tag,
 }
 
-/// An operand of a multiply.
+/// An operand of an MMA.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// In shared or tensor memory.
@@ -367,7 +367,7 @@ pub enum Operand {
     Registers(VariableId),
 }
 
-/// A matrix multiply whose result stays in tensor memory.
+/// An MMA whose result stays in tensor memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tcgen05Mma {
     /// Rows × depth.
@@ -378,11 +378,11 @@ pub struct Tcgen05Mma {
     pub to: Slot,
     /// What it adds to.
     pub addend: Addend,
-    /// Signalled when it and all multiplies before it are done.
+    /// Signalled when it and all MMAs before it are done.
     pub signals: Vec<(BarrierId, CursorId)>,
 }
 
-/// What a multiply in tensor memory adds to.
+/// What an MMA in tensor memory adds to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addend {
     /// Nothing.

@@ -122,17 +122,17 @@ fn events(buffers: &[Buffer], action: &Op) -> Vec<Event> {
             });
             events.push(Event::Mma { reads: shared.collect(), writes: Vec::new(), signals: Vec::new() });
         }
-        Op::Tcgen05Mma(multiply) => {
-            let to = &multiply.to;
-            let mut reads = vec![access(&multiply.left), access(&multiply.right)];
+        Op::Tcgen05Mma(mma) => {
+            let to = &mma.to;
+            let mut reads = vec![access(&mma.left), access(&mma.right)];
             let own = |value: Tag| Access { value, ..access(to) };
-            match &multiply.addend {
+            match &mma.addend {
                 // Whether there is an iteration before is not known here; that it writes over what others read is.
                 Addend::Zero | Addend::BeforeUnlessFirst(_) => {}
                 Addend::Value(tag) => reads.push(own(*tag)),
                 Addend::Before => reads.push(own(before(to.value))),
             }
-            events.push(Event::Mma { reads, writes: vec![access(to)], signals: multiply.signals.clone() });
+            events.push(Event::Mma { reads, writes: vec![access(to)], signals: mma.signals.clone() });
         }
         Op::Tcgen05Commit(signals) => {
             events.push(Event::Mma { reads: Vec::new(), writes: Vec::new(), signals: signals.clone() });

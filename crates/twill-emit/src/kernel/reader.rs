@@ -163,9 +163,9 @@ impl Reader<'_, '_> {
         Ok(Expression { kind: ExpressionKind::FromShared(slot), shape: region.extents.clone(), element })
     }
 
-    /// A multiply's result of an iteration that the loop loads from tensor memory.
-    fn loaded(&mut self, index: usize, multiply: OpId, iteration: Iteration) -> Result<Expression, Error> {
-        let loads = self.lowering.loads_from_tensor(index, multiply);
+    /// An MMA's result of an iteration that the loop loads from tensor memory.
+    fn loaded(&mut self, index: usize, mma: OpId, iteration: Iteration) -> Result<Expression, Error> {
+        let loads = self.lowering.loads_from_tensor(index, mma);
         let own = |op: OpId| self.lowering.loops[index].group(op) == self.group.id;
         let of = |(distance, op): &(u32, OpId)| (*op, shifted(iteration, i64::from(*distance)));
         if let Some((op, iteration)) = loads.iter().find(|(_, op)| own(*op)).map(of) {

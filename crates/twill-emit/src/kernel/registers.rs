@@ -1,4 +1,4 @@
-//! What a group's threads find in their registers: every value that they use was made, and every multiply's result was waited
+//! What a group's threads find in their registers: every value that they use was made, and every MMA's result was waited
 //! for. Other groups have no part in this, so each group's code is gone through by itself, with all small trip counts.
 
 use super::op::{Op, Node};
@@ -11,7 +11,7 @@ use crate::error::Error;
 enum Held {
     Nothing,
     Value,
-    /// The result of the how-many-th multiply, which may still run.
+    /// The result of the how-many-th MMA, which may still run.
     InFlight(u64),
 }
 
@@ -62,7 +62,7 @@ struct Walk<'a> {
     group: &'a Group,
     trips: &'a [i64],
     held: Vec<Held>,
-    /// Multiplies so far.
+    /// MMAs so far.
     started: u64,
 }
 
@@ -107,7 +107,7 @@ impl Walk<'_> {
     fn uses(&self, id: VariableId) -> Result<(), Error> {
         match self.held.get(id.index()) {
             Some(Held::Value) => Ok(()),
-            Some(Held::InFlight(_)) => Err(self.fault(id, "uses the result of a multiply that may still run")),
+            Some(Held::InFlight(_)) => Err(self.fault(id, "uses the result of an MMA that may still run")),
             Some(Held::Nothing) | None => Err(self.fault(id, "uses what nobody has made")),
         }
     }
@@ -146,7 +146,7 @@ impl Walk<'_> {
                         self.uses(*id)?;
                     }
                 }
-                // Multiplies of a group are done in order, so one may add to the result of another that runs.
+                // MMAs of a group are done in order, so one may add to the result of another that runs.
                 if let Some(id) = accumulator.filter(|id| self.held.get(id.index()) == Some(&Held::Nothing)) {
                     self.uses(id)?;
                 }

@@ -1,4 +1,4 @@
-//! Loops whose multiplies leave their results in tensor memory: a group of one warp starts them and never waits
+//! Loops whose MMAs leave their results in tensor memory: a group of one warp starts them and never waits
 //! for them; the unit itself signals barriers when they are done.
 
 use super::op::{Op, Node, Note};
@@ -24,27 +24,27 @@ use twill_triton::tile::{self, Role};
 const INSTRUCTION_ROWS: [u64; 2] = [64, 128];
 
 impl Lowering<'_> {
-    /// Whether multiplies leave their results in tensor memory.
+    /// Whether MMAs leave their results in tensor memory.
     pub fn has_tensor_memory(&self) -> bool {
         self.options.tensor_columns.is_some()
     }
 
-    /// Whether a group does nothing but start multiplies in tensor memory, so that its arrivals are those of the unit.
+    /// Whether a group does nothing but start MMAs in tensor memory, so that its arrivals are those of the unit.
     pub fn is_issuer(&self, group: GroupId) -> bool {
         self.has_tensor_memory() && self.role(group) == GroupRole::Issue
     }
 
-    /// Whether an operation of a loop is a multiply whose result is in tensor memory.
+    /// Whether an operation of a loop is an MMA whose result is in tensor memory.
     pub fn is_tcgen05_mma(&self, index: usize, op: OpId) -> bool {
         let facts = &self.loops[index];
         let is_dot = facts.tile_operation(op).is_some_and(|o| matches!(o.kind, tile::Kind::Dot { .. }));
         is_dot && matches!(facts.problem.graph().operation(op).storage, twill_graph::Storage::Tensor(_))
     }
 
-    /// The loads of a multiply's result from tensor memory in the loop: of how many iterations ago, and which.
-    pub fn loads_from_tensor(&self, index: usize, multiply: OpId) -> Vec<(u32, OpId)> {
+    /// The loads of an MMA's result from tensor memory in the loop: of how many iterations ago, and which.
+    pub fn loads_from_tensor(&self, index: usize, mma: OpId) -> Vec<(u32, OpId)> {
         let facts = &self.loops[index];
-        let Some(result) = facts.tile_operation(multiply).and_then(|o| o.result) else { return Vec::new() };
+        let Some(result) = facts.tile_operation(mma).and_then(|o| o.result) else { return Vec::new() };
         let each = facts.problem.graph().op_ids().zip(facts.stands_for);
         let loads = each.filter_map(|(op, stands)| match *stands {
             Stands::FromTensor(value, distance) if value == result => Some((distance, op)),
@@ -60,7 +60,7 @@ impl Lowering<'_> {
 }
 
 impl Adder<'_, '_> {
-    /// The operation that leaves a left operand in tensor memory: its store, or the multiply that made it.
+    /// The operation that leaves a left operand in tensor memory: its store, or the MMA that made it.
     pub(super) fn operand_in_tensor(&self, index: usize, made_by: OpId) -> Option<OpId> {
         let facts = &self.reader.lowering.loops[index];
         let tile = facts.tile_operation(made_by)?.result?;
@@ -117,7 +117,7 @@ impl Adder<'_, '_> {
         Ok(())
     }
 
-    /// A multiply whose result stands in tensor memory.
+    /// An MMA whose result stands in tensor memory.
     pub(super) fn tcgen05_mma(
         &mut self,
         op: OpId,
@@ -130,7 +130,7 @@ impl Adder<'_, '_> {
         if !region.extents.first().is_some_and(|rows| INSTRUCTION_ROWS.contains(rows)) {
             return Err(self.reader.lowering.unsupported(
                 id,
-                "multiplies of other than 64 or 128 rows in tensor memory",
+                "MMAs of other than 64 or 128 rows in tensor memory",
                 "give the block that becomes its rows 128, or a multiple of it and as many sub-tiles",
             ));
         }
@@ -151,8 +151,8 @@ impl Adder<'_, '_> {
             };
             let signals = if k == last { std::mem::take(&mut ends) } else { Vec::new() };
             self.reader.group.note = note.clone();
-            let multiply = Tcgen05Mma { left, right, to: to.clone(), addend, signals };
-            self.reader.group.act(Op::Tcgen05Mma(Box::new(multiply)));
+            let mma = Tcgen05Mma { left, right, to: to.clone(), addend, signals };
+            self.reader.group.act(Op::Tcgen05Mma(Box::new(mma)));
             addend = Addend::Value(to.value);
         }
         Ok(())
@@ -169,7 +169,7 @@ impl Adder<'_, '_> {
         Ok(list)
     }
 
-    /// What a multiply adds to.
+    /// What an MMA adds to.
     fn addend(&mut self, op: OpId, id: OperationId, iteration: Iteration) -> Result<Addend, Error> {
         let index = self.index;
         let lowering = &*self.reader.lowering;
@@ -218,7 +218,7 @@ impl Adder<'_, '_> {
                 let value = Lowering::value_number(index, before);
                 Ok(Addend::Value(Tag { value, iteration: tag_iteration(index, iteration) }))
             }
-            _ => Err(lowering.defect(id, "what a multiply in tensor memory adds to")),
+            _ => Err(lowering.defect(id, "what an MMA in tensor memory adds to")),
         }
     }
 
@@ -275,7 +275,7 @@ impl Adder<'_, '_> {
         Ok(())
     }
 
-    /// Before a loop whose multiplies write over results of the tile before.
+    /// Before a loop whose MMAs write over results of the tile before.
     fn wait_for_readers(&mut self) -> Result<(), Error> {
         let index = self.index;
         if !self.reader.lowering.is_issuer(self.reader.group.id) {
@@ -296,7 +296,7 @@ impl Adder<'_, '_> {
         Ok(())
     }
 
-    /// Whether a group that starts multiplies reads what threads have copied, which the unit sees only behind a fence.
+    /// Whether a group that starts MMAs reads what threads have copied, which the unit sees only behind a fence.
     pub(super) fn copied_by_threads(&self, buffer: LoopBufferId) -> bool {
         use tile::{Kind, Transfer};
         let facts = &self.reader.lowering.loops[self.index];
@@ -326,10 +326,10 @@ pub(crate) fn signalled_by_unit(warps: &[WarpProgram], op: OpId, buffer: LoopBuf
     })
 }
 
-/// Registers a thread where one warp loads and one starts multiplies, which share a warp group: what the schedule grants
+/// Registers a thread where one warp loads and one starts MMAs, which share a warp group: what the schedule grants
 /// to groups that compute, evenly all that these two leave over. At the kernel's entry ptxas assumes an even share.
 pub(crate) fn registers(lowering: &Lowering<'_>, role: GroupRole, copies: bool, compute: u32) -> u32 {
-    // Where threads copy, the warp that starts multiplies has a warp group to itself.
+    // Where threads copy, the warp that starts MMAs has a warp group to itself.
     let groups = compute + 1 + u32::from(copies);
     let all = (65536 / (128 * groups)).min(255) / 8 * 8 * groups;
     let granted = lowering.loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
@@ -341,7 +341,7 @@ pub(crate) fn registers(lowering: &Lowering<'_>, role: GroupRole, copies: bool, 
     if role == GroupRole::Compute { each } else { ((all - each * compute) / few).clamp(LEAST, MOST) / 8 * 8 }
 }
 
-/// Registers a thread of a warp that only loads or only starts multiplies.
+/// Registers a thread of a warp that only loads or only starts MMAs.
 const ONE_WARP: u32 = 48;
 /// The least that `setmaxnreg` grants.
 const LEAST: u32 = 24;

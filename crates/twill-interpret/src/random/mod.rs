@@ -1,4 +1,4 @@
-//! Random kernels whose loops compute something: loads, multiplies, arithmetic, row sums and maxima, carried values, stores.
+//! Random kernels whose loops compute something: loads, MMAs, arithmetic, row sums and maxima, carried values, stores.
 //!
 //! | file | what |
 //! |---|---|

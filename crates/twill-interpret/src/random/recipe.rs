@@ -43,7 +43,7 @@ pub(super) enum Step {
     LoadRows(usize),
     /// PingPong a matrix.
     Transpose(usize),
-    /// Multiplies, adding to the third or to zero.
+    /// MMAs, adding to the third or to zero.
     Dot(usize, usize, Option<usize>),
     /// Elements with elements.
     Combine(&'static str, usize, usize),
@@ -249,7 +249,7 @@ impl Maker<'_, '_> {
         Ok(())
     }
 
-    /// A multiply of a tile with so many rows as the kernel has, and a tile that is loaded.
+    /// An MMA of a tile with so many rows as the kernel has, and a tile that is loaded.
     fn dot(&mut self, width: u32) -> Result<usize> {
         let rows = self.recipe.rows;
         let is_left = |kind: Kind| matches!(kind, Kind::Half(r, _) if r == rows);
@@ -276,7 +276,7 @@ impl Maker<'_, '_> {
         Ok(self.push(Step::Scale(product, 0.0625), Kind::Single(rows, columns)))
     }
 
-    /// A multiply of this left operand, made small.
+    /// An MMA of this left operand, made small.
     fn dot_with(&mut self, left: usize, columns: u32) -> Result<usize> {
         let (rows, Kind::Half(_, depth)) = (self.recipe.rows, self.kinds[left]) else { return Ok(left) };
         let right = self.load(depth, columns)?;

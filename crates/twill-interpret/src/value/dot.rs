@@ -1,4 +1,4 @@
-//! Matrix multiplies.
+//! MMAs.
 
 use super::number::Arithmetic;
 use super::tile::{Data, Tile};
@@ -29,12 +29,12 @@ pub(crate) fn dot(
         return Err(unfit());
     }
     let numbers = match arithmetic {
-        Arithmetic::Double => multiply::<f64>(a, b, start, *rows, *depth, *columns),
+        Arithmetic::Double => mma::<f64>(a, b, start, *rows, *depth, *columns),
         Arithmetic::Rounded if *element == Type::Float(FloatKind::F32) => {
-            multiply::<f32>(a, b, start, *rows, *depth, *columns)
+            mma::<f32>(a, b, start, *rows, *depth, *columns)
         }
         Arithmetic::Rounded => {
-            let mut numbers = multiply::<f32>(a, b, start, *rows, *depth, *columns);
+            let mut numbers = mma::<f32>(a, b, start, *rows, *depth, *columns);
             arithmetic.round_all(&mut numbers, element);
             numbers
         }
@@ -66,7 +66,7 @@ impl Sum for f64 {
     }
 }
 
-fn multiply<S: Sum>(
+fn mma<S: Sum>(
     a: &[f64],
     b: &[f64],
     start: Option<&[f64]>,

@@ -5,7 +5,7 @@ use twill_triton::mlir::{FloatKind, Type};
 /// With how much accuracy numbers are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// Every result is rounded to the type of its elements, to nearest, ties to even. Multiplies add in `f32`, one product
+    /// Every result is rounded to the type of its elements, to nearest, ties to even. MMAs add in `f32`, one product
     /// after the other in the order of the depth.
     Rounded,
     /// Every result is an `f64`, whatever its type, so that two orders of operations agree to about 10⁻¹².

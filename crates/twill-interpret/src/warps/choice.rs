@@ -10,8 +10,8 @@ pub(super) enum Actor {
     Group(usize),
     /// A group's copies to shared memory.
     Loads(usize),
-    /// A group's multiplies.
-    Multiplies(usize),
+    /// A group's MMAs.
+    Mmas(usize),
     /// A group's copies from shared memory.
     Stores(usize),
     /// The path by which units see what threads wrote.

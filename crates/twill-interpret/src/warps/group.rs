@@ -3,7 +3,7 @@
 use super::evaluate::extents;
 use super::machine::Machine;
 use super::storage::Writer;
-use super::units::{Copied, Held, Load, Multiply, Product, Result as Outcome, Signal, Source, Store, Sum, Target};
+use super::units::{Copied, Held, Load, Mma, Product, Result as Outcome, Signal, Source, Store, Sum, Target};
 use crate::fault::Fault;
 use crate::memory::{Argument, Combination, Tensor};
 use crate::value::Data;
@@ -23,7 +23,7 @@ impl Machine<'_, '_> {
                 let barrier = self.barriers.get(array).and_then(|b| b.get(slot));
                 barrier.is_some_and(|b| b.is_complete(group.cursors[at.index()].phase != *previous))
             }
-            Op::WgmmaWait { pending, .. } => group.in_flight.multiplies.len() <= *pending as usize,
+            Op::WgmmaWait { pending, .. } => group.in_flight.mmas.len() <= *pending as usize,
             Op::TmaStoreWait(left) => group.in_flight.stores.len() <= *left as usize,
             Op::NamedBarrierSync(id) => match group.ticket {
                 Some(ticket) => self.named.get(*id as usize).is_some_and(|n| n.has_opened(ticket)),
@@ -62,11 +62,11 @@ impl Machine<'_, '_> {
                 let held = self.groups[g].variables[from.index()].clone();
                 self.hold(g, *to, held);
             }
-            Op::Wgmma { to, left, right, accumulator } => self.multiply(g, *to, left, right, *accumulator)?,
-            Op::Tcgen05Mma(multiply) => self.multiply_in_tensor(g, multiply)?,
+            Op::Wgmma { to, left, right, accumulator } => self.mma(g, *to, left, right, *accumulator)?,
+            Op::Tcgen05Mma(mma) => self.multiply_in_tensor(g, mma)?,
             Op::Tcgen05Commit(signals) => {
                 let signals = self.signals(g, signals);
-                self.groups[g].in_flight.multiplies.push_back(Multiply { product: None, signals });
+                self.groups[g].in_flight.mmas.push_back(Mma { product: None, signals });
             }
             Op::WgmmaWait { pending, completed, .. } => self.land(g, *pending, completed)?,
             Op::TmaLoad { descriptor, coordinates, to, full } => {
@@ -133,7 +133,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    fn multiply(
+    fn mma(
         &mut self,
         g: usize,
         to: VariableId,
@@ -152,35 +152,35 @@ impl Machine<'_, '_> {
             }
         };
         let group = &mut self.groups[g];
-        group.multiplies += 1;
-        let result = Rc::new(Outcome { number: group.multiplies, tile: RefCell::new(None) });
+        group.mmas += 1;
+        let result = Rc::new(Outcome { number: group.mmas, tile: RefCell::new(None) });
         let element = group.group.variables[to.index()].element.clone();
         let product = Some(Product { left, right, sum, to: Target::Registers(result.clone()), element });
-        group.in_flight.multiplies.push_back(Multiply { product, signals: Vec::new() });
+        group.in_flight.mmas.push_back(Mma { product, signals: Vec::new() });
         self.hold(g, to, Some(Held::InFlight(result)));
         Ok(())
     }
 
-    fn multiply_in_tensor(&mut self, g: usize, multiply: &Tcgen05Mma) -> Result<(), Fault> {
-        let sum = match &multiply.addend {
+    fn multiply_in_tensor(&mut self, g: usize, mma: &Tcgen05Mma) -> Result<(), Fault> {
+        let sum = match &mma.addend {
             Addend::Zero => Sum::Zero,
             Addend::Value(_) | Addend::Before => Sum::Place,
             Addend::BeforeUnlessFirst(number) if self.iteration(g, *number)? > 0 => Sum::Place,
             Addend::BeforeUnlessFirst(_) => Sum::Zero,
         };
-        let buffer = self.program.buffers.get(multiply.to.buffer.index());
+        let buffer = self.program.buffers.get(mma.to.buffer.index());
         let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();
-        let (left, right) = (Source::Slot(self.at(g, &multiply.left)), Source::Slot(self.at(g, &multiply.right)));
-        let product = Product { left, right, sum, to: Target::Place(self.at(g, &multiply.to)), element };
-        let signals = self.signals(g, &multiply.signals);
-        self.groups[g].in_flight.multiplies.push_back(Multiply { product: Some(product), signals });
+        let (left, right) = (Source::Slot(self.at(g, &mma.left)), Source::Slot(self.at(g, &mma.right)));
+        let product = Product { left, right, sum, to: Target::Place(self.at(g, &mma.to)), element };
+        let signals = self.signals(g, &mma.signals);
+        self.groups[g].in_flight.mmas.push_back(Mma { product: Some(product), signals });
         Ok(())
     }
 
-    /// After a wait for multiplies: their results are values.
+    /// After a wait for MMAs: their results are values.
     fn land(&mut self, g: usize, pending: u32, completed: &[VariableId]) -> Result<(), Fault> {
         let group = &mut self.groups[g];
-        let done = group.multiplies.saturating_sub(u64::from(pending));
+        let done = group.mmas.saturating_sub(u64::from(pending));
         for id in completed {
             let Some(Held::InFlight(result)) = &group.variables[id.index()] else { continue };
             let tile = result.tile.borrow().clone().filter(|_| result.number <= done);

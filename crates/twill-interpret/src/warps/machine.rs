@@ -47,8 +47,8 @@ pub(super) struct Working<'p> {
     pub variables: Vec<Option<Held>>,
     pub cursors: Vec<Cursor>,
     pub in_flight: Flights,
-    /// Multiplies that were started.
-    pub multiplies: u64,
+    /// MMAs that were started.
+    pub mmas: u64,
     /// At a named barrier: when it may go on.
     pub ticket: Option<u64>,
     /// What it does after this: code, and for which program of the grid.
@@ -84,7 +84,7 @@ pub fn run(
     memory: &mut Memory,
     choice: &mut Choice,
 ) -> Result<Figures, Fault> {
-    let [per_x, ..] = program.tiling.programs_per_cta.map(|n| n.max(1));
+    let [per_x, ..] = program.tiling.cta_coarsening.map(|n| n.max(1));
     let columns = launch.grid[0].div_ceil(per_x);
     let count = columns * launch.grid[1] * launch.grid[2];
     let (ctas, persistent) = if program.tiling.persistent { (ctas.max(1), true) } else { (count, false) };
@@ -119,13 +119,13 @@ fn program_of(order: TileOrder, tile: u32, columns: u32, rows: u32) -> [u32; 3] 
     let (rest, plane) = (tile % (columns * rows), tile / (columns * rows));
     match order {
         TileOrder::Linear => [tile % columns, tile / columns % rows, plane],
-        TileOrder::LongestProcessingTime { heads, .. } => {
+        TileOrder::Lpt { heads, .. } => {
             let first = rest / (columns * heads) * heads;
             let heads = heads.min(rows - first);
             let within = rest - first * columns;
             [columns - 1 - within / heads, first + within % heads, plane]
         }
-        TileOrder::Grouped(band) => {
+        TileOrder::GroupM(band) => {
             let first = rest / (band * rows) * band;
             let band = band.min(columns - first);
             let within = rest - first * rows;
@@ -147,7 +147,7 @@ impl<'p> Working<'p> {
             variables: vec![None; group.variables.len()],
             cursors: group.cursors.iter().map(|c| cursor(c.slots)).collect(),
             in_flight: Flights::default(),
-            multiplies: 0,
+            mmas: 0,
             ticket: None,
             parts: parts.into_iter(),
             program: [0; 3],
@@ -161,7 +161,7 @@ impl Machine<'_, '_> {
     pub(super) fn program_id(&self, g: usize, axis: usize, instance: Option<u32>) -> i64 {
         let id = self.groups[g].program.get(axis).copied().unwrap_or(0);
         let all = self.launch.grid.get(axis).copied().unwrap_or(1);
-        let count = self.program.tiling.programs_per_cta.get(axis).copied().unwrap_or(1);
+        let count = self.program.tiling.cta_coarsening.get(axis).copied().unwrap_or(1);
         i64::from(instance.map_or(id, |k| (id * count + k).min(all.saturating_sub(1))))
     }
 
@@ -183,7 +183,7 @@ impl Machine<'_, '_> {
                     let which = choice.random().index(self.groups[g].in_flight.loads.len());
                     self.end_load(g, which)?;
                 }
-                Actor::Multiplies(g) => self.end_multiply(g)?,
+                Actor::Mmas(g) => self.end_mma(g)?,
                 Actor::Stores(g) => self.end_store(g)?,
                 Actor::Visibility => {
                     let slots = self.storage.unfenced();
@@ -203,7 +203,7 @@ impl Machine<'_, '_> {
             let in_flight = &group.in_flight;
             let units = [
                 (!in_flight.loads.is_empty(), Actor::Loads(g)),
-                (!in_flight.multiplies.is_empty(), Actor::Multiplies(g)),
+                (!in_flight.mmas.is_empty(), Actor::Mmas(g)),
                 (!in_flight.stores.is_empty(), Actor::Stores(g)),
             ];
             actors.extend(units.into_iter().filter(|(busy, _)| *busy).map(|(_, actor)| actor));
@@ -265,17 +265,17 @@ impl Machine<'_, '_> {
         self.arrive(load.full)
     }
 
-    fn end_multiply(&mut self, g: usize) -> Result<(), Fault> {
+    fn end_mma(&mut self, g: usize) -> Result<(), Fault> {
         self.figures.events += 1;
-        let Some(multiply) = self.groups[g].in_flight.multiplies.pop_front() else { return Ok(()) };
-        if let Some(product) = multiply.product {
+        let Some(mma) = self.groups[g].in_flight.mmas.pop_front() else { return Ok(()) };
+        if let Some(product) = mma.product {
             let tile = Rc::new(self.product(&product)?);
             match product.to {
                 Target::Registers(result) => *result.tile.borrow_mut() = Some(tile),
                 Target::Place(at) => self.storage.write(&at, tile, None)?,
             }
         }
-        for signal in multiply.signals {
+        for signal in mma.signals {
             self.arrive(signal)?;
         }
         Ok(())
@@ -289,7 +289,7 @@ impl Machine<'_, '_> {
         let (left, right) = (read(&product.left)?, read(&product.right)?);
         let sum = match (&product.sum, &product.to) {
             (Sum::Held(Held::Tile(tile)), _) => Some(tile.clone()),
-            // A multiply before this one of the same group, which is done.
+            // An MMA before this one of the same group, which is done.
             (Sum::Held(Held::InFlight(result)), _) => result.tile.borrow().clone(),
             (Sum::Place, Target::Place(at)) => Some(self.storage.read_by_unit(at)?),
             (Sum::Place | Sum::Zero, _) => None,
@@ -312,7 +312,7 @@ fn at((group, action): (&Working<'_>, &Op)) -> String {
             let cursor = &group.cursors[at.index()];
             format!("barrier {} slot {} parity {}", barrier.index(), cursor.slot, u8::from(cursor.phase != *previous))
         }
-        Op::WgmmaWait { .. } => "multiplies".into(),
+        Op::WgmmaWait { .. } => "mmas".into(),
         Op::TmaStoreWait(_) => "stores".into(),
         Op::NamedBarrierSync(id) => format!("named barrier {id}"),
         _ => "nothing".into(),

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use twill_triton::mlir::Type;
 
-/// The result of a multiply in registers.
+/// The result of an MMA in registers.
 #[derive(Debug)]
 pub(super) struct Result {
-    /// The multiply's number among those of its group, from 1.
+    /// The MMA's number among those of its group, from 1.
     pub number: u64,
     /// Empty until it is done.
     pub tile: RefCell<Option<Rc<Tile>>>,
@@ -22,21 +22,21 @@ pub(super) struct Result {
 pub(super) enum Held {
     /// A value.
     Tile(Rc<Tile>),
-    /// The result of a multiply that the group has not waited for.
+    /// The result of an MMA that the group has not waited for.
     InFlight(Rc<Result>),
 }
 
 /// An `mbarrier`: array and slot.
 pub(super) type Signal = (usize, usize);
 
-/// An operand of a multiply.
+/// An operand of an MMA.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Slot(At),
     Tile(Rc<Tile>),
 }
 
-/// What a multiply adds to.
+/// What an MMA adds to.
 #[derive(Clone, Debug)]
 pub(super) enum Sum {
     Zero,
@@ -45,14 +45,14 @@ pub(super) enum Sum {
     Place,
 }
 
-/// Where the result of a multiply goes.
+/// Where the result of an MMA goes.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Registers(Rc<Result>),
     Place(At),
 }
 
-/// A multiply under way.
+/// An MMA under way.
 #[derive(Clone, Debug)]
 pub(super) struct Product {
     pub left: Source,
@@ -64,7 +64,7 @@ pub(super) struct Product {
 
 /// What the tensor core does for a group, in order.
 #[derive(Clone, Debug)]
-pub(super) struct Multiply {
+pub(super) struct Mma {
     /// None where only barriers are signalled.
     pub product: Option<Product>,
     pub signals: Vec<Signal>,
@@ -101,7 +101,7 @@ pub(super) struct Flights {
     /// They end in any order.
     pub loads: Vec<Load>,
     /// They end in order.
-    pub multiplies: VecDeque<Multiply>,
+    pub mmas: VecDeque<Mma>,
     /// They end in order.
     pub stores: VecDeque<Store>,
 }

@@ -18,7 +18,7 @@ fn priced(machine: &Machine, operation: TileOperation) -> (String, i64, Executio
 }
 
 fn gemm(rows: u64, columns: u64, depth: u64) -> TileOperation {
-    TileOperation::MatrixMultiply { rows, columns, depth, element: Element::F16 }
+    TileOperation::Mma { rows, columns, depth, element: Element::F16 }
 }
 
 fn elementwise(class: ElementwiseClass, elements: u64) -> TileOperation {
@@ -147,7 +147,7 @@ fn ampere_warps_execute_their_matrix_multiplies() {
         a100.cost(&tensor_load).unwrap_err().to_string(),
         "machine `a100` has no cost for a load from tensor memory: its file has no [costs.tensor_load]"
     );
-    let f8 = TileOperation::MatrixMultiply { rows: 64, columns: 64, depth: 64, element: Element::F8 };
+    let f8 = TileOperation::Mma { rows: 64, columns: 64, depth: 64, element: Element::F8 };
     assert_eq!(
         a100.cost(&f8).unwrap_err().to_string(),
         "the tensor core of machine `a100` does not multiply f8; it multiplies f16, bf16, tf32, i8"

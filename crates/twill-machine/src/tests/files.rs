@@ -94,7 +94,7 @@ fn shown_with_what_executes_what() {
     let b200 = Machine::builtin("b200").unwrap();
     let text = b200.summary();
     assert!(text.starts_with("b200 (sm_100a): NVIDIA B200 (Blackwell)\n"), "{text}");
-    assert!(text.contains("Matrix multiplies hold `tc`, issued asynchronously by one warp:"), "{text}");
+    assert!(text.contains("MMAs hold `tc`, issued asynchronously by one warp:"), "{text}");
     assert!(text.contains("`mem_tensor` is held by tensor_load, tensor_store, issued and executed by a warp group."));
     let handoff = b200.rows().find(|r| r.key == "latency.handoff_per_kb").unwrap();
     assert_eq!(

@@ -59,7 +59,7 @@ pub struct Loop {
     pub registers: Vec<GroupRegisters>,
     /// Shared memory, and tensor memory where there is any.
     pub memories: Vec<Memory>,
-    /// Floating-point operations of an iteration's matrix multiplies; 0 where they are not counted.
+    /// Floating-point operations of an iteration's MMAs; 0 where they are not counted.
     pub flop: u64,
     /// Cycles of an iteration by a simulation of the warp programs, where they were simulated.
     pub simulated: Option<u32>,

@@ -5,16 +5,16 @@ use thiserror::Error;
 /// What an instruction keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// `HGMMA` and the like: a multiply of 64 rows and so many columns.
-    Multiply {
+    /// `HGMMA` and the like: an MMA of 64 rows and so many columns.
+    Mma {
         /// Columns of the result.
         columns: u32,
         /// Whether the left operand is in registers.
         from_registers: bool,
-        /// Whether it ends a group of multiplies that can be waited for.
+        /// Whether it ends a group of MMAs that can be waited for.
         commits: bool,
     },
-    /// `WARPGROUP.DEPBAR`: waits until so many groups of multiplies run.
+    /// `WARPGROUP.DEPBAR`: waits until so many groups of MMAs run.
     WaitMultiplies(usize),
     /// Floating-point multiplication and addition.
     Fma,
@@ -112,7 +112,7 @@ fn work(text: &str) -> Work {
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
     let base = name.split('.').next().unwrap_or_default();
     match base {
-        "HGMMA" | "QGMMA" | "IGMMA" => Work::Multiply {
+        "HGMMA" | "QGMMA" | "IGMMA" => Work::Mma {
             columns: name.split('.').find_map(|part| part.split('x').nth(1)?.parse().ok()).unwrap_or(0),
             from_registers: operands.get(1).is_some_and(|left| left.starts_with('R')),
             commits: operands.contains(&"gsb0"),
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn instructions_of_hopper_are_read() {
         let read = |text: &str| Instruction::read(text).unwrap();
-        let multiply = read(
+        let mma = read(
             "HGMMA.64x128x16.F32 R24, R180, gdesc[UR8], R24, gsb0 ; /* 0x01e00008b4187df0 */ /* 0x000fe20008000818 */",
         );
-        assert_eq!(multiply.work, Work::Multiply { columns: 128, from_registers: true, commits: true });
-        assert_eq!((multiply.stall, multiply.writes, multiply.reads, multiply.waits), (1, None, None, 0));
+        assert_eq!(mma.work, Work::Mma { columns: 128, from_registers: true, commits: true });
+        assert_eq!((mma.stall, mma.writes, mma.reads, mma.waits), (1, None, None, 0));
         let arrive = read("BAR.ARV 0x8, 0x100 ; /* 0x0204000000007b1d */ /* 0x000fec0000002000 */");
         assert_eq!(arrive.work, Work::Meet { barrier: 8, groups: 2, waits: false });
         assert_eq!(arrive.stall, 6);

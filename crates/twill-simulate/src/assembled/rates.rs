@@ -8,15 +8,15 @@ use twill_machine::Machine;
 pub struct Rates {
     /// Columns of 64 rows that the tensor core multiplies by 32 bytes of depth in a cycle.
     pub columns: f64,
-    /// Multiplies that may be under way; a warp stands at the next.
+    /// MMAs that may be under way; a warp stands at the next.
     pub queue: usize,
     /// Bytes of shared memory that one multiprocessor moves in a cycle.
     pub shared_bytes: f64,
     /// Of an issue slot.
     pub issue: f64,
-    /// From the first instruction of a multiply until an idle tensor core begins.
+    /// From the first instruction of an MMA until an idle tensor core begins.
     pub start: f64,
-    /// From the end of a multiply until the warp that waits for it goes on.
+    /// From the end of an MMA until the warp that waits for it goes on.
     pub seen: f64,
     /// Of the unit that multiplies and adds.
     pub fma: f64,
@@ -42,11 +42,11 @@ pub struct Rates {
     pub alu_beside: f64,
     /// The same of issue slots.
     pub issue_beside: f64,
-    /// How much longer, in part, multiplies take while another warp computes.
-    pub multiply_beside: f64,
-    /// Of issue slots that a multiply takes besides its own whose left operand is in registers.
+    /// How much longer, in part, MMAs take while another warp computes.
+    pub mma_beside: f64,
+    /// Of issue slots that an MMA takes besides its own whose left operand is in registers.
     pub register_operand: f64,
-    /// After its last instruction of a multiply that it has not committed, how long a warp keeps the tensor core to itself.
+    /// After its last instruction of an MMA that it has not committed, how long a warp keeps the tensor core to itself.
     pub hold: f64,
     /// Bytes of values without a register that one multiprocessor moves in a cycle.
     pub local_bytes: f64,
@@ -57,7 +57,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Those of a machine whose warp groups start multiplies that leave their results in registers (Hopper); of others nothing
+    /// Those of a machine whose warp groups start MMAs that leave their results in registers (Hopper); of others nothing
     /// is known. The tensor core's and shared memory's are the machine's, all else is an H200's.
     pub fn of(machine: &Machine) -> Option<Rates> {
         let timing = Timing::of(machine)?;
@@ -89,7 +89,7 @@ impl Rates {
             special_beside: 0.5035,
             alu_beside: 0.2915,
             issue_beside: 0.1293,
-            multiply_beside: 0.1495,
+            mma_beside: 0.1495,
             register_operand: 1.419,
             hold: 64.83,
             local_bytes: 33.0,

@@ -11,10 +11,10 @@ struct Warp<'a> {
     /// When it may issue its next instruction.
     ready: f64,
     scoreboards: [f64; SCOREBOARDS],
-    /// When it sees the end of each of its groups of multiplies.
-    multiplies: Vec<f64>,
-    /// Whether a multiply is begun and not committed.
-    is_multiplying: bool,
+    /// When it sees the end of each of its groups of MMAs.
+    mmas: Vec<f64>,
+    /// Whether an MMA is begun and not committed.
+    is_issuing_mmas: bool,
     meeting: Meeting,
     /// When it computed last.
     computed: f64,
@@ -42,9 +42,9 @@ struct Scheduler<'a> {
     shared: f64,
     local: f64,
     slot: f64,
-    /// Ends of multiplies that are under way.
+    /// Ends of MMAs that are under way.
     queue: VecDeque<f64>,
-    /// The warp whose multiplies are taken.
+    /// The warp whose MMAs are taken.
     owner: Option<usize>,
     /// When its last was.
     held: f64,
@@ -100,8 +100,8 @@ impl<'a> Scheduler<'a> {
             at: 0,
             ready: phase * index as f64,
             scoreboards: [0.0; SCOREBOARDS],
-            multiplies: Vec::new(),
-            is_multiplying: false,
+            mmas: Vec::new(),
+            is_issuing_mmas: false,
             meeting: Meeting::No,
             computed: f64::NEG_INFINITY,
             ends: Vec::new(),
@@ -179,15 +179,15 @@ impl<'a> Scheduler<'a> {
         let beside = |part: f64| 1.0 + if self.tensor > now { part } else { 0.0 };
         let (alu, special) = (beside(rates.alu_beside), beside(rates.special_beside));
         match instruction.work {
-            Work::Multiply { columns, from_registers, commits } => {
+            Work::Mma { columns, from_registers, commits } => {
                 // 32 bytes of each column, and of each of 64 rows.
                 let rows = if from_registers { 0.0 } else { 64.0 };
                 let reads = 32.0 * (f64::from(columns) + rows) / rates.shared_bytes;
-                self.multiply(index, f64::from(columns) / rates.columns, reads, commits).map(|()| 0.0)
+                self.mma(index, f64::from(columns) / rates.columns, reads, commits).map(|()| 0.0)
             }
             Work::WaitMultiplies(left) => {
                 let warp = &mut self.warps[index];
-                let over = warp.multiplies.len().checked_sub(left + 1).map_or(now, |last| warp.multiplies[last]);
+                let over = warp.mmas.len().checked_sub(left + 1).map_or(now, |last| warp.mmas[last]);
                 if over > now {
                     warp.ready = over;
                     return None;
@@ -217,9 +217,9 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Multiplies are taken group by group: as long as a warp goes on with one that it has not committed, others stand at theirs.
+    /// MMAs are taken group by group: as long as a warp goes on with one that it has not committed, others stand at theirs.
     /// `cycles` of the tensor core, and of shared memory for the operands.
-    fn multiply(&mut self, index: usize, cycles: f64, reads: f64, commits: bool) -> Option<()> {
+    fn mma(&mut self, index: usize, cycles: f64, reads: f64, commits: bool) -> Option<()> {
         if self.owner.is_some_and(|owner| owner != index) && self.now - self.held < self.rates.hold {
             return None;
         }
@@ -229,16 +229,16 @@ impl<'a> Scheduler<'a> {
         }
         let computes = |(other, warp): (usize, &Warp)| other != index && self.now - warp.computed < COMPUTING;
         let is_slower = self.warps.iter().enumerate().any(computes);
-        let cycles = cycles * if is_slower { 1.0 + self.rates.multiply_beside } else { 1.0 };
+        let cycles = cycles * if is_slower { 1.0 + self.rates.mma_beside } else { 1.0 };
         let warp = &mut self.warps[index];
-        let latency = if warp.is_multiplying { 0.0 } else { self.rates.start };
+        let latency = if warp.is_issuing_mmas { 0.0 } else { self.rates.start };
         let begin = self.tensor.max(self.now + latency);
         self.shared = self.shared.max(begin) + reads;
         self.tensor = (begin + cycles).max(self.shared);
         self.queue.push_back(self.tensor);
-        warp.is_multiplying = !commits;
+        warp.is_issuing_mmas = !commits;
         if commits {
-            warp.multiplies.push(self.tensor + self.rates.seen);
+            warp.mmas.push(self.tensor + self.rates.seen);
             self.owner = None;
         }
         Some(())
@@ -292,7 +292,7 @@ impl<'a> Scheduler<'a> {
         let now = self.now;
         let beside = if self.tensor > now { self.rates.issue_beside } else { 0.0 };
         let operand = match instruction.work {
-            Work::Multiply { from_registers: true, .. } => self.rates.register_operand,
+            Work::Mma { from_registers: true, .. } => self.rates.register_operand,
             _ => 0.0,
         };
         self.slot = self.slot.max(now - 1.0) + self.rates.issue * (1.0 + beside) + operand;

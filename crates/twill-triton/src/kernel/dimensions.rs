@@ -1,4 +1,4 @@
-//! Finds the rows of a loop's tiles: the dimension that runs through most of its matrix multiplies.
+//! Finds the rows of a loop's tiles: the dimension that runs through most of its MMAs.
 //!
 //! Dimensions of tiles are put into classes by unification: element by element they are the same; `C[m, n] = A[m, k] ·
 //! B[k, n]` shares `m`, `n` and `k`; views and reductions say which of their dimensions are which. A tile from before the
@@ -104,8 +104,8 @@ fn result_dimension(op: &TileOperation, operand: &Operand, dimension: usize) -> 
     }
 }
 
-/// The class that most multiplies have as rows of their result; among equals the one with more carried accumulators, then
-/// the first. Without multiplies: the first dimension that survives a reduction, or that a tile of two dimensions has.
+/// The class that most MMAs have as rows of their result; among equals the one with more carried accumulators, then
+/// the first. Without MMAs: the first dimension that survives a reduction, or that a tile of two dimensions has.
 fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
     let mut votes: Vec<(usize, u32, u32)> = Vec::new();
     for op in l.operations.iter().filter(|op| matches!(op.kind, Kind::Dot { .. })) {
@@ -133,7 +133,7 @@ fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
     Some(classes.root(nodes.tiles[result.index()] + first))
 }
 
-/// The rows, and those of multiplies that have nothing to do with the loop's others, if they are as many: two sums of products
+/// The rows, and those of MMAs that have nothing to do with the loop's others, if they are as many: two sums of products
 /// that only meet after the loop.
 fn with_apart(l: &TileLoop, nodes: &Nodes, classes: &Classes, first: usize) -> Vec<usize> {
     let mut rows = vec![first];

@@ -178,7 +178,7 @@ impl<'m> Resolver<'m> {
         Ok(Ok(tile))
     }
 
-    /// A tile from before the loop that stands for a constant operand of a multiply.
+    /// A tile from before the loop that stands for a constant operand of an MMA.
     pub fn constant_tile(&mut self, value: ValueId, user: OperationId) -> Result<View, Error> {
         let tile = match self.invariant.get(&value) {
             Some(tile) => *tile,

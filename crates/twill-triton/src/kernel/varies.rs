@@ -18,7 +18,7 @@ impl Facts {
         self.varies[value.index()]
     }
 
-    /// Whether a value depends on data that the loop loads or multiplies.
+    /// Whether a value depends on data that the loop loads or MMAs.
     pub fn is_from_tiles(&self, value: ValueId) -> bool {
         self.from_tiles[value.index()]
     }

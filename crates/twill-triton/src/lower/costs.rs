@@ -45,7 +45,7 @@ impl Lowering<'_> {
         let shape = op.result.map(|result| self.tile_loop.tile(result).shape.as_slice()).unwrap_or_default();
         let (rows, columns) = plane(shape);
         let depth = op.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(1);
-        let mut cost = self.machine.cost(&Priced::MatrixMultiply { rows, columns, depth, element })?;
+        let mut cost = self.machine.cost(&Priced::Mma { rows, columns, depth, element })?;
         let core = self.machine.tensor_core();
         let left_is_shared = self.left_is_shared(op);
         // Read where they are, or fetched by threads: those at least once; how often more depends on how warps share the

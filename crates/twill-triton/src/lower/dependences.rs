@@ -3,11 +3,11 @@
 //! | attribute | rule |
 //! |---|---|
 //! | delay | the producer's latency; 0 after a streaming load, whose ring hides it |
-//! | blocking | the producer is asynchronous, unless both are matrix multiplies and the second adds to the first: the tensor core does them in order |
-//! | tied | the accumulator of a multiply, in registers or tensor memory; for arithmetic the operand in registers that it reads last, if its result fits there |
-//! | hold | 0 if tied; otherwise the consumer's completion if it is asynchronous, a multiply or a store, or reads shared memory; else 0: it works in place |
+//! | blocking | the producer is asynchronous, unless both are MMAs and the second adds to the first: the tensor core does them in order |
+//! | tied | the accumulator of an MMA, in registers or tensor memory; for arithmetic the operand in registers that it reads last, if its result fits there |
+//! | hold | 0 if tied; otherwise the consumer's completion if it is asynchronous, an MMA or a store, or reads shared memory; else 0: it works in place |
 //!
-//! To these come orders that carry no value: a multiply that adds to a sum in tensor memory waits until the sum before it
+//! To these come orders that carry no value: an MMA that adds to a sum in tensor memory waits until the sum before it
 //! has been read.
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ fn reads(lowering: &Lowering<'_>, staged: &Staged) -> Vec<Read> {
     reads
 }
 
-/// A multiply that adds to a result in tensor memory in its place waits for whoever else reads that result. In registers
+/// An MMA that adds to a result in tensor memory in its place waits for whoever else reads that result. In registers
 /// the warps that do both keep the order.
 fn overwrites(operations: &[Operation], reads: &[Read], tied: &[bool]) -> Vec<Dependence> {
     let in_place = reads.iter().zip(tied).filter(|(read, tied)| **tied && is_in_tensor_memory(&operations[read.from]));

@@ -133,7 +133,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The cost of storing what a multiply adds to; a tile that is loaded or of before the loop comes from shared memory,
+    /// The cost of storing what an MMA adds to; a tile that is loaded or of before the loop comes from shared memory,
     /// and a transposed one is turned round there.
     fn accumulator_store(&self, dot: TileId, result: &Tile) -> Result<Cost, CostError> {
         let store = self.machine.cost(&Priced::TensorStore { words: accumulator_words(result) })?;
@@ -187,7 +187,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Words that a tile takes in tensor memory as a result of a multiply.
+/// Words that a tile takes in tensor memory as a result of an MMA.
 fn accumulator_words(tile: &Tile) -> Words {
     Words(Lowering::elements(tile).saturating_mul(u64::from(tile.element.bits().max(32))).div_ceil(32))
 }

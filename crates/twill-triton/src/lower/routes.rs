@@ -3,11 +3,11 @@
 //! | tile | reader | way |
 //! |---|---|---|
 //! | loaded, or of before the loop | any | where it is, in shared memory |
-//! | in registers | multiply, right operand; left operand that is transposed, in several parts, or stored for another multiply anyway | store to shared memory |
-//! | in registers | multiply, left operand | where it is if the machine lets it; otherwise store to tensor memory |
-//! | in registers | multiply, accumulator in tensor memory | store to tensor memory |
-//! | in tensor memory | multiply, accumulator, if nobody reads it later | where it is |
-//! | in tensor memory | multiply, left operand | where it is |
+//! | in registers | MMA, right operand; left operand that is transposed, in several parts, or stored for another MMA anyway | store to shared memory |
+//! | in registers | MMA, left operand | where it is if the machine lets it; otherwise store to tensor memory |
+//! | in registers | MMA, accumulator in tensor memory | store to tensor memory |
+//! | in tensor memory | MMA, accumulator, if nobody reads it later | where it is |
+//! | in tensor memory | MMA, left operand | where it is |
 //! | in tensor memory | anything else | load to registers, and from there as above |
 
 use twill_machine::Memory;
@@ -24,9 +24,9 @@ pub(super) enum Route {
     Shared,
     /// A load brings it from tensor memory to registers.
     Registers,
-    /// A store puts it into tensor memory, for all multiplies that read it there.
+    /// A store puts it into tensor memory, for all MMAs that read it there.
     Tensor,
-    /// A store puts it into tensor memory for this multiply, which adds to it in place.
+    /// A store puts it into tensor memory for this MMA, which adds to it in place.
     Accumulator,
 }
 
@@ -50,7 +50,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether multiplies leave their results in tensor memory.
+    /// Whether MMAs leave their results in tensor memory.
     pub(super) fn accumulates_in_tensor_memory(&self) -> bool {
         self.machine.tensor_core().accumulator == Memory::Tensor
     }
@@ -63,7 +63,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a tile is the result of a multiply in tensor memory.
+    /// Whether a tile is the result of an MMA in tensor memory.
     pub(super) fn is_in_tensor_memory(&self, value: ValueId) -> bool {
         let producer = self.tile_loop.producer(value);
         self.accumulates_in_tensor_memory()
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a multiply finds an operand in shared memory or not at all.
+    /// Whether an MMA finds an operand in shared memory or not at all.
     fn needs_shared(operand: &Operand) -> bool {
         match operand.role {
             Role::Left => operand.tiles.len() > 1 || operand.is_transposed(),
@@ -107,7 +107,7 @@ impl Lowering<'_> {
         !operand.is_transposed() && operand.shape == self.tile_loop.tile(*value).shape
     }
 
-    /// Whether a multiply may add to a result in its place: no other does, and nobody reads it in a later iteration.
+    /// Whether an MMA may add to a result in its place: no other does, and nobody reads it in a later iteration.
     fn is_last_reader(&self, accumulator: &Operand, value: ValueId) -> bool {
         let operands = self.tile_loop.operations().iter().flat_map(|op| &op.operands);
         operands
@@ -115,7 +115,7 @@ impl Lowering<'_> {
             .all(|other| other.role != Role::Accumulator && other.distance <= accumulator.distance)
     }
 
-    /// Whether a multiply reads its left operand from shared memory.
+    /// Whether an MMA reads its left operand from shared memory.
     pub(super) fn left_is_shared(&self, op: &TileOperation) -> bool {
         op.operand(Role::Left).is_some_and(|left| {
             self.goes_through_shared(op, left) || left.tiles.iter().all(|value| self.is_shared(*value))

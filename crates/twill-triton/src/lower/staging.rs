@@ -11,11 +11,11 @@ use crate::tile::{Role, TileId, TileOperation, ValueId};
 pub enum Stands {
     /// An operation of the loop.
     Tile(TileId),
-    /// The store of a tile from registers to shared memory, for all multiplies that read it there.
+    /// The store of a tile from registers to shared memory, for all MMAs that read it there.
     ToShared(ValueId),
-    /// The store of a tile from registers to tensor memory, for all multiplies that read it there.
+    /// The store of a tile from registers to tensor memory, for all MMAs that read it there.
     ToTensor(ValueId),
-    /// The store to tensor memory of what this multiply adds to.
+    /// The store to tensor memory of what this MMA adds to.
     Accumulator(TileId),
     /// The load of a tile of so many iterations ago from tensor memory to registers, for all that read it there.
     FromTensor(ValueId, u32),
@@ -61,7 +61,7 @@ fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Stands)> {
                 stores.extend(match lowering.route(op, operand, *value) {
                     Route::Shared => Some((*value, Stands::ToShared(*value))),
                     Route::Tensor => Some((*value, Stands::ToTensor(*value))),
-                    // What an earlier iteration made is stored before the multiply, as what comes from before the loop is.
+                    // What an earlier iteration made is stored before the MMA, as what comes from before the loop is.
                     Route::Accumulator if operand.distance > 0 => None,
                     Route::Accumulator => Some((*value, Stands::Accumulator(TileId::new(index)))),
                     Route::Direct | Route::Registers => None,
@@ -96,7 +96,7 @@ impl Staged {
     }
 }
 
-/// The tiles that a multiply adds to, and of how many iterations ago they are.
+/// The tiles that an MMA adds to, and of how many iterations ago they are.
 fn accumulator(dot: &TileOperation) -> impl Iterator<Item = (ValueId, u32)> + '_ {
     let operand = dot.operand(Role::Accumulator).into_iter();
     operand.flat_map(|operand| operand.tiles.iter().map(|value| (*value, operand.distance)))

@@ -26,11 +26,11 @@ pub(super) struct Mask {
     pub only: Option<(OperationId, usize)>,
 }
 
-/// Bits of an operand's row that one multiply of the tensor core takes: 16 elements of 16.
+/// Bits of an operand's row that one MMA of the tensor core takes: 16 elements of 16.
 const DEPTH_BITS: u64 = 256;
 
 /// The values that are combined along the loop, what does not count in them, and which of their dimensions that is. Of a
-/// multiply's operands the left one is masked; the right one must be finite.
+/// MMA's operands the left one is masked; the right one must be finite.
 ///
 /// Only the top level of the body is looked at: no kernel is read whose branches hold tiles.
 pub(super) fn needed(
@@ -56,7 +56,7 @@ pub(super) fn needed(
             ("tt.dot", [left, ..]) if along(*id, 0, *left, 1) => {
                 let bits = module.type_of(*left).element().scalar_bits().map_or(1, u64::from);
                 if !(step * bits).is_multiple_of(DEPTH_BITS) {
-                    return Err((*id, "a multiply takes 256 bits at a time along it".into()));
+                    return Err((*id, "an MMA takes 256 bits at a time along it".into()));
                 }
                 let value = made(*id, *left)?;
                 if !masks.iter().any(|known| known.value == value) {

@@ -73,7 +73,7 @@ pub struct Grid {
     /// Whether thread blocks do several tiles.
     pub kind: GridKind,
     /// Programs in x, y and z that a thread block does at once.
-    pub programs_per_cta: [u64; 3],
+    pub cta_coarsening: [u64; 3],
     /// Of a persistent grid, thread blocks a multiprocessor.
     pub ctas_per_sm: u64,
     /// Thread blocks that form a cluster, next to each other along x.
@@ -84,7 +84,7 @@ pub struct Grid {
 impl Grid {
     fn ctas(&self, programs: [u32; 3], multiprocessors: u64) -> Result<u32, Error> {
         let extents: Vec<u64> =
-            programs.iter().zip(self.programs_per_cta).map(|(n, per)| u64::from(*n).div_ceil(per.max(1))).collect();
+            programs.iter().zip(self.cta_coarsening).map(|(n, per)| u64::from(*n).div_ceil(per.max(1))).collect();
         let (tiles, cluster) = (extents.iter().product::<u64>(), self.cluster.max(1));
         if tiles > 0 && extents[0] % cluster != 0 {
             return Err(Error::NoClusters { along_x: extents[0], cluster });
@@ -171,7 +171,7 @@ mod tests {
     use crate::error::Error;
 
     fn grid(kind: GridKind, cluster: u64) -> Grid {
-        Grid { kind, programs_per_cta: [1, 1, 1], ctas_per_sm: 1, cluster }
+        Grid { kind, cta_coarsening: [1, 1, 1], ctas_per_sm: 1, cluster }
     }
 
     #[test]

@@ -1,16 +1,16 @@
 // Passes of a warp group while the tensor core multiplies for another.
 #pragma once
 
-#include "multiplies.cuh"
+#include "mma.cuh"
 #include "passes.cuh"
 
 namespace twill {
 
-/// Whether any thread of a group sees the flag up, which all of them are told: a multiply takes all four warps.
+/// Whether any thread of a group sees the flag up, which all of them are told: an MMA takes all four warps.
 TWILL bool is_up(u32 flag) {
   u32 any;
   asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; barrier.cta.red.or.pred q, 1, 128, p; selp.u32 %0, 1, 0, q; }"
-               : "=r"(any) : "r"(get<u32>(flag)) : "memory");
+               : "=r"(any) : "r"(ld_shared<u32>(flag)) : "memory");
   return any;
 }
 
@@ -18,7 +18,7 @@ TWILL bool is_up(u32 flag) {
 template <int TIMES, typename Pass, int N> TWILL void time_flagged(i64 *out, u32 flag, scores<N> &x, Pass &pass) {
 #pragma unroll 1
   for (int step = 0; step <= STEPS; ++step) {
-    if (thread() == 0) put<u32>(flag, 0);
+    if (thread() == 0) st_shared<u32>(flag, 0);
     __syncthreads();
     const int rounds = step == 0 ? 8 : step * 8;
     const i64 begin = now();
@@ -26,13 +26,13 @@ template <int TIMES, typename Pass, int N> TWILL void time_flagged(i64 *out, u32
     for (int r = 0; r < rounds; ++r) repeat<TIMES>([&](int) { pass.round(x); });
     const i64 end = now();
     if (thread() == 0 && step > 0) out[step - 1] = end - begin;
-    if (thread() == 0) put<u32>(flag, 1);
+    if (thread() == 0) st_shared<u32>(flag, 1);
     __syncthreads();
   }
 }
 
 /// Two passes a round, then four, as by themselves; the second group multiplies meanwhile.
-template <template <int> typename Pass, int N, typename One> TWILL void time_pass_beside_multiplies(given g) {
+template <template <int> typename Pass, int N, typename One> TWILL void time_pass_beside_mmas(given g) {
   fill_shared(g, BARRIERS);
   const u32 flag = shared_at(BARRIERS);
   scores<N> x;

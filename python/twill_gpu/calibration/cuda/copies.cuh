@@ -20,9 +20,9 @@ template <int ROWS> TWILL void time_copies(given g, const tensor_map &map) {
   const u32 barrier = shared_at(BARRIERS);
   const auto copy = [&](int row) {
     const i64 begin = now();
-    expect(barrier, ROWS * LINE);
-    copy_in(shared_at(0), map, at(row, 0), barrier);
-    acquire(barrier, phase);
+    mbarrier_arrive_expect_tx(barrier, ROWS * LINE);
+    tma_load_box(shared_at(0), map, at(row, 0), barrier);
+    mbarrier_wait(barrier, phase);
     phase ^= 1;
     return now() - begin;
   };
@@ -46,13 +46,13 @@ template <int ROWS, int SLOTS> TWILL void time_stream(i64 *out, const tensor_map
 #pragma unroll 1
     for (int turn = 0; turn < turns; ++turn) {
       repeat<SLOTS>([&](int slot) {
-        if (turn > 0) acquire(slot_barrier(slot), (rings + turn - 1) & 1);
-        expect(slot_barrier(slot), ROWS * LINE);
-        copy_in(shared_at(slot * ROWS * LINE), map, at(first + box * ROWS, 0), slot_barrier(slot));
+        if (turn > 0) mbarrier_wait(slot_barrier(slot), (rings + turn - 1) & 1);
+        mbarrier_arrive_expect_tx(slot_barrier(slot), ROWS * LINE);
+        tma_load_box(shared_at(slot * ROWS * LINE), map, at(first + box * ROWS, 0), slot_barrier(slot));
         box = box + 1 == boxes ? 0 : box + 1;
       });
     }
-    repeat<SLOTS>([&](int slot) { acquire(slot_barrier(slot), (rings + turns - 1) & 1); });
+    repeat<SLOTS>([&](int slot) { mbarrier_wait(slot_barrier(slot), (rings + turns - 1) & 1); });
     const i64 end = now();
     rings += turns;
     if (step > 0) out[step - 1] = end - begin;
@@ -83,13 +83,13 @@ template <int ROWS, int SLOTS> TWILL void time_stores(given g, const tensor_map 
 #pragma unroll 1
     for (int turn = 0; turn < turns; ++turn) {
       repeat<SLOTS>([&](int slot) {
-        wait_stores<SLOTS - 1>();
-        copy_out(map, at(first + box * ROWS, 0), shared_at(slot * ROWS * LINE));
+        tma_store_wait<SLOTS - 1>();
+        tma_store_box(map, at(first + box * ROWS, 0), shared_at(slot * ROWS * LINE));
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         box = box + 1 == boxes ? 0 : box + 1;
       });
     }
-    wait_stores<0>();
+    tma_store_wait<0>();
     const i64 end = now();
     if (step > 0) out[step - 1] = end - begin;
   }

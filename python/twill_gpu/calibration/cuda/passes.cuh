@@ -82,7 +82,7 @@ template <int N, bool WHOLE> struct row_maximum_pass {
     const auto shares = row_shares(x, most{});
     repeat<2>([&](int r) {
       if constexpr (WHOLE) {
-        top[r] = rows(shares, most{}).held[r];
+        top[r] = quad_all_reduce(shares, most{}).held[r];
       } else {
         top[r] = shares.held[r];
       }
@@ -100,7 +100,7 @@ template <int N, bool WHOLE> struct row_sum_pass {
     const auto shares = row_shares(x, add{});
     repeat<2>([&](int r) {
       if constexpr (WHOLE) {
-        sum[r] = rows(shares, add{}).held[r];
+        sum[r] = quad_all_reduce(shares, add{}).held[r];
       } else {
         sum[r] = shares.held[r];
       }
@@ -129,7 +129,7 @@ template <int N, bool WHOLE> struct softmax_pass {
     const auto shares = row_shares(e, add{});
     repeat<2>([&](int r) {
       if constexpr (WHOLE) {
-        sum[r] = sum[r] * factor[r] + rows(shares, add{}).held[r];
+        sum[r] = sum[r] * factor[r] + quad_all_reduce(shares, add{}).held[r];
       } else {
         sum[r] = sum[r] * factor[r] + shares.held[r];
       }

@@ -8,8 +8,8 @@ namespace twill {
 constexpr int TILE_BYTES = 32768, BARRIERS = 3 * TILE_BYTES;
 
 template <int N> using half_tile = tile<__half, accumulator<64, N>>;
-template <int N> TWILL place<__half, 64, N> half_place() { return {shared_at(group() * TILE_BYTES)}; }
-template <int N> TWILL place<float, 64, N> float_place(int number) { return {shared_at(number * TILE_BYTES)}; }
+template <int N> TWILL smem_tile<__half, 64, N> half_tile() { return {shared_at(group() * TILE_BYTES)}; }
+template <int N> TWILL smem_tile<float, 64, N> float_tile(int number) { return {shared_at(number * TILE_BYTES)}; }
 
 template <int N> TWILL void fetch_half(half_tile<N> &x, given g) {
   repeat<N / 4>([&](int i) { x.held[i] = pair_of<__half>::pack(g.data[thread() + i], g.data[thread() + i + 3]); });
@@ -19,13 +19,13 @@ template <int N> TWILL void fetch_half(half_tile<N> &x, given g) {
 template <int N> TWILL void time_stores(given g) {
   half_tile<N> x;
   fetch_half(x, g);
-  const auto to = half_place<N>();
+  const auto to = half_tile<N>();
   time_rounds<8>(g.out, [&](int) { write_matrices(to, x); });
   time_rounds<8>(g.out + SERIES, [&](int) {
     write_matrices(to, x);
-    fence();
+    fence_proxy_async();
   });
-  time_rounds<8>(g.out + 2 * SERIES, [&](int) { repeat<4>([](int) { fence(); }); });
+  time_rounds<8>(g.out + 2 * SERIES, [&](int) { repeat<4>([](int) { fence_proxy_async(); }); });
   time_rounds<8>(g.out + 3 * SERIES, [&](int) { write(to, x); });
 }
 
@@ -34,11 +34,11 @@ template <int N> TWILL void time_loads(given g) {
   fill_shared(g, 3 * TILE_BYTES);
   u32 all = 0;
   time_rounds<8>(g.out, [&](int r) {
-    const auto x = read_matrices(half_place<N>());
+    const auto x = read_matrices(half_tile<N>());
     repeat<N / 8>([&](int i) {
       asm("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(all) : "r"(x.held[2 * i]), "r"(x.held[2 * i + 1]));
     });
-    if (u32(r) == g.never) put<u32>(shared_at(4 * threadIdx.x), all);
+    if (u32(r) == g.never) st_shared<u32>(shared_at(4 * threadIdx.x), all);
   });
   keep(g, all);
 }
@@ -52,18 +52,18 @@ template <int N> TWILL void time_hand_offs(given g) {
   u32 phase = 0;
   if (group() == 0) {
     time_rounds<8>(g.out, [&](int) {
-      write(float_place<N>(0), x);
-      release(to);
-      acquire(from, phase);
-      x = read<float, accumulator<64, N>>(float_place<N>(1));
+      write(float_tile<N>(0), x);
+      mbarrier_arrive(to);
+      mbarrier_wait(from, phase);
+      x = read<float, accumulator<64, N>>(float_tile<N>(1));
       phase ^= 1;
     });
   } else {
     time_rounds<8>(g.out, [&](int) {
-      acquire(to, phase);
-      x = read<float, accumulator<64, N>>(float_place<N>(0));
-      write(float_place<N>(1), x);
-      release(from);
+      mbarrier_wait(to, phase);
+      x = read<float, accumulator<64, N>>(float_tile<N>(0));
+      write(float_tile<N>(1), x);
+      mbarrier_arrive(from);
       phase ^= 1;
     });
   }
@@ -75,23 +75,23 @@ TWILL void time_row_hand_offs(given g) {
   begin_barriers(BARRIERS, 2, 4);
   using numbers_of_rows = tile<float, accumulator_rows<64>>;
   numbers_of_rows x{{g.data[thread()], g.data[thread() + 1]}};
-  const place<float, 1, 64> first{shared_at(0)}, second{shared_at(TILE_BYTES)};
+  const smem_tile<float, 1, 64> first{shared_at(0)}, second{shared_at(TILE_BYTES)};
   const u32 to = shared_at(BARRIERS), from = shared_at(BARRIERS + 8);
   u32 phase = 0;
   if (group() == 0) {
     time_rounds<8>(g.out, [&](int) {
       write(first, x);
-      release(to);
-      acquire(from, phase);
+      mbarrier_arrive(to);
+      mbarrier_wait(from, phase);
       x = read<float, accumulator_rows<64>>(second);
       phase ^= 1;
     });
   } else {
     time_rounds<8>(g.out, [&](int) {
-      acquire(to, phase);
+      mbarrier_wait(to, phase);
       x = read<float, accumulator_rows<64>>(first);
       write(second, x);
-      release(from);
+      mbarrier_arrive(from);
       phase ^= 1;
     });
   }

@@ -17,16 +17,16 @@ TWILL void time_clock(given g) {
 /// Of one warp group, four times a round: arrivals; waits for a phase that is over; both, each time for the arrival before.
 TWILL void time_barrier(given g) {
   begin_barriers(0, 2, 4);
-  time_rounds<8>(g.out, [](int) { repeat<4>([](int) { release(shared_at(0)); }); });
+  time_rounds<8>(g.out, [](int) { repeat<4>([](int) { mbarrier_arrive(shared_at(0)); }); });
   __syncthreads();
   begin_barriers(16, 1, 4);
-  release(shared_at(16));
-  acquire(shared_at(16), 0);
-  time_rounds<8>(g.out + SERIES, [](int) { repeat<4>([](int) { acquire(shared_at(16), 0); }); });
+  mbarrier_arrive(shared_at(16));
+  mbarrier_wait(shared_at(16), 0);
+  time_rounds<8>(g.out + SERIES, [](int) { repeat<4>([](int) { mbarrier_wait(shared_at(16), 0); }); });
   time_rounds<8>(g.out + 2 * SERIES, [](int) {
     repeat<4>([](int turn) {
-      release(shared_at(8));
-      acquire(shared_at(8), turn % 2);
+      mbarrier_arrive(shared_at(8));
+      mbarrier_wait(shared_at(8), turn % 2);
     });
   });
 }
@@ -38,36 +38,36 @@ TWILL void time_hand_over(given g) {
   if (group() == 0) {
     time_rounds<8>(g.out, [](int) {
       repeat<2>([](int turn) {
-        release(shared_at(0));
-        acquire(shared_at(8), turn);
+        mbarrier_arrive(shared_at(0));
+        mbarrier_wait(shared_at(8), turn);
       });
     });
     time_rounds<8>(g.out + SERIES, [](int) {
       repeat<2>([](int) {
-        come<1, 256>();
-        meet<2, 256>();
+        named_barrier_arrive<1, 256>();
+        named_barrier_sync<2, 256>();
       });
     });
   } else {
     time_rounds<8>(g.out, [](int) {
       repeat<2>([](int turn) {
-        acquire(shared_at(0), turn);
-        release(shared_at(8));
+        mbarrier_wait(shared_at(0), turn);
+        mbarrier_arrive(shared_at(8));
       });
     });
     time_rounds<8>(g.out + SERIES, [](int) {
       repeat<2>([](int) {
-        meet<1, 256>();
-        come<2, 256>();
+        named_barrier_sync<1, 256>();
+        named_barrier_arrive<2, 256>();
       });
     });
   }
-  time_rounds<8>(g.out + 2 * SERIES, [](int) { repeat<4>([](int) { meet<3, 256>(); }); });
+  time_rounds<8>(g.out + 2 * SERIES, [](int) { repeat<4>([](int) { named_barrier_sync<3, 256>(); }); });
 }
 
 /// The threads of a warp group meet.
 TWILL void time_meeting(given g) {
-  time_rounds<8>(g.out, [](int) { repeat<4>([](int) { meet<1, 128>(); }); });
+  time_rounds<8>(g.out, [](int) { repeat<4>([](int) { named_barrier_sync<1, 128>(); }); });
 }
 
 /// Gives registers back and takes them again.

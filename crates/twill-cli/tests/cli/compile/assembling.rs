@@ -32,7 +32,7 @@ fn what_the_assembler_finds_is_written_down() {
     assert_entries(&place, &["kernel", "python3"]);
 }
 
-/// A script whose kernels multiply 64×128×16 so many times an iteration at its first run, its second and so on.
+/// A script whose kernels MMA 64×128×16 so many times an iteration at its first run, its second and so on.
 fn multiplying(place: &TempDir, counts: &[u32]) -> String {
     let encoded = "/* 0x01e0000898187df0 */ /* 0x000fc200008018ff */";
     let line = |k, count| {
@@ -75,7 +75,7 @@ fn of_several_candidates_the_one_is_kept_whose_machine_code_takes_fewest_cycles(
     );
 }
 
-/// With I = 512, 11 multiplies of 64 cycles are 1.5 times the interval with their ways, and 13 are 1.7 times.
+/// With I = 512, 11 MMAs of 64 cycles are 1.5 times the interval with their ways, and 13 are 1.7 times.
 #[test]
 fn others_are_looked_at_unasked_where_the_first_takes_far_longer_than_its_interval() {
     for (counts, kept, others) in [([11, 8, 8, 8], 1, false), ([13, 13, 13, 9], 4, true), ([13, 14, 15, 16], 1, true)] {

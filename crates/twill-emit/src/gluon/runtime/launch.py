@@ -340,7 +340,7 @@ class Kernel:
     def _ctas(self, programs, index):
         """Thread blocks that run so many programs."""
         grid = self._kernel["grid"]
-        extents = [-(-count // per) for count, per in zip(programs, grid["programs_per_cta"])]
+        extents = [-(-count // per) for count, per in zip(programs, grid["cta_coarsening"])]
         tiles, cluster = math.prod(extents), grid.get("cluster", 1)
         if tiles and extents[0] % cluster:
             raise RefusedValue(

@@ -82,10 +82,10 @@ function found(assembly: Assembly): string[] {
   const all = [
     stores + loads > 0 &&
       `${grouped(stores + loads)} bytes of registers are spilled (${grouped(stores)} of stores, ${grouped(loads)} of loads)`,
-    has("serialised") && "ptxas made multiplies wait for each other",
+    has("serialised") && "ptxas made MMAs wait for each other",
     has("registers_refused") && "ptxas did not give the groups the registers that they ask for",
-    has("added_wait") && "ptxas added waits for multiplies",
-    has("hoisted_wait") && "ptxas moved a wait in front of exponentials that were to run beside multiplies",
+    has("added_wait") && "ptxas added waits for MMAs",
+    has("hoisted_wait") && "ptxas moved a wait in front of exponentials that were to run beside MMAs",
   ];
   return all.filter((one) => one !== false);
 }

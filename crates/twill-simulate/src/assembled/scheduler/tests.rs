@@ -4,9 +4,9 @@ fn one(work: Work) -> Instruction {
     Instruction { work, stall: 1, writes: None, reads: None, waits: 0 }
 }
 
-/// So many multiplies of 128 columns, from registers, that are waited for.
-fn multiplies(count: usize) -> Vec<Instruction> {
-    let each = |k| one(Work::Multiply { columns: 128, from_registers: true, commits: k + 1 == count });
+/// So many MMAs of 128 columns, from registers, that are waited for.
+fn mmas(count: usize) -> Vec<Instruction> {
+    let each = |k| one(Work::Mma { columns: 128, from_registers: true, commits: k + 1 == count });
     (0..count).map(each).chain([one(Work::WaitMultiplies(0))]).collect()
 }
 
@@ -19,26 +19,26 @@ fn cycles(groups: &[Vec<Instruction>]) -> f64 {
 }
 
 #[test]
-fn a_multiply_alone_takes_its_time_and_the_ways_to_the_tensor_core_and_back() {
+fn a_mma_alone_takes_its_time_and_the_ways_to_the_tensor_core_and_back() {
     let rates = Rates::hopper();
     let wanted = 8.0 * 64.0 + rates.start + rates.seen;
-    assert!((cycles(&[multiplies(8)]) - wanted).abs() < 5.0, "{} {wanted}", cycles(&[multiplies(8)]));
+    assert!((cycles(&[mmas(8)]) - wanted).abs() < 5.0, "{} {wanted}", cycles(&[mmas(8)]));
 }
 
 #[test]
 fn two_groups_keep_the_tensor_core_busy() {
-    assert!((cycles(&[multiplies(8), multiplies(8)]) - 1024.0).abs() < 5.0);
-    // What is computed between multiplies is hidden behind those of the other group, but for what it costs them.
-    let both = [multiplies(8), many(Work::Fma, 100)].concat();
+    assert!((cycles(&[mmas(8), mmas(8)]) - 1024.0).abs() < 5.0);
+    // What is computed between MMAs is hidden behind those of the other group, but for what it costs them.
+    let both = [mmas(8), many(Work::Fma, 100)].concat();
     let hidden = cycles(&[both.clone(), both]);
     assert!((1024.0..1024.0 * 1.25).contains(&hidden), "{hidden}");
 }
 
 #[test]
-fn exponentials_between_multiplies_hide_and_behind_them_do_not() {
+fn exponentials_between_mmas_hide_and_behind_them_do_not() {
     let special = many(Work::Special, 64);
-    let between = [&multiplies(8)[..8], &special, &[one(Work::WaitMultiplies(0))]].concat();
-    let behind = [multiplies(8), special].concat();
+    let between = [&mmas(8)[..8], &special, &[one(Work::WaitMultiplies(0))]].concat();
+    let behind = [mmas(8), special].concat();
     assert!(cycles(&[between]) < 620.0);
     assert!(cycles(&[behind]) > 850.0);
 }
@@ -47,8 +47,8 @@ fn exponentials_between_multiplies_hide_and_behind_them_do_not() {
 fn operands_in_shared_memory_are_read_through_it() {
     // 64 columns and 64 rows of 32 bytes take longer to read than to multiply.
     let small = |from_registers| {
-        let multiply = |k| one(Work::Multiply { columns: 64, from_registers, commits: k == 31 });
-        (0..32).map(multiply).collect::<Vec<_>>()
+        let mma = |k| one(Work::Mma { columns: 64, from_registers, commits: k == 31 });
+        (0..32).map(mma).collect::<Vec<_>>()
     };
     assert!(cycles(&[small(false)]) > 1.1 * cycles(&[small(true)]));
 }
@@ -73,10 +73,10 @@ fn values_without_a_register_go_through_a_narrow_way() {
 }
 
 #[test]
-fn a_multiply_that_is_long_in_coming_lets_others_in() {
-    let part = |commits| one(Work::Multiply { columns: 128, from_registers: true, commits });
+fn a_mma_that_is_long_in_coming_lets_others_in() {
+    let part = |commits| one(Work::Mma { columns: 128, from_registers: true, commits });
     let open = [vec![part(false)], many(Work::Fma, 1000), vec![part(true), one(Work::WaitMultiplies(0))]].concat();
-    let other = multiplies(8);
+    let other = mmas(8);
     let with = |hold| cycles_of_loop(&[open.clone(), other.clone()], &Rates { hold, ..Rates::hopper() }).unwrap();
     // What is kept to itself while it computes, the other group cannot use.
     assert!(with(Rates::hopper().hold) < 0.95 * with(1e9), "{} {}", with(Rates::hopper().hold), with(1e9));
@@ -84,7 +84,7 @@ fn a_multiply_that_is_long_in_coming_lets_others_in() {
 
 #[test]
 fn the_same_loops_take_the_same_cycles() {
-    let wait = [multiplies(4), vec![one(Work::Wait)], many(Work::Special, 30)].concat();
+    let wait = [mmas(4), vec![one(Work::Wait)], many(Work::Special, 30)].concat();
     let twice = [(); 2].map(|()| cycles(&[wait.clone(), wait.clone()]).to_bits());
     assert_eq!(twice[0], twice[1]);
 }
@@ -93,7 +93,7 @@ fn the_same_loops_take_the_same_cycles() {
 fn groups_take_turns_at_named_barriers() {
     let turn = |own, other| {
         let meet = |barrier, waits| one(Work::Meet { barrier, groups: 2, waits });
-        [vec![meet(own, true)], multiplies(4), vec![meet(other, false)], many(Work::Fma, 10)].concat()
+        [vec![meet(own, true)], mmas(4), vec![meet(other, false)], many(Work::Fma, 10)].concat()
     };
     let both = cycles(&[turn(1, 2), turn(2, 1)]);
     assert!(both >= 512.0, "{both}");

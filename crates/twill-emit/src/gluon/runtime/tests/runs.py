@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 KERNEL = json.loads((HERE / "kernel.json").read_text())
 CONSTANTS = KERNEL["constants"]
 CLUSTER = KERNEL["grid"].get("cluster", 1)
-WHOLE = CLUSTER * KERNEL["grid"]["programs_per_cta"][0] if CLUSTER > 1 else 1
+WHOLE = CLUSTER * KERNEL["grid"]["cta_coarsening"][0] if CLUSTER > 1 else 1
 """Programs along the first axis of the grid of which there must be a multiple: those of a cluster of thread blocks."""
 LEAST = max((parameter.get("at_least", 1) for parameter in KERNEL["parameters"]), default=1)
 """The shortest loop, in elements, where it has longer steps than its source."""

@@ -7,8 +7,8 @@ namespace twill {
 
 /// Where the operands of a warp group are: tiles with lines of 128 bytes.
 constexpr int LEFT_BYTES = 3 * 8192, RIGHT_BYTES = 32768, BARRIERS = 2 * (LEFT_BYTES + RIGHT_BYTES);
-using left_tile = place<__half, 64, 192>;
-template <int N> using right_tile = place<__half, N, 64>;
+using left_tile = smem_tile<__half, 64, 192>;
+template <int N> using right_tile = smem_tile<__half, N, 64>;
 TWILL left_tile left_of(int group) { return {shared_at(group * LEFT_BYTES)}; }
 template <int N> TWILL right_tile<N> right_of(int group) { return {shared_at(2 * LEFT_BYTES + group * RIGHT_BYTES)}; }
 
@@ -22,7 +22,7 @@ struct fragments {
 
 /// COUNT instructions in a group, each adding to the same result.
 template <typename One, int COUNT, int N> TWILL void chain(scores<N> &sum, fragments &left) {
-  multiply_fence();
+  wgmma_fence();
   repeat<COUNT>([&](int k) {
     const u64 right = matrix(right_of<N>(group()), k % 4 * 32);
     if constexpr (One::left_in_registers) {
@@ -31,12 +31,12 @@ template <typename One, int COUNT, int N> TWILL void chain(scores<N> &sum, fragm
       One::issue(sum.held, matrix(left_of(group()), byte_of<left_tile>(0, k % 12 * 16)), right);
     }
   });
-  multiply_commit();
+  wgmma_commit_group();
 }
 
 template <int N> TWILL void done(scores<N> &sum) {
-  wait_multiplies<0>();
-  landed(sum);
+  wgmma_wait_group<0>();
+  operand_fence(sum);
 }
 
 template <typename One, int COUNT, int TIMES, int N> TWILL void time_chain(i64 *out, scores<N> &sum, fragments &left) {
@@ -82,13 +82,13 @@ template <typename One, int N> TWILL void time_waited_chains(given g) {
   };
   time(g.out, [](int) {});
   time(g.out + SERIES, [](int turn) {
-    release(shared_at(BARRIERS));
-    acquire(shared_at(BARRIERS), turn);
+    mbarrier_arrive(shared_at(BARRIERS));
+    mbarrier_wait(shared_at(BARRIERS), turn);
   });
   time(g.out + 2 * SERIES, [](int turn) {
-    meet<1, 128>();
+    named_barrier_sync<1, 128>();
     if (thread() == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_at(BARRIERS + 8)) : "memory");
-    acquire(shared_at(BARRIERS + 8), turn);
+    mbarrier_wait(shared_at(BARRIERS + 8), turn);
   });
   keep(g, sum_of(sum));
 }
@@ -110,9 +110,9 @@ template <typename One, int N, int C> TWILL void time_stored_chains(given g) {
   };
   time(g.out, [] {});
   time(g.out + SERIES, [&] {
-    write_matrices(place<__half, 64, C>{shared_at(0)}, stored);
-    fence();
-    meet<1, 128>();
+    write_matrices(smem_tile<__half, 64, C>{shared_at(0)}, stored);
+    fence_proxy_async();
+    named_barrier_sync<1, 128>();
   });
   keep(g, sum_of(sum));
 }

@@ -18,7 +18,7 @@ ROWS, BYTES = 64, {"f16": 2, "e4m3": 1}
 LEFT_LINE = 32
 """Bytes of a row of an operand that an instruction reads."""
 SHARED_BYTES = 2 * (3 * 8192 + 32768) + 64
-"""Of both groups' operands and the barriers behind them (multiplies.cuh)."""
+"""Of both groups' operands and the barriers behind them (mma.cuh)."""
 MANY, FEW = 16, (1, 4, 16)
 """Instructions of the first and of the second group's chain."""
 SHARED_COLUMNS = 128
@@ -44,7 +44,7 @@ def programs() -> Iterable[Program]:
             widths = COLUMNS[kind]
             kernels = tuple(_chains(kind, columns, left) for columns in widths)
             definitions = "".join(struct(kind, columns, left) for columns in widths)
-            yield Program(f"chains_{kind}_{'registers' if left else 'shared'}", "multiplies.cuh", kernels, definitions)
+            yield Program(f"chains_{kind}_{'registers' if left else 'shared'}", "mma.cuh", kernels, definitions)
     one, columns = struct_name("f16", SHARED_COLUMNS, False), SHARED_COLUMNS
     waited = Kernel("waited_chains", f"time_waited_chains<{one}, {columns}>(g)", 3, (Launch(1),), 2, SHARED_BYTES)
     stored = (
@@ -62,7 +62,7 @@ def programs() -> Iterable[Program]:
         Kernel(f"sharing_{few}", f"time_sharing<{one}, {columns}, {MANY}, {few}>(g)", 1, (Launch(2),), 2, SHARED_BYTES)
         for few in FEW
     )
-    yield Program("between_chains", "multiplies.cuh", (waited, *stored, *sharing), struct("f16", columns, False))
+    yield Program("between_chains", "mma.cuh", (waited, *stored, *sharing), struct("f16", columns, False))
 
 
 def _chains(kind: str, columns: int, left: bool) -> Kernel:
@@ -74,7 +74,7 @@ def figures(samples: Samples) -> Iterable[Figure]:
     """Intervals, rates, latencies and the order in which the tensor core serves two groups."""
     for kind, columns, left in _variants():
         name, where = name_of(kind, columns, left), "registers" if left else "shared"
-        shape = f"multiplies.{kind}.m64n{columns}k{DEPTH[kind]}.{where}"
+        shape = f"mma.{kind}.m64n{columns}k{DEPTH[kind]}.{where}"
         over = interval(samples, name)
         yield fitted(
             f"{shape}.interval", over.slope, "cycles", over, "instructions", "from one instruction to the next"
@@ -88,7 +88,7 @@ def figures(samples: Samples) -> Iterable[Figure]:
     for kind in COLUMNS:
         flop = 2 * ROWS * 256 * DEPTH[kind]
         rate = interval(samples, name_of(kind, 256, False)).slope.reciprocal(flop)
-        yield figure(f"multiplies.{kind}.rate", rate, "FLOP/cycle", "m64n256, left operand in shared memory")
+        yield figure(f"mma.{kind}.rate", rate, "FLOP/cycle", "m64n256, left operand in shared memory")
     yield from _between(samples)
     yield from _sharing(samples)
 
@@ -118,9 +118,9 @@ def _shared_rate(samples: Samples) -> Iterable[Figure]:
         over = line(points)
         rate = over.slope.reciprocal()
         meaning = "what the tensor core reads, where it waits for it"
-        yield fitted("multiplies.shared_bytes_per_cycle", rate, "bytes/cycle", over, "bytes", meaning)
+        yield fitted("mma.shared_bytes_per_cycle", rate, "bytes/cycle", over, "bytes", meaning)
     for bytes_read, measured in points:
-        name = f"multiplies.shared_bytes_per_cycle.n{bytes_read // LEFT_LINE - ROWS}"
+        name = f"mma.shared_bytes_per_cycle.n{bytes_read // LEFT_LINE - ROWS}"
         yield figure(name, measured.reciprocal(bytes_read), "bytes/cycle", "bytes of both operands by the interval")
 
 
@@ -129,11 +129,11 @@ def _between(samples: Samples) -> Iterable[Figure]:
     over = interval(samples, name_of("f16", SHARED_COLUMNS, False))
     wait = _wait(samples, name_of("f16", SHARED_COLUMNS, False), over)
     yield figure(
-        "multiplies.barrier", barrier - plain, "cycles", "arrival of each warp and wait for it, before a chain"
+        "mma.barrier", barrier - plain, "cycles", "arrival of each warp and wait for it, before a chain"
     )
-    yield figure("multiplies.barrier.one_arrival", as_triton - plain, "cycles", "warps meet, one arrives, all wait")
+    yield figure("mma.barrier.one_arrival", as_triton - plain, "cycles", "warps meet, one arrives, all wait")
     yield figure(
-        "multiplies.additional_latency",
+        "mma.additional_latency",
         wait + barrier - plain,
         "cycles",
         "end of a chain to the next, a barrier between",
@@ -144,11 +144,11 @@ def _between(samples: Samples) -> Iterable[Figure]:
         more = samples.round(kernel, 1) - samples.round(kernel, 0)
         points.append((ROWS * columns * BYTES["f16"], more))
         yield figure(
-            f"multiplies.store.{ROWS}x{columns}", more, "cycles", "f16 from registers to a chain that reads it"
+            f"mma.store.{ROWS}x{columns}", more, "cycles", "f16 from registers to a chain that reads it"
         )
     over = line(points)
-    meaning = "store, fence and meeting before a multiply, of no bytes"
-    yield fitted("multiplies.store.latency", over.intercept, "cycles", over, "bytes", meaning)
+    meaning = "store, fence and meeting before an MMA, of no bytes"
+    yield fitted("mma.store.latency", over.intercept, "cycles", over, "bytes", meaning)
 
 
 def _sharing(samples: Samples) -> Iterable[Figure]:
@@ -157,9 +157,9 @@ def _sharing(samples: Samples) -> Iterable[Figure]:
         kernel = f"sharing_{few}"
         first, second, started = (samples.series(kernel, launch=Launch(2), group=group) for group in range(3))
         for step, delay in enumerate(DELAYS):
-            what = f"multiplies.sharing.{MANY}_and_{few}.after_{delay}"
+            what = f"mma.sharing.{MANY}_and_{few}.after_{delay}"
             yield figure(f"{what}.first_done", first[step], "cycles", "from its start")
             yield figure(f"{what}.second_takes", second[step] - started[step], "cycles", "from its own start")
 
 
-MULTIPLIES = Benchmark("multiplies", programs, figures)
+MMAS = Benchmark("mma", programs, figures)
