@@ -8,7 +8,7 @@ fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let crates = here.parent().unwrap_or(&here);
     let mut files = Vec::new();
-    for name in ["check", "driver", "emit", "exact", "gaus", "graph", "machine", "triton"] {
+    for name in ["backend", "check", "codegen", "driver", "exact", "gaus", "graph", "machine", "triton"] {
         let sources = crates.join(format!("twill-{name}")).join("src");
         println!("cargo:rerun-if-changed={}", sources.display());
         list(&sources, &mut files)?;

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-RUNTIME = HERE.parents[1] / "crates/twill-emit/src/gluon/runtime"
+RUNTIME = HERE.parents[1] / "crates/twill-backend/src/gluon/runtime"
 WAIT = "        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\n"
 
 

@@ -142,7 +142,7 @@ fn allowed(why: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Takes, keywords};
-    use crate::{Requested, GausAnswer, gaus};
+    use crate::{GausAnswer, Requested, gaus};
 
     fn wrong(words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -184,9 +184,7 @@ mod tests {
     #[test]
     fn what_does_not_go_together_is_named() {
         let both = wrong(&["--sub-tiles=2", "--cta-coarsening=2"]);
-        assert!(
-            both.contains("sub_tiles") && both.contains("cta_coarsening") && both.contains("cannot be used with")
-        );
+        assert!(both.contains("sub_tiles") && both.contains("cta_coarsening") && both.contains("cannot be used with"));
         assert_eq!(wrong(&["--trace-detail=runs"]), "trace is needed as well");
         assert_eq!(wrong(&["--sub-tile=2"]), "there is no option sub_tile");
     }

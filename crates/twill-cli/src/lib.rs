@@ -4,7 +4,6 @@
 //! [`Requested`] reads them for an input that is no file.
 
 mod arguments;
-mod requested;
 mod budgets;
 mod cache;
 mod certificate;
@@ -29,6 +28,7 @@ mod pipeline;
 mod progress;
 mod python;
 mod report;
+mod requested;
 mod schedule;
 mod siblings;
 mod smtlib;
@@ -41,8 +41,8 @@ use clap::Parser;
 use std::ffi::OsString;
 use twill_graph::showable;
 
-pub use requested::{Requested, GausAnswer, check_gaus, gaus};
 pub use keywords::{Keyword, OptionError, Takes, keywords};
+pub use requested::{GausAnswer, Requested, check_gaus, gaus};
 
 /// What the exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

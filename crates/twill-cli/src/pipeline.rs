@@ -31,8 +31,9 @@ pub(crate) fn run(
         Format::Json => twill_driver::json(each.map(|(p, r)| file(p, r))),
         Format::Text => {
             let options = text_options(&arguments.page);
-            let one =
-                |(p, r): (&LoopProblem, _)| normalised(p, options) + &twill_report::pipeline_text(&p.problem, r, options);
+            let one = |(p, r): (&LoopProblem, _)| {
+                normalised(p, options) + &twill_report::pipeline_text(&p.problem, r, options)
+            };
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => return Err(Error::NoProgram { input: arguments.search.source.input.clone() }),

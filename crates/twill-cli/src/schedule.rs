@@ -124,7 +124,11 @@ pub(crate) fn options_with(arguments: &SearchArguments, started: Instant, interr
 }
 
 /// What is written; `None` where there is nothing to draw.
-fn render(arguments: &ScheduleArguments, problems: &[LoopProblem], reports: &[Report<Verified<Schedule>>]) -> Option<Vec<u8>> {
+fn render(
+    arguments: &ScheduleArguments,
+    problems: &[LoopProblem],
+    reports: &[Report<Verified<Schedule>>],
+) -> Option<Vec<u8>> {
     let each = problems.iter().zip(reports);
     let text = match arguments.format() {
         Format::Json => twill_driver::json(each.map(|(p, r)| schedule_file(p, r))),
@@ -161,7 +165,7 @@ pub(crate) fn pseudocode(
     report: &Report<Verified<Schedule>>,
 ) -> String {
     match report.outcome.schedule() {
-        Some(schedule) => twill_emit::pseudocode(problem, schedule, text_options(&arguments.page).width),
+        Some(schedule) => twill_codegen::pseudocode(problem, schedule, text_options(&arguments.page).width),
         // There is no program: say why instead.
         None => {
             let width = text_options(&arguments.page).width.saturating_sub(2);

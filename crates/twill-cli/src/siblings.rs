@@ -7,7 +7,7 @@ use crate::{files, pictures, schedule};
 use twill_check::Verified;
 use twill_exact::Budget;
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
-use twill_graph::{MultiLoopProblem, KernelReport, Schedule};
+use twill_graph::{KernelReport, MultiLoopProblem, Schedule};
 
 /// Writes what was found.
 pub(crate) fn write(

@@ -90,7 +90,7 @@ pub enum Error {
         /// The input.
         input: String,
         /// Why.
-        error: Box<twill_emit::Error>,
+        error: Box<twill_codegen::Error>,
     },
     /// Time stamps in a language that has none.
     #[error("{input}: only kernels in CUDA C++ record their time (--trace): add --emit cuda")]
@@ -263,11 +263,11 @@ impl Error {
     pub(crate) fn excess(&self) -> Option<u64> {
         let Error::Emit { error, .. } = self else { return None };
         match **error {
-            twill_emit::Error::SharedMemory { needed, available } => Some(needed.saturating_sub(available)),
-            twill_emit::Error::TensorMemory { .. }
-            | twill_emit::Error::Defect { .. }
-            | twill_emit::Error::Protocol { .. }
-            | twill_emit::Error::NotProved { .. } => Some(0),
+            twill_codegen::Error::SharedMemory { needed, available } => Some(needed.saturating_sub(available)),
+            twill_codegen::Error::TensorMemory { .. }
+            | twill_codegen::Error::Defect { .. }
+            | twill_codegen::Error::Protocol { .. }
+            | twill_codegen::Error::NotProved { .. } => Some(0),
             _ => None,
         }
     }

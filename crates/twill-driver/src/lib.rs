@@ -29,7 +29,7 @@ pub use error::Error;
 pub use estimate::wider_bound;
 pub use explain::{Explained, explanations};
 pub use fit::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict, fit, fit_schema};
-pub use input::{Loops, Lowered, LoopProblem, Siblings, Source, default_assignment, lowered, problems, source};
+pub use input::{LoopProblem, Loops, Lowered, Siblings, Source, default_assignment, lowered, problems, source};
 pub(crate) use input::{chosen, problems_of_lowered};
 pub use observe::{Observer, Silent};
 pub use request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request, SiblingOptions};

@@ -11,7 +11,7 @@ use crate::search::{Progress, SearchOptions};
 use crate::{bounds, extract, modulo, query};
 use std::collections::BTreeMap;
 use twill_graph::{
-    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, MultiLoopProblem, KernelReport, OpId, Outcome,
+    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, KernelReport, MultiLoopProblem, OpId, Outcome,
     Placement, Problem, Report, Schedule, Storage, WarpGroup,
 };
 

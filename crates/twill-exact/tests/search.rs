@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_kernel};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
-    Cycles, MultiLoopProblem, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status,
+    Cycles, LowerBoundKind, ModelOptions, MultiLoopProblem, Outcome, Problem, RejectionReason, Report, Status,
 };
 
 /// A problem on a machine with one tensor core, one TMA, one unit of two instances, `shared` bytes and up to two compute groups.

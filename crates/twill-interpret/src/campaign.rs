@@ -6,7 +6,7 @@ use crate::trial::{Finding, Machines, Outcome, Trial};
 use crate::warps::{Choice, Habit};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use twill_emit::kernel::program::KernelProgram;
+use twill_codegen::ir::WarpProgram;
 use twill_graph::SplitMix64;
 
 /// How much is tried.
@@ -151,16 +151,16 @@ fn judge(mutant: &Mutant, notice: &Notice) -> MutantFigures {
 }
 
 /// Whether the checker accepts a program; none without a verdict.
-fn accepts(program: &KernelProgram) -> Option<bool> {
-    match twill_emit::kernel::check(program.clone()) {
+fn accepts(program: &WarpProgram) -> Option<bool> {
+    match twill_codegen::check(program.clone()) {
         Ok(_) => Some(true),
-        Err(twill_emit::Error::Protocol { .. }) => Some(false),
+        Err(twill_codegen::Error::Protocol { .. }) => Some(false),
         Err(_) => None,
     }
 }
 
 /// Executes a program until something goes wrong.
-fn execute(program: &KernelProgram, calls: &[crate::trial::Expected]) -> Notice {
+fn execute(program: &WarpProgram, calls: &[crate::trial::Expected]) -> Notice {
     for call in calls {
         for habit in Habit::ALL {
             match call.execute(program, &mut Choice::new(habit, 1)) {

@@ -3,9 +3,9 @@
 use crate::memory::Memory;
 use crate::value::Data;
 use std::fmt;
-use twill_emit::kernel::op::{Op, Node};
-use twill_emit::kernel::expression::{Expression, ExpressionKind};
-use twill_emit::kernel::program::KernelProgram;
+use twill_codegen::ir::WarpProgram;
+use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Node, Op};
 
 /// How much two results may differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub fn difference(expected: &Memory, found: &Memory, tolerance: Tolerance) -> Op
 }
 
 /// What may be asked of a program's results: all bits, unless it adds row sums in another order than the source.
-pub fn tolerance(program: &KernelProgram) -> Tolerance {
+pub fn tolerance(program: &WarpProgram) -> Tolerance {
     let in_partials = program.groups.iter().flat_map(|g| &g.body).any(has_partials);
     if in_partials { Tolerance::Relative(1e-9) } else { Tolerance::Exact }
 }

@@ -1,10 +1,10 @@
 //! From the text of a kernel to its warp programs, in whatever way is asked for.
 
 use twill_check::{Verified, verify, verify_kernel};
-use twill_emit::kernel::program::{KernelProgram, TileOrder};
-use twill_emit::kernel::{self, Options, ScheduledLoop};
+use twill_codegen::ir::{TileOrder, WarpProgram};
+use twill_codegen::{Options, ScheduledLoop, lower};
 use twill_exact::{Budget, Naive, SearchOptions, naive, naive_kernel};
-use twill_graph::{MultiLoopProblem, LoopGraph, ModelOptions, Problem, Schedule, Tie, WarpAssignment};
+use twill_graph::{LoopGraph, ModelOptions, MultiLoopProblem, Problem, Schedule, Tie, WarpAssignment};
 use twill_machine::Machine;
 use twill_triton::{Kernel, Lowered, lower_parts, read};
 
@@ -25,7 +25,7 @@ pub enum Refusal {
     Rejected(String),
     /// No code can be generated.
     #[error(transparent)]
-    Code(#[from] twill_emit::Error),
+    Code(#[from] twill_codegen::Error),
 }
 
 /// How code is generated.
@@ -110,7 +110,7 @@ impl Compiled {
     ///
     /// # Errors
     /// When no code can be generated in this way.
-    pub fn program(&self, way: Way) -> Result<KernelProgram, twill_emit::Error> {
+    pub fn program(&self, way: Way) -> Result<WarpProgram, twill_codegen::Error> {
         let each = self.lowered.iter().zip(&self.problems).zip(&self.schedules);
         let loops: Vec<ScheduledLoop<'_>> =
             each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
@@ -129,7 +129,7 @@ impl Compiled {
             tensor_columns: self.tensor_columns,
             programs: self.programs,
         };
-        kernel::lower(&self.kernel, &loops, &options)
+        lower(&self.kernel, &loops, &options)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use twill_check::protocol::{BarrierId, BufferId, CursorId};
-use twill_emit::kernel::op::{Op, Node};
-use twill_emit::kernel::program::{Arrival, Group, KernelProgram, Operand};
+use twill_codegen::ir::{Arrival, Group, Operand, WarpProgram};
+use twill_codegen::ir::{Node, Op};
 
 /// A program that differs from a right one in one place.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Mutant {
     /// Where.
     pub place: String,
     /// The program.
-    pub program: KernelProgram,
+    pub program: WarpProgram,
 }
 
 /// A change at one action.
@@ -39,7 +39,7 @@ enum At {
 }
 
 /// All places of a program.
-pub fn sites(program: &KernelProgram) -> Vec<Site> {
+pub fn sites(program: &WarpProgram) -> Vec<Site> {
     let mut all = Vec::new();
     for (group, of) in program.groups.iter().enumerate() {
         for part in 0..3 {
@@ -62,7 +62,7 @@ pub fn sites(program: &KernelProgram) -> Vec<Site> {
 
 impl Site {
     /// The program with the mistake; `None` where that changes nothing.
-    pub fn mutant(self, program: &KernelProgram) -> Option<Mutant> {
+    pub fn mutant(self, program: &WarpProgram) -> Option<Mutant> {
         let mut mutant = program.clone();
         let (kind, place) = match self.0 {
             At::Op { group, part, action, edit } => {
@@ -200,7 +200,7 @@ fn name(action: &Op) -> Option<&'static str> {
 }
 
 /// With one slot less of a buffer, in all that goes round it.
-fn shrunk(program: &KernelProgram, buffer: usize) -> KernelProgram {
+fn shrunk(program: &WarpProgram, buffer: usize) -> WarpProgram {
     let mut mutant = program.clone();
     let mut barriers: BTreeSet<BarrierId> = BTreeSet::new();
     for group in &mut mutant.groups {

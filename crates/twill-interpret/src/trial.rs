@@ -10,7 +10,7 @@ use crate::warps::{Choice, Figures, Habit};
 use crate::{sequential, warps};
 use arbitrary::{Arbitrary, Unstructured};
 use std::fmt;
-use twill_emit::kernel::program::{KernelProgram, TileOrder};
+use twill_codegen::ir::{TileOrder, WarpProgram};
 use twill_graph::WarpAssignment;
 use twill_machine::Machine;
 
@@ -158,7 +158,7 @@ impl Trial {
     ///
     /// # Errors
     /// When there are none.
-    pub fn compile(&self, machines: &Machines) -> Result<(Compiled, KernelProgram), Refusal> {
+    pub fn compile(&self, machines: &Machines) -> Result<(Compiled, WarpProgram), Refusal> {
         let machine = if self.has_tensor_memory { &machines.blackwell } else { &machines.hopper };
         let lowering = twill_triton::Options { sub_tiles: self.sub_tiles, ..twill_triton::Options::default() };
         let assignment = if self.is_free { WarpAssignment::Free } else { WarpAssignment::BySubTile };
@@ -174,15 +174,15 @@ impl Trial {
     pub fn run(&self, machines: &Machines, seeds: u64) -> Result<Outcome, Finding> {
         let (compiled, program) = match self.compile(machines) {
             Ok(made) => made,
-            Err(Refusal::Code(error @ twill_emit::Error::Defect { .. })) => {
+            Err(Refusal::Code(error @ twill_codegen::Error::Defect { .. })) => {
                 return Err(Finding::Defect(error.to_string()));
             }
             Err(error @ Refusal::Rejected(_)) => return Err(Finding::Defect(error.to_string())),
             Err(error) => return Ok(Outcome::Refused(error.to_string())),
         };
-        match twill_emit::kernel::check(program.clone()) {
+        match twill_codegen::check(program.clone()) {
             Ok(_) => {}
-            Err(error @ twill_emit::Error::NotProved { .. }) => return Ok(Outcome::Refused(error.to_string())),
+            Err(error @ twill_codegen::Error::NotProved { .. }) => return Ok(Outcome::Refused(error.to_string())),
             Err(error) => return Err(Finding::Rejected(error.to_string())),
         }
         let (mut interleavings, mut figures) = (0, Figures::default());
@@ -202,7 +202,7 @@ impl Trial {
     ///
     /// # Errors
     /// [`Finding::Sequential`] when the kernel itself is wrong.
-    pub fn expected(&self, compiled: &Compiled, program: &KernelProgram, call: usize) -> Result<Expected, Finding> {
+    pub fn expected(&self, compiled: &Compiled, program: &WarpProgram, call: usize) -> Result<Expected, Finding> {
         let tolerance = tolerance(program);
         let arithmetic = if tolerance == Tolerance::Exact { Arithmetic::Rounded } else { Arithmetic::Double };
         let trips = self.calls.get(call).copied().unwrap_or([1, 1]);
@@ -228,7 +228,7 @@ impl Expected {
     ///
     /// # Errors
     /// [`Finding::Fault`] or [`Finding::Wrong`].
-    pub fn execute(&self, program: &KernelProgram, choice: &mut Choice) -> Result<Figures, Finding> {
+    pub fn execute(&self, program: &WarpProgram, choice: &mut Choice) -> Result<Figures, Finding> {
         let run = || format!("{} and {} trips, {choice}", self.trips[0], self.trips[1]);
         let named = run();
         let mut memory = self.before.clone();

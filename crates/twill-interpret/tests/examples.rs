@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Call, example};
-use twill_emit::kernel::program::TileOrder;
+use twill_codegen::ir::TileOrder;
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{Arithmetic, Compiled, Question, Tolerance, Way, difference, sequential, tolerance, warps};
@@ -13,8 +13,14 @@ use twill_machine::Machine;
 use twill_triton::tile::Axis;
 use twill_triton::{CtaCoarsening, Kernel, Options};
 
-const PLAIN: Way =
-    Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handoff_depth: 1, pingpong: false, mma_batches: false };
+const PLAIN: Way = Way {
+    persistent: false,
+    order: TileOrder::Linear,
+    ring_depth: 1,
+    handoff_depth: 1,
+    pingpong: false,
+    mma_batches: false,
+};
 /// There and back, as with loops of different length: whatever the order, each tile is somebody's.
 const PERSISTENT: Way =
     Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };
@@ -79,7 +85,7 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
     for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips).chain(mma_batches) {
         let program = match compiled.program(way) {
             Ok(program) => program,
-            Err(twill_emit::Error::SharedMemory { .. }) => continue,
+            Err(twill_codegen::Error::SharedMemory { .. }) => continue,
             Err(error) => panic!("{name} on {machine}: {error}"),
         };
         fitting += 1;

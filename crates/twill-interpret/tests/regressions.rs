@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use twill_emit::kernel::program::TileOrder;
+use twill_codegen::ir::TileOrder;
 use twill_graph::{SplitMix64, WarpAssignment};
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{
@@ -75,7 +75,7 @@ fn agrees(kept: &Kept) {
     let name = kept.name;
     let compiled = kept.compile().unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
     let program = compiled.program(kept.way).unwrap_or_else(|error| panic!("{name}: {error}"));
-    twill_emit::kernel::check(program.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    twill_codegen::check(program.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
     let tolerance = tolerance(&program);
     let arithmetic = if tolerance == Tolerance::Exact { Arithmetic::Rounded } else { Arithmetic::Double };
     for trips in [0, 1, 2, 9] {

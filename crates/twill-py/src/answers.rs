@@ -230,7 +230,7 @@ pub(crate) fn pseudocode(py: Python<'_>, text: &str) -> PyResult<Option<String>>
     Ok(report
         .outcome
         .schedule()
-        .map(|schedule| twill_emit::pseudocode(&problem, schedule, TextOptions::default().width)))
+        .map(|schedule| twill_codegen::pseudocode(&problem, schedule, TextOptions::default().width)))
 }
 
 /// The timelines of loops as one picture in SVG; nothing where one has no schedule.

@@ -36,5 +36,5 @@ pub(crate) fn machine_numbers(py: Python<'_>, text: &str) -> PyResult<Vec<Number
 /// The header of generated kernels in CUDA, for microbenchmarks.
 #[pyfunction]
 pub(crate) fn cuda_primitives() -> &'static str {
-    twill_emit::cuda::PRIMITIVES
+    twill_backend::cuda::PRIMITIVES
 }

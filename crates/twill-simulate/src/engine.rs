@@ -8,7 +8,7 @@ use crate::steps::{Step, steps};
 use crate::work::Work;
 use std::collections::VecDeque;
 use thiserror::Error;
-use twill_emit::kernel::program::KernelProgram;
+use twill_codegen::ir::WarpProgram;
 
 /// How long a CTA takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,13 +62,13 @@ pub enum Stuck {
 ///
 /// # Errors
 /// See [`Stuck`].
-pub fn simulate(program: &KernelProgram, timing: &Timing, trips: &[u32]) -> Result<Simulation, Stuck> {
+pub fn simulate(program: &WarpProgram, timing: &Timing, trips: &[u32]) -> Result<Simulation, Stuck> {
     simulate_tiles(program, timing, trips, 1)
 }
 
 /// The same for several tiles, one after another.
 pub(crate) fn simulate_tiles(
-    program: &KernelProgram,
+    program: &WarpProgram,
     timing: &Timing,
     trips: &[u32],
     tiles: u32,
@@ -463,8 +463,9 @@ impl<'a> Engine<'a> {
     }
 
     fn interval(&self, index: usize) -> LoopTime {
-        let timestamps =
-            |g: &Group| -> Vec<(f64, f64)> { g.timestamps.iter().filter(|m| m.0 == index).map(|m| (m.1, m.2)).collect() };
+        let timestamps = |g: &Group| -> Vec<(f64, f64)> {
+            g.timestamps.iter().filter(|m| m.0 == index).map(|m| (m.1, m.2)).collect()
+        };
         let longest = self.groups.iter().map(timestamps).max_by_key(Vec::len).unwrap_or_default();
         let half = longest.len() / 2;
         match (longest.get(half), longest.last()) {

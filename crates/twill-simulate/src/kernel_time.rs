@@ -2,7 +2,7 @@
 
 use crate::engine::{Stuck, simulate_tiles};
 use crate::{Timing, simulate};
-use twill_emit::kernel::program::KernelProgram;
+use twill_codegen::ir::WarpProgram;
 
 /// Iterations of each loop that are simulated: enough for a steady state.
 const ITERATIONS: u32 = 32;
@@ -26,7 +26,7 @@ impl KernelTime {
     ///
     /// # Errors
     /// See [`Stuck`].
-    pub fn of(program: &KernelProgram, timing: &Timing) -> Result<KernelTime, Stuck> {
+    pub fn of(program: &WarpProgram, timing: &Timing) -> Result<KernelTime, Stuck> {
         let trips = vec![ITERATIONS; program.loops.len()];
         let first = simulate(program, timing, &trips)?;
         let several = simulate_tiles(program, timing, &trips, TILES)?.cycles;

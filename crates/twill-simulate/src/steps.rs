@@ -3,8 +3,8 @@
 use crate::Timing;
 use crate::work::{Costs, Work};
 use twill_check::protocol::{BarrierId, CursorId};
-use twill_emit::kernel::op::{Op, Node};
-use twill_emit::kernel::program::{Group, KernelProgram, Operand, VariableId};
+use twill_codegen::ir::{Group, Operand, VariableId, WarpProgram};
+use twill_codegen::ir::{Node, Op};
 
 /// What a group does next.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) enum Step {
 
 /// Steps of a group.
 struct Writer<'a> {
-    program: &'a KernelProgram,
+    program: &'a WarpProgram,
     group: &'a Group,
     costs: Costs<'a>,
     trips: &'a [u32],
@@ -51,7 +51,7 @@ struct Writer<'a> {
 
 /// The steps of a group for so many tiles; `None` where it does something that is not simulated (tensor memory).
 pub(crate) fn steps(
-    program: &KernelProgram,
+    program: &WarpProgram,
     group: &Group,
     timing: &Timing,
     trips: &[u32],

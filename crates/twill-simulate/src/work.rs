@@ -1,8 +1,8 @@
 //! What expressions keep busy.
 
 use crate::Timing;
-use twill_emit::kernel::expression::{Expression, ExpressionKind};
-use twill_emit::kernel::program::{Buffer, Slot};
+use twill_codegen::ir::{Buffer, Slot};
+use twill_codegen::ir::{Expression, ExpressionKind};
 
 /// What a stretch of a group's code takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

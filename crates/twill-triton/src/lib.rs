@@ -26,19 +26,19 @@
 //! ```
 
 mod contract;
-mod error;
 mod cta_coarsening;
+mod error;
 pub mod kernel;
-pub mod retile_loop;
 mod lower;
 pub mod mlir;
+pub mod retile_loop;
 mod siblings;
 mod sub_tile;
 pub mod tile;
 
 pub use contract::contract;
-pub use error::{Error, Place};
 pub use cta_coarsening::{CtaCoarsening, coarsening};
+pub use error::{Error, Place};
 pub use kernel::Kernel;
 pub use lower::{Lowered, Options, Stands, lower, lower_parts};
 pub use sub_tile::sub_tile;

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
-use twill_triton::retile_loop::{AT_LEAST, FIRST_ITERATION, SOURCE_STEP};
 use twill_triton::mlir::{Module, parse};
+use twill_triton::retile_loop::{AT_LEAST, FIRST_ITERATION, SOURCE_STEP};
 use twill_triton::{Error, Kernel};
 
 fn text(name: &str) -> String {

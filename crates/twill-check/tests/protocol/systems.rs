@@ -1,8 +1,8 @@
 //! Correct systems: the shapes that generated code has.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, mma, only,
-    read, signal, store, sync, wait, wgmma_wait_group, wait_previous, wait_stores, write,
+    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, mma, only, read,
+    signal, store, sync, wait, wait_previous, wait_stores, wgmma_wait_group, write,
 };
 use twill_check::protocol::{Access, Event, Node, System};
 

@@ -6,8 +6,8 @@ mod top;
 
 use crate::Exit;
 use crate::arguments::{
-    CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, SearchArguments, Switch, TraceDetailArgument,
-    WhichSchedule,
+    CompileArguments, GeneratorArguments, LanguageArgument, OrderArgument, SearchArguments, Switch,
+    TraceDetailArgument, WhichSchedule,
 };
 use crate::error::Error;
 use crate::progress::Ticker;
@@ -15,7 +15,8 @@ use crate::schedule;
 use folder::Target;
 use std::ffi::OsString;
 use twill_driver::compile::{
-    Assembler, CompileOptions, Compiled, GeneratedKernel, Language, TileOrderOption, TraceDetail, TraceOptions, Which, compile,
+    Assembler, CompileOptions, Compiled, GeneratedKernel, Language, TileOrderOption, TraceDetail, TraceOptions, Which,
+    compile,
 };
 use twill_driver::{Request, Session};
 

@@ -3,15 +3,15 @@
 use super::found::{Found, Preferred, find, in_batches, with_padded_latencies};
 use super::rings;
 use super::rules::{self, Registers};
-use super::timed::{sass_estimate, repeating};
+use super::timed::{repeating, sass_estimate};
 use super::written::{lines, names, signature, written};
 use super::{CompileOptions, LATER_WORK, Language, TraceOptions, Which};
-use crate::{Error, Loops, LoopProblem, Request, Session, Source, TopOptions};
+use crate::{Error, LoopProblem, Loops, Request, Session, Source, TopOptions};
 use crate::{problems, schedule_file, top};
 use std::time::Instant;
+use twill_backend::gluon::{self, Assembly, Header, Signature, Simulated};
 use twill_check::Verified;
-use twill_emit::gluon::{self, Assembly, Header, Signature, Simulated};
-use twill_emit::kernel::{Checked, ScheduledLoop};
+use twill_codegen::{Checked, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Report, Schedule, Status, WarpAssignment};
 use twill_machine::Machine;
@@ -198,7 +198,8 @@ impl Candidate {
         }
         let naive = naive(requested).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
         let found = find(request, naive, &first, session, started)?;
-        if let (None, Plan::Requested(assignments), true) = (naive, plan, requested.mma_batches && !rules::in_tensor_memory(source))
+        if let (None, Plan::Requested(assignments), true) =
+            (naive, plan, requested.mma_batches && !rules::in_tensor_memory(source))
             && !assignments.is_empty()
             && let Some(best) = Candidate::in_batches(request, requested, source, &first, &found, session, started)?
         {
@@ -318,7 +319,7 @@ impl Candidate {
         let may_deepen = requested.ring_depth.is_none() && requested.schedule == Which::Optimal;
         let (program, simulated) = rings::emit(source, &lowered, &loops, &options, may_deepen).map_err(emitted)?;
         let checking = Instant::now();
-        let program = twill_emit::kernel::check(program).map_err(emitted)?;
+        let program = twill_codegen::check(program).map_err(emitted)?;
         let checking = checking.elapsed().as_secs_f64();
         let header = header(request, requested, source, &found);
         let signature = signature(requested.language, &program, &header).map_err(emitted)?;

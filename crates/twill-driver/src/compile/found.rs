@@ -1,7 +1,7 @@
 //! Schedules of a kernel's loops that code could be generated for.
 
-use super::{PADDED_WORK, mma_batches, latency_padding};
-use crate::{Error, Loops, LoopProblem, Request, Session, schedule_file, siblings, solve};
+use super::{PADDED_WORK, latency_padding, mma_batches};
+use crate::{Error, LoopProblem, Loops, Request, Session, schedule_file, siblings, solve};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};

@@ -3,7 +3,7 @@
 use super::candidate::Candidate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use twill_emit::gluon::{Assembly, Finding};
+use twill_backend::gluon::{Assembly, Finding};
 use twill_graph::grouped;
 
 /// A generated kernel: its files, and what is known of it.
@@ -51,7 +51,7 @@ impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.program;
         let assembled = best.sass_estimate();
-        let one = |(k, (l, status)): (usize, (&twill_emit::kernel::program::Loop, &String))| {
+        let one = |(k, (l, status)): (usize, (&twill_codegen::ir::Loop, &String))| {
             let simulated = best.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
             // Of some loops there is no machine code.
             let assembled = assembled.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);

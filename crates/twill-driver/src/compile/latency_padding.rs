@@ -8,7 +8,7 @@
 //! Such schedules are found by asking for more than the machine does: that results of the tensor core may come later. What is
 //! feasible then is feasible on the machine, and no interval gets shorter by it, so the proof of the interval stands.
 
-use crate::{Loops, LoopProblem};
+use crate::{LoopProblem, Loops};
 use twill_graph::{Cycles, GroupId, OpId, Operation, Problem, Schedule};
 
 /// How much later results may come, in the order in which it is tried: a fraction of an MMA's 512 cycles each.

@@ -12,7 +12,7 @@
 //! and that an iteration's MMAs come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
 
 use super::latency_padding::is_mma;
-use crate::{Loops, LoopProblem};
+use crate::{LoopProblem, Loops};
 use std::collections::BTreeMap;
 use twill_graph::{Cycles, Dependence, LoopGraph, OpId, Operation, Problem};
 
@@ -109,7 +109,11 @@ fn is_handed_off(graph: &LoopGraph, op: OpId) -> bool {
 }
 
 /// The same loops, each with every sub-tile's MMAs in an order and in mma_batches; `None` where the model does not take it.
-pub(super) fn in_batches(problems: &Loops<LoopProblem>, order: &[usize], interval: Cycles) -> Option<Loops<LoopProblem>> {
+pub(super) fn in_batches(
+    problems: &Loops<LoopProblem>,
+    order: &[usize],
+    interval: Cycles,
+) -> Option<Loops<LoopProblem>> {
     let mut problems = problems.clone();
     for one in &mut problems.loops {
         let graph = graph_in_batches(one.problem.graph(), order, interval)?;

@@ -1,16 +1,16 @@
 //! From a kernel to its code: schedule, check, generate, assemble.
 
 mod assembler;
-mod mma_batches;
 pub(crate) mod candidate;
 mod choose;
 mod found;
 mod generated;
+mod latency_padding;
+mod mma_batches;
 mod others;
 mod rings;
 pub(crate) mod rules;
 mod timed;
-mod latency_padding;
 mod written;
 
 pub use assembler::Assembler;
@@ -93,7 +93,7 @@ pub enum TraceDetail {
     Iterations,
 }
 
-impl From<TraceDetail> for twill_emit::kernel::timestamps::Detail {
+impl From<TraceDetail> for twill_codegen::passes::timestamps::Detail {
     fn from(detail: TraceDetail) -> Self {
         match detail {
             TraceDetail::Operations => Self::Operations,
@@ -403,7 +403,7 @@ fn assembled(
 
 /// Whether registers do not suffice for it.
 fn is_short(candidate: &Candidate) -> bool {
-    candidate.assembly.as_ref().is_some_and(twill_emit::gluon::Assembly::is_short_of_registers)
+    candidate.assembly.as_ref().is_some_and(twill_backend::gluon::Assembly::is_short_of_registers)
 }
 
 /// Of a kernel with several loops for which registers do not suffice, and those of other schedules: the first with enough, or the

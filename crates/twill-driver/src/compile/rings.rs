@@ -2,9 +2,9 @@
 
 use super::timed::{repeating, simulated};
 use crate::Source;
-use twill_emit::gluon::Simulated;
-use twill_emit::kernel::program::KernelProgram;
-use twill_emit::kernel::{Options, ScheduledLoop, lower};
+use twill_backend::gluon::Simulated;
+use twill_codegen::ir::WarpProgram;
+use twill_codegen::{Options, ScheduledLoop, lower};
 use twill_triton::Lowered;
 
 /// Most slots of a ring that the simulation is asked about.
@@ -23,7 +23,7 @@ pub(super) fn emit(
     loops: &[ScheduledLoop<'_>],
     options: &[Options],
     may_deepen: bool,
-) -> Result<(KernelProgram, Option<Simulated>), twill_emit::Error> {
+) -> Result<(WarpProgram, Option<Simulated>), twill_codegen::Error> {
     let (options, program) = first_that_fits(source, loops, options)?;
     let with = |ring_depth| {
         // What does not fit now does not fit with more slots.
@@ -33,7 +33,7 @@ pub(super) fn emit(
     };
     let intervals: Vec<u32> = program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
     let bound = repeating(&program, &intervals);
-    let cycles = |program: &KernelProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
+    let cycles = |program: &WarpProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
     let Some(simulated) = simulated(&program, lowered, &source.machine) else { return Ok((program, None)) };
     let mut best = (options.ring_depth, simulated, program);
     if may_deepen {
@@ -57,16 +57,16 @@ fn first_that_fits<'a>(
     source: &Source,
     loops: &[ScheduledLoop<'_>],
     options: &'a [Options],
-) -> Result<(&'a Options, KernelProgram), twill_emit::Error> {
+) -> Result<(&'a Options, WarpProgram), twill_codegen::Error> {
     let mut least: Option<(u64, u64)> = None;
     for options in options {
         match lower(&source.kernel, loops, options) {
-            Err(twill_emit::Error::SharedMemory { needed, available }) => {
+            Err(twill_codegen::Error::SharedMemory { needed, available }) => {
                 least = Some(least.map_or((needed, available), |before| before.min((needed, available))));
             }
             other => return Ok((options, other?)),
         }
     }
     let (needed, available) = least.unwrap_or_default();
-    Err(twill_emit::Error::SharedMemory { needed, available })
+    Err(twill_codegen::Error::SharedMemory { needed, available })
 }

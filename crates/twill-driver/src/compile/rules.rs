@@ -4,8 +4,8 @@ use super::{CompileOptions, Language, TileOrderOption, Which, latency_padding};
 use crate::Source;
 use std::collections::BTreeSet;
 use twill_check::Verified;
-use twill_emit::kernel::Options;
-use twill_emit::kernel::program::TileOrder;
+use twill_codegen::Options;
+use twill_codegen::ir::TileOrder;
 use twill_graph::{GroupRole, Schedule, WarpAssignment};
 use twill_triton::mlir::ValueId;
 use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
@@ -86,7 +86,11 @@ pub(crate) fn options(
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.
-        programs: source.options.programs.filter(|coarsening| coarsening.count > 1).map(|coarsening| (coarsening.count, number(coarsening.axis))),
+        programs: source
+            .options
+            .programs
+            .filter(|coarsening| coarsening.count > 1)
+            .map(|coarsening| (coarsening.count, number(coarsening.axis))),
     };
     // Without pipelining, what is loaded is for the iteration at hand.
     if requested.schedule == Which::NoSwp {
@@ -127,7 +131,7 @@ impl Registers {
         let compute = || schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
         let granted = compute().map(|g| g.registers_per_thread).max().unwrap_or_default();
         let groups: BTreeSet<_> = compute().map(|g| g.id).collect();
-        let share = twill_emit::kernel::register_share(u32::try_from(groups.len()).unwrap_or(1));
+        let share = twill_codegen::register_share(u32::try_from(groups.len()).unwrap_or(1));
         Registers { granted, share }
     }
 }

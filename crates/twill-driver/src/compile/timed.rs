@@ -3,9 +3,9 @@
 use super::candidate::loops;
 use super::{CompileOptions, rings, rules};
 use crate::{LoopProblem, Source};
+use twill_backend::gluon::{Assembly, LoopTraffic, Simulated};
 use twill_check::Verified;
-use twill_emit::gluon::{Assembly, LoopTraffic, Simulated};
-use twill_emit::kernel::program::{KernelProgram, Loop};
+use twill_codegen::ir::{Loop, WarpProgram};
 use twill_graph::{Cycles, Schedule, SimulatedCycles};
 use twill_machine::Machine;
 use twill_simulate::assembled::{Instruction, Rates, cycles_of_loop};
@@ -13,7 +13,7 @@ use twill_simulate::{KernelTime, Timing};
 use twill_triton::Lowered;
 
 /// Its time from its warp programs, where programs like this are simulated.
-pub(super) fn simulated(program: &KernelProgram, lowered: &[Lowered], machine: &Machine) -> Option<Simulated> {
+pub(super) fn simulated(program: &WarpProgram, lowered: &[Lowered], machine: &Machine) -> Option<Simulated> {
     let time = KernelTime::of(program, &Timing::of(machine)?).ok()?;
     let iterations = time.iterations.iter().copied().map(whole).collect();
     let traffic = lowered.iter().map(traffic).collect();
@@ -52,7 +52,7 @@ fn traffic(lowered: &Lowered) -> LoopTraffic {
 
 /// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take. Where ptxas left loops
 /// only of those that repeat, the others have the cycles of their warp programs. Empty unless all are known.
-pub(super) fn sass_estimate(assembly: &Assembly, program: &KernelProgram, machine: &Machine) -> Vec<u32> {
+pub(super) fn sass_estimate(assembly: &Assembly, program: &WarpProgram, machine: &Machine) -> Vec<u32> {
     let (Some(rates), Some(timing)) = (Rates::of(machine), Timing::of(machine)) else { return Vec::new() };
     let programs = KernelTime::of(program, &timing);
     let copies = KernelTime::of(program, &timing.without_threads());
@@ -77,7 +77,7 @@ pub(super) fn sass_estimate(assembly: &Assembly, program: &KernelProgram, machin
 }
 
 /// The sum over all loops that repeat; over all where none does.
-pub(super) fn repeating(program: &KernelProgram, of_loops: &[u32]) -> u64 {
+pub(super) fn repeating(program: &WarpProgram, of_loops: &[u32]) -> u64 {
     let any = program.loops.iter().any(Loop::repeats);
     let counted = program.loops.iter().zip(of_loops).filter(|(one, _)| one.repeats() || !any);
     counted.map(|(_, each)| u64::from(*each)).sum()

@@ -3,9 +3,9 @@
 use super::Language;
 use super::candidate::Files;
 use crate::LoopProblem;
-use twill_emit::cuda;
-use twill_emit::gluon::{self, CodeLine, Header, Listing, Signature};
-use twill_emit::kernel::Checked;
+use twill_backend::cuda;
+use twill_backend::gluon::{self, CodeLine, Header, Listing, Signature};
+use twill_codegen::Checked;
 use twill_graph::LoopOperation;
 
 impl Language {
@@ -23,7 +23,7 @@ pub(super) fn signature(
     language: Language,
     program: &Checked,
     header: &Header,
-) -> Result<Signature, twill_emit::Error> {
+) -> Result<Signature, twill_codegen::Error> {
     let signature = Signature::new(program, header);
     Ok(match language {
         Language::Gluon => signature,
@@ -36,7 +36,7 @@ pub(super) fn written(
     language: Language,
     program: &Checked,
     header: &Header,
-) -> Result<(Listing, Files), twill_emit::Error> {
+) -> Result<(Listing, Files), twill_codegen::Error> {
     Ok(match language {
         Language::Gluon => {
             gluon::check(program)?;

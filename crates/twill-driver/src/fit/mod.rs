@@ -15,10 +15,10 @@ pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 use crate::compile::rules;
 use crate::compile::{CompileOptions, Which, candidate};
 use crate::input::generated_source;
-use crate::{Error, Loops, LoopProblem, Request, Session, Silent, Source};
+use crate::{Error, LoopProblem, Loops, Request, Session, Silent, Source};
 use twill_check::{Constraint, Rejected, Verified};
-use twill_emit::kernel::Options;
-use twill_emit::kernel::program::KernelProgram;
+use twill_codegen::Options;
+use twill_codegen::ir::WarpProgram;
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{ModelOptions, ProblemError, Schedule, WarpAssignment};
 use twill_triton::Lowered;
@@ -55,7 +55,9 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     };
     fit.loops = bound::of(&request, &source, &requested.loops, &lowered);
     let resources = source.machine.resources();
-    if let Some((problems, reason)) = requested.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?))) {
+    if let Some((problems, reason)) =
+        requested.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?)))
+    {
         verdict::impossible(&mut fit, problems, &reason);
         return Ok(fit);
     }
@@ -139,18 +141,18 @@ fn program(
     lowered: &[Lowered],
     problems: &Loops<LoopProblem>,
     schedules: &[&Verified<Schedule>],
-) -> Result<KernelProgram, Error> {
+) -> Result<WarpProgram, Error> {
     let loops = candidate::loops(lowered, &problems.loops, schedules);
     let all = rules::options(requested, source, lowered, schedules, false);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let Some(least) = all.last() else {
-        return Err(emitted(twill_emit::Error::SharedMemory { needed: 0, available: 0 }));
+        return Err(emitted(twill_codegen::Error::SharedMemory { needed: 0, available: 0 }));
     };
-    match twill_emit::kernel::lower(&source.kernel, &loops, least) {
-        Err(twill_emit::Error::SharedMemory { .. } | twill_emit::Error::TensorMemory { .. }) => {
+    match twill_codegen::lower(&source.kernel, &loops, least) {
+        Err(twill_codegen::Error::SharedMemory { .. } | twill_codegen::Error::TensorMemory { .. }) => {
             let tensor_columns = least.tensor_columns.map(|_| u64::MAX);
             let unlimited = Options { shared_bytes: u64::MAX, tensor_columns, ..least.clone() };
-            twill_emit::kernel::lower(&source.kernel, &loops, &unlimited).map_err(emitted)
+            twill_codegen::lower(&source.kernel, &loops, &unlimited).map_err(emitted)
         }
         other => other.map_err(emitted),
     }

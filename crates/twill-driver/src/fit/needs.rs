@@ -4,7 +4,7 @@ use super::data::{Holder, Need, Resource};
 use crate::LoopProblem;
 use std::collections::BTreeMap;
 use twill_check::Verified;
-use twill_emit::kernel::program::KernelProgram;
+use twill_codegen::ir::WarpProgram;
 use twill_graph::{GroupId, GroupRole, Resources, Schedule, Storage, WarpGroup};
 
 /// Most holders that are named.
@@ -13,8 +13,8 @@ const NAMED: usize = 6;
 const WARP: u64 = 32;
 
 /// What the generated kernel takes of shared and tensor memory.
-pub(super) fn memories(program: &KernelProgram, resources: &Resources) -> Vec<Need> {
-    let holder = |b: &twill_emit::kernel::program::Buffer, amount| Holder {
+pub(super) fn memories(program: &WarpProgram, resources: &Resources) -> Vec<Need> {
+    let holder = |b: &twill_codegen::ir::Buffer, amount| Holder {
         name: b.name.clone(),
         amount,
         slots: b.slots,

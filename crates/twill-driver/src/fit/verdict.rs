@@ -4,7 +4,7 @@ use super::data::{Fit, Holder, Misfit, Need, Resource, Verdict};
 use super::needs;
 use crate::LoopProblem;
 use twill_check::{Holders, Rejected, Violation};
-use twill_emit::kernel::program::{Buffer, KernelProgram};
+use twill_codegen::ir::{Buffer, WarpProgram};
 use twill_graph::{ProblemError, RejectionReason, Resources, grouped};
 
 /// What is kept during the whole loop does not fit by itself.
@@ -49,7 +49,7 @@ fn way_out(resource: Option<Resource>) -> &'static str {
 }
 
 /// Whether the kernel that takes least fits; if not, whether every kernel takes as much.
-pub(super) fn of_program(fit: &mut Fit, program: &KernelProgram, resources: &Resources) {
+pub(super) fn of_program(fit: &mut Fit, program: &WarpProgram, resources: &Resources) {
     let Some(short) = fit.needs.iter().find(|need| need.required > need.available) else {
         fit.verdict = Verdict::Fits;
         return;
@@ -64,7 +64,7 @@ pub(super) fn of_program(fit: &mut Fit, program: &KernelProgram, resources: &Res
 
 /// Bytes that the kernel takes with any schedule: of each buffer as many slots as are asked for, at least one, without what
 /// passes between groups.
-fn inevitable_bytes(program: &KernelProgram) -> u64 {
+fn inevitable_bytes(program: &WarpProgram) -> u64 {
     let bytes = |buffer: &Buffer| {
         let slots = buffer.slots.max(1);
         buffer.shared_bytes() / u64::from(slots) * u64::from(slots.min(buffer.least_slots.max(1)))

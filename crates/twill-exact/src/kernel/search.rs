@@ -13,7 +13,7 @@ use crate::query;
 use crate::search::{self, Progress, Search, SearchOptions, Settled};
 use std::time::Instant;
 use twill_graph::{
-    CommonGroups, Cycles, GroupRole, KernelObjective, MultiLoopProblem, KernelRejection, KernelReport, ObjectiveLevel,
+    CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, KernelReport, MultiLoopProblem, ObjectiveLevel,
     Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
 };
 

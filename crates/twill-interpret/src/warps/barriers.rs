@@ -1,6 +1,6 @@
 //! What groups wait at.
 
-use twill_emit::kernel::program::{Barriers, KernelProgram};
+use twill_codegen::ir::{Barriers, WarpProgram};
 
 /// An `mbarrier`: it completes a phase when all have arrived, and a wait knows one bit of the phase.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    pub fn all(program: &KernelProgram) -> Vec<Named> {
+    pub fn all(program: &WarpProgram) -> Vec<Named> {
         program.named_barriers.iter().map(|(_, n)| Named { participants: *n, come: 0, opened: 0 }).collect()
     }
 

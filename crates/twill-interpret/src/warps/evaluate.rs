@@ -6,9 +6,9 @@ use super::units::Held;
 use crate::fault::Fault;
 use crate::value::{Combine, Data, Elementwise, Tile, apply, reduce, shares};
 use std::rc::Rc;
-use twill_emit::kernel::expression::{Expression, ExpressionKind, IterationNumber};
-use twill_emit::kernel::program::{Slot, VariableId};
-use twill_emit::program::Iteration;
+use twill_codegen::Iteration;
+use twill_codegen::ir::{Expression, ExpressionKind, IterationNumber};
+use twill_codegen::ir::{Slot, VariableId};
 
 /// Extents as positions.
 pub(super) fn extents(shape: &[u64]) -> Vec<usize> {

@@ -10,8 +10,8 @@ use crate::value::Data;
 use std::cell::RefCell;
 use std::rc::Rc;
 use twill_check::protocol::{BarrierId, CursorId};
-use twill_emit::kernel::op::Op;
-use twill_emit::kernel::program::{Addend, Amount, DescriptorId, Operand, Tcgen05Mma, VariableId};
+use twill_codegen::ir::Op;
+use twill_codegen::ir::{Addend, Amount, DescriptorId, Operand, Tcgen05Mma, VariableId};
 
 impl Machine<'_, '_> {
     /// Whether a group need not wait to do this.
@@ -106,7 +106,9 @@ impl Machine<'_, '_> {
                 let to = &mut self.groups[g].cursors[to.index()];
                 (to.slot, to.phase) = (from.slot, from.phase);
             }
-            Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_))),
+            Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => {
+                return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_)));
+            }
             // Threads of a group are one, and waits have been waited for.
             Op::MbarrierWait { .. } | Op::TmaStoreWait(_) | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
         }
@@ -192,13 +194,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn load(
-        &mut self,
-        g: usize,
-        from: Copied,
-        to: &twill_emit::kernel::program::Slot,
-        full: BarrierId,
-    ) -> Result<(), Fault> {
+    fn load(&mut self, g: usize, from: Copied, to: &twill_codegen::ir::Slot, full: BarrierId) -> Result<(), Fault> {
         let place = self.at(g, to);
         let buffer = self.program.buffers.get(place.buffer);
         let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();

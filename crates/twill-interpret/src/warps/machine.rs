@@ -9,8 +9,8 @@ use crate::fault::Fault;
 use crate::memory::{Launch, Memory};
 use crate::value::{Tile, dot};
 use std::rc::Rc;
-use twill_emit::kernel::op::{Op, Node};
-use twill_emit::kernel::program::{Group, KernelProgram, TileOrder};
+use twill_codegen::ir::{Group, TileOrder, WarpProgram};
+use twill_codegen::ir::{Node, Op};
 
 /// What an execution took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) struct Working<'p> {
 
 /// A CTA.
 pub(super) struct Machine<'p, 'm> {
-    pub program: &'p KernelProgram,
+    pub program: &'p WarpProgram,
     pub launch: &'m Launch,
     pub memory: &'m mut Memory,
     pub storage: Storage<'p>,
@@ -78,7 +78,7 @@ const MOST_STEPS: u64 = 4_000_000;
 /// # Errors
 /// When the program gets stuck, uses what is not there, reads or writes outside of arrays, or has something that is not known.
 pub fn run(
-    program: &KernelProgram,
+    program: &WarpProgram,
     launch: &Launch,
     ctas: u32,
     memory: &mut Memory,

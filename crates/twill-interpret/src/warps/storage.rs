@@ -4,7 +4,7 @@
 use crate::fault::Fault;
 use crate::value::{Data, Tile};
 use std::rc::Rc;
-use twill_emit::kernel::program::{Buffer, KernelProgram};
+use twill_codegen::ir::{Buffer, WarpProgram};
 use twill_graph::SplitMix64;
 use twill_triton::mlir::Type;
 
@@ -37,7 +37,7 @@ struct Slot {
 /// All buffers of a CTA.
 #[derive(Clone, Debug)]
 pub(super) struct Storage<'p> {
-    program: &'p KernelProgram,
+    program: &'p WarpProgram,
     slots: Vec<Vec<Slot>>,
 }
 
@@ -54,7 +54,7 @@ fn junk(buffer: &Buffer, random: &mut SplitMix64) -> Rc<Tile> {
 }
 
 impl<'p> Storage<'p> {
-    pub fn new(program: &'p KernelProgram, random: &mut SplitMix64) -> Storage<'p> {
+    pub fn new(program: &'p WarpProgram, random: &mut SplitMix64) -> Storage<'p> {
         let mut slot = |buffer: &Buffer| {
             let tile = junk(buffer, random);
             Slot { by_threads: tile.clone(), by_units: tile, unfenced: None }

@@ -1,7 +1,7 @@
 //! Views: operations that show a tile under another shape or order and compute nothing.
 
-use crate::retile_loop::FIRST_ITERATION;
 use crate::mlir::{Attribute, Module, Operation, OperationId};
+use crate::retile_loop::FIRST_ITERATION;
 
 /// Where the extents of a view's result come from: for each, the dimension of its operand, or `None` where elements are
 /// repeated or dimensions do not correspond.

@@ -1,0 +1,352 @@
+//! Expressions as C++: a tile is made element by element, so that no operation on tiles needs a name of its own.
+
+use super::fragment::{Axis, Fragment};
+use super::names::{self, missing};
+use super::operation::{apply, bare};
+use super::{rows, tensor_memory};
+use crate::layout::{Layout, infer};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use twill_codegen::Error;
+use twill_codegen::Iteration;
+use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Group, Slot, VariableId, WarpProgram};
+use twill_triton::mlir::{FloatKind, Type};
+
+/// What is needed to print a group's expressions.
+pub(super) struct Expressions<'a> {
+    pub kernel: &'a WarpProgram,
+    pub group: &'a Group,
+    pub layouts: Vec<Option<Layout>>,
+    /// Tiles that are computed anew where they are used.
+    pub inlined: HashMap<VariableId, Expression>,
+    /// Statements that must stand before the one that is being printed.
+    pub before: RefCell<Vec<String>>,
+    /// Names given so far to what such statements make.
+    pub made: Cell<usize>,
+}
+
+impl Expressions<'_> {
+    /// A variable's name.
+    pub fn variable(&self, id: VariableId) -> String {
+        names::name(&self.group.variables[id.index()].name)
+    }
+
+    /// How a variable is held; none for a scalar and for what is computed anew.
+    pub fn fragment_of(&self, id: VariableId) -> Result<Option<Fragment>, Error> {
+        let variable = &self.group.variables[id.index()];
+        match &self.layouts[id.index()] {
+            Some(layout) if !variable.shape.is_empty() => Fragment::of(layout, &variable.shape).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// How a tile is held if nobody says.
+    pub fn fragment(&self, value: &Expression) -> Result<Fragment, Error> {
+        let layout = infer(value, &self.layouts).unwrap_or_else(|| self.open(&value.shape));
+        Fragment::of(&layout, &value.shape)
+    }
+
+    /// The layout of a tile that nothing decides about.
+    pub fn open(&self, shape: &[u64]) -> Layout {
+        let in_rows = tensor_memory::is_used(self.kernel).then(|| rows::of_shape(self.group, shape)).flatten();
+        in_rows.unwrap_or_else(|| Layout::spread(shape.len(), self.group.warps))
+    }
+
+    /// A tile in shared memory.
+    pub fn place(&self, slot: &Slot) -> Result<String, Error> {
+        let buffer = &self.kernel.buffers[slot.buffer.index()];
+        if buffer.is_tensor() {
+            return Err(missing("tensor memory".into()));
+        }
+        let name = names::name(&buffer.name);
+        let mut text = match slot.at {
+            Some(at) if buffer.slots > 1 => format!("{name}({})", names::name(&self.group.cursors[at.index()].name)),
+            _ => format!("{name}()"),
+        };
+        if let Some((dimension, first, count)) = slot.slice {
+            let part = if dimension + 1 < buffer.shape.len() { "row_part" } else { "column_part" };
+            let step = if part == "row_part" { 8 } else { 1 };
+            if first % step != 0 {
+                return Err(missing(format!("a part of a tile that begins at row {first}")));
+            }
+            text = format!("{text}.{part}<{first}, {count}>()");
+        }
+        Ok(text)
+    }
+
+    /// A statement before the one that is being printed, which gives a value this name.
+    fn first(&self, stem: &str, value: &str) -> String {
+        self.made.set(self.made.get() + 1);
+        let name = format!("{stem}_{}_", self.made.get());
+        self.before.borrow_mut().push(format!("const auto {name} = {value};"));
+        name
+    }
+
+    /// The iteration's number.
+    pub fn iteration(&self, index: usize, iteration: Iteration) -> String {
+        let trips = self.group.trips.get(index).copied().flatten().map_or("trips".into(), |v| self.variable(v));
+        let with = |base: &str, n: i64| match n {
+            0 => base.to_owned(),
+            n if n < 0 => format!("({base} - {})", -n),
+            n => format!("({base} + {n})"),
+        };
+        match iteration {
+            Iteration::Absolute(n) => n.to_string(),
+            Iteration::Current(n) => with("i", n),
+            Iteration::End(n) => with(&trips, n),
+        }
+    }
+
+    /// A scalar.
+    pub fn scalar(&self, value: &Expression) -> Result<String, Error> {
+        let axis = |axis: u32| ["x", "y", "z"].get(axis as usize).copied().unwrap_or("x");
+        Ok(match &value.kind {
+            ExpressionKind::Variable(id) => self.variable(*id),
+            ExpressionKind::Parameter(name) => names::name(name),
+            ExpressionKind::ProgramId { axis: a, instance: Some(p) } => format!("program_{}_{p}", axis(*a)),
+            ExpressionKind::ProgramId { axis: a, instance: None } => format!("program_{}", axis(*a)),
+            ExpressionKind::ProgramCount(a) => format!("programs_{}", axis(*a)),
+            ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
+            ExpressionKind::Integer(n) => integer(*n, &value.element),
+            ExpressionKind::Float(x) => float(*x, &value.element)?,
+            ExpressionKind::Apply { operation, predicate, operands } => {
+                let texts: Result<Vec<String>, Error> = operands.iter().map(|o| self.scalar(o)).collect();
+                apply(operation, predicate.as_deref(), &texts?, operands, &value.element)?
+            }
+            ExpressionKind::Load { pointers, mask, other } => {
+                let part = |e: &Expression| self.scalar(e);
+                loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), part)?
+            }
+            ExpressionKind::Broadcast(x) if x.shape.is_empty() => self.scalar(x)?,
+            _ => return Err(missing("a reduction of a whole tile to one number".into())),
+        })
+    }
+
+    /// A tile.
+    pub fn tile(&self, value: &Expression, want: &Fragment) -> Result<String, Error> {
+        match &value.kind {
+            ExpressionKind::Variable(id) if self.fragment_of(*id)?.as_ref() == Some(want) => {
+                return Ok(self.variable(*id));
+            }
+            ExpressionKind::Reduce { .. }
+            | ExpressionKind::PartialSums(_)
+            | ExpressionKind::FromShared(_)
+            | ExpressionKind::FromTensor(_) => {
+                let (text, have) = self.whole(value, want)?;
+                if have == *want {
+                    return Ok(text);
+                }
+            }
+            _ => {}
+        }
+        let element = names::element(&value.element)?;
+        let of = self.rounded_last(value, want);
+        let text = self.element(of, want, &want.axes(value.shape.len()))?;
+        Ok(format!("each<{element}, {}>([&](auto e) {{ return {}; }})", want.name(), bare(&text)))
+    }
+
+    /// Without its last step, if that rounds to 16 bits, which `each` does two by two.
+    fn rounded_last<'e>(&self, value: &'e Expression, want: &Fragment) -> &'e Expression {
+        let is_half = matches!(value.element, Type::Float(FloatKind::F16 | FloatKind::BF16));
+        match &value.kind {
+            ExpressionKind::Apply { operation, operands, .. }
+                if is_half && want.is_paired() && matches!(operation.as_str(), "arith.truncf" | "tt.fp_to_fp") =>
+            {
+                match operands.as_slice() {
+                    [one] if one.element == Type::Float(FloatKind::F32) => one,
+                    _ => value,
+                }
+            }
+            _ => value,
+        }
+    }
+
+    /// What is made as a whole: a reduction, or a tile from shared memory; and how it comes.
+    fn whole(&self, value: &Expression, want: &Fragment) -> Result<(String, Fragment), Error> {
+        match &value.kind {
+            ExpressionKind::Reduce { axis, combine, operand } => {
+                let have = self.fragment(operand)?;
+                let result = match have {
+                    Fragment::Accumulator { rows, .. } | Fragment::PartialSums { rows } => Fragment::Rows { rows },
+                    Fragment::Tensor { rows, .. } => Fragment::TensorRows { rows },
+                    _ => return Err(missing(format!("a reduction of a tile in the layout {}", have.name()))),
+                };
+                if *axis != 1 {
+                    return Err(missing("a reduction along rows".into()));
+                }
+                let text = self.held(operand, &have)?;
+                Ok((format!("quad_all_reduce({text}, {})", reduction(combine)?), result))
+            }
+            ExpressionKind::PartialSums(operand) => {
+                let columns = operand.shape.get(1).copied().unwrap_or(8);
+                let layout = infer(operand, &self.layouts).unwrap_or(Layout::Accumulator(columns));
+                let have = Fragment::of(&layout, &operand.shape)?;
+                let Fragment::Accumulator { rows, .. } = have else {
+                    return Err(missing(format!("row sums of a tile in the layout {}", have.name())));
+                };
+                let shares = Fragment::PartialSums { rows };
+                Ok((format!("row_partials({}, add{{}})", self.held(operand, &have)?), shares))
+            }
+            ExpressionKind::FromShared(slot) => {
+                let place = self.place(slot)?;
+                let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
+                let is_bit = value.element == Type::Integer(1);
+                let read = if want.is_in_runs() { "ld_shared_v4" } else { "read" };
+                if slot.transposed {
+                    let get = format!("ld_shared<{element}>(from.address(e.column(), e.row()))");
+                    let name = want.name();
+                    let text = format!("each<{element}, {name}>([from = {place}](auto e) {{ return {get}; }})");
+                    return Ok((text, want.clone()));
+                }
+                if is_bit {
+                    let whole = self.first("read", &format!("{read}<{element}, {}>({place})", want.name()));
+                    let text = format!("each<bool, {}>([&](auto e) {{ return {whole}[e] != 0; }})", want.name());
+                    return Ok((text, want.clone()));
+                }
+                let is_half = matches!(value.element, Type::Float(FloatKind::F16 | FloatKind::BF16));
+                let is_whole = matches!(want, Fragment::Accumulator { columns, .. } if columns % 16 == 0);
+                let text = if is_half && is_whole {
+                    format!("read_matrices({place})")
+                } else {
+                    format!("{read}<{element}, {}>({place})", want.name())
+                };
+                Ok((text, want.clone()))
+            }
+            ExpressionKind::FromTensor(slot) => {
+                Ok((format!("tmem_load({})", tensor_memory::place(self, slot)?), self.fragment(value)?))
+            }
+            _ => Err(missing("this tile".into())),
+        }
+    }
+
+    /// A tile with a name.
+    fn held(&self, value: &Expression, want: &Fragment) -> Result<String, Error> {
+        let text = self.tile(value, want)?;
+        let is_variable = matches!(&value.kind, ExpressionKind::Variable(id) if !self.inlined.contains_key(id));
+        Ok(if is_variable && !text.contains('(') { text } else { self.first("part", &text) })
+    }
+
+    /// One element of a tile whose dimensions run along these indices of the element `e` of `want`.
+    pub fn element(&self, value: &Expression, want: &Fragment, axes: &[Option<Axis>]) -> Result<String, Error> {
+        if value.shape.is_empty() {
+            return self.scalar(value);
+        }
+        let of = |x: &Expression| {
+            // What is one wide is the same along that dimension.
+            let axes: Vec<_> = axes.iter().zip(&x.shape).map(|(a, n)| a.filter(|_| *n != 1)).collect();
+            self.element(x, want, &axes)
+        };
+        match &value.kind {
+            ExpressionKind::Variable(id) => {
+                if let Some(expression) = self.inlined.get(id) {
+                    return self.element(expression, want, axes);
+                }
+                let Some(have) = self.fragment_of(*id)? else { return Err(missing("a tile without a layout".into())) };
+                let name = self.variable(*id);
+                self.of_held(&name, &have, want, axes)
+            }
+            ExpressionKind::Integer(n) => Ok(integer(*n, &value.element)),
+            ExpressionKind::Float(x) => float(*x, &value.element),
+            ExpressionKind::Range(start, _) => {
+                let index = match axes.first().copied().flatten() {
+                    Some(Axis::Row) => "e.row()",
+                    Some(Axis::Column) => "e.column()",
+                    None => "0",
+                };
+                Ok(if *start == 0 { index.into() } else { format!("({index} + {start})") })
+            }
+            ExpressionKind::Broadcast(x) if x.shape.is_empty() => self.scalar(x),
+            ExpressionKind::Broadcast(x) => of(x),
+            ExpressionKind::ExpandDims(dimension, x) => {
+                let mut axes = axes.to_vec();
+                if *dimension < axes.len() {
+                    axes.remove(*dimension);
+                }
+                self.element(x, want, &axes)
+            }
+            ExpressionKind::Transpose(order, x) => {
+                let mut inner = vec![None; x.shape.len()];
+                for (d, from) in order.iter().enumerate() {
+                    if let (Some(place), Some(axis)) = (inner.get_mut(*from), axes.get(d)) {
+                        *place = *axis;
+                    }
+                }
+                self.element(x, want, &inner)
+            }
+            ExpressionKind::Apply { operation, predicate, operands } => {
+                let texts: Result<Vec<String>, Error> = operands.iter().map(|o| self.element(o, want, axes)).collect();
+                apply(operation, predicate.as_deref(), &texts?, operands, &value.element)
+            }
+            ExpressionKind::Load { pointers, mask, other } => {
+                loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), |e| self.element(e, want, axes))
+            }
+            ExpressionKind::Reduce { .. }
+            | ExpressionKind::PartialSums(_)
+            | ExpressionKind::FromShared(_)
+            | ExpressionKind::FromTensor(_) => {
+                let (text, have) = self.whole(value, &want.part(axes))?;
+                let name = self.first("whole", &text);
+                self.of_held(&name, &have, want, axes)
+            }
+            _ => Err(missing("this expression".into())),
+        }
+    }
+
+    /// An element of a tile that is held, if that is held as it must be.
+    fn of_held(&self, name: &str, have: &Fragment, want: &Fragment, axes: &[Option<Axis>]) -> Result<String, Error> {
+        let is_straight = axes.iter().flatten().is_sorted_by_key(|a| matches!(a, Axis::Column));
+        if have.is_held_as(&want.part(axes)) && is_straight {
+            return Ok(format!("{name}[e]"));
+        }
+        Err(missing(format!("{name} brought from {} to {}", have.name(), want.part(axes).name())))
+    }
+}
+
+/// A load through a pointer.
+fn loaded(
+    element: &Type,
+    pointers: &Expression,
+    mask: Option<&Expression>,
+    other: Option<&Expression>,
+    print: impl Fn(&Expression) -> Result<String, Error>,
+) -> Result<String, Error> {
+    let value = format!("*{}", print(pointers)?);
+    let Some(mask) = mask else { return Ok(value) };
+    let kind = names::element(element)?;
+    let other = other.map_or_else(|| Ok(format!("{kind}(0)")), &print)?;
+    Ok(format!("({} ? {value} : {other})", print(mask)?))
+}
+
+fn integer(value: i128, element: &Type) -> String {
+    match element {
+        Type::Integer(1) => if value == 0 { "false" } else { "true" }.into(),
+        Type::Integer(64) | Type::Index if value == i128::from(i64::MIN) => "(-9223372036854775807ll - 1)".into(),
+        Type::Integer(64) | Type::Index => format!("{}ll", value),
+        Type::Integer(32) if value == i128::from(i32::MIN) => "(-2147483647 - 1)".into(),
+        _ => value.to_string(),
+    }
+}
+
+fn float(value: f64, element: &Type) -> Result<String, Error> {
+    let text = if value.is_nan() {
+        "__int_as_float(0x7fffffff)".into()
+    } else if value.is_infinite() {
+        if value < 0.0 { "__int_as_float(0xff800000)" } else { "__int_as_float(0x7f800000)" }.to_owned()
+    } else if *element == Type::Float(FloatKind::F64) {
+        format!("{value:?}")
+    } else {
+        format!("{value:?}f")
+    };
+    let is_single = matches!(element, Type::Float(FloatKind::F32));
+    Ok(if is_single { text } else { format!("{}({text})", names::element(element)?) })
+}
+
+fn reduction(combine: &str) -> Result<&'static str, Error> {
+    Ok(match combine {
+        "arith.addf" | "arith.addi" => "add{}",
+        "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "min{}",
+        "arith.maxnumf" | "arith.maximumf" | "arith.maxsi" => "max{}",
+        other => return Err(missing(format!("a reduction by {other}"))),
+    })
+}

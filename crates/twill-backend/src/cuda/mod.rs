@@ -1,0 +1,132 @@
+//! Warp programs as CUDA C++, for who has no Python where the kernel runs.
+//!
+//! | file | what |
+//! |---|---|
+//! | `source` | the file: tiles in shared memory, groups, kernel |
+//! | `group` | what a group does |
+//! | `expression` | what is computed, element by element |
+//! | `operation` | operations on elements |
+//! | `fragment` | how threads hold tiles, as types of `twill.cuh` |
+//! | `instruction` | the MMAs that the kernel uses |
+//! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
+//! | `host` | the entry from C, which makes tensor maps and launches |
+//! | `wave_sync` | CTAs that begin their tiles together |
+//! | `names` | what C++ calls things |
+//! | `trace` | the time stamps of a traced kernel |
+//! | `rows` | which tiles are held as those from tensor memory |
+//! | `twill.cuh` | tile primitives that every kernel uses |
+//! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
+//! | `twill_cluster.cuh` | those of kernels whose CTAs form clusters |
+//! | `twill_wave_sync.cuh` | those of kernels whose CTAs begin their tiles together |
+
+mod expression;
+mod fragment;
+mod group;
+mod host;
+mod instruction;
+mod names;
+mod operation;
+mod rows;
+mod source;
+mod tensor_memory;
+mod tiles;
+mod trace;
+mod wave_sync;
+
+use crate::gluon::Header;
+use crate::listing::Listing;
+pub use host::Boxes;
+use std::collections::BTreeMap;
+use twill_codegen::Checked;
+use twill_codegen::Error;
+use twill_codegen::ir::Descriptor;
+
+/// The tile primitives, written beside every kernel.
+pub const PRIMITIVES: &str = include_str!("twill.cuh");
+
+/// The primitives of tensor memory.
+const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
+
+/// The primitives of clusters.
+const CLUSTER_PRIMITIVES: &str = include_str!("twill_cluster.cuh");
+
+/// The primitives of CTAs that begin their tiles together.
+const WAVE_SYNC_PRIMITIVES: &str = include_str!("twill_wave_sync.cuh");
+
+/// The headers that the kernel includes, by their names.
+pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
+    let mut headers = vec![("twill.cuh", PRIMITIVES)];
+    if tensor_memory::is_used(kernel) {
+        headers.push(("twill_tcgen05.cuh", TENSOR_PRIMITIVES));
+    }
+    if kernel.cluster.is_some() {
+        headers.push(("twill_cluster.cuh", CLUSTER_PRIMITIVES));
+    }
+    if kernel.tiling.wave_sync {
+        headers.push(("twill_wave_sync.cuh", WAVE_SYNC_PRIMITIVES));
+    }
+    headers
+}
+
+/// The kernel's source.
+///
+/// # Errors
+/// [`Error::NotInCuda`] for what only the Gluon back end can write.
+pub fn source(kernel: &Checked, header: &Header) -> Result<String, Error> {
+    Ok(listing(kernel, header)?.text)
+}
+
+/// The kernel's source, with the lines that run operations.
+///
+/// # Errors
+/// [`Error::NotInCuda`] for what only the Gluon back end can write.
+pub fn listing(kernel: &Checked, header: &Header) -> Result<Listing, Error> {
+    Ok(Listing::new(&source::print(kernel, header)?))
+}
+
+/// `kernel.h`, for who calls the kernel from C or C++.
+///
+/// # Errors
+/// [`Error::NotInCuda`] for parameters that C has no type for.
+pub fn header(kernel: &Checked) -> Result<String, Error> {
+    host::header(kernel)
+}
+
+/// What launches the kernel on its plans from Python, written beside it.
+pub const PLAN: &str = include_str!("runtime/plan.py");
+
+/// The compiler and its check, written beside every kernel.
+pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
+
+/// What a launch takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The kernel's symbol.
+    pub function: String,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared_memory: u64,
+    /// The warp groups, in the order of their warps.
+    pub groups: Vec<String>,
+    /// By argument, how the tiles of a descriptor are copied.
+    pub boxes: BTreeMap<String, Boxes>,
+}
+
+/// What a launch of the kernel takes.
+///
+/// # Errors
+/// [`Error::NotInCuda`] for what only the Gluon back end can write.
+pub fn launch(kernel: &Checked) -> Result<Launch, Error> {
+    let warps = source::Warps::of(kernel)?;
+    let name = |k: &usize| kernel.groups[*k].name.clone();
+    let named = |d: &Descriptor| Ok((d.name.clone(), Boxes::of(kernel, d)?));
+    let boxes = kernel.descriptors.iter().map(named).collect::<Result<_, Error>>()?;
+    Ok(Launch {
+        function: names::name(&kernel.name),
+        threads: warps.threads(),
+        shared_memory: source::Storage::of(kernel).total,
+        groups: warps.warp_groups.iter().flat_map(|(_, groups)| groups.iter().map(|(k, _)| name(k))).collect(),
+        boxes,
+    })
+}

@@ -1,0 +1,124 @@
+//! How CTAs walk over the tiles of a grid.
+
+use twill_codegen::ir::{TileOrder, WarpProgram};
+
+/// From a tile's number to the program that it is.
+pub(super) fn order(kernel: &WarpProgram) -> String {
+    let [px, _, _] = kernel.tiling.cta_coarsening;
+    let columns = if px > 1 { format!("(programs_x + {}) / {px}", px - 1) } else { "programs_x".into() };
+    let (note, body) = match kernel.tiling.order {
+        TileOrder::Linear => (
+            "the first axis fastest".into(),
+            "  return {tile % columns, tile / columns % programs_y, tile / columns / programs_y};\n".into(),
+        ),
+        TileOrder::Lpt { heads, .. } => (
+            format!("long loops first, {heads} of the second axis together, which share the L2 cache"),
+            format!(
+                "  const int rest = tile % (columns * programs_y);
+  const int first = rest / (columns * {heads}) * {heads};
+  const int heads = minimum(programs_y - first, {heads});
+  const int within = rest - first * columns;
+  return {{columns - 1 - within / heads, first + within % heads, tile / (columns * programs_y)}};\n"
+            ),
+        ),
+        TileOrder::GroupM(rows) => (
+            format!("bands of {rows} along the first axis, which is fastest within a band"),
+            format!(
+                "  const int rest = tile % (columns * programs_y);
+  const int first = rest / ({rows} * programs_y) * {rows};
+  const int rows = minimum(columns - first, {rows});
+  const int within = rest - first * programs_y;
+  return {{first + within % rows, within / rows, tile / (columns * programs_y)}};\n"
+            ),
+        ),
+    };
+    format!(
+        "
+/// Tiles of the grid: each is the work of one CTA.
+TWILL int tile_count(int programs_x, int programs_y, int programs_z) {{
+  return ({columns}) * programs_y * programs_z;
+}}
+
+/// The program that a tile is: {note}.
+struct program_ids {{
+  int x, y, z;
+}};
+TWILL program_ids program_of(int tile, int programs_x, int programs_y, int programs_z) {{
+  const int columns = {columns};
+{body}}}
+{}",
+        if walks(kernel) { walk(&columns) } else { String::new() }
+    )
+}
+
+/// Whether CTAs go from program to program without dividing: the digits of a tile's number are those of its program.
+fn walks(kernel: &WarpProgram) -> bool {
+    kernel.tiling.persistent && kernel.tiling.order == TileOrder::Linear
+}
+
+/// From a program to the one of a tile so many further.
+fn walk(columns: &str) -> String {
+    format!(
+        "
+/// As many tiles further as `step` is one: a sum of digits, so that nothing is divided between tiles.
+TWILL void move_on(program_ids &program, program_ids step, int programs_x, int programs_y) {{
+  const int columns = {columns};
+  program.x += step.x;
+  program.y += step.y;
+  program.z += step.z;
+  if (program.x >= columns) {{
+    program.x -= columns;
+    program.y++;
+  }}
+  if (program.y >= programs_y) {{
+    program.y -= programs_y;
+    program.z++;
+  }}
+}}
+"
+    )
+}
+
+/// The head of the loop over tiles, and which program of the grid each is, as far as the code asks: lines with their depth
+/// and what is remarked.
+pub(super) fn head(kernel: &WarpProgram, code: &str) -> Vec<(usize, String, &'static str)> {
+    let used: Vec<_> =
+        ["x", "y", "z"].into_iter().enumerate().filter(|(_, name)| code.contains(&format!("program_{name}"))).collect();
+    let program_of = |tile: &str| format!("program_of({tile}, programs_x, programs_y, programs_z);");
+    let walks = walks(kernel) && !used.is_empty();
+    let mut lines = Vec::new();
+    if walks {
+        lines.push((1, format!("program_ids program = {}", program_of("blockIdx.x")), ""));
+        lines.push((1, format!("const program_ids step = {}", program_of("gridDim.x")), ""));
+    }
+    if kernel.tiling.persistent {
+        let next = if walks { ", move_on(program, step, programs_x, programs_y)" } else { "" };
+        let count = "tile_count(programs_x, programs_y, programs_z)";
+        lines.push(if kernel.tiling.serpentine().is_some() {
+            let first = "int tile_at_ = blockIdx.x, step_to_ = 2 * int(gridDim.x - blockIdx.x) - 1";
+            let next = "tile_at_ += step_to_, step_to_ = 2 * int(gridDim.x) - step_to_";
+            (1, format!("for ({first}; tile_at_ < {count}; {next}) {{"), "rounds of tiles, there and back")
+        } else {
+            (1, format!("for (int tile_at_ = blockIdx.x; tile_at_ < {count}; tile_at_ += gridDim.x{next}) {{"), "")
+        });
+    } else {
+        lines.push((1, "{".to_owned(), ""));
+        lines.push((2, "const int tile_at_ = blockIdx.x;".to_owned(), ""));
+    }
+    if !used.is_empty() && !walks {
+        lines.push((2, format!("const program_ids program = {}", program_of("tile_at_")), ""));
+    }
+    for (axis, name) in used {
+        let count = kernel.tiling.cta_coarsening[axis];
+        if count == 1 {
+            lines.push((2, format!("const int program_{name} = program.{name};"), ""));
+            continue;
+        }
+        for k in 0..count {
+            let program = format!("minimum(program.{name} * {count} + {k}, programs_{name} - 1)");
+            let note = if k == 0 { "a program beyond the grid repeats its last one" } else { "" };
+            lines.push((2, format!("const int program_{name}_{k} = {program};"), note));
+        }
+    }
+    lines
+}

@@ -1,0 +1,46 @@
+//! CTAs that begin their tiles together: what they load of the same tiles reaches the L2 cache once, and the power that
+//! this saves is clock rate (bench/results/2026-11-23-in-step.md). A meeting decides when a CTA loads, never what, and ends
+//! after a bounded time, so the protocol needs no proof of it.
+
+use super::group::{beyond_one_thread, is_one_thread};
+use super::tensor_memory;
+use twill_codegen::Error;
+use twill_codegen::ir::{Group, WarpProgram};
+use twill_codegen::ir::{Op, any};
+
+/// Ahead of the tiles.
+pub(super) const BEGIN: &str = "grid_barrier other_ctas_;";
+
+/// Ahead of a tile's first loop.
+pub(super) const WAIT: &str = "other_ctas_.wait(tile_at_, tile_count(programs_x, programs_y, programs_z));";
+
+/// Behind the tiles.
+pub(super) const END: &str = "other_ctas_.leave();";
+
+/// Whether this group is_waiting_group its like of the other CTAs.
+pub(super) fn is_waiting_group(kernel: &WarpProgram, group: &Group) -> bool {
+    kernel.tiling.wave_sync
+        && is_one_thread(kernel, group)
+        && any(&group.body, |action| matches!(action, Op::TmaLoad { .. }))
+}
+
+/// Why the CTAs of a kernel cannot keep in step, if they shall.
+pub(super) fn check(kernel: &WarpProgram) -> Result<(), Error> {
+    let refuse = |what: &str| Err(Error::NoWaveSync { what: what.to_owned() });
+    if !kernel.tiling.wave_sync {
+        Ok(())
+    } else if tensor_memory::is_used(kernel) {
+        refuse("kernels with tensor memory were not measured so")
+    } else if !kernel.tiling.persistent {
+        refuse("these CTAs work on one tile each, as with --persistent off")
+    } else if kernel.tiling.serpentine().is_some() {
+        refuse("their tiles have loops of different length")
+    } else if kernel.groups.iter().filter(|group| is_waiting_group(kernel, group)).count() != 1 {
+        let loader = kernel.groups.iter().find(|group| group.warps == 1);
+        let line = loader.and_then(beyond_one_thread).and_then(|note| note.line);
+        let why = line.map_or_else(String::new, |line| format!("; one warp also does what line {line} says"));
+        refuse(&format!("here no single thread does all loads through tensor descriptors{why}"))
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! Expressions as Gluon source.
+
+use super::layout::{Layout, infer};
+use super::names::parameter;
+use super::operation::apply;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use twill_codegen::Iteration;
+use twill_codegen::ir::Group;
+use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Slot, VariableId, WarpProgram};
+use twill_triton::mlir::{FloatKind, Type};
+
+/// What is needed to print a group's expressions.
+pub(super) struct Names<'a> {
+    pub kernel: &'a WarpProgram,
+    pub group: &'a Group,
+    pub layouts: Vec<Option<Layout>>,
+    /// Tiles that are computed anew where they are used.
+    pub inlined: HashMap<VariableId, Expression>,
+    /// Layouts that were named.
+    pub used: RefCell<BTreeSet<Layout>>,
+}
+
+/// Gluon's name of an element type.
+pub(super) fn dtype(element: &Type) -> String {
+    match element {
+        Type::Integer(1) => "gl.int1".into(),
+        Type::Integer(bits) => format!("gl.int{bits}"),
+        Type::Index => "gl.int64".into(),
+        Type::Float(FloatKind::BF16) => "gl.bfloat16".into(),
+        Type::Float(FloatKind::F8E4M3FN) => "gl.float8e4nv".into(),
+        Type::Float(FloatKind::F8E5M2) => "gl.float8e5".into(),
+        Type::Float(kind) => format!("gl.float{}", kind.bits()),
+        other => format!("{other:?}"),
+    }
+}
+
+impl Names<'_> {
+    fn layout(&self, layout: &Layout) -> String {
+        layout.roots(&mut self.used.borrow_mut());
+        layout.name()
+    }
+
+    pub fn variable(&self, id: VariableId) -> &str {
+        &self.group.variables[id.index()].name
+    }
+
+    /// The iteration's number.
+    pub fn iteration(&self, index: usize, iteration: Iteration) -> String {
+        let trips = self.group.trips.get(index).copied().flatten().map_or("trips", |v| self.variable(v));
+        let with = |base: &str, n: i64| match n {
+            0 => base.to_owned(),
+            n if n < 0 => format!("({base} - {})", -n),
+            n => format!("({base} + {n})"),
+        };
+        match iteration {
+            Iteration::Absolute(n) => n.to_string(),
+            Iteration::Current(n) => with("i", n),
+            Iteration::End(n) => with(trips, n),
+        }
+    }
+
+    /// A tile in shared memory.
+    pub fn slot(&self, slot: &Slot) -> String {
+        let buffer = &self.kernel.buffers[slot.buffer.index()];
+        let mut text = format!("{}.index({})", buffer.name, self.slot_index(slot));
+        if buffer.is_tensor() {
+            return text + &super::tensor_memory::part(slot);
+        }
+        if let Some((dimension, start, extent)) = slot.slice {
+            text = format!("{text}.slice({start}, {extent}, dim={dimension})");
+        }
+        if slot.transposed {
+            text.push_str(".permute((1, 0))");
+        }
+        text
+    }
+
+    /// The number of a slot.
+    pub fn slot_index(&self, slot: &Slot) -> String {
+        match slot.at {
+            Some(at) if self.group.cursors[at.index()].slots > 1 => self.group.cursors[at.index()].name.clone(),
+            _ => "0".into(),
+        }
+    }
+
+    /// A scalar.
+    pub fn scalar(&self, value: &Expression) -> String {
+        match &value.kind {
+            ExpressionKind::Variable(id) => self.variable(*id).to_owned(),
+            ExpressionKind::Parameter(name) => parameter(self.kernel, name),
+            ExpressionKind::ProgramId { axis, instance } => {
+                let name = ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x");
+                match instance {
+                    Some(p) => format!("program_{name}_{p}"),
+                    None => format!("program_{name}"),
+                }
+            }
+            ExpressionKind::ProgramCount(axis) => {
+                format!("programs_{}", ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x"))
+            }
+            ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
+            ExpressionKind::Integer(n) => integer(*n, &value.element),
+            ExpressionKind::Float(x) => float(*x),
+            ExpressionKind::Apply { operation, predicate, operands } => {
+                let operands: Vec<String> = operands.iter().map(|o| self.scalar(o)).collect();
+                apply(operation, predicate.as_deref(), &operands, &value.element)
+            }
+            ExpressionKind::Load { pointers, mask, other } => {
+                let mut text = format!("gl.load({}", self.scalar(pointers));
+                for (name, extra) in [("mask", mask), ("other", other)] {
+                    if let Some(extra) = extra {
+                        text.push_str(&format!(", {name}={}", self.scalar(extra)));
+                    }
+                }
+                text + ")"
+            }
+            ExpressionKind::Broadcast(x) => self.scalar(x),
+            ExpressionKind::Reduce { axis, combine, operand } => {
+                let layout = infer(operand, &self.layouts)
+                    .unwrap_or_else(|| Layout::spread(operand.shape.len(), self.group.warps));
+                format!("{}({}, {axis})", reduction(combine), self.tile(operand, &layout))
+            }
+            // A name that nobody defines stops the compiler: nothing wrong is computed.
+            _ => "undefined_scalar".into(),
+        }
+    }
+
+    /// A tile in a layout.
+    pub fn tile(&self, value: &Expression, want: &Layout) -> String {
+        self.part(value, want, false)
+    }
+
+    /// A tile in a layout; `spreads`: where a smaller one does, for the operation around it spreads it.
+    fn part(&self, value: &Expression, want: &Layout, spreads: bool) -> String {
+        if value.shape.is_empty() {
+            return self.scalar(value);
+        }
+        let shape = || {
+            let extents: Vec<String> = value.shape.iter().map(u64::to_string).collect();
+            format!("[{}]", extents.join(", "))
+        };
+        let full = |scalar: String| {
+            format!("gl.full({}, {scalar}, {}, {})", shape(), dtype(&value.element), self.layout(want))
+        };
+        match &value.kind {
+            ExpressionKind::Variable(id) => {
+                if let Some(expression) = self.inlined.get(id) {
+                    return self.part(expression, want, spreads);
+                }
+                match &self.layouts[id.index()] {
+                    Some(have) if have == want => self.variable(*id).to_owned(),
+                    _ => format!("gl.convert_layout({}, {})", self.variable(*id), self.layout(want)),
+                }
+            }
+            ExpressionKind::Integer(n) if spreads => integer(*n, &value.element),
+            ExpressionKind::Float(x) if spreads => float(*x),
+            ExpressionKind::Integer(n) => full(integer(*n, &value.element)),
+            ExpressionKind::Float(x) => full(float(*x)),
+            ExpressionKind::Range(start, end) => format!("gl.arange({start}, {end}, layout={})", self.layout(want)),
+            ExpressionKind::Broadcast(x) if spreads => self.part(x, want, true),
+            ExpressionKind::Broadcast(x) if x.shape.is_empty() => full(self.scalar(x)),
+            ExpressionKind::Broadcast(x) if x.shape == value.shape => self.part(x, want, spreads),
+            ExpressionKind::Broadcast(x) => {
+                let zero = if matches!(value.element, Type::Float(_)) { "0.0" } else { "0" };
+                format!("({} + {})", full(zero.into()), self.part(x, want, false))
+            }
+            ExpressionKind::ExpandDims(axis, x) => {
+                let inner = Layout::Slice(*axis, Box::new(want.clone()));
+                format!("gl.expand_dims({}, {axis})", self.part(x, &inner, false))
+            }
+            ExpressionKind::Transpose(order, x) => {
+                let inner = infer(x, &self.layouts).unwrap_or_else(|| Layout::spread(x.shape.len(), self.group.warps));
+                format!(
+                    "gl.convert_layout(gl.permute({}, {order:?}), {})",
+                    self.part(x, &inner, false),
+                    self.layout(want)
+                )
+            }
+            ExpressionKind::Apply { operation, predicate, operands } => {
+                let covered = covers(operands, &value.shape);
+                if !covered && operands.iter().all(is_single) {
+                    let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
+                    return full(apply(operation, predicate.as_deref(), &operands, &value.element));
+                }
+                let operands: Vec<String> = operands.iter().map(|o| self.part(o, want, covered)).collect();
+                apply(operation, predicate.as_deref(), &operands, &value.element)
+            }
+            ExpressionKind::Reduce { axis, combine, operand } => {
+                let inner = infer(operand, &self.layouts)
+                    .unwrap_or_else(|| Layout::spread(operand.shape.len(), self.group.warps));
+                let reduced = format!("{}({}, {axis})", reduction(combine), self.part(operand, &inner, false));
+                if Layout::Slice(*axis, Box::new(inner)) == *want {
+                    reduced
+                } else {
+                    format!("gl.convert_layout({reduced}, {})", self.layout(want))
+                }
+            }
+            ExpressionKind::PartialSums(_) => {
+                format!("gl.convert_layout({}, {})", self.shares(value), self.layout(want))
+            }
+            ExpressionKind::Load { pointers, mask, other } => {
+                let mut text = format!("gl.load({}", self.part(pointers, want, false));
+                for (name, extra) in [("mask", mask), ("other", other)] {
+                    if let Some(extra) = extra {
+                        text.push_str(&format!(", {name}={}", self.part(extra, want, name == "other")));
+                    }
+                }
+                text + ")"
+            }
+            ExpressionKind::FromShared(slot) => {
+                let text = format!("{}.load({})", self.slot(slot), self.layout(want));
+                let is_bit = value.element == Type::Integer(1);
+                if is_bit { format!("({text} != 0)") } else { text }
+            }
+            ExpressionKind::FromTensor(slot) => {
+                let have = infer(value, &self.layouts).unwrap_or_else(|| want.clone());
+                let text = format!("{}.load({})", self.slot(slot), self.layout(&have));
+                if have == *want { text } else { format!("gl.convert_layout({text}, {})", self.layout(want)) }
+            }
+            _ => full(self.scalar(value)),
+        }
+    }
+
+    /// Row sums in shares, in whatever layout they come.
+    pub fn shares(&self, value: &Expression) -> String {
+        let ExpressionKind::PartialSums(tile) = &value.kind else { return self.scalar(value) };
+        let columns = tile.shape.get(1).copied().unwrap_or(8);
+        let inner = infer(tile, &self.layouts).unwrap_or(Layout::Accumulator(columns));
+        format!("row_partials({})", self.part(tile, &inner, false))
+    }
+
+    /// A tile with the same value everywhere, as a scalar.
+    fn single(&self, value: &Expression) -> String {
+        match &value.kind {
+            ExpressionKind::Broadcast(x) => self.single(x),
+            ExpressionKind::Apply { operation, predicate, operands } if !value.shape.is_empty() => {
+                let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
+                apply(operation, predicate.as_deref(), &operands, &value.element)
+            }
+            ExpressionKind::Integer(n) => integer(*n, &value.element),
+            ExpressionKind::Float(x) => float(*x),
+            _ => self.scalar(value),
+        }
+    }
+}
+
+/// Whether all elements of a tile are the same.
+fn is_single(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Broadcast(x) => is_single(x),
+        ExpressionKind::Integer(_) | ExpressionKind::Float(_) => true,
+        ExpressionKind::Apply { operands, .. } => operands.iter().all(is_single),
+        _ => value.shape.is_empty(),
+    }
+}
+
+/// Whether operands make the whole shape when each is spread by the operation itself.
+fn covers(operands: &[Expression], shape: &[u64]) -> bool {
+    fn own(value: &Expression) -> Vec<u64> {
+        match &value.kind {
+            ExpressionKind::Broadcast(x) => own(x),
+            ExpressionKind::Integer(_) | ExpressionKind::Float(_) => Vec::new(),
+            _ => value.shape.clone(),
+        }
+    }
+    let shapes: Vec<Vec<u64>> = operands.iter().map(own).filter(|s| s.len() == shape.len()).collect();
+    (0..shape.len()).all(|d| shapes.iter().any(|s| s[d] == shape[d]))
+}
+
+fn integer(value: i128, element: &Type) -> String {
+    if matches!(element, Type::Integer(1)) {
+        return if value == 0 { "False" } else { "True" }.into();
+    }
+    value.to_string()
+}
+
+fn float(value: f64) -> String {
+    if value.is_nan() {
+        "float(\"nan\")".into()
+    } else if value.is_infinite() {
+        format!("float(\"{}inf\")", if value < 0.0 { "-" } else { "" })
+    } else {
+        format!("{value:?}")
+    }
+}
+
+fn reduction(combine: &str) -> &'static str {
+    match combine {
+        "arith.addf" | "arith.addi" => "gl.sum",
+        "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "gl.min",
+        _ => "gl.max",
+    }
+}

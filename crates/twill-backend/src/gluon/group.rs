@@ -1,0 +1,372 @@
+//! A warp group's program as a function of Gluon.
+
+use super::expression::{Names, dtype};
+use super::layout::{Layout, Reach, inlined, of_variables};
+use super::names::parameter;
+use super::source::group_arguments;
+use super::tensor_memory;
+use crate::listing::mark;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use twill_check::protocol::{BarrierId, CursorId};
+use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Group, Operand, VariableId, WarpProgram};
+use twill_codegen::ir::{Node, Note, Op};
+
+/// Gluon uses the named barriers below for its own.
+const FIRST_NAMED: u32 = 8;
+
+/// Column in which comments begin, if the code before leaves it free.
+const COMMENT: usize = 92;
+
+/// Writes one group's function.
+pub(super) struct Printer<'a> {
+    kernel: &'a WarpProgram,
+    group: &'a Group,
+    names: Names<'a>,
+    out: String,
+    /// Places of operands are found anew in every iteration.
+    is_short_of_registers: bool,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(kernel: &'a WarpProgram, group: &'a Group) -> Printer<'a> {
+        let layouts = of_variables(group, Reach::Tiles);
+        let inlined = inlined(group, &layouts);
+        let names = Names { kernel, group, layouts, inlined, used: RefCell::new(BTreeSet::new()) };
+        Printer { kernel, group, names, out: String::new(), is_short_of_registers: false }
+    }
+
+    /// The group's function.
+    pub(super) fn group(mut self, used: &mut BTreeSet<Layout>) -> String {
+        let _ = writeln!(self.out, "@gluon.jit\ndef {}(", self.group.name);
+        let given = |name: &String| self.kernel.parameters.iter().any(|p| p.name == *name);
+        for name in group_arguments(self.kernel) {
+            let name = if given(&name) { parameter(self.kernel, &name) } else { name };
+            let _ = writeln!(self.out, "    {name},");
+        }
+        self.out.push_str("    BARRIERS_AT: gl.constexpr,\n):\n");
+        let _ = writeln!(
+            self.out,
+            "    \"\"\"{} warp{}, {} registers a thread.\"\"\"",
+            self.group.warps,
+            if self.group.warps == 1 { "" } else { "s" },
+            self.group.registers
+        );
+        self.line(1, "base = barrier_base(BARRIERS_AT)", "");
+        for cursor in crate::cursors::defined_first(self.group) {
+            let c = &self.group.cursors[cursor.index()];
+            let (name, phase) = (c.name.clone(), c.phase);
+            if c.slots > 1 {
+                self.line(1, &format!("{name} = gl.to_tensor(0)"), "");
+            }
+            if phase {
+                self.line(1, &format!("{name}_phase = gl.to_tensor(0)"), "");
+            }
+        }
+        let begin = &self.group.begin;
+        self.nodes(1, begin);
+        let depth = if self.kernel.tiling.persistent {
+            let tiles = "tile_count(programs_x, programs_y, programs_z)";
+            if self.kernel.tiling.serpentine().is_some() {
+                self.line(1, &format!("for round_ in range(rounds_of({tiles})):"), "there and back");
+                self.line(2, "tile = tile_of(round_)", "");
+            } else {
+                self.line(1, &format!("for tile in range(gl.program_id(0), {tiles}, gl.num_programs(0)):"), "");
+            }
+            2
+        } else {
+            self.line(1, "tile = gl.program_id(0)", "");
+            1
+        };
+        self.programs(depth);
+        let (body, end) = (&self.group.body, &self.group.end);
+        self.nodes(depth, body);
+        self.nodes(1, end);
+        used.extend(self.names.used.into_inner());
+        self.out
+    }
+
+    /// Which program of the grid this is.
+    fn programs(&mut self, depth: usize) {
+        self.line(depth, "program_x, program_y, program_z = program_of(tile, programs_x, programs_y, programs_z)", "");
+        for (axis, name) in ["x", "y", "z"].iter().enumerate() {
+            let count = self.kernel.tiling.cta_coarsening[axis];
+            if count > 1 {
+                for k in 0..count {
+                    let program = format!("gl.minimum(program_{name} * {count} + {k}, programs_{name} - 1)");
+                    let note = if k == 0 { "a program beyond the grid repeats its last one" } else { "" };
+                    self.line(depth, &format!("program_{name}_{k} = {program}"), note);
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, depth: usize, code: &str, comment: &str) {
+        let mut line = format!("{}{code}", "    ".repeat(depth));
+        if !comment.is_empty() {
+            let width = line.chars().count();
+            let _ = write!(line, "{}  # {comment}", " ".repeat(COMMENT.saturating_sub(width)));
+        }
+        self.out.push_str(line.trim_end());
+        self.out.push('\n');
+    }
+
+    fn nodes(&mut self, depth: usize, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Do(action, note) => self.action(depth, action, note),
+                Node::Loop { index, first, body } => {
+                    let trips = self.trips(*index);
+                    self.line(depth, &format!("for i in range({first}, {trips}):"), "steady state");
+                    self.is_short_of_registers = tensor_memory::is_short_of_registers(self.kernel, self.group, body);
+                    if self.is_short_of_registers {
+                        self.line(depth + 1, tensor_memory::NO_SLOT, "");
+                    }
+                    self.block(depth + 1, body);
+                    self.is_short_of_registers = false;
+                }
+                Node::When { index, at_least, then, exactly } => {
+                    let trips = self.trips(*index);
+                    if let Some((code, note)) = tensor_memory::choice(&self.names, &trips, *at_least, then, exactly) {
+                        self.line(depth, &code, &Self::comment(note));
+                        continue;
+                    }
+                    let has_loop = then.iter().any(|n| matches!(n, Node::Loop { .. }));
+                    let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
+                    self.line(depth, &format!("if {trips} >= {at_least}:"), comment);
+                    self.block(depth + 1, then);
+                    for (k, (trip, nodes)) in exactly.iter().enumerate() {
+                        let _ = k;
+                        self.line(depth, &format!("if {trips} == {trip}:"), "fewer trips than stages");
+                        self.block(depth + 1, nodes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, depth: usize, nodes: &[Node]) {
+        let before = self.out.len();
+        self.nodes(depth, nodes);
+        if self.out.len() == before {
+            self.line(depth, "pass", "");
+        }
+    }
+
+    fn trips(&self, index: usize) -> String {
+        self.group.trips.get(index).copied().flatten().map_or("0".into(), |v| self.names.variable(v).to_owned())
+    }
+
+    fn comment(note: &Note) -> String {
+        let mut parts = Vec::new();
+        if let Some((cycle, stage)) = note.scheduled {
+            parts.push(format!("cycle {cycle}, stage {stage}"));
+        }
+        if let Some(line) = note.line {
+            parts.push(format!("line {line}"));
+        }
+        if !note.text.is_empty() {
+            parts.push(note.text.clone());
+        }
+        parts.join(", ")
+    }
+
+    fn barrier(&self, id: BarrierId, at: CursorId) -> String {
+        let name = self.kernel.barriers[id.index()].name.to_uppercase();
+        let cursor = &self.group.cursors[at.index()];
+        if cursor.slots > 1 { format!("{name} + {}", cursor.name) } else { name }
+    }
+
+    /// Barriers as values.
+    fn barriers(&self, signals: &[(BarrierId, CursorId)]) -> Vec<String> {
+        signals.iter().map(|(id, at)| format!("bars.index({})", self.barrier(*id, *at))).collect()
+    }
+
+    fn joined(&self, expressions: &[Expression]) -> String {
+        let texts: Vec<String> = expressions.iter().map(|e| self.names.scalar(e)).collect();
+        texts.join(", ")
+    }
+
+    fn spread(&self, value: &Expression) -> String {
+        if value.shape.is_empty() {
+            return self.names.scalar(value);
+        }
+        let layout = super::layout::infer(value, &self.names.layouts)
+            .unwrap_or_else(|| Layout::spread(value.shape.len(), self.group.warps));
+        self.names.tile(value, &layout)
+    }
+
+    /// Pointers, a mask and a value in one layout: that of the value.
+    fn put(&self, pointers: &Expression, value: &Expression, mask: Option<&Expression>) -> String {
+        let layout = super::layout::infer(value, &self.names.layouts)
+            .or_else(|| super::layout::infer(pointers, &self.names.layouts))
+            .unwrap_or_else(|| Layout::spread(value.shape.len(), self.group.warps));
+        let part = |e: &Expression| {
+            if e.shape.is_empty() { self.names.scalar(e) } else { self.names.tile(e, &layout) }
+        };
+        let mask = mask.map_or(String::new(), |m| format!(", mask={}", part(m)));
+        format!("{}, {}{mask}", part(pointers), part(value))
+    }
+
+    fn action(&mut self, depth: usize, action: &Op, note: &Note) {
+        let comment = Self::comment(note);
+        let code = match action {
+            // Only CUDA is traced.
+            Op::Timestamp(_) => return,
+            Op::Let { to, value } => {
+                if self.names.inlined.contains_key(to) {
+                    return;
+                }
+                let text = match &self.names.layouts[to.index()] {
+                    // The layout is the variable's own from here on.
+                    _ if matches!(value.kind, ExpressionKind::PartialSums(_)) => self.names.shares(value),
+                    Some(layout) if !value.shape.is_empty() => self.names.tile(value, layout),
+                    _ => self.spread(value),
+                };
+                let name = self.names.variable(*to);
+                if name == text {
+                    return;
+                }
+                format!("{name} = {text}")
+            }
+            Op::Copy { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
+            Op::Wgmma { to, left, right, accumulator } => self.mma(*to, left, right, *accumulator),
+            Op::Tcgen05Mma(mma) => {
+                let barriers = self.barriers(&mma.signals);
+                tensor_memory::mma(&self.names, mma, &barriers, self.is_short_of_registers)
+            }
+            Op::Tcgen05Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
+            Op::WgmmaInit(variable) => {
+                let name = self.names.variable(*variable);
+                format!("{name} = warpgroup_mma_init({name})")
+            }
+            Op::WgmmaWait { pending, completed, in_flight } => {
+                let names: Vec<&str> = completed.iter().chain(in_flight).map(|v| self.names.variable(*v)).collect();
+                let deps =
+                    if names.len() == 1 { format!("({},)", names[0]) } else { format!("({})", names.join(", ")) };
+                let mut code =
+                    format!("{} = warpgroup_mma_wait(num_outstanding={pending}, deps={deps})", names.join(", "));
+                for variable in in_flight {
+                    let name = self.names.variable(*variable);
+                    code.push_str(&format!("\n{name} = warpgroup_mma_init({name})"));
+                }
+                code
+            }
+            Op::TmaLoad { descriptor, coordinates, to, full } => {
+                let buffer = &self.kernel.buffers[to.buffer.index()];
+                let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
+                let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
+                let descriptor = &self.kernel.descriptors[descriptor.index()].name;
+                format!(
+                    "mbarrier.expect(bars.index({barrier}), {bytes})\ntma.async_copy_global_to_shared({descriptor}, [{}], bars.index({barrier}), {})",
+                    self.joined(coordinates),
+                    self.names.slot(to)
+                )
+            }
+            Op::CpAsync { pointers, mask, to, full } => {
+                let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
+                let layout = Layout::spread(pointers.shape.len(), self.group.warps);
+                let mask = mask.as_ref().map_or(String::new(), |m| format!(", mask={}", self.names.tile(m, &layout)));
+                format!(
+                    "async_copy.async_copy_global_to_shared({}, {}{mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)",
+                    self.names.slot(to),
+                    self.names.tile(pointers, &layout)
+                )
+            }
+            Op::LocalStore { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {
+                tensor_memory::store(&self.names, value, to)
+            }
+            Op::LocalStore { value, to } => {
+                let have = &self.kernel.buffers[to.buffer.index()].element;
+                let is_bit = value.element == twill_triton::mlir::Type::Integer(1);
+                let converted = if is_bit { format!(".to({})", dtype(have)) } else { String::new() };
+                let text = self.spread(value);
+                let text = if is_bit { format!("({text}){converted}") } else { text };
+                format!("{}.store({text})", self.names.slot(to))
+            }
+            Op::FenceProxyAsync => "fence_async_shared()".into(),
+            Op::GroupSync => "gl.thread_barrier()".into(),
+            Op::TmaStore { descriptor, coordinates, from, reduce } => {
+                let call = if reduce.is_some() { "tma_add" } else { "tma.async_copy_shared_to_global" };
+                let descriptor = &self.kernel.descriptors[descriptor.index()].name;
+                format!("{call}({descriptor}, [{}], {})", self.joined(coordinates), self.names.slot(from))
+            }
+            Op::TmaStoreWait(left) => format!("tma.store_wait(pendings={left})"),
+            Op::GlobalStore { pointers, value, mask } => {
+                format!("gl.store({})", self.put(pointers, value, mask.as_ref()))
+            }
+            Op::AtomicAdd { pointers, value, mask } => {
+                format!("gl.atomic_add({})", self.put(pointers, value, mask.as_ref()))
+            }
+            Op::MbarrierWait { barrier, at, previous } => {
+                let phase = &self.group.cursors[at.index()].name;
+                let phase = if *previous { format!("{phase}_phase ^ 1") } else { format!("{phase}_phase") };
+                format!("mbarrier_wait(bars, base, {}, {phase}, BARRIERS_AT)", self.barrier(*barrier, *at))
+            }
+            Op::MbarrierArrive { barrier, at } => {
+                format!("mbarrier_arrive(bars, base, {}, BARRIERS_AT)", self.barrier(*barrier, *at))
+            }
+            Op::AdvanceCursor(cursor) => self.advance(*cursor),
+            Op::CopyCursor { to, from } => self.keep(*to, *from),
+            Op::NamedBarrierSync(id) => format!("named_barrier_sync({}, {})", FIRST_NAMED + id, self.threads()),
+            Op::NamedBarrierArrive(id) => format!("named_barrier_arrive({}, {})", FIRST_NAMED + id, self.threads()),
+        };
+        let mut comment = comment;
+        for line in code.lines() {
+            self.line(depth, line, &comment);
+            mark(&mut self.out, note.operation);
+            comment.clear();
+        }
+    }
+
+    /// Threads that meet at a turn's barrier: those of two groups.
+    fn threads(&self) -> u32 {
+        2 * 32 * self.group.warps
+    }
+
+    fn mma(&self, to: VariableId, left: &Operand, right: &Operand, accumulator: Option<VariableId>) -> String {
+        let operand = |o: &Operand| match o {
+            Operand::Shared(slot) => self.names.slot(slot),
+            Operand::Registers(v) => self.names.variable(*v).to_owned(),
+        };
+        let variable = &self.group.variables[to.index()];
+        let (sum, fresh) = match accumulator {
+            Some(v) => (self.names.variable(v).to_owned(), ""),
+            None => {
+                let zero = Expression {
+                    kind: ExpressionKind::Float(0.0),
+                    shape: variable.shape.clone(),
+                    element: variable.element.clone(),
+                };
+                let layout = self.names.layouts[to.index()].clone().unwrap_or(Layout::Accumulator(8));
+                (self.names.tile(&zero, &layout), ", use_acc=False")
+            }
+        };
+        format!("{} = warpgroup_mma({}, {}, {sum}{fresh}, is_async=True)", variable.name, operand(left), operand(right))
+    }
+
+    fn advance(&self, cursor: CursorId) -> String {
+        let c = &self.group.cursors[cursor.index()];
+        let name = &c.name;
+        match (c.slots, c.phase) {
+            (1, true) => format!("{name}_phase = {name}_phase ^ 1"),
+            (1, false) => String::new(),
+            (slots, true) => format!("{name}, {name}_phase = advance({name}, {name}_phase, {slots})"),
+            (slots, false) => format!("{name} = next_slot({name}, {slots})"),
+        }
+    }
+
+    fn keep(&self, to: CursorId, from: CursorId) -> String {
+        let (to, from) = (&self.group.cursors[to.index()], &self.group.cursors[from.index()]);
+        let mut lines = Vec::new();
+        if to.slots > 1 {
+            lines.push(format!("{} = {}", to.name, from.name));
+        }
+        if to.phase {
+            lines.push(format!("{}_phase = {}_phase", to.name, from.name));
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,77 @@
+//! Operations on elements as Gluon source.
+
+use super::expression::dtype;
+use twill_codegen::ir::elementwise::{Form, comparison, form};
+use twill_triton::mlir::Type;
+
+/// An operation on elements. A name that nobody defines stops the compiler: nothing wrong is computed.
+pub(super) fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element: &Type) -> String {
+    let call = |name: &str, more: &str| format!("{name}({}{more})", operands.join(", "));
+    let unknown = || call("unknown", "");
+    let two = |symbol: &str| match operands {
+        [a, b] => format!("{} {symbol} {}", nested(a), nested(b)),
+        _ => unknown(),
+    };
+    let first = || operands.first().map_or("0", String::as_str);
+    // A number of Python's has no type to change.
+    let typed = || match first() {
+        x if x.parse::<i128>().is_ok() => format!("gl.to_tensor({x})"),
+        x => nested(x),
+    };
+    // The TTIR's integers have no sign; those of Gluon's that are generated do, but for these operations.
+    let without_sign = |symbol: &str| {
+        let unsigned = |x: &String| match x.parse::<i128>() {
+            Ok(_) => format!("unsigned(gl.to_tensor({x}))"),
+            Err(_) => format!("unsigned({x})"),
+        };
+        operands.iter().map(unsigned).collect::<Vec<_>>().join(&format!(" {symbol} "))
+    };
+    let signed = |text: String| format!("{}.to({}, bitcast=True)", nested(&text), dtype(element));
+    let Some(form) = form(operation) else { return unknown() };
+    match form {
+        Form::Infix(symbol) => two(symbol),
+        Form::Division => two("/"),
+        // Two numbers of Python's are divided by Python, which rounds down; the kernel rounds to 0.
+        Form::Quotient { gluon, .. } => match operands {
+            [a, b] if [a, b].iter().all(|x| x.parse::<i128>().is_ok()) => format!("gl.to_tensor({a}) {gluon} {b}"),
+            _ => two(gluon),
+        },
+        Form::Unsigned { gluon, .. } => signed(without_sign(gluon)),
+        Form::Negation => format!("-{}", nested(first())),
+        Form::Comparison => {
+            let predicate = predicate.unwrap_or("eq");
+            match comparison(predicate) {
+                None => unknown(),
+                Some(symbol) if operation == "arith.cmpi" && predicate.starts_with('u') => without_sign(symbol),
+                Some(symbol) => two(symbol),
+            }
+        }
+        Form::Selection => call("gl.where", ""),
+        Form::Call(function) => call(function.gluon, function.gluon_takes),
+        Form::Conversion => format!("{}.to({})", typed(), dtype(element)),
+        Form::FromUnsigned => format!("unsigned({}).to({})", typed(), dtype(element)),
+        Form::ToUnsigned => signed(format!("{}.to({})", typed(), dtype(element).replace("int", "uint"))),
+        Form::Clamping => match operands {
+            [x, low, high, ..] => format!("gl.minimum(gl.maximum({x}, {low}), {high})"),
+            _ => unknown(),
+        },
+        Form::Libdevice => {
+            let symbol = predicate.unwrap_or_default();
+            format!("call_libdevice(\"{symbol}\", {}, {})", dtype(element), operands.join(", "))
+        }
+    }
+}
+
+/// With parentheses where it is more than a name, a number or a call.
+fn nested(text: &str) -> String {
+    let mut depth = 0_i32;
+    let is_open = text.chars().any(|c| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && c == ' '
+    });
+    if is_open || text.starts_with('-') { format!("({text})") } else { text.to_owned() }
+}

@@ -1,0 +1,334 @@
+//! A kernel's warp programs as a file of Gluon.
+
+use super::Header;
+use super::expression::dtype;
+use super::group::Printer;
+use super::tensor_memory;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use twill_codegen::ir::{Arrival, TileOrder, WarpProgram};
+use twill_codegen::ir::{Op, any};
+
+const PRELUDE: &str = include_str!("prelude.py");
+
+/// The source.
+pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
+    let mut used = BTreeSet::new();
+    let groups: Vec<String> = kernel.groups.iter().map(|g| Printer::new(kernel, g).group(&mut used)).collect();
+    let mut out = String::new();
+    // Names and paths are the user's, and must not end the text.
+    let text = header.text(kernel).replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
+    let _ = writeln!(out, "\"\"\"{text}\"\"\"\n");
+    out.push_str(if tensor_memory::is_used(kernel) { tensor_memory::IMPORTS } else { IMPORTS });
+    if groups.iter().any(|g| g.contains("async_copy.")) {
+        out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
+    }
+    let calls_libdevice = groups.iter().any(|g| g.contains("call_libdevice("));
+    if has_reduce(kernel) {
+        out.push_str("from triton._C.libtriton import ir\n");
+    }
+    if has_reduce(kernel) || calls_libdevice {
+        out.push_str("from triton.experimental.gluon.language._core import builtin\n");
+    }
+    if calls_libdevice {
+        out.push_str("from triton.language import core\n");
+    }
+    if groups.iter().any(|g| g.contains("PROPAGATE_NAN")) {
+        out.push_str("from triton.language import PropagateNan\n");
+        out.push_str("\nPROPAGATE_NAN = gl.constexpr(PropagateNan.ALL)\n");
+    }
+    out.push_str("\n# How the threads of a warp group hold tiles.\n");
+    for layout in &used {
+        let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition());
+    }
+    let has_tensor_memory = tensor_memory::is_used(kernel);
+    out.push_str(if has_tensor_memory {
+        "\n# Tiles in shared and tensor memory.\n"
+    } else {
+        "\n# Tiles in shared memory.\n"
+    });
+    for buffer in kernel.buffers.iter().filter(|b| !b.shape.is_empty()) {
+        let shape = list(&buffer.shape);
+        let layout = if buffer.is_tensor() {
+            tensor_memory::buffer_layout(buffer)
+        } else if buffer.plain {
+            let order: Vec<u64> = (0..buffer.shape.len() as u64).rev().collect();
+            format!("gl.SwizzledSharedLayout(1, 1, 1, {})", list(&order))
+        } else {
+            format!("gl.NVMMASharedLayout.get_default_for({shape}, {})", dtype(&buffer.element))
+        };
+        let _ = writeln!(out, "{} = gl.constexpr({layout})", buffer.name.to_uppercase());
+    }
+    out.push_str("\n# Where the barriers of each kind begin in `bars`.\n");
+    for (k, barriers) in kernel.barriers.iter().enumerate() {
+        let _ = writeln!(out, "{} = gl.constexpr({})", barriers.name.to_uppercase(), first_barrier(kernel, k));
+    }
+    let prelude = if has_tensor_memory { tensor_memory::ordered(PRELUDE) } else { PRELUDE.to_owned() };
+    let _ = write!(out, "\n\n{prelude}\n\n{}", tile_order(kernel));
+    if !kernel.named_barriers.is_empty() {
+        out.push_str(NAMED);
+    }
+    if has_reduce(kernel) {
+        out.push_str(REDUCE);
+    }
+    if calls_libdevice {
+        out.push_str(LIBDEVICE);
+    }
+    if groups.iter().any(|g| g.contains("unsigned(")) {
+        out.push_str(UNSIGNED);
+    }
+    if groups.iter().any(|g| g.contains(tensor_memory::NO_SLOT)) {
+        out.push_str(tensor_memory::NO_SLOT_FUNCTION);
+    }
+    for group in groups {
+        let _ = write!(out, "\n\n{group}");
+    }
+    let _ = write!(out, "\n\n{}", entry(kernel));
+    out
+}
+
+const IMPORTS: &str = "import triton.experimental.gluon.language as gl
+from triton.experimental import gluon
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_init,
+    warpgroup_mma_wait,
+)
+";
+
+/// TMA reductions, which Gluon 3.6 has no name for.
+const REDUCE: &str = "
+
+@builtin
+def tma_add(tensor_desc, coord, src, _semantic=None):
+    \"\"\"Start adding a tile in shared memory to global memory, which Gluon 3.6 has no function for.\"\"\"
+    coord = _semantic._convert_to_ir_values(coord, require_i64=False)
+    _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
+";
+
+/// Functions of CUDA's libdevice by their symbols.
+const LIBDEVICE: &str = "
+
+@builtin
+def call_libdevice(symbol, dtype, *operands, _semantic=None):
+    \"\"\"A function of libdevice on each element; dtype: that of its result.\"\"\"
+    operands = [_semantic.to_tensor(operand) for operand in operands]
+    called = tuple(core._unwrap_if_constexpr(value) for value in (symbol, dtype))
+    types = tuple(operand.dtype for operand in operands)
+    return core.extern_elementwise(\"\", \"\", operands, {types: called}, is_pure=True, _semantic=_semantic)
+";
+
+/// Integers as numbers without a sign.
+const UNSIGNED: &str = "
+
+@gluon.jit
+def unsigned(x):
+    \"\"\"The same bits as integers without a sign; a truth value as it is.\"\"\"
+    if x.dtype == gl.int8:
+        return x.to(gl.uint8, bitcast=True)
+    elif x.dtype == gl.int16:
+        return x.to(gl.uint16, bitcast=True)
+    elif x.dtype == gl.int32:
+        return x.to(gl.uint32, bitcast=True)
+    elif x.dtype == gl.int64:
+        return x.to(gl.uint64, bitcast=True)
+    else:
+        return x
+";
+
+/// PingPong on the tensor core.
+const NAMED: &str = "
+
+@gluon.constexpr_function
+def _bar_ptx(operation, barrier, threads):
+    return f\"{operation} {barrier}, {threads}; mov.u32 $0, 0;\"
+
+
+@gluon.jit
+def named_barrier_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
+    \"\"\"Wait for the turn on the tensor core.\"\"\"
+    gl.inline_asm_elementwise(
+        _bar_ptx(\"bar.sync\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+    )
+
+
+@gluon.jit
+def named_barrier_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
+    \"\"\"Pass the turn on.\"\"\"
+    gl.inline_asm_elementwise(
+        _bar_ptx(\"bar.arrive\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+    )
+";
+
+fn has_reduce(kernel: &WarpProgram) -> bool {
+    let reduces = |action: &Op| matches!(action, Op::TmaStore { reduce: Some(_), .. });
+    kernel.groups.iter().any(|group| any(&group.body, reduces))
+}
+
+fn list(values: &[u64]) -> String {
+    let values: Vec<String> = values.iter().map(u64::to_string).collect();
+    format!("[{}]", values.join(", "))
+}
+
+fn first_barrier(kernel: &WarpProgram, index: usize) -> u32 {
+    kernel.barriers[..index].iter().map(|b| b.slots).sum()
+}
+
+/// From a tile's number to the program that it is.
+fn tile_order(kernel: &WarpProgram) -> String {
+    let [px, _, _] = kernel.tiling.cta_coarsening;
+    let columns = if px > 1 { format!("(programs_x + {}) // {px}", px - 1) } else { "programs_x".into() };
+    let mut text = format!(
+        "@gluon.jit
+def tile_count(programs_x, programs_y, programs_z):
+    \"\"\"Tiles of the grid: each is the work of one CTA.\"\"\"
+    return ({columns}) * programs_y * programs_z
+
+
+@gluon.jit
+def program_of(tile, programs_x, programs_y, programs_z):
+"
+    );
+    let body = match kernel.tiling.order {
+        TileOrder::Linear => format!(
+            "    \"\"\"The program that a tile is: the first axis fastest.\"\"\"
+    columns = {columns}
+    return tile % columns, tile // columns % programs_y, tile // columns // programs_y
+"
+        ),
+        TileOrder::Lpt { heads, .. } => format!(
+            "    \"\"\"The program that a tile is: long loops first, {heads} of the second axis together, which share the L2 cache.\"\"\"
+    columns = {columns}
+    rest = tile % (columns * programs_y)
+    first = rest // (columns * {heads}) * {heads}
+    heads = gl.minimum(programs_y - first, {heads})
+    within = rest - first * columns
+    return columns - 1 - within // heads, first + within % heads, tile // (columns * programs_y)
+"
+        ),
+        TileOrder::GroupM(rows) => format!(
+            "    \"\"\"The program that a tile is: bands of {rows} along the first axis, which is fastest within a band.\"\"\"
+    columns = {columns}
+    rest = tile % (columns * programs_y)
+    first = rest // ({rows} * programs_y) * {rows}
+    rows = gl.minimum(columns - first, {rows})
+    within = rest - first * programs_y
+    return first + within % rows, within // rows, tile // (columns * programs_y)
+"
+        ),
+    };
+    text.push_str(&body);
+    if kernel.tiling.serpentine().is_some() {
+        text.push_str(SERPENTINE);
+    }
+    text
+}
+
+/// How CTAs walk over tiles that get shorter.
+const SERPENTINE: &str = "
+
+@gluon.jit
+def tile_of(round):
+    \"\"\"The tile of this CTA in a round: every other one is dealt out from the last CTA to the first.\"\"\"
+    cta, ctas = gl.program_id(0), gl.num_programs(0)
+    return round * ctas + cta + round % 2 * (ctas - 1 - 2 * cta)
+
+
+@gluon.jit
+def rounds_of(tiles):
+    \"\"\"In how many rounds this CTA has a tile.\"\"\"
+    whole = tiles // gl.num_programs(0)
+    return whole + (tile_of(whole) < tiles).to(gl.int32)
+";
+
+/// The kernel's entry: storage, barriers, groups.
+fn entry(kernel: &WarpProgram) -> String {
+    let mut out = String::from("@gluon.jit\n");
+    let _ = writeln!(out, "def {}(", kernel.name);
+    for name in arguments(kernel) {
+        let _ = writeln!(out, "    {name},");
+    }
+    out.push_str("    BARRIERS_AT: gl.constexpr,\n):\n");
+    for buffer in kernel.buffers.iter().filter(|b| !b.shape.is_empty()) {
+        if buffer.is_tensor() {
+            let _ = writeln!(out, "    {}", tensor_memory::allocation(buffer));
+            continue;
+        }
+        let mut shape = vec![u64::from(buffer.slots)];
+        shape.extend(&buffer.shape);
+        let _ = writeln!(
+            out,
+            "    {} = gl.allocate_shared_memory({}, {}, {})",
+            buffer.name,
+            dtype(&buffer.element),
+            list(&shape),
+            buffer.name.to_uppercase()
+        );
+    }
+    let total = first_barrier(kernel, kernel.barriers.len());
+    let mut k = "k".to_owned();
+    while arguments(kernel).contains(&k) {
+        k.push('_');
+    }
+    let _ = writeln!(out, "    bars = gl.allocate_shared_memory(gl.int64, [{total}, 1], mbarrier.MBarrierLayout())");
+    for barriers in &kernel.barriers {
+        let by_unit: u32 = barriers
+            .arrivals
+            .iter()
+            .map(|a| match a {
+                Arrival::Unit => 1,
+                Arrival::EachThread { warps } => 32 * warps,
+                Arrival::Threads { .. } => 0,
+            })
+            .sum();
+        let groups = barriers.arrivals.iter().filter(|a| matches!(a, Arrival::Threads { .. })).count();
+        let warps: u32 =
+            barriers.arrivals.iter().map(|a| if let Arrival::Threads { warps } = a { *warps } else { 0 }).sum();
+        let (whole, inline) = (by_unit as usize + groups, by_unit + warps);
+        let count = if whole == inline as usize {
+            whole.max(1).to_string()
+        } else {
+            format!("{whole} if BARRIERS_AT < 0 else {inline}")
+        };
+        let _ = writeln!(
+            out,
+            "    for {k} in gl.static_range({}):\n        mbarrier.init(bars.index({} + {k}), count={count})",
+            barriers.slots,
+            barriers.name.to_uppercase()
+        );
+    }
+    out.push_str("    gl.warp_specialize(\n        [\n");
+    for group in &kernel.groups {
+        let names = group_arguments(kernel);
+        let _ = writeln!(out, "            (\n                {},\n                (", group.name);
+        for name in names {
+            let _ = writeln!(out, "                    {name},");
+        }
+        out.push_str("                    BARRIERS_AT,\n                ),\n            ),\n");
+    }
+    let workers = kernel.groups.get(1..).unwrap_or_default();
+    let warps: Vec<String> = workers.iter().map(|g| g.warps.to_string()).collect();
+    let registers: Vec<String> = workers.iter().map(|g| g.registers.to_string()).collect();
+    let _ = writeln!(out, "        ],\n        [{}],\n        [{}],\n    )", warps.join(", "), registers.join(", "));
+    out
+}
+
+/// Run-time arguments of the kernel, in order.
+pub(super) fn arguments(kernel: &WarpProgram) -> Vec<String> {
+    let mut names: Vec<String> = kernel.descriptors.iter().map(|d| d.name.clone()).collect();
+    let plain = |p: &&twill_codegen::ir::Parameter| !matches!(p.kind, twill_triton::mlir::Type::TensorDescriptor(_));
+    names.extend(kernel.parameters.iter().filter(plain).map(|p| p.name.clone()));
+    names.extend(["programs_x", "programs_y", "programs_z"].map(str::to_owned));
+    names
+}
+
+/// What the entry passes to its groups.
+pub(super) fn group_arguments(kernel: &WarpProgram) -> Vec<String> {
+    let mut names = arguments(kernel);
+    names.extend(kernel.buffers.iter().filter(|b| !b.shape.is_empty()).map(|b| b.name.clone()));
+    names.push("bars".into());
+    names
+}

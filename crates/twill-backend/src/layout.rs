@@ -1,0 +1,195 @@
+//! How the threads of a group hold a tile, and which layout every variable of a group has.
+
+use std::collections::HashMap;
+use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Form, Group, VariableId};
+use twill_codegen::ir::{Op, visit};
+
+/// A layout, as Triton tells them apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layout {
+    /// Of an MMA's result with so many columns.
+    Accumulator(u64),
+    /// Of a left operand in elements of so many bits, for a result with so many columns.
+    LeftOperand { columns: u64, bits: u32 },
+    /// Of what is left when a dimension is taken out.
+    Slice(usize, Box<Layout>),
+    /// Of a tile of so many rows and columns that a group takes from tensor memory.
+    Tensor { rows: u64, columns: u64, warps: u32 },
+    /// That of this variable.
+    Like(String),
+    /// Rows over warps, columns over lanes.
+    Blocked { rank: usize, warps: u32 },
+}
+
+impl Layout {
+    /// For a tile of so many dimensions that nothing else decides about.
+    pub fn spread(rank: usize, warps: u32) -> Layout {
+        Layout::Blocked { rank, warps }
+    }
+}
+
+/// How far a layout reaches from a tile to what it is combined with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To tiles of its shape.
+    Tiles,
+    /// Also to rows and columns of numbers that are spread over it, so that nothing has to change its layout.
+    Slices,
+}
+
+/// The layouts of a group's variables; none for scalars and for tiles that are computed anew where they are used.
+pub(crate) fn of_variables(group: &Group, reach: Reach) -> Vec<Option<Layout>> {
+    of_other_variables(group, reach, &vec![None; group.variables.len()])
+}
+
+/// The same where some variables' layouts are chosen.
+pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<Layout>]) -> Vec<Option<Layout>> {
+    let fixed = |v: &twill_codegen::ir::Variable| match v.form {
+        Form::Any => None,
+        Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
+        Form::LeftOperand { columns } => {
+            Some(Layout::LeftOperand { columns, bits: v.element.scalar_bits().unwrap_or(16) })
+        }
+    };
+    let each = group.variables.iter().zip(chosen);
+    let mut layouts: Vec<Option<Layout>> = each.map(|(v, chosen)| fixed(v).or(chosen.clone())).collect();
+    loop {
+        let before = layouts.clone();
+        visit(&group.body, &mut |action| match action {
+            Op::Let { to, value } if matches!(value.kind, ExpressionKind::PartialSums(_)) => {
+                layouts[to.index()] = Some(Layout::Like(group.variables[to.index()].name.clone()));
+            }
+            Op::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
+                layouts[to.index()] = infer(value, &layouts);
+            }
+            Op::Copy { to, from } if layouts[to.index()].is_none() => {
+                layouts[to.index()] = layouts[from.index()].clone();
+            }
+            _ => {}
+        });
+        if layouts == before {
+            // What has no layout of itself takes that of what it is combined with.
+            visit(&group.body, &mut |action| {
+                if let Op::Let { to, value } = action {
+                    let wanted = layouts[to.index()].clone();
+                    from_use(value, wanted.as_ref(), &mut layouts);
+                    if reach == Reach::Slices
+                        && let Some(wanted) = wanted.or_else(|| infer(value, &layouts))
+                    {
+                        spread_to(value, &wanted, &mut layouts);
+                    }
+                }
+            });
+        }
+        if layouts == before {
+            return spread_loads(group, layouts);
+        }
+    }
+}
+
+/// Tiles that are made once, of nothing that has a layout: they are computed anew where they are used.
+pub(crate) fn inlined(group: &Group, layouts: &[Option<Layout>]) -> HashMap<VariableId, Expression> {
+    let mut inlined = HashMap::new();
+    let mut made: HashMap<VariableId, usize> = HashMap::new();
+    visit(&group.body, &mut |action| {
+        if let Op::Let { to, value } = action {
+            *made.entry(*to).or_default() += 1;
+            if layouts[to.index()].is_none() && !value.shape.is_empty() {
+                inlined.insert(*to, value.clone());
+            }
+        }
+    });
+    inlined.retain(|v, _| made.get(v) == Some(&1));
+    inlined
+}
+
+/// Gives variables that are operands of an elementwise operation its layout.
+fn from_use(value: &Expression, wanted: Option<&Layout>, layouts: &mut [Option<Layout>]) {
+    let ExpressionKind::Apply { operands, .. } = &value.kind else { return };
+    let Some(layout) = wanted.cloned().or_else(|| infer(value, layouts)) else { return };
+    for operand in operands.iter().filter(|o| o.shape == value.shape && !o.shape.is_empty()) {
+        match operand.kind {
+            ExpressionKind::Variable(VariableId(k)) if layouts[k as usize].is_none() => {
+                layouts[k as usize] = Some(layout.clone());
+            }
+            _ => from_use(operand, Some(&layout), layouts),
+        }
+    }
+}
+
+/// Gives variables that an expression of this layout spreads over itself their part of it.
+fn spread_to(value: &Expression, wanted: &Layout, layouts: &mut [Option<Layout>]) {
+    match &value.kind {
+        ExpressionKind::Variable(VariableId(k)) if layouts[*k as usize].is_none() && !value.shape.is_empty() => {
+            layouts[*k as usize] = Some(wanted.clone());
+        }
+        ExpressionKind::Broadcast(x) if x.shape.len() == value.shape.len() => spread_to(x, wanted, layouts),
+        ExpressionKind::ExpandDims(axis, x) => {
+            spread_to(x, &Layout::Slice(*axis, Box::new(wanted.clone())), layouts);
+        }
+        ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| spread_to(o, wanted, layouts)),
+        _ => {}
+    }
+}
+
+/// Tiles that are loaded through pointers and have no other layout are spread over the threads.
+fn spread_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
+    let mut changed = false;
+    visit(&group.body, &mut |action| {
+        if let Op::Let { to, value } = action
+            && layouts[to.index()].is_none()
+            && !value.shape.is_empty()
+            && has_load(value)
+        {
+            layouts[to.index()] = Some(Layout::spread(value.shape.len(), group.warps));
+            changed = true;
+        }
+    });
+    layouts
+}
+
+fn has_load(value: &Expression) -> bool {
+    let mut found = false;
+    value.walk(&mut |e| {
+        found |= matches!(
+            e.kind,
+            ExpressionKind::Load { .. } | ExpressionKind::FromShared(_) | ExpressionKind::Reduce { .. }
+        );
+    });
+    found
+}
+
+/// The layout that an expression has of itself.
+pub(crate) fn infer(value: &Expression, layouts: &[Option<Layout>]) -> Option<Layout> {
+    if value.shape.is_empty() {
+        return None;
+    }
+    match &value.kind {
+        ExpressionKind::Variable(VariableId(k)) => layouts[*k as usize].clone(),
+        ExpressionKind::Apply { operands, .. } => {
+            let whole = operands.iter().filter(|o| o.shape == value.shape && !is_view(o));
+            let views = operands.iter().filter(|o| o.shape == value.shape && is_view(o));
+            whole.chain(views).find_map(|o| infer(o, layouts))
+        }
+        ExpressionKind::Broadcast(x) => infer(x, layouts),
+        ExpressionKind::ExpandDims(axis, x) => match infer(x, layouts)? {
+            Layout::Slice(at, parent) if at == *axis => Some(*parent),
+            _ => None,
+        },
+        ExpressionKind::Reduce { axis, operand, .. } => {
+            infer(operand, layouts).map(|l| Layout::Slice(*axis, Box::new(l)))
+        }
+        ExpressionKind::Load { pointers, .. } => infer(pointers, layouts),
+        // Groups of four warps reach all of tensor memory.
+        ExpressionKind::FromTensor(_) => match value.shape.as_slice() {
+            [rows, columns] => Some(Layout::Tensor { rows: *rows, columns: *columns, warps: 4 }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_view(value: &Expression) -> bool {
+    matches!(value.kind, ExpressionKind::Broadcast(_) | ExpressionKind::ExpandDims(..))
+}

@@ -1,0 +1,7 @@
+//! From proved warp programs to the text of a kernel, and the folder that it is run from.
+
+pub mod cuda;
+mod cursors;
+pub mod gluon;
+mod layout;
+mod listing;

@@ -1,0 +1,223 @@
+//! Operations of the TTIR as expressions, and which of them the printers know.
+
+use crate::builder::reader::{Place, Reader};
+use crate::error::Error;
+use crate::ir::Region;
+use crate::ir::elementwise::form;
+use crate::ir::{Expression, ExpressionKind};
+use crate::passes::steps::program::Iteration;
+use twill_triton::mlir::{Attribute, FloatKind, Operation, OperationId, Type};
+use twill_triton::retile_loop::FIRST_ITERATION;
+
+const FLOAT: Type = Type::Float(FloatKind::F32);
+
+/// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
+pub(crate) fn program_axis(operation: &Operation) -> u32 {
+    let axis = operation.attributes.get("axis");
+    match axis {
+        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => match name.as_str() {
+            "y" | "1" => 1,
+            "z" | "2" => 2,
+            _ => 0,
+        },
+        Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Operations by which the printers know how to reduce.
+fn is_combination(name: &str) -> bool {
+    matches!(name, "arith.addf" | "arith.addi" | "arith.maxnumf" | "arith.maxsi" | "arith.minnumf" | "arith.minsi")
+}
+
+/// Comparisons that the printers know: of integers, and false where a number is none (`une`: true).
+fn is_known_comparison(operation: &str, predicate: &str) -> bool {
+    match operation {
+        "arith.cmpi" => {
+            matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge" | "ult" | "ule" | "ugt" | "uge")
+        }
+        _ => matches!(predicate, "oeq" | "une" | "olt" | "ole" | "ogt" | "oge"),
+    }
+}
+
+impl Reader<'_, '_> {
+    /// An operation whose result is not held by anybody, computed where it is used.
+    pub fn apply(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        at: Place,
+    ) -> Result<Expression, Error> {
+        let module = self.lowering.module;
+        let operation = module.operation(id);
+        let Some(value) = operation.results.first().copied() else {
+            return Err(self.lowering.defect(id, "what this operation makes"));
+        };
+        let element = self.lowering.element(value);
+        let shape = region.extents.clone();
+        let of = |kind| Ok(Expression { kind, shape: shape.clone(), element: element.clone() });
+        let operands = operation.operands.as_slice();
+        match (operation.name.as_str(), operands) {
+            ("tt.get_program_id", _) => {
+                let axis = program_axis(operation);
+                let instance = match self.lowering.programs {
+                    Some((_, shared)) if shared == axis => Some(
+                        program
+                            .ok_or_else(|| self.lowering.defect(id, "for which of the programs of the CTA this is"))?,
+                    ),
+                    _ => None,
+                };
+                of(ExpressionKind::ProgramId { axis, instance })
+            }
+            ("tt.get_num_programs", _) => of(ExpressionKind::ProgramCount(program_axis(operation))),
+            ("tt.make_range", _) => {
+                let start = operation.attributes.integer("start").and_then(|s| u64::try_from(s).ok()).unwrap_or(0);
+                let first = start + region.starts.first().copied().unwrap_or(0);
+                of(ExpressionKind::Range(first, first + region.extents.first().copied().unwrap_or(1)))
+            }
+            ("tt.splat", [x]) => {
+                let x = self.scalar(*x, program, at)?;
+                of(ExpressionKind::Broadcast(Box::new(x)))
+            }
+            ("tt.broadcast", [x]) => {
+                let x = self.value(*x, &region.before_broadcast(&self.lowering.shape(*x)), program, at)?;
+                of(ExpressionKind::Broadcast(Box::new(x)))
+            }
+            ("tt.expand_dims", [x]) => {
+                let axis = self.axis(id);
+                let x = self.value(*x, &region.without(axis), program, at)?;
+                of(ExpressionKind::ExpandDims(axis, Box::new(x)))
+            }
+            ("tt.trans", [x]) => {
+                let order = crate::builder::views::order(operation);
+                let x = self.value(*x, &region.before_transposition(&order), program, at)?;
+                of(ExpressionKind::Transpose(order, Box::new(x)))
+            }
+            ("tt.reduce", [x]) => {
+                let axis = self.axis(id);
+                let extent = self.lowering.shape(*x).get(axis).copied().unwrap_or(1);
+                let combine = self.combine(id)?;
+                let operand = Box::new(self.value(*x, &region.with(axis, extent), program, at)?);
+                of(ExpressionKind::Reduce { axis, combine, operand })
+            }
+            ("tt.load", [pointers, rest @ ..]) => {
+                let pointers = Box::new(self.value(*pointers, region, program, at)?);
+                let mut rest = rest.iter();
+                let mask = rest.next().map(|m| self.value(*m, region, program, at)).transpose()?.map(Box::new);
+                let other = rest.next().map(|o| self.value(*o, region, program, at)).transpose()?.map(Box::new);
+                of(ExpressionKind::Load { pointers, mask, other })
+            }
+            ("tt.extern_elementwise", operands) => {
+                let symbol = self.libdevice_symbol(id)?;
+                let mut made = Vec::new();
+                for operand in operands {
+                    made.push(self.value(*operand, region, program, at)?);
+                }
+                of(ExpressionKind::Apply { operation: operation.name.clone(), predicate: Some(symbol), operands: made })
+            }
+            // Where the condition is known to hold; elsewhere it is asked.
+            ("arith.select", [_, x, _]) if operation.attributes.flag(FIRST_ITERATION) && self.is_later(at) => {
+                self.value(*x, region, program, at)
+            }
+            (name, _) if form(name).is_some() => {
+                let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
+                    match operation.attributes.get("predicate") {
+                        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => Some(name.clone()),
+                        _ => None,
+                    }
+                });
+                let unknown = predicate.as_deref().is_some_and(|p| !is_known_comparison(name, p));
+                // A constant operand is printed with 32 bits.
+                let is_unsigned = matches!(name, "arith.divui" | "arith.remui" | "arith.shrui")
+                    || name == "arith.cmpi" && predicate.as_deref().is_some_and(|p| p.starts_with('u'));
+                let has_32_bits = || operands.iter().all(|o| self.lowering.element(*o) == Type::Integer(32));
+                let keeps_nan = match operation.attributes.get("propagateNan") {
+                    Some(Attribute::Enumeration(word) | Attribute::Other(word)) => word != "none",
+                    Some(Attribute::Integer { value, .. }) => *value != 0,
+                    _ => false,
+                };
+                let refused = match name {
+                    "tt.clampf" if keeps_nan => {
+                        Some(("a clamp that keeps what is not a number", "leave propagate_nan out"))
+                    }
+                    "tt.mulhiui" if !has_32_bits() => Some(("`tt.mulhiui` of other than 32 bits", "use 32 bits")),
+                    _ => None,
+                };
+                if let Some((what, instead)) = refused {
+                    return Err(self.lowering.unsupported(id, what, instead));
+                }
+                if unknown || is_unsigned && !has_32_bits() {
+                    let what = format!("unsigned or unordered `{name}`");
+                    let instead = "use signed integers, or unsigned ones of 32 bits, and ordered comparisons";
+                    return Err(self.lowering.unsupported(id, what, instead));
+                }
+                let mut made = Vec::new();
+                for operand in operands {
+                    // A select may have one condition for all elements.
+                    let is_scalar = !self.lowering.module.type_of(*operand).is_tensor();
+                    let whole = Region::whole(&[]);
+                    made.push(self.value(*operand, if is_scalar { &whole } else { region }, program, at)?);
+                }
+                of(ExpressionKind::Apply { operation: name.to_owned(), predicate, operands: made })
+            }
+            (name, _) => Err(self.lowering.unsupported(
+                id,
+                format!("`{name}`"),
+                "move it out of the kernel, or schedule without generating code",
+            )),
+        }
+    }
+
+    /// Whether an iteration is known to come after a loop's first.
+    fn is_later(&self, at: Place) -> bool {
+        let Some((index, iteration)) = at else { return false };
+        let warps = &self.lowering.loops[index].program.warps;
+        // So many iterations have begun ahead of the steady state, and there is an end only behind them.
+        let begun = warps.iter().find(|w| w.group == self.group.id).map_or(0, |w| i64::from(w.first));
+        match iteration {
+            Iteration::Absolute(n) => n > 0,
+            Iteration::Current(n) | Iteration::End(n) => begun + n > 0,
+        }
+    }
+
+    /// The function of CUDA's libdevice that a `tt.extern_elementwise` calls.
+    fn libdevice_symbol(&self, id: OperationId) -> Result<String, Error> {
+        let operation = self.lowering.module.operation(id);
+        let text = |name: &str| operation.attributes.text(name).unwrap_or_default();
+        let symbol = text("symbol");
+        let values = operation.operands.iter().chain(&operation.results);
+        let known = values.map(|v| self.lowering.element(*v)).all(|e| matches!(e, Type::Integer(32) | FLOAT));
+        // The symbol stands in generated code as it is.
+        let is_name = symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let from_libdevice =
+            text("libname").is_empty() && text("libpath").is_empty() && symbol.starts_with("__nv_") && is_name;
+        if from_libdevice && known && operation.attributes.flag("pure") {
+            return Ok(symbol.to_owned());
+        }
+        Err(self.lowering.unsupported(
+            id,
+            format!("`{symbol}`, which is no pure function of libdevice on 32-bit numbers"),
+            "convert its operands to float32, or write it with tl.math",
+        ))
+    }
+
+    fn axis(&self, id: OperationId) -> usize {
+        let axis = self.lowering.module.operation(id).attributes.integer("axis");
+        axis.and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0)
+    }
+
+    /// The one operation with which a reduction combines two elements.
+    fn combine(&self, id: OperationId) -> Result<String, Error> {
+        let module = self.lowering.module;
+        let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
+        match body {
+            [one, _] if is_combination(&module.operation(*one).name) => Ok(module.operation(*one).name.clone()),
+            _ => Err(self.lowering.unsupported(
+                id,
+                "a reduction by more than one operation",
+                "use tl.sum, tl.max or tl.min",
+            )),
+        }
+    }
+}

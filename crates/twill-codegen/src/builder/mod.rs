@@ -1,0 +1,10 @@
+//! What passes share while a warp program is built.
+
+pub(crate) mod apply;
+pub(crate) mod carried;
+pub(crate) mod group;
+pub(crate) mod kernel;
+pub(crate) mod reader;
+pub(crate) mod source;
+mod tile_origin;
+pub(crate) mod views;

@@ -1,0 +1,150 @@
+//! The loops of a kernel with their schedules, and who makes what in them.
+
+use crate::ir::Region;
+use crate::passes::steps::program::{BufferId, BufferKind, LoopProgram};
+use crate::passes::steps::reads::ReorderingOptions;
+use std::collections::HashMap;
+use twill_check::Verified;
+use twill_graph::{GroupId, OpId, Problem, Schedule};
+use twill_triton::mlir::{ForLoop, Module, OperationId, ValueId};
+use twill_triton::tile::{self, Kind, Role, TileId, TileLoop, TileOperation};
+use twill_triton::{Lowered, Stands};
+
+/// A loop that was lowered and scheduled.
+#[derive(Clone, Copy, Debug)]
+pub struct ScheduledLoop<'a> {
+    /// What it was lowered to.
+    pub lowered: &'a Lowered,
+    /// The problem that was posed.
+    pub problem: &'a Problem,
+    /// The schedule that was found.
+    pub schedule: &'a Verified<Schedule>,
+}
+
+/// A part of a value that one operation of the loop makes.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// The operation of the graph.
+    pub op: OpId,
+    /// Which part of the value.
+    pub region: Region,
+    /// For which of the programs that share the CTA.
+    pub program: Option<u32>,
+}
+
+/// A loop with the tables that code generation asks.
+pub(crate) struct LoopFacts<'a> {
+    pub parts: ForLoop<'a>,
+    pub tiles: &'a TileLoop,
+    pub problem: &'a Problem,
+    pub schedule: &'a Schedule,
+    pub program: LoopProgram,
+    pub stands_for: &'a [Stands],
+    /// Who makes a value of the TTIR.
+    pub makers: HashMap<ValueId, Vec<Piece>>,
+    /// The operation that stores a tile to shared memory.
+    pub to_shared: HashMap<tile::ValueId, OpId>,
+    /// Sums that are carried in shares, by the operation that makes the new sum.
+    pub sums: HashMap<OpId, crate::passes::partial_sums::CarriedSum>,
+    /// The graph's operation for an operation on tiles.
+    pub ops: HashMap<TileId, OpId>,
+}
+
+impl<'a> LoopFacts<'a> {
+    pub fn new(
+        module: &'a Module,
+        one: ScheduledLoop<'a>,
+        options: &crate::pipeline::Options,
+    ) -> Option<LoopFacts<'a>> {
+        let programs = options.programs.is_some();
+        let tiles = &one.lowered.tiles;
+        let parts = module.for_loop(tiles.statement())?;
+        let reordering = ReorderingOptions { mma_batches: options.mma_batches, ring_depth: options.ring_depth };
+        let mut facts = LoopFacts {
+            parts,
+            tiles,
+            problem: one.problem,
+            schedule: one.schedule,
+            program: LoopProgram::for_code(one.problem, one.schedule, reordering),
+            stands_for: &one.lowered.stands_for,
+            makers: HashMap::new(),
+            to_shared: HashMap::new(),
+            sums: HashMap::new(),
+            ops: HashMap::new(),
+        };
+        for (op, stands) in one.problem.graph().op_ids().zip(facts.stands_for) {
+            match *stands {
+                Stands::Tile(id) => {
+                    facts.ops.insert(id, op);
+                    let operation = tiles.operation(id);
+                    if let (Some(value), Some(_)) = (value_of(module, operation), operation.result) {
+                        let program = if programs { operation.sub_tile } else { None };
+                        let region = facts.region(module, operation);
+                        facts.makers.entry(value).or_default().push(Piece { op, region, program });
+                    }
+                }
+                Stands::ToShared(value) => {
+                    facts.to_shared.insert(value, op);
+                }
+                Stands::ToTensor(_) | Stands::Accumulator(_) | Stands::FromTensor(..) => {}
+            }
+        }
+        Some(facts)
+    }
+
+    /// The operation on tiles that an operation of the graph is.
+    pub fn tile_operation(&self, op: OpId) -> Option<&'a TileOperation> {
+        match self.stands_for.get(op.index())? {
+            Stands::Tile(id) => Some(self.tiles.operation(*id)),
+            _ => None,
+        }
+    }
+
+    pub fn group(&self, op: OpId) -> GroupId {
+        self.schedule.placement(op).group
+    }
+
+    /// Which part of the tensor of the source an operation makes, or stores.
+    pub fn region(&self, module: &Module, operation: &TileOperation) -> Region {
+        let shape = |value: ValueId| module.type_of(value).known_shape().unwrap_or_default();
+        let index = operation.sub_tile.unwrap_or(0);
+        if let (Some(result), Some(value)) = (operation.result, value_of(module, operation)) {
+            return Region::piece(&shape(value), &self.tiles.tile(result).shape, index);
+        }
+        let stored = operation.statements.last().and_then(|id| module.operation(*id).operands.get(1));
+        let input = operation.operand(Role::Input);
+        match (stored, input) {
+            (Some(value), Some(input)) => Region::piece(&shape(*value), &input.shape, index),
+            _ => Region::whole(&[]),
+        }
+    }
+
+    /// The buffer of the loop's program that an operation's result is in.
+    pub fn buffer(&self, op: OpId) -> Option<BufferId> {
+        let data = |kind: BufferKind| !matches!(kind, BufferKind::Order(_));
+        let position = self.program.buffers.iter().position(|b| data(b.kind) && b.values.iter().any(|v| v.op == op));
+        position.map(BufferId)
+    }
+
+    /// Whether an operation is a load.
+    pub fn is_load(&self, op: OpId) -> bool {
+        self.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(_)))
+    }
+
+    /// Whether TMA puts the tile that an operation loads turned round into shared memory, as its matrix lies.
+    pub fn is_turned(&self, op: OpId) -> bool {
+        let load = self.tile_operation(op).and_then(|o| o.statements.last());
+        load.and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed)
+    }
+
+    /// Which carried value an argument of the body is.
+    pub fn carried(&self, value: ValueId) -> Option<usize> {
+        self.parts.carried.iter().position(|v| *v == value)
+    }
+}
+
+/// The value of the TTIR that an operation makes.
+pub(crate) fn value_of(module: &Module, operation: &TileOperation) -> Option<ValueId> {
+    let last: OperationId = *operation.statements.last()?;
+    module.operation(last).results.first().copied()
+}

@@ -1,0 +1,65 @@
+//! Where a tile of a matrix begins.
+
+use crate::builder::reader::{Place, Reader};
+use crate::error::Error;
+use crate::ir::Region;
+use crate::ir::{Expression, ExpressionKind, IterationNumber};
+use twill_triton::kernel::{Polynomial, Symbol};
+use twill_triton::mlir::{OperationId, Type};
+
+impl Reader<'_, '_> {
+    /// The matrix's row and column of the part of a tile that `id` reads or writes, which is `region` of the matrix's tile, in
+    /// an iteration of a loop or outside of loops.
+    pub fn tile_origin(
+        &mut self,
+        id: OperationId,
+        tile_origin: &[Polynomial; 2],
+        region: &Region,
+        program: Option<u32>,
+        at: Place,
+    ) -> Result<Vec<Expression>, Error> {
+        let mut coordinates = Vec::new();
+        for (start, ahead) in tile_origin.iter().zip(&region.starts) {
+            let mut sum = Expression::integer(0);
+            for (symbols, coefficient) in start.terms() {
+                let product = self.product(id, symbols, coefficient, program, at)?;
+                sum = Expression::scalar("arith.addi", sum, product);
+            }
+            coordinates.push(Expression::scalar("arith.addi", sum, Expression::integer(i128::from(*ahead))));
+        }
+        Ok(coordinates)
+    }
+
+    fn product(
+        &mut self,
+        id: OperationId,
+        symbols: &[Symbol],
+        coefficient: i128,
+        program: Option<u32>,
+        at: Place,
+    ) -> Result<Expression, Error> {
+        let mut product: Option<Expression> = None;
+        for symbol in symbols {
+            let factor = match symbol {
+                Symbol::Scalar(value) => self.scalar(*value, program, None)?,
+                Symbol::Iteration | Symbol::Index(_) => match at {
+                    Some((index, iteration)) if *symbol == Symbol::Iteration => Expression {
+                        kind: ExpressionKind::Iteration(IterationNumber { index, iteration }),
+                        shape: Vec::new(),
+                        element: Type::Integer(32),
+                    },
+                    _ => return Err(self.lowering.defect(id, "where a tile of a matrix begins")),
+                },
+            };
+            product = Some(match product {
+                Some(product) => Expression::scalar("arith.muli", product, factor),
+                None => factor,
+            });
+        }
+        let coefficient = Expression::integer(coefficient);
+        Ok(match product {
+            Some(product) => Expression::scalar("arith.muli", product, coefficient),
+            None => coefficient,
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! What a warp group computes, as trees over the operations of the TTIR, cut to the part that it owns.
+
+use crate::ir::{Slot, VariableId};
+use twill_triton::mlir::Type;
+
+/// A value of a tile or scalar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    /// What it is.
+    pub kind: ExpressionKind,
+    /// Extents; none for a scalar.
+    pub shape: Vec<u64>,
+    /// Type of an element.
+    pub element: Type,
+}
+
+/// The number of an iteration of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IterationNumber {
+    /// The loop.
+    pub index: usize,
+    /// Which.
+    pub iteration: crate::passes::steps::program::Iteration,
+}
+
+/// How an expression is made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExpressionKind {
+    /// A variable of the group.
+    Variable(VariableId),
+    /// A parameter of the kernel, by name.
+    Parameter(String),
+    /// `tl.program_id`; of the instance-th program of those that share the CTA.
+    ProgramId {
+        /// The axis of the grid.
+        axis: u32,
+        /// Which of the programs.
+        instance: Option<u32>,
+    },
+    /// `tl.num_programs`.
+    ProgramCount(u32),
+    /// The number of an iteration, from 0.
+    Iteration(IterationNumber),
+    /// An integer or boolean constant, in every element.
+    Integer(i128),
+    /// A floating-point constant, in every element.
+    Float(f64),
+    /// `start, start + 1, …, end - 1`.
+    Range(u64, u64),
+    /// Element by element; `operation` is the TTIR's name, `predicate` that of a comparison, or the symbol of a function of
+    /// libdevice.
+    Apply {
+        /// Such as `arith.addf`.
+        operation: String,
+        /// Such as `slt`, or `__nv_tanhf`.
+        predicate: Option<String>,
+        /// Its operands.
+        operands: Vec<Expression>,
+    },
+    /// The same value in all elements of the shape, or along dimensions of extent 1.
+    Broadcast(Box<Expression>),
+    /// A dimension of extent 1 put in.
+    ExpandDims(usize, Box<Expression>),
+    /// Dimension `d` is dimension `order[d]` of the operand.
+    Transpose(Vec<usize>, Box<Expression>),
+    /// Elements along an axis combined by this operation of the TTIR.
+    Reduce {
+        /// The axis.
+        axis: usize,
+        /// Such as `arith.addf`.
+        combine: String,
+        /// What is reduced.
+        operand: Box<Expression>,
+    },
+    /// Row sums of a tile, each thread's share of a row by itself (see `sums`).
+    PartialSums(Box<Expression>),
+    /// A load through pointers.
+    Load {
+        /// The pointers.
+        pointers: Box<Expression>,
+        /// Where to load.
+        mask: Option<Box<Expression>>,
+        /// What stands elsewhere.
+        other: Option<Box<Expression>>,
+    },
+    /// A tile in shared memory, read into registers.
+    FromShared(Slot),
+    /// A tile in tensor memory, read into registers.
+    FromTensor(Slot),
+}
+
+impl Expression {
+    /// An integer of 32 bits.
+    pub fn integer(value: i128) -> Expression {
+        Expression { kind: ExpressionKind::Integer(value), shape: Vec::new(), element: Type::Integer(32) }
+    }
+
+    /// A scalar operation on integers of 32 bits, folded where a constant makes it trivial.
+    pub fn scalar(operation: &str, left: Expression, right: Expression) -> Expression {
+        use ExpressionKind::Integer;
+        match (operation, &left.kind, &right.kind) {
+            ("arith.addi", Integer(0), _) => return right,
+            ("arith.addi" | "arith.subi", _, Integer(0)) | ("arith.muli" | "arith.divsi", _, Integer(1)) => {
+                return left;
+            }
+            ("arith.muli", Integer(1), _) => return right,
+            ("arith.addi", Integer(a), Integer(b)) => return Expression::integer(a + b),
+            ("arith.subi", Integer(a), Integer(b)) => return Expression::integer(a - b),
+            ("arith.muli", Integer(a), Integer(b)) => return Expression::integer(a * b),
+            _ => {}
+        }
+        let element = left.element.clone();
+        let kind =
+            ExpressionKind::Apply { operation: operation.to_owned(), predicate: None, operands: vec![left, right] };
+        Expression { kind, shape: Vec::new(), element }
+    }
+
+    /// Visits it and all that it is made of.
+    pub fn walk(&self, visit: &mut impl FnMut(&Expression)) {
+        visit(self);
+        match &self.kind {
+            ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| o.walk(visit)),
+            ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) | ExpressionKind::Transpose(_, x) => {
+                x.walk(visit);
+            }
+            ExpressionKind::Reduce { operand, .. } | ExpressionKind::PartialSums(operand) => operand.walk(visit),
+            ExpressionKind::Load { pointers, mask, other } => {
+                pointers.walk(visit);
+                mask.iter().chain(other).for_each(|x| x.walk(visit));
+            }
+            _ => {}
+        }
+    }
+}

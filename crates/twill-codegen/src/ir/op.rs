@@ -1,0 +1,257 @@
+//! What a warp group does, one thing after another.
+
+use crate::ir::{DescriptorId, Operand, Slot, Tcgen05Mma, VariableId};
+use crate::ir::{Expression, ExpressionKind};
+use crate::passes::timestamps::Stamp;
+use twill_check::protocol::{BarrierId, CursorId};
+use twill_graph::LoopOperation;
+
+/// A piece of a group's program.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there are few of them, and nearly all are the large one")]
+pub enum Node {
+    /// One thing.
+    Do(Op, Note),
+    /// `for i in first..trips`.
+    Loop {
+        /// Which loop.
+        index: usize,
+        /// Its first iteration.
+        first: u32,
+        /// The body.
+        body: Vec<Node>,
+    },
+    /// Branches on a trip count.
+    When {
+        /// Which loop's.
+        index: usize,
+        /// At least so many trips.
+        at_least: u32,
+        /// The body.
+        then: Vec<Node>,
+        /// For exactly so many trips, fewer than `at_least`.
+        exactly: Vec<(u32, Vec<Node>)>,
+    },
+}
+
+/// What is said about an action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Cycle in its iteration, and stage, of the operation.
+    pub scheduled: Option<(i64, u32)>,
+    /// The line of the source.
+    pub line: Option<u32>,
+    /// The operation of a loop that it runs.
+    pub operation: Option<LoopOperation>,
+    /// In words.
+    pub text: String,
+}
+
+/// One thing that a group does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Computes.
+    Let {
+        /// What it is called.
+        to: VariableId,
+        /// What it is.
+        value: Expression,
+    },
+    /// Gives a value another name.
+    Copy {
+        /// The new name.
+        to: VariableId,
+        /// The old one.
+        from: VariableId,
+    },
+    /// Starts an MMA.
+    Wgmma {
+        /// The result.
+        to: VariableId,
+        /// Rows × depth.
+        left: Operand,
+        /// Depth × columns.
+        right: Operand,
+        /// What it adds to; none for zero.
+        accumulator: Option<VariableId>,
+    },
+    /// Starts an MMA whose result stays in tensor memory.
+    Tcgen05Mma(Box<Tcgen05Mma>),
+    /// Barriers that are signalled when all MMAs so far are done.
+    Tcgen05Commit(Vec<(BarrierId, CursorId)>),
+    /// Makes a value one that an MMA may be adding to.
+    WgmmaInit(VariableId),
+    /// Waits for MMAs.
+    WgmmaWait {
+        /// So many may still run.
+        pending: u32,
+        /// Results that are there afterwards, and operands that are free.
+        completed: Vec<VariableId>,
+        /// Results that go on changing.
+        in_flight: Vec<VariableId>,
+    },
+    /// Starts a copy from global to shared memory through a descriptor.
+    TmaLoad {
+        /// The descriptor.
+        descriptor: DescriptorId,
+        /// Of the block's first element.
+        coordinates: Vec<Expression>,
+        /// Where to.
+        to: Slot,
+        /// Signalled when it is there.
+        full: BarrierId,
+    },
+    /// Starts a copy from global to shared memory through pointers.
+    CpAsync {
+        /// The pointers.
+        pointers: Expression,
+        /// Which to copy; elsewhere zeros are put.
+        mask: Option<Expression>,
+        /// Where to.
+        to: Slot,
+        /// Signalled when it is there.
+        full: BarrierId,
+    },
+    /// Writes a tile to shared or tensor memory.
+    LocalStore {
+        /// The tile.
+        value: Expression,
+        /// Where to.
+        to: Slot,
+    },
+    /// Makes what threads wrote to shared memory visible to asynchronous units.
+    FenceProxyAsync,
+    /// All threads of the group meet.
+    GroupSync,
+    /// Starts a copy from shared to global memory through a descriptor.
+    TmaStore {
+        /// The descriptor.
+        descriptor: DescriptorId,
+        /// Of the block's first element.
+        coordinates: Vec<Expression>,
+        /// Where from.
+        from: Slot,
+        /// Combine with what is there by this operation of the TTIR (`add`); none to overwrite.
+        reduce: Option<String>,
+    },
+    /// Waits until at most so many of the group's stores still read shared memory.
+    TmaStoreWait(u32),
+    /// Writes through pointers.
+    GlobalStore {
+        /// The pointers.
+        pointers: Expression,
+        /// What.
+        value: Expression,
+        /// Where.
+        mask: Option<Expression>,
+    },
+    /// Adds to memory through pointers, atomically.
+    AtomicAdd {
+        /// The pointers.
+        pointers: Expression,
+        /// What.
+        value: Expression,
+        /// Where.
+        mask: Option<Expression>,
+    },
+    /// Waits for a phase.
+    MbarrierWait {
+        /// The barriers.
+        barrier: BarrierId,
+        /// Slot and phase.
+        at: CursorId,
+        /// For the phase before.
+        previous: bool,
+    },
+    /// Arrives.
+    MbarrierArrive {
+        /// The barriers.
+        barrier: BarrierId,
+        /// The slot.
+        at: CursorId,
+    },
+    /// The next slot.
+    AdvanceCursor(CursorId),
+    /// One cursor stands where another does.
+    CopyCursor {
+        /// The one that moves.
+        to: CursorId,
+        /// Where it moves to.
+        from: CursorId,
+    },
+    /// Comes to a named barrier and waits.
+    NamedBarrierSync(u32),
+    /// Comes to a named barrier and goes on.
+    NamedBarrierArrive(u32),
+    /// Moments of operations, which a traced kernel records the time of.
+    Timestamp(Vec<Stamp>),
+}
+
+impl Op {
+    /// The tiles in shared memory that it reads.
+    pub fn reads(&self) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        let mut within = |expression: &Expression| {
+            expression.walk(&mut |e| {
+                if let ExpressionKind::FromShared(slot) = &e.kind {
+                    slots.push(slot.clone());
+                }
+            });
+        };
+        match self {
+            Op::Let { value, .. } | Op::LocalStore { value, .. } => within(value),
+            Op::TmaLoad { coordinates, .. } => coordinates.iter().for_each(within),
+            Op::CpAsync { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(within),
+            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
+                [pointers, value].into_iter().chain(mask).for_each(within);
+            }
+            Op::TmaStore { coordinates, from, .. } => {
+                coordinates.iter().for_each(within);
+                slots.push(from.clone());
+            }
+            Op::Wgmma { left, right, .. } => {
+                slots.extend([left, right].into_iter().filter_map(|o| match o {
+                    Operand::Shared(slot) => Some(slot.clone()),
+                    Operand::Registers(_) => None,
+                }));
+            }
+            _ => {}
+        }
+        slots
+    }
+}
+
+/// Changes the lists of nodes within nodes: bodies of loops, and branches.
+pub(crate) fn within(nodes: &mut [Node], mut change: impl FnMut(&mut Vec<Node>)) {
+    for node in nodes {
+        match node {
+            Node::Do(..) => {}
+            Node::Loop { body, .. } => change(body),
+            Node::When { then, exactly, .. } => {
+                change(then);
+                exactly.iter_mut().for_each(|(_, nodes)| change(nodes));
+            }
+        }
+    }
+}
+
+/// Visits all actions of a program.
+pub fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Op)) {
+    for node in nodes {
+        match node {
+            Node::Do(action, _) => visitor(action),
+            Node::Loop { body, .. } => visit(body, visitor),
+            Node::When { then, exactly, .. } => {
+                visit(then, visitor);
+                exactly.iter().for_each(|(_, nodes)| visit(nodes, visitor));
+            }
+        }
+    }
+}
+
+/// Whether any action of a program is one of these.
+pub fn any(nodes: &[Node], is: impl Fn(&Op) -> bool) -> bool {
+    let mut found = false;
+    visit(nodes, &mut |action| found |= is(action));
+    found
+}

@@ -1,0 +1,96 @@
+//! Gives the values that loops keep outside registers their buffers in shared or tensor memory.
+//!
+//! Before: the steps of each loop name buffers of their own. After: each of them has a buffer of the program, with as many slots
+//! as the schedule and the options ask for; loops that use theirs alike share one.
+
+use crate::builder::kernel::{KernelBuilder, is_tma};
+use crate::error::Error;
+use crate::ir::{Buffer, Memory};
+use crate::passes::steps::program::{BufferId as StepsBufferId, BufferKind};
+use twill_graph::OpId;
+use twill_triton::mlir::Type;
+use twill_triton::tile::{Kind, Transfer};
+
+/// The pass.
+pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
+    for index in 0..builder.loops.len() {
+        for number in 0..builder.loops[index].program.buffers.len() {
+            assign(builder, index, StepsBufferId(number));
+        }
+    }
+    deepen(builder);
+    Ok(())
+}
+
+fn assign(builder: &mut KernelBuilder<'_>, index: usize, id: StepsBufferId) {
+    let facts = &builder.loops[index];
+    let buffer = facts.program.buffer(id);
+    let op = buffer.values[0].op;
+    let (mut shape, element) = builder.tile_of(index, op);
+    if facts.is_turned(op) {
+        shape.reverse();
+    }
+    let wanted = Buffer {
+        name: format!("{}_buffer", builder.name_of_buffer(index, id)),
+        shape,
+        // Shared memory has no elements of one bit.
+        element: if element == Type::Integer(1) { Type::Integer(8) } else { element },
+        slots: match buffer.kind {
+            BufferKind::Ring(_) => buffer.depth.saturating_sub(builder.smem_fallback.fewer_slots).max(1),
+            _ => buffer.depth,
+        },
+        least_slots: 1,
+        memory: match buffer.kind {
+            BufferKind::Tensor(columns) => Memory::Tensor { columns: columns.0 },
+            _ => Memory::Shared,
+        },
+        plain: !is_read_by_unit(builder, index, op) && !is_tma(facts, op),
+        source: facts.problem.graph().operation(op).source.clone(),
+    };
+    let is_alike = |(other, theirs): &(usize, StepsBufferId)| {
+        let theirs = builder.loops[*other].program.buffer(*theirs);
+        theirs.writer == buffer.writer && theirs.released_by == buffer.released_by
+    };
+    let mut same = builder.storage.buffers.iter().filter(|((other, _), at)| {
+        let have = &builder.program.buffers[at.index()];
+        *other < index && have.name == wanted.name && have.shape == wanted.shape && have.element == wanted.element
+    });
+    let shared = same.next().filter(|(key, _)| is_alike(key)).map(|(_, at)| *at);
+    let at = match shared {
+        Some(at) => {
+            let known = &mut builder.program.buffers[at.index()].slots;
+            *known = wanted.slots.max(*known);
+            at
+        }
+        None => builder.buffer(wanted),
+    };
+    builder.storage.buffers.insert((index, id), at);
+}
+
+/// Gives rings and handoff buffers more slots: a schedule needs only as many as it says, but nothing is always on time. What
+/// does not fit shared memory in the end is an error, so this takes no more than it is told to.
+fn deepen(builder: &mut KernelBuilder<'_>) {
+    for ((index, id), at) in &builder.storage.buffers {
+        let buffer = builder.loops[*index].program.buffer(*id);
+        let slots = match buffer.kind {
+            BufferKind::Ring(_) => builder.options.ring_depth,
+            BufferKind::Handoff(_) | BufferKind::Shared(_) if !buffer.released_by.is_empty() => {
+                builder.options.handoff_depth
+            }
+            _ => 1,
+        };
+        let buffer = &mut builder.program.buffers[at.index()];
+        buffer.least_slots = slots;
+        buffer.slots = slots.max(buffer.slots);
+    }
+}
+
+/// Whether the tensor core or TMA reads what an operation leaves in memory.
+fn is_read_by_unit(builder: &KernelBuilder<'_>, index: usize, op: OpId) -> bool {
+    let facts = &builder.loops[index];
+    facts.problem.graph().uses(op).any(|d| {
+        facts.tile_operation(d.to).is_some_and(|o| {
+            matches!(o.kind, Kind::Dot { .. } | Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma))
+        })
+    })
+}

@@ -1,0 +1,151 @@
+//! What groups do before and after the loops: loads of tiles that loops read whole, stores of results, and giving back what
+//! was held.
+
+pub(crate) mod stores;
+pub(crate) mod tensor_memory;
+
+use crate::builder::group::GroupBuilder;
+use crate::builder::kernel::KernelBuilder;
+use crate::builder::reader::Reader;
+use crate::error::Error;
+use crate::ir::ExpressionKind;
+use crate::ir::Slot;
+use crate::ir::names;
+use crate::ir::{Node, Note, Op};
+use twill_check::protocol::CursorId;
+use twill_graph::GroupRole;
+
+/// The pass: what the groups that compute do after the loops.
+///
+/// Before: these groups have the code of their loops. After: every store after the loops has a group for each part of it, and what
+/// the loops held is released.
+pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
+    for number in 0..builder.groups.len() {
+        if builder.role(builder.groups[number].id) == GroupRole::Compute {
+            let loops = builder.loops.len();
+            let placeholder = GroupBuilder::new(builder.groups[number].id, loops);
+            let mut group = std::mem::replace(&mut builder.groups[number], placeholder);
+            stores_and_releases(builder, &mut group)?;
+            builder.groups[number] = group;
+        }
+    }
+    builder.show_groups();
+    Ok(())
+}
+
+/// The loads that stand before the loops, for the groups that read them.
+pub(crate) fn load_invariant_tiles(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
+    let mut order: Vec<usize> = (0..lowering.invariant_tiles.len()).collect();
+    order.sort_by_key(|k| (lowering.invariant_tiles[*k].load.index(), *k));
+    for k in order {
+        let piece = lowering.invariant_tiles[k].clone();
+        let operation = lowering.module.operation(piece.load);
+        let name = lowering.program.buffers[piece.buffer.index()].name.trim_end_matches("_buffer").to_owned();
+        let cursor = builder.cursor(&name, 1);
+        let mut reader = Reader { lowering, group: builder };
+        let coordinates = reader.coordinates(&operation.operands[1..], &piece.region, piece.program, None)?;
+        let descriptor = reader.lowering.descriptor(operation.operands[0], &piece.region.extents, piece.load)?;
+        let line = names::line(reader.lowering.module, piece.load);
+        if reader.lowering.options.persistent {
+            builder.act(Op::MbarrierWait { barrier: piece.empty, at: cursor, previous: true });
+        }
+        builder.note = Note { line, ..Note::default() };
+        let slot = Slot {
+            buffer: piece.buffer,
+            at: Some(cursor),
+            slice: None,
+            transposed: false,
+            value: KernelBuilder::invariant_tag(k),
+        };
+        builder.act(Op::TmaLoad { descriptor, coordinates, to: slot, full: piece.full });
+        builder.act(Op::AdvanceCursor(cursor));
+    }
+    let mut nodes = std::mem::take(&mut builder.out);
+    builder.sections[0].append(&mut nodes);
+    Ok(())
+}
+
+/// What a computing group does after the loops.
+fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
+    let operations = lowering.module.block(lowering.block).operations.clone();
+    let mut stores = Vec::new();
+    (builder.late, builder.ending) = (lowering.has_tensor_memory(), true);
+    for id in operations {
+        if !stores::is_store(&lowering.module.operation(id).name) {
+            continue;
+        }
+        let own = builder.id;
+        for part in lowering.parts(id).into_iter().filter(|p| p.group == own) {
+            let line = names::line(lowering.module, id);
+            let mut reader = Reader { lowering, group: builder };
+            reader.store(id, &part.region, part.program, None)?;
+            for node in &mut builder.out {
+                if let Node::Do(_, note) = node
+                    && note.line.is_none()
+                {
+                    note.line = line;
+                }
+            }
+            stores.append(&mut builder.out);
+        }
+    }
+    // Who waited until results were read is one of those who say so, or phases might run ahead of it.
+    for index in builder.drained.clone() {
+        Reader { lowering, group: builder }.wait_for_results(index)?;
+        stores.append(&mut builder.out);
+    }
+    lowering.end_of_results(builder, &mut stores);
+    (builder.late, builder.ending) = (false, false);
+    // After the last loop every MMA has read what it reads; what was only loaded to registers is free at once.
+    for (piece, cursor) in builder.pieces.clone() {
+        let empty = lowering.invariant_tiles[piece].empty;
+        if lowering.options.persistent {
+            builder.act(Op::MbarrierArrive { barrier: empty, at: cursor });
+        }
+        builder.act(Op::AdvanceCursor(cursor));
+        if let Some(place) = only_load(builder, cursor) {
+            let release = std::mem::take(&mut builder.out);
+            builder.sections[0].splice(place + 1..place + 1, release);
+        }
+    }
+    let releases = std::mem::take(&mut builder.out);
+    let last = builder.sections.len() - 1;
+    // Behind the loop, before what is computed from its results.
+    let at = builder.sections[last].iter().rposition(|n| !matches!(n, Node::Do(..))).map_or(0, |k| k + 1);
+    let reads_late = builder.sections[last][at..].iter().any(reads_shared);
+    let section = &mut builder.sections[last];
+    if reads_late {
+        section.extend(releases);
+    } else {
+        section.splice(at..at, releases);
+    }
+    section.extend(stores);
+    Ok(())
+}
+
+/// Where a group loads a tile of before the loops to registers, if it reads it nowhere else.
+fn only_load(builder: &GroupBuilder, cursor: CursorId) -> Option<usize> {
+    let reads = |node: &Node| slots_in(node).filter(|slot| slot.at == Some(cursor)).count();
+    let all: usize = builder.sections.iter().flatten().map(reads).sum();
+    let place = builder.sections[0].iter().position(|n| matches!(n, Node::Do(Op::Let { .. }, _)) && reads(n) == 1)?;
+    (all == 1).then_some(place)
+}
+
+/// The slots that a piece of a program reads.
+fn slots_in(node: &Node) -> Box<dyn Iterator<Item = Slot> + '_> {
+    match node {
+        Node::Do(action, _) => Box::new(action.reads().into_iter()),
+        Node::Loop { body, .. } => Box::new(body.iter().flat_map(slots_in)),
+        Node::When { then, exactly, .. } => {
+            let rest = exactly.iter().flat_map(|(_, nodes)| nodes);
+            Box::new(then.iter().chain(rest).flat_map(slots_in))
+        }
+    }
+}
+
+fn reads_shared(node: &Node) -> bool {
+    let Node::Do(Op::Let { value, .. }, _) = node else { return false };
+    let mut found = false;
+    value.walk(&mut |e| found |= matches!(e.kind, ExpressionKind::FromShared(_)));
+    found
+}

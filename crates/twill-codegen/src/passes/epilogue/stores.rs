@@ -1,0 +1,277 @@
+//! Writes to global memory, in loops and after them, and which group makes which part of them.
+
+use crate::builder::kernel::KernelBuilder;
+use crate::builder::reader::{Place, Reader};
+use crate::error::Error;
+use crate::ir::Op;
+use crate::ir::Region;
+use crate::ir::{Buffer, Memory, Slot};
+use crate::ir::{Expression, ExpressionKind};
+use twill_check::protocol::{Iteration, Tag};
+use twill_graph::{GroupId, GroupRole};
+use twill_triton::mlir::{Attribute, OperationId, ValueId};
+use twill_triton::tile::Kind;
+
+/// Whether an operation writes to global memory.
+pub(crate) fn is_store(name: &str) -> bool {
+    matches!(name, "tt.store" | "tt.descriptor_store" | "tt.descriptor_reduce" | "tt.atomic_rmw")
+}
+
+impl Reader<'_, '_> {
+    /// Coordinates of a block, moved to the part that is wanted.
+    pub fn coordinates(
+        &mut self,
+        values: &[ValueId],
+        region: &Region,
+        program: Option<u32>,
+        at: Place,
+    ) -> Result<Vec<Expression>, Error> {
+        let mut coordinates = Vec::new();
+        for (d, value) in values.iter().enumerate() {
+            let start = self.scalar(*value, program, at)?;
+            let ahead = region.starts.get(d).copied().unwrap_or(0);
+            coordinates.push(Expression::scalar("arith.addi", start, Expression::integer(i128::from(ahead))));
+        }
+        Ok(coordinates)
+    }
+
+    /// Code of a store of part of a tile.
+    pub fn store(&mut self, id: OperationId, region: &Region, program: Option<u32>, at: Place) -> Result<(), Error> {
+        let module = self.lowering.module;
+        let operation = module.operation(id);
+        let operands = operation.operands.as_slice();
+        if program.is_some() && matches!(operation.name.as_str(), "tt.descriptor_reduce" | "tt.atomic_rmw") {
+            // The last CTA's programs beyond the grid repeat its last one: stores may be repeated, sums may not.
+            return Err(self.lowering.unsupported(
+                id,
+                "atomics of programs that share a CTA",
+                "let every program have a CTA of its own (without --cta-coarsening)",
+            ));
+        }
+        if at.is_none()
+            && let Some(tile) = self.lowering.kernel.stored_matrix(id)
+        {
+            let coordinates = self.tile_origin(id, &tile.tile_origin, region, program, at)?;
+            let value = self.value(operands[1], region, program, at)?;
+            let descriptor = self.lowering.matrix_descriptor(&tile, &region.extents);
+            let from = self.stage(id, value)?;
+            self.group.act(Op::TmaStore { descriptor, coordinates, from, reduce: None });
+            return Ok(());
+        }
+        match operation.name.as_str() {
+            "tt.descriptor_store" | "tt.descriptor_reduce" => {
+                let coordinates = self.coordinates(&operands[2..], region, program, at)?;
+                let value = self.value(operands[1], region, program, at)?;
+                if operation.name == "tt.descriptor_reduce" && !kind_of(operation).ends_with("add") {
+                    return Err(self.lowering.unsupported(id, "atomics other than add", "use atomic_add"));
+                }
+                let reduce = (operation.name == "tt.descriptor_reduce").then(|| kind_of(operation));
+                let descriptor = self.lowering.descriptor(operands[0], &region.extents, id)?;
+                let from = match value.kind {
+                    ExpressionKind::FromShared(slot) => slot,
+                    _ => self.stage(id, value)?,
+                };
+                self.group.act(Op::TmaStore { descriptor, coordinates, from, reduce });
+            }
+            "tt.store" | "tt.atomic_rmw" => {
+                let pointers = self.value(operands[0], region, program, at)?;
+                let value = self.value(operands[1], region, program, at)?;
+                let mask = operands.get(2).map(|m| self.value(*m, region, program, at)).transpose()?;
+                if operation.name == "tt.store" {
+                    self.group.act(Op::GlobalStore { pointers, value, mask });
+                } else if kind_of(operation).ends_with("add") {
+                    self.group.act(Op::AtomicAdd { pointers, value, mask });
+                } else {
+                    return Err(self.lowering.unsupported(id, "atomics other than add", "use tl.atomic_add"));
+                }
+            }
+            name => return Err(self.lowering.unsupported(id, format!("`{name}`"), "use tl.store")),
+        }
+        Ok(())
+    }
+
+    /// The storage of a tile of before the loops that nobody but this group read, and that holds just what is to be stored:
+    /// after the loops it is free, unless the next tile is already on its way there.
+    fn free_invariant_tile(&self, value: &Expression) -> Option<twill_check::protocol::BufferId> {
+        if self.lowering.options.persistent {
+            return None;
+        }
+        let own = |p: &&crate::builder::kernel::InvariantTile| {
+            let buffer = &self.lowering.program.buffers[p.buffer.index()];
+            p.readers == [self.group.id] && buffer.shape == value.shape && buffer.element == value.element
+        };
+        let free: Vec<_> = self.lowering.invariant_tiles.iter().filter(own).map(|p| p.buffer).collect();
+        let fresh = free.iter().find(|b| !self.group.staged.contains(b));
+        fresh.or(free.first()).copied()
+    }
+
+    /// Puts a tile where TMA can read it.
+    fn stage(&mut self, id: OperationId, value: Expression) -> Result<Slot, Error> {
+        let number = (1 << 25) + u32::try_from(id.index()).unwrap_or(0);
+        let tag = Tag { value: number, iteration: Iteration::Absolute(0) };
+        if let Some(buffer) = self.free_invariant_tile(&value) {
+            let used = self.group.staged.contains(&buffer);
+            if used {
+                self.group.act(Op::TmaStoreWait(0));
+            }
+            // All warps are done with what the buffer held.
+            self.group.act(Op::GroupSync);
+            self.group.staged.push(buffer);
+            let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
+            self.group.act(Op::LocalStore { value, to: slot.clone() });
+            self.group.act(Op::FenceProxyAsync);
+            self.group.act(Op::GroupSync);
+            return Ok(slot);
+        }
+        let name = format!("staging_{}", self.group.id.index());
+        let fits = |b: &Buffer| b.shape == value.shape && b.element == value.element && b.name.starts_with(&name);
+        let known = self.lowering.program.buffers.iter().position(fits);
+        let free =
+            if self.lowering.has_tensor_memory() { self.free_buffer(&value.shape, &value.element)? } else { None };
+        let fresh = known.is_none() && free.is_none();
+        let known = known.map(|k| twill_check::protocol::BufferId(u32::try_from(k).unwrap_or(0)));
+        let buffer = match free.or(known) {
+            Some(buffer) => buffer,
+            None => {
+                let same_name = self.lowering.program.buffers.iter().filter(|b| b.name.starts_with(&name)).count();
+                let name = if same_name == 0 { name } else { format!("{name}_{same_name}") };
+                let (shape, element) = (value.shape.clone(), value.element.clone());
+                let source = self.lowering.place(id).source;
+                let (memory, slots) = (Memory::Shared, 1);
+                self.lowering.buffer(Buffer {
+                    name,
+                    shape,
+                    element,
+                    slots,
+                    least_slots: slots,
+                    memory,
+                    plain: false,
+                    source,
+                })
+            }
+        };
+        if !fresh || self.lowering.options.persistent {
+            self.group.act(Op::TmaStoreWait(0));
+            self.group.act(Op::GroupSync);
+        }
+        let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
+        self.group.act(Op::LocalStore { value, to: slot.clone() });
+        self.group.act(Op::FenceProxyAsync);
+        self.group.act(Op::GroupSync);
+        Ok(slot)
+    }
+}
+
+fn kind_of(operation: &twill_triton::mlir::Operation) -> String {
+    let names = ["kind", "atomic_rmw_op", "reduceKind"];
+    let text = names.iter().find_map(|n| match operation.attributes.get(n) {
+        Some(Attribute::Enumeration(name) | Attribute::Other(name) | Attribute::String(name)) => Some(name.clone()),
+        _ => None,
+    });
+    text.unwrap_or_else(|| "add".to_owned())
+}
+
+/// A part of a store after the loops, and who makes it.
+pub(crate) struct Part {
+    pub region: Region,
+    pub program: Option<u32>,
+    pub group: GroupId,
+}
+
+impl KernelBuilder<'_> {
+    /// Into which parts a store outside loops falls, and who makes them.
+    pub fn parts(&self, id: OperationId) -> Vec<Part> {
+        let parts = self.row_parts(id);
+        if !self.has_tensor_memory() {
+            return parts;
+        }
+        let cut = |part: Part| {
+            let regions = self.column_parts(id, &part.region);
+            regions.into_iter().map(move |region| Part { region, ..part })
+        };
+        parts.into_iter().flat_map(cut).collect()
+    }
+
+    /// Into which rows it falls.
+    fn row_parts(&self, id: OperationId) -> Vec<Part> {
+        let operands = &self.module.operation(id).operands;
+        let data = if self.module.operation(id).name == "tt.store" { 0 } else { 1 };
+        let value = operands.get(1).copied();
+        let shape = value.map(|v| self.shape(v)).unwrap_or_default();
+        let whole = Region::whole(&shape);
+        let first = self.first_compute_group();
+        let owner = |s: u32| {
+            if self.has_tensor_memory() { self.owner_by_results(id, s) } else { self.owner(s).unwrap_or(first) }
+        };
+        if let Some((count, _)) = self.programs {
+            let part = |p| Part { region: whole.clone(), program: Some(p), group: owner(p) };
+            return (0..count).map(part).collect();
+        }
+        let count = self.loops.iter().map(|l| l.tiles.sub_tiles()).max().unwrap_or(1);
+        let cut = value.and_then(|v| self.cut(v, 0)).or_else(|| operands.get(data).and_then(|v| self.cut(*v, 0)));
+        match cut.filter(|d| count > 1 && shape.get(*d).is_some_and(|e| e % u64::from(count) == 0)) {
+            Some(d) => {
+                let mut piece = shape.clone();
+                piece[d] /= u64::from(count);
+                let part = |s| Part { region: Region::piece(&shape, &piece, s), program: None, group: owner(s) };
+                (0..count).map(part).collect()
+            }
+            None => vec![Part { region: whole, program: None, group: owner(0) }],
+        }
+    }
+
+    fn first_compute_group(&self) -> GroupId {
+        let groups = self.loops.iter().flat_map(|l| &l.schedule.groups);
+        let compute = groups.filter(|g| g.role == GroupRole::Compute).map(|g| g.id).min();
+        compute.unwrap_or_else(|| self.loops[0].schedule.groups[0].id)
+    }
+
+    /// The group that holds the sub-tile's results.
+    pub(crate) fn owner(&self, sub_tile: u32) -> Option<GroupId> {
+        for l in &self.loops {
+            for yielded in l.parts.yielded {
+                for piece in l.makers.get(yielded).into_iter().flatten() {
+                    let tile = l.tile_operation(piece.op);
+                    if tile.is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile && !matches!(o.kind, Kind::Load(_))) {
+                        return Some(l.group(piece.op));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The dimension along which a value outside loops is cut.
+    fn cut(&self, value: ValueId, depth: u32) -> Option<usize> {
+        if depth > 64 {
+            return None;
+        }
+        if let Some((index, k)) = self.loop_result(value) {
+            let l = &self.loops[index];
+            let pieces = l.makers.get(&l.parts.yielded[k])?;
+            let shape = self.shape(value);
+            return shape.iter().zip(&pieces.first()?.region.extents).position(|(whole, part)| whole != part);
+        }
+        if let Some(d) = self.loops.iter().find_map(|l| crate::builder::kernel::cut_along(l, value)) {
+            return Some(d);
+        }
+        let operation = self.module.operation(self.module.defining_operation(value)?);
+        let operands = &operation.operands;
+        let first = || operands.iter().find_map(|v| self.cut(*v, depth + 1));
+        let axis = || operation.attributes.integer("axis").and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0);
+        match operation.name.as_str() {
+            "tt.expand_dims" => first().map(|d| if d >= axis() { d + 1 } else { d }),
+            "tt.reduce" => first().filter(|d| *d != axis()).map(|d| if d > axis() { d - 1 } else { d }),
+            "tt.trans" => {
+                let order = crate::builder::views::order(operation);
+                first().and_then(|d| order.iter().position(|o| *o == d))
+            }
+            "tt.broadcast" => {
+                let from = self.shape(operands[0]);
+                first().filter(|d| from.get(*d).is_some_and(|e| *e > 1))
+            }
+            name if crate::ir::elementwise::form(name).is_some() => first(),
+            _ => None,
+        }
+    }
+}

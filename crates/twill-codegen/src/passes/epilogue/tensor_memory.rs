@@ -1,0 +1,463 @@
+//! What becomes of the results of loops whose MMAs leave theirs in tensor memory: which group works on them after
+//! the loop, and how it gets at those that are in tensor memory or in another group's registers.
+
+use crate::builder::group::GroupBuilder;
+use crate::builder::kernel::KernelBuilder;
+use crate::builder::reader::{Reader, slice_of, tag_iteration};
+use crate::builder::source::Piece;
+use crate::error::Error;
+use crate::ir::Region;
+use crate::ir::{Arrival, Buffer, Form, Memory, Slot, VariableId};
+use crate::ir::{Expression, ExpressionKind};
+use crate::ir::{Node, Note, Op};
+use crate::passes::steps::program::{BufferKind, Iteration};
+use std::collections::BTreeMap;
+use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
+use twill_graph::{GroupId, GroupRole, OpId};
+use twill_triton::mlir::{OperationId, Type, ValueId};
+
+/// Barriers around the results that a loop leaves in tensor memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Results {
+    /// All MMAs of the loop are done.
+    pub done: BarrierId,
+    /// Everybody has read the results; there where the CTA works on another tile afterwards.
+    pub drained: Option<BarrierId>,
+    /// Who reads them.
+    pub readers: Vec<GroupId>,
+}
+
+/// A result in a group's registers that another group reads after the loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Export {
+    pub index: usize,
+    pub op: OpId,
+    pub from: GroupId,
+    pub to: GroupId,
+    pub buffer: BufferId,
+    pub full: BarrierId,
+    pub empty: Option<BarrierId>,
+}
+
+impl KernelBuilder<'_> {
+    /// Barriers for results in tensor memory, and a group that works on them where no loop has one that computes.
+    pub fn plan_results(&mut self) {
+        if !self.has_tensor_memory() {
+            return;
+        }
+        let groups: Vec<GroupId> = self.loops.iter().flat_map(|l| &l.schedule.groups).map(|g| g.id).collect();
+        if groups.iter().all(|g| self.role(*g) != GroupRole::Compute) {
+            self.epilogue = groups.iter().max().map(|g| GroupId::new(g.index() + 1));
+        }
+        let several = self.loops.len() > 1;
+        for index in 0..self.loops.len() {
+            let parts = self.loops[index].parts;
+            let is_read = (0..parts.results.len()).any(|k| {
+                let pieces = self.loops[index].makers.get(&parts.yielded[k]).into_iter().flatten();
+                !self.module.uses(parts.results[k]).is_empty()
+                    && pieces.into_iter().any(|p| self.is_tcgen05_mma(index, p.op))
+            });
+            if is_read {
+                let name = if several { format!("epilogue_{index}") } else { "results".to_owned() };
+                let done = self.barrier(format!("{name}_done"), 1, vec![Arrival::Unit]);
+                let persistent = self.options.persistent;
+                let drained = persistent.then(|| self.barrier(format!("{name}_drained"), 1, Vec::new()));
+                self.results.insert(index, Results { done, drained, readers: Vec::new() });
+            }
+        }
+        // Where nobody waits for the last MMAs, who starts them does.
+        let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.results.contains_key(&last));
+        if !is_known && groups.iter().any(|g| self.is_issuer(*g)) {
+            self.end_of_mmas = Some(self.barrier("mmas_done".to_owned(), 1, vec![Arrival::Unit]));
+        }
+    }
+
+    /// The groups that compute, and the one that is there for results alone.
+    pub fn compute_groups(&self) -> Vec<GroupId> {
+        let groups = self.loops.iter().flat_map(|l| &l.schedule.groups).filter(|g| g.role == GroupRole::Compute);
+        let mut groups: Vec<GroupId> = groups.map(|g| g.id).chain(self.epilogue).collect();
+        groups.sort();
+        groups.dedup();
+        groups
+    }
+
+    /// The group that stores part of a tensor after the loops: the one that holds most of what it is made of.
+    pub fn owner_by_results(&self, store: OperationId, sub_tile: u32) -> GroupId {
+        let mut words: BTreeMap<GroupId, u64> = BTreeMap::new();
+        for (index, k) in self.results_behind(store) {
+            let facts = &self.loops[index];
+            let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+            let own = |p: &&Piece| {
+                pieces.len() == 1 || facts.tile_operation(p.op).is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile)
+            };
+            for piece in pieces.iter().filter(own) {
+                if self.is_tcgen05_mma(index, piece.op) {
+                    for (_, load) in self.loads_from_tensor(index, piece.op) {
+                        *words.entry(facts.group(load)).or_default() += 1;
+                    }
+                } else if !facts.is_load(piece.op) {
+                    *words.entry(facts.group(piece.op)).or_default() += piece.region.elements();
+                }
+            }
+        }
+        let compute = self.compute_groups();
+        let most = words.iter().filter(|(g, _)| compute.contains(g)).max_by_key(|(g, w)| (**w, std::cmp::Reverse(**g)));
+        let number =
+            self.module.block(self.block).operations.iter().filter(|id| {
+                crate::passes::epilogue::stores::is_store(&self.module.operation(**id).name) && **id < store
+            });
+        let turn = (number.count() + sub_tile as usize) % compute.len().max(1);
+        most.map(|(g, _)| *g).or_else(|| compute.get(turn).copied()).unwrap_or_else(|| GroupId::new(0))
+    }
+
+    /// The results of loops that a store after them is made of.
+    fn results_behind(&self, store: OperationId) -> Vec<(usize, usize)> {
+        let mut next: Vec<ValueId> = self.module.operation(store).operands.clone();
+        let mut seen = vec![false; self.module.value_count()];
+        let mut results = Vec::new();
+        while let Some(value) = next.pop() {
+            if std::mem::replace(&mut seen[value.index()], true) {
+                continue;
+            }
+            if let Some(result) = self.loop_result(value) {
+                results.push(result);
+            } else if let Some(id) = self.module.defining_operation(value) {
+                next.extend(&self.module.operation(id).operands);
+            }
+        }
+        results
+    }
+
+    /// A part of a store cut along its columns where registers would not hold it whole.
+    pub fn column_parts(&self, store: OperationId, region: &Region) -> Vec<Region> {
+        let [rows, columns] = region.extents.as_slice() else { return vec![region.clone()] };
+        let in_tensor = |&(index, k): &(usize, usize)| {
+            let facts = &self.loops[index];
+            let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+            pieces.iter().all(|p| p.region.extents.len() < 2 || self.is_tcgen05_mma(index, p.op))
+        };
+        let results = self.results_behind(store);
+        let tiles = results.iter().filter(|(index, k)| self.shape(self.loops[*index].parts.results[*k]).len() > 1);
+        let tiles = tiles.count() as u64;
+        let width = (self.smem_fallback.part_elements / (rows * tiles).max(1)).max(8);
+        if *columns <= width || columns % width != 0 || !results.iter().all(in_tensor) {
+            return vec![region.clone()];
+        }
+        let part = |k: u64| {
+            let mut part = region.clone();
+            part.starts[1] += k * width;
+            part.extents[1] = width;
+            part
+        };
+        (0..columns / width).map(part).collect()
+    }
+}
+
+impl GroupBuilder {
+    /// Adds code to a section, behind what is there; after the loops, where code goes now.
+    pub fn place(&mut self, section: usize, node: Node) {
+        if self.late && section + 1 == self.sections.len() {
+            self.out.push(node);
+        } else {
+            self.sections[section].push(node);
+        }
+    }
+}
+
+impl Reader<'_, '_> {
+    /// A loop's result that is in tensor memory or in another group's registers; `None` if this group holds it.
+    pub fn result_elsewhere(
+        &mut self,
+        index: usize,
+        k: usize,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Option<Expression>, Error> {
+        let facts = &self.lowering.loops[index];
+        if facts.sums.values().any(|sum| sum.carried == k) {
+            return Ok(None);
+        }
+        let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+        let fits = |p: &&Piece| p.region.holds(region) && (p.program.is_none() || p.program == program);
+        let Some(piece) = pieces.iter().find(fits).cloned() else { return Ok(None) };
+        if self.lowering.is_tcgen05_mma(index, piece.op) {
+            return self.tensor_result(index, k, &piece, region).map(Some);
+        }
+        if facts.is_load(piece.op) || facts.group(piece.op) == self.group.id || piece.region != *region {
+            return Ok(None);
+        }
+        self.import(index, piece.op, region).map(Some)
+    }
+
+    /// A result in tensor memory, when the last MMA is done.
+    fn tensor_result(&mut self, index: usize, k: usize, piece: &Piece, region: &Region) -> Result<Expression, Error> {
+        let key = (index, piece.op, region.clone());
+        if let Some(variable) = self.group.results.get(&key) {
+            return Ok(self.group.read(*variable));
+        }
+        self.wait_for_results(index)?;
+        let facts = &self.lowering.loops[index];
+        let parts = facts.parts;
+        let buffer = facts.buffer(piece.op);
+        let at = buffer.and_then(|b| self.lowering.storage.buffers.get(&(index, b))).copied();
+        let (Some(buffer), Some(at)) = (buffer, at) else {
+            return Err(self.lowering.defect(parts.operation, "the place of a result in tensor memory"));
+        };
+        let planned = facts.program.buffer(buffer);
+        let put_there = planned.writer == self.group.id && planned.values.first().is_some_and(|v| v.op != piece.op);
+        let slice = slice_of(&piece.region, region).filter(|s| s.is_none_or(|(d, _, _)| d == 1));
+        let Some(slice) = slice.filter(|_| self.lowering.program.buffers[at.index()].slots == 1) else {
+            return Err(self.lowering.unsupported(
+                parts.operation,
+                "a part of a result in tensor memory that is not a range of its columns",
+                "store the result as it is",
+            ));
+        };
+        let value = Tag {
+            value: KernelBuilder::value_number(index, piece.op),
+            iteration: tag_iteration(index, Iteration::End(-1)),
+        };
+        let slot = Slot { buffer: at, at: None, slice, transposed: false, value };
+        let name = facts.problem.graph().operation(piece.op).name.clone();
+        let element = self.lowering.element(parts.results[k]);
+        let to = self.group.variable(&format!("{name}_result"), &region.extents, element.clone(), Form::Any);
+        self.group.define(to, index + 1);
+        self.group.results.insert(key, to);
+        let load = Expression { kind: ExpressionKind::FromTensor(slot), shape: region.extents.clone(), element };
+        let note = Note { text: "from tensor memory".into(), ..Note::default() };
+        let load = Node::Do(Op::Let { to, value: load }, note);
+        if put_there {
+            // Before the first iteration it holds the first value, which this group put there.
+            self.group.place(index + 1, load);
+        } else {
+            self.trip_count(index)?;
+            let value = self.value(parts.initial[k], region, piece.program, None)?;
+            self.group.place(index + 1, Node::Do(Op::Let { to, value }, Note::default()));
+            self.group.place(index + 1, Node::When { index, at_least: 1, then: vec![load], exactly: Vec::new() });
+        }
+        Ok(self.group.read(to))
+    }
+
+    /// A buffer of this shape that is free after the loops: the group writes it in the last one and only MMAs read
+    /// it, or it holds a tile of before the loops that only MMAs read.
+    pub fn free_buffer(&mut self, shape: &[u64], element: &Type) -> Result<Option<BufferId>, Error> {
+        let Some(last) = self.lowering.loops.len().checked_sub(1) else { return Ok(None) };
+        if !self.lowering.results.contains_key(&last) {
+            return Ok(None);
+        }
+        let facts = &self.lowering.loops[last];
+        let fits = |id: &crate::passes::steps::program::BufferId| {
+            let planned = facts.program.buffer(*id);
+            let buffer =
+                self.lowering.storage.buffers.get(&(last, *id)).map(|at| &self.lowering.program.buffers[at.index()]);
+            let is_same = buffer.is_some_and(|b| b.shape == shape && b.element == *element && !b.plain);
+            matches!(planned.kind, BufferKind::Shared(_))
+                && is_same
+                && planned.writer == self.group.id
+                && planned.released_by.iter().all(|g| self.lowering.is_issuer(*g))
+        };
+        let found = (0..facts.program.buffers.len()).map(crate::passes::steps::program::BufferId).find(fits);
+        let written = found.and_then(|id| self.lowering.storage.buffers.get(&(last, id))).copied();
+        let taken = &self.lowering.reused_tiles;
+        let piece = self.lowering.invariant_tiles.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
+            let buffer = &self.lowering.program.buffers[at.index()];
+            let own = taken.get(at).is_none_or(|group| *group == self.group.id);
+            buffer.shape == shape
+                && buffer.element == *element
+                && own
+                && readers.iter().all(|g| self.lowering.is_issuer(*g))
+        });
+        // The next tile may be on its way there.
+        let piece = piece.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
+        let found = written.or(piece);
+        self.lowering.reused_tiles.extend(piece.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
+        if found.is_some() {
+            self.wait_for_results(last)?;
+            self.group.stages_in_place = true;
+        }
+        Ok(found)
+    }
+
+    pub fn wait_for_results(&mut self, index: usize) -> Result<(), Error> {
+        if self.group.done.contains_key(&index) {
+            return Ok(());
+        }
+        let own = self.group.id;
+        let Some(results) = self.lowering.results.get_mut(&index) else {
+            let id = self.lowering.loops[index].parts.operation;
+            return Err(self.lowering.defect(id, "when results in tensor memory are there"));
+        };
+        if !results.readers.contains(&own) {
+            results.readers.push(own);
+        }
+        let done = results.done;
+        let name = self.lowering.program.barriers[done.index()].name.clone();
+        let cursor = self.group.cursor(&name, 1);
+        self.group.cursors[cursor.index()].phase = true;
+        self.group.done.insert(index, cursor);
+        let wait = Op::MbarrierWait { barrier: done, at: cursor, previous: false };
+        self.group.place(index + 1, Node::Do(wait, Note { text: "the last MMA is done".into(), ..Note::default() }));
+        Ok(())
+    }
+
+    /// A result in the registers of another group, through shared memory.
+    fn import(&mut self, index: usize, op: OpId, region: &Region) -> Result<Expression, Error> {
+        let key = (index, op, region.clone());
+        if let Some(variable) = self.group.results.get(&key) {
+            return Ok(self.group.read(*variable));
+        }
+        let own = self.group.id;
+        let known = self.lowering.exports.iter().position(|e| (e.index, e.op, e.to) == (index, op, own));
+        let number = match known {
+            Some(number) => number,
+            None => self.lowering.export(index, op, own),
+        };
+        let export = self.lowering.exports[number].clone();
+        let buffer = &self.lowering.program.buffers[export.buffer.index()];
+        let (shape, element) = (buffer.shape.clone(), buffer.element.clone());
+        let stem = buffer.name.trim_end_matches("_buffer").to_owned();
+        let cursor = self.group.cursor(&format!("{stem}_at"), 1);
+        self.group.cursors[cursor.index()].phase = true;
+        let to = self.group.variable(&stem, &shape, element.clone(), Form::Any);
+        self.group.define(to, index + 1);
+        self.group.results.insert(key, to);
+        let value = Expression { kind: ExpressionKind::FromShared(export.slot(number)), shape, element };
+        let mut actions =
+            vec![Op::MbarrierWait { barrier: export.full, at: cursor, previous: false }, Op::Let { to, value }];
+        actions.extend(export.empty.map(|barrier| Op::MbarrierArrive { barrier, at: cursor }));
+        actions.push(Op::AdvanceCursor(cursor));
+        for action in actions {
+            self.group.place(index + 1, Node::Do(action, Note::default()));
+        }
+        Ok(self.group.read(to))
+    }
+
+    /// Before a group writes over results of the tile before: waits until everybody has read them.
+    pub fn drained(&mut self, index: usize) -> Vec<Node> {
+        drained(self.lowering, self.group, index)
+    }
+}
+
+fn drained(lowering: &KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Vec<Node> {
+    let drained = lowering.results.get(&index).and_then(|r| r.drained);
+    let Some(barrier) = drained.filter(|_| !group.drained.contains(&index)) else { return Vec::new() };
+    group.drained.push(index);
+    let at = group.cursor(&lowering.program.barriers[barrier.index()].name, 1);
+    group.cursors[at.index()].phase = true;
+    let wait = Op::MbarrierWait { barrier, at, previous: true };
+    [wait, Op::AdvanceCursor(at)].map(|action| Node::Do(action, Note::default())).into()
+}
+
+impl Export {
+    fn slot(&self, number: usize) -> Slot {
+        let value = (1 << 26) + u32::try_from(number).unwrap_or(0);
+        let value = Tag { value, iteration: twill_check::protocol::Iteration::Absolute(0) };
+        Slot { buffer: self.buffer, at: None, slice: None, transposed: false, value }
+    }
+}
+
+impl KernelBuilder<'_> {
+    fn export(&mut self, index: usize, op: OpId, to: GroupId) -> usize {
+        let from = self.loops[index].group(op);
+        let (shape, element) = self.tile_of(index, op);
+        let name = self.loops[index].problem.graph().operation(op).name.replace('.', "_");
+        let source = self.loops[index].problem.graph().operation(op).source.clone();
+        let name = format!("{name}_for_{}", to.index());
+        let (memory, slots) = (Memory::Shared, 1);
+        let name_of_buffer = format!("{name}_buffer");
+        let buffer =
+            Buffer { name: name_of_buffer, shape, element, slots, least_slots: slots, memory, plain: true, source };
+        let buffer = self.buffer(buffer);
+        let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Threads { warps: self.warps(from) }]);
+        let reader = Arrival::Threads { warps: self.warps(to) };
+        let empty = self.options.persistent.then(|| self.barrier(format!("{name}_empty"), 1, vec![reader]));
+        self.exports.push(Export { index, op, from, to, buffer, full, empty });
+        self.exports.len() - 1
+    }
+
+    /// What a group does behind its loops for others that read its results.
+    pub fn add_exports(&self, group: &mut GroupBuilder) -> Result<(), Error> {
+        let own = group.id;
+        for (number, export) in self.exports.iter().enumerate().filter(|(_, e)| e.from == own) {
+            let from: Option<VariableId> =
+                group.tracks[export.index].get(&export.op).and_then(|t| t.variables.first()).copied();
+            let Some(from) = from else {
+                let id = self.loops[export.index].parts.operation;
+                return Err(self.defect(id, "who holds a result"));
+            };
+            let buffer = &self.program.buffers[export.buffer.index()];
+            let at = group.cursor(buffer.name.trim_end_matches("_buffer"), 1);
+            let value = group.read(from);
+            let mut actions: Vec<Op> = Vec::new();
+            if let Some(barrier) = export.empty {
+                group.cursors[at.index()].phase = true;
+                actions.push(Op::MbarrierWait { barrier, at, previous: true });
+            }
+            actions.push(Op::LocalStore { value, to: export.slot(number) });
+            actions.push(Op::MbarrierArrive { barrier: export.full, at });
+            actions.push(Op::AdvanceCursor(at));
+            let section = &mut group.sections[export.index + 1];
+            let place = section.iter().position(|n| !matches!(n, Node::Do(..))).map_or(0, |k| k + 1);
+            let nodes = actions.into_iter().map(|a| Node::Do(a, Note::default()));
+            section.splice(place..place, nodes);
+        }
+        Ok(())
+    }
+
+    /// Behind a loop: what the group that starts MMAs has signalled when all are done.
+    pub fn end_of_mmas(&self, group: &mut GroupBuilder, index: usize) {
+        let mut signals: Vec<(BarrierId, CursorId)> = Vec::new();
+        // Phases must not run ahead of those who wait for them.
+        let drained = drained(self, group, index);
+        group.sections[index + 1].extend(drained);
+        if let Some(results) = self.results.get(&index) {
+            let name = &self.program.barriers[results.done.index()].name;
+            signals.push((results.done, group.cursor(name, 1)));
+        }
+        let mut advances = Vec::new();
+        if index + 1 == self.loops.len() {
+            for (piece, cursor) in group.pieces.clone() {
+                if self.options.persistent {
+                    signals.push((self.invariant_tiles[piece].empty, cursor));
+                }
+                advances.push(cursor);
+            }
+        }
+        let section = &mut group.sections[index + 1];
+        if !signals.is_empty() {
+            section.push(Node::Do(
+                Op::Tcgen05Commit(signals),
+                Note { text: "when all MMAs are done".into(), ..Note::default() },
+            ));
+        }
+        section.extend(advances.into_iter().map(|c| Node::Do(Op::AdvanceCursor(c), Note::default())));
+    }
+
+    /// After its last read of results: a group says that they may be written over.
+    pub fn end_of_results(&self, group: &mut GroupBuilder, nodes: &mut Vec<Node>) {
+        let mut done: Vec<(usize, CursorId)> = group.done.iter().map(|(index, at)| (*index, *at)).collect();
+        done.sort();
+        let barriers: Vec<BarrierId> = self.results.values().map(|r| r.done).collect();
+        let waits = |n: &Node| matches!(n, Node::Do(Op::MbarrierWait { barrier, .. }, _) if barriers.contains(barrier));
+        let last = nodes.iter().rposition(|n| reads_tensor(n) || waits(n)).map_or(0, |k| k + 1);
+        let mut actions = Vec::new();
+        for (index, at) in done {
+            let drained = self.results.get(&index).and_then(|r| r.drained);
+            actions.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
+            actions.push(Op::AdvanceCursor(at));
+        }
+        nodes.splice(last..last, actions.into_iter().map(|a| Node::Do(a, Note::default())));
+    }
+}
+
+fn reads_tensor(node: &Node) -> bool {
+    match node {
+        Node::Do(Op::Let { value, .. }, _) => {
+            let mut found = false;
+            value.walk(&mut |e| found |= matches!(e.kind, ExpressionKind::FromTensor(_)));
+            found
+        }
+        Node::When { then, .. } => then.iter().any(reads_tensor),
+        _ => false,
+    }
+}

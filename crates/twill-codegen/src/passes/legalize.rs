@@ -1,0 +1,128 @@
+//! Refuses kernels that no later pass lowers.
+//!
+//! Before: nothing. After: every operation at the kernel's top level is one that the passes know, and no load must see what the
+//! kernel itself has stored: groups load ahead, and nothing orders the two. Different arguments are taken to be different memory.
+
+use crate::builder::carried::begin_differently;
+use crate::builder::kernel::KernelBuilder;
+use crate::builder::views::is_view;
+use crate::error::Error;
+use crate::ir::elementwise::form;
+use crate::passes::epilogue::stores::is_store;
+use twill_triton::mlir::{Definition, OperationId, ValueId};
+
+/// The pass.
+pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
+    check_top_level(builder)?;
+    check_order(builder)
+}
+
+/// Refuses loads after stores to the same argument, in the text or around a loop.
+fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
+    let module = lowering.module;
+    let all: Vec<OperationId> = module.walk(lowering.kernel.function()).collect();
+    let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<(usize, OperationId, ValueId)> {
+        let base = |(k, id): (usize, &OperationId)| {
+            let operation = module.operation(*id);
+            let address = operation.operands.first().copied().filter(|_| wanted(&operation.name))?;
+            Some((k, *id, argument(lowering, address, 0)?))
+        };
+        all.iter().enumerate().filter_map(base).collect()
+    };
+    let stores = of(&is_store);
+    for (place, id, base) in of(&|name| matches!(name, "tt.load" | "tt.descriptor_load")) {
+        let block = |id: OperationId| module.operation(id).block;
+        let around = |id: OperationId| lowering.loops.iter().position(|l| block(id) == Some(l.parts.body));
+        let behind = |(stored, store, written): &(usize, OperationId, ValueId)| {
+            *written == base && (*stored < place || (around(id).is_some() && around(id) == around(*store)))
+        };
+        if stores.iter().any(behind) {
+            return Err(lowering.unsupported(
+                id,
+                "a load of what the kernel itself has stored",
+                "keep the value in a variable, or use two kernels",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The kernel's argument that an address is counted from.
+fn argument(lowering: &KernelBuilder<'_>, value: ValueId, depth: u32) -> Option<ValueId> {
+    if depth > 256 {
+        return None;
+    }
+    let from = match lowering.module.definition(value) {
+        Definition::Argument { block, .. } if block == lowering.block => return Some(value),
+        Definition::Argument { .. } => {
+            lowering.loops.iter().find_map(|l| l.parts.initial.get(l.carried(value)?).copied())
+        }
+        Definition::Result { operation, index } => match lowering.module.for_loop(operation) {
+            Some(parts) => parts.initial.get(index).copied(),
+            None => lowering.module.operation(operation).operands.first().copied(),
+        },
+    };
+    argument(lowering, from?, depth + 1)
+}
+
+/// Nothing at the kernel's top level may be left out silently.
+fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
+    if lowering.programs.is_some_and(|(_, axis)| axis != 0) {
+        return Err(lowering.unsupported(
+            lowering.kernel.function(),
+            "programs that share a CTA along another axis than the first",
+            "let them follow each other along x (--coarsening-axis x)",
+        ));
+    }
+    for id in &lowering.module.block(lowering.block).operations {
+        let operation = lowering.module.operation(*id);
+        let scheduled = lowering.loops.iter().any(|l| l.parts.operation == *id);
+        let name = operation.name.as_str();
+        if !operation.regions.is_empty() && !scheduled && name != "tt.reduce" {
+            return Err(lowering.unsupported(
+                *id,
+                "branches and other loops beside the pipelined ones",
+                "make the pipelined loops loops of the kernel's top level",
+            ));
+        }
+        let known = scheduled
+            || is_store(name)
+            || is_view(name)
+            || form(name).is_some()
+            || matches!(
+                name,
+                "tt.get_program_id"
+                    | "tt.get_num_programs"
+                    | "tt.descriptor_load"
+                    | "tt.load"
+                    | "tt.reduce"
+                    | "tt.return"
+                    | "llvm.intr.assume"
+            );
+        if !known {
+            return Err(lowering.unsupported(
+                *id,
+                format!("`{name}`"),
+                "move it out of the kernel, or schedule without generating code",
+            ));
+        }
+    }
+    for l in &lowering.loops {
+        let of = lowering.module.operation(l.parts.operation).block;
+        if of != Some(lowering.block) {
+            return Err(lowering.unsupported(
+                l.parts.operation,
+                "a pipelined loop inside another loop or branch",
+                "let the grid, or a persistent launch (--persistent), walk over the tiles",
+            ));
+        }
+        if begin_differently(lowering.module, l) {
+            return Err(lowering.unsupported(
+                l.parts.operation,
+                "two carried values that become the same and begin differently",
+                "carry one of them, and choose by the loop's index in the first iteration (tl.where)",
+            ));
+        }
+    }
+    Ok(())
+}

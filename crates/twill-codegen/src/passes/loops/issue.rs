@@ -1,0 +1,266 @@
+//! An operation of a loop as code of its group.
+
+use crate::builder::group::shifted;
+use crate::error::Error;
+use crate::ir::Expression;
+use crate::ir::Op;
+use crate::ir::Region;
+use crate::ir::{Slot, VariableId};
+use crate::passes::loops::Adder;
+use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
+use crate::passes::timestamps::Moment;
+use twill_graph::OpId;
+use twill_triton::Stands;
+use twill_triton::mlir::OperationId;
+use twill_triton::tile::{Kind, TileOperation, Transfer};
+
+impl Adder<'_, '_> {
+    /// Code of an operation, with its timestamps.
+    pub(crate) fn issue(
+        &mut self,
+        op: OpId,
+        iteration: Iteration,
+        signals: &[(Barrier, Iteration)],
+    ) -> Result<(), Error> {
+        self.take_slots(op, iteration);
+        let facts = &self.reader.lowering.loops[self.index];
+        let is_synchronous = facts.problem.graph().operation(op).is_synchronous();
+        // An MMA may have to wait for its turn first, and timestamps its issue itself.
+        if !self.is_mma(op) {
+            self.mark(op, Moment::Issue, iteration);
+        }
+        self.code(op, iteration, signals)?;
+        if is_synchronous {
+            self.mark(op, Moment::End, iteration);
+        }
+        Ok(())
+    }
+
+    /// The slots that an operation is the first to write.
+    fn take_slots(&mut self, op: OpId, iteration: Iteration) {
+        let index = self.index;
+        let note = std::mem::take(&mut self.reader.group.note);
+        let taken: Vec<LoopBufferId> = {
+            let buffers = &self.reader.lowering.loops[index].program.buffers;
+            let first = |k: &usize| {
+                buffers[*k].values.first().is_some_and(|v| v.op == op)
+                    && !matches!(buffers[*k].kind, BufferKind::Handoff(_))
+            };
+            (0..buffers.len()).filter(first).map(LoopBufferId).collect()
+        };
+        for buffer in taken {
+            self.take_slot(buffer, iteration);
+        }
+        self.reader.group.note = note;
+    }
+
+    fn code(&mut self, op: OpId, iteration: Iteration, signals: &[(Barrier, Iteration)]) -> Result<(), Error> {
+        let index = self.index;
+        let facts = &self.reader.lowering.loops[index];
+        let Some(tile) = facts.tile_operation(op).cloned() else { return self.movement(op, iteration) };
+        let region = facts.region(self.reader.lowering.module, &tile);
+        let program = self.reader.lowering.programs.and(tile.sub_tile);
+        let Some(id) = tile.statements.last().copied() else { return Ok(()) };
+        match tile.kind {
+            Kind::Dot { .. } if self.reader.lowering.is_tcgen05_mma(index, op) => {
+                self.tcgen05_mma(op, id, &region, program, iteration, signals)
+            }
+            Kind::Dot { .. } => self.mma(op, id, &region, program, iteration),
+            Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
+            Kind::Store(_) | Kind::AtomicReduce(_) => self.store(op, &tile, id, &region, program, iteration),
+            Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. } => {
+                let note = std::mem::take(&mut self.reader.group.note);
+                let value = self.computed(op, id, &region, program, iteration)?;
+                let to = self.produce(op, iteration);
+                self.reader.group.note = note;
+                self.reader.group.act(Op::Let { to, value });
+                self.prepare_operand(op, to);
+                Ok(())
+            }
+        }
+    }
+
+    /// What an operation computes.
+    fn computed(
+        &mut self,
+        op: OpId,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<Expression, Error> {
+        let index = self.index;
+        let at = Some((index, iteration));
+        let facts = &self.reader.lowering.loops[index];
+        if let Some(sum) = facts.sums.values().find(|s| s.reduce == op).cloned() {
+            let columns = self.reader.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
+            let region = crate::passes::partial_sums::tile_region(region, columns);
+            return Ok(crate::passes::partial_sums::shares(self.reader.value(sum.tile, &region, program, at)?));
+        }
+        if let Some(sum) = facts.sums.get(&op).cloned() {
+            let old = self.reader.newest(index, op, shifted(iteration, -1))?;
+            let new = self.reader.newest(index, sum.reduce, iteration)?;
+            let factor = sum.factor.map(|f| self.reader.value(f, region, program, at)).transpose()?;
+            let (old, new) = (self.reader.group.read(old), self.reader.group.read(new));
+            return Ok(crate::passes::partial_sums::next(old, factor, new));
+        }
+        self.reader.apply(id, region, program, at)
+    }
+
+    /// A tile that an MMA of the group reads from registers is brought into the form for that at once: it is carried
+    /// to the MMA as it is needed there.
+    fn prepare_operand(&mut self, op: OpId, made: VariableId) {
+        let facts = &self.reader.lowering.loops[self.index];
+        let own = self.reader.group.id;
+        let reads = |d: &twill_graph::Dependence| {
+            let tile = facts.tile_operation(d.to)?;
+            let is_left = tile.operand(twill_triton::tile::Role::Left).is_some_and(|left| {
+                let made = facts.tile_operation(op).and_then(|o| o.result);
+                left.tiles.len() == 1 && left.tiles.first().copied() == made && !left.is_transposed()
+            });
+            let columns = tile.result.and_then(|r| facts.tiles.tile(r).shape.last().copied());
+            (is_left && facts.group(d.to) == own && matches!(tile.kind, Kind::Dot { .. })).then_some(columns)?
+        };
+        let columns: Vec<u64> = facts.problem.graph().uses(op).filter_map(reads).collect();
+        for columns in columns {
+            let to = self.left_operand(made, columns);
+            self.prepared.insert((made, columns), to);
+        }
+    }
+
+    /// A tile goes to shared memory for MMAs.
+    fn movement(&mut self, op: OpId, iteration: Iteration) -> Result<(), Error> {
+        let index = self.index;
+        let facts = &self.reader.lowering.loops[index];
+        let id = facts.parts.operation;
+        let stands = facts.stands_for.get(op.index()).copied();
+        if let Some(stands) = stands.filter(|_| self.reader.lowering.has_tensor_memory()) {
+            return self.tensor_movement(op, stands, iteration);
+        }
+        let Some(Stands::ToShared(tile)) = stands else {
+            return Err(self.reader.lowering.defect(id, "what is moved to shared memory"));
+        };
+        let producer = facts.tiles.producer(tile).and_then(|p| facts.ops.get(&p)).copied();
+        let Some(producer) = producer else { return Err(self.reader.lowering.defect(id, "who makes a stored tile")) };
+        let from = self.reader.newest(index, producer, iteration)?;
+        let to = self.reader.slot(index, op, iteration)?;
+        let value = self.reader.group.read(from);
+        self.reader.group.act(Op::LocalStore { value, to });
+        self.reader.group.act(Op::FenceProxyAsync);
+        let facts = &self.reader.lowering.loops[index];
+        let own = self.reader.group.id;
+        if facts.problem.graph().uses(op).any(|d| facts.group(d.to) == own) {
+            // All warps' rows must be there before one of them starts an MMA.
+            self.reader.group.act(Op::GroupSync);
+        }
+        Ok(())
+    }
+
+    /// A result goes to another group through shared memory.
+    pub(crate) fn handoff(&mut self, op: OpId, iteration: Iteration, buffer: LoopBufferId) -> Result<(), Error> {
+        self.take_slot(buffer, iteration);
+        let from = self.reader.newest(self.index, op, iteration)?;
+        let to = self.reader.slot(self.index, op, iteration)?;
+        let value = self.reader.group.read(from);
+        let plain = self.reader.lowering.program.buffers[to.buffer.index()].plain;
+        self.reader.group.act(Op::LocalStore { value, to });
+        if !plain {
+            self.reader.group.act(Op::FenceProxyAsync);
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what a load is made of")]
+    fn load(
+        &mut self,
+        op: OpId,
+        id: OperationId,
+        transfer: Transfer,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+        signals: &[(Barrier, Iteration)],
+    ) -> Result<(), Error> {
+        let index = self.index;
+        let module = self.reader.lowering.module;
+        let operation = module.operation(id);
+        if region.extents.is_empty() {
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "a load of a scalar in the loop",
+                "load a tile of one row",
+            ));
+        }
+        let tiles = self.reader.lowering.loops[index].tiles;
+        let at = Some((index, iteration));
+        let full = signals.iter().find_map(|(b, _)| match b {
+            Barrier::Full { .. } => self.reader.barrier(index, *b),
+            Barrier::Empty { .. } => None,
+        });
+        let to = self.reader.slot(index, op, iteration)?;
+        let Some(full) = full else {
+            return Err(self.reader.lowering.unsupported(
+                id,
+                "a load in the loop of a tile that nothing in the loop reads",
+                "leave the load out, or load the tile after the loop",
+            ));
+        };
+        match (transfer, tiles.matrix_tile(id)) {
+            (Transfer::Tma, Some(tile)) => {
+                let turned = region.before_transposition(&[1, 0]);
+                let region = if tile.transposed { &turned } else { region };
+                let coordinates = self.reader.tile_origin(id, &tile.tile_origin, region, program, at)?;
+                let descriptor = self.reader.lowering.matrix_descriptor(tile, &region.extents);
+                let to = Slot { transposed: false, ..to };
+                self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
+            }
+            (Transfer::Tma, None) => {
+                let coordinates = self.reader.coordinates(&operation.operands[1..], region, program, at)?;
+                let descriptor = self.reader.lowering.descriptor(operation.operands[0], &region.extents, id)?;
+                self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
+            }
+            (Transfer::Pointer, _) => {
+                let bits = operation.results.first().and_then(|r| module.type_of(*r).element().scalar_bits());
+                if region.extents.len() == 1 && bits.is_some_and(|bits| bits < 32) {
+                    return Err(self.reader.lowering.unsupported(
+                        id,
+                        "a load in the loop of single elements of less than 32 bits",
+                        "load through a tensor descriptor, or before the loop",
+                    ));
+                }
+                let pointers = self.reader.value(operation.operands[0], region, program, at)?;
+                let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
+                if let Some(other) = operation.operands.get(2) {
+                    let zero = module.float_constant(*other).or(module.integer_constant(*other).map(|_| 0.0));
+                    if zero != Some(0.0) {
+                        return Err(self.reader.lowering.unsupported(
+                            id,
+                            "a load in the loop whose masked elements are not zero",
+                            "use other=0.0",
+                        ));
+                    }
+                }
+                self.reader.group.act(Op::CpAsync { pointers, mask, to, full });
+            }
+        }
+        Ok(())
+    }
+
+    fn store(
+        &mut self,
+        op: OpId,
+        tile: &TileOperation,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        iteration: Iteration,
+    ) -> Result<(), Error> {
+        let at = Some((self.index, iteration));
+        let is_tma = matches!(tile.kind, Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma));
+        self.reader.store(id, region, program, at)?;
+        if is_tma {
+            self.reader.group.stores.push((op, iteration));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,466 @@
+//! A loop's steps as code of a group: names for values and slots of several iterations, MMAs in
+//! flight, and what is there before the loop and after it.
+//!
+//! A variable is renamed when its operation makes the next value, so which iteration a name stands
+//! for is known everywhere: in the prologue counted from the first iteration, in the loop from its
+//! variable, in the epilogue from the trip count. The state at the loop's end is that at its
+//! beginning, one iteration on; so the body is made twice, the second time from the state that the
+//! first left.
+
+mod issue;
+mod rings;
+mod state;
+pub(crate) mod tcgen05;
+mod wgmma;
+
+use crate::builder::group::{GroupBuilder, InFlightMma, Track, iterations_before, shifted};
+use crate::builder::kernel::KernelBuilder;
+use crate::builder::reader::Reader;
+use crate::error::Error;
+use crate::ir::{Form, VariableId};
+use crate::ir::{Node, Note, Op};
+use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use twill_graph::OpId;
+
+/// Adds a loop to a group's program.
+pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Result<(), Error> {
+    let warp = lowering.loops[index].program.warps.iter().find(|w| w.group == group.id).cloned();
+    if let Some(warp) = warp {
+        // Once to see how many older values and slots are read, once with just those.
+        let mut trial = group.clone();
+        let mut adder = Adder {
+            reader: Reader { lowering, group: &mut trial },
+            index,
+            trips: None,
+            trial: true,
+            held_slot: None,
+            next_mmas: VecDeque::new(),
+            prepared: HashMap::new(),
+            operands: HashMap::new(),
+            received: HashMap::new(),
+        };
+        adder.initial_values()?;
+        adder.initial_sums()?;
+        adder.nodes(&warp)?;
+        (group.ages, group.slot_ages) = (trial.ages, trial.slot_ages);
+        let mut adder = Adder {
+            reader: Reader { lowering, group },
+            index,
+            trips: None,
+            trial: false,
+            held_slot: None,
+            next_mmas: VecDeque::new(),
+            prepared: HashMap::new(),
+            operands: HashMap::new(),
+            received: HashMap::new(),
+        };
+        adder.reader.trip_count(index)?;
+        adder.initial_values()?;
+        adder.initial_sums()?;
+        let nodes = adder.nodes(&warp)?;
+        group.sections[index + 1].splice(0..0, nodes);
+    }
+    // After the loop the newest values are those of its last iteration.
+    for track in group.tracks[index].values_mut() {
+        track.latest = Some(Iteration::End(-1));
+    }
+    for slot in group.slots.values_mut() {
+        slot.latest = None;
+    }
+    group.in_flight.clear();
+    group.stores.clear();
+    Ok(())
+}
+
+/// The buffers that a group's steps name.
+fn buffers(warp: &GroupSteps) -> BTreeSet<LoopBufferId> {
+    let of = |step: &Step| match step {
+        Step::WaitChannel { barrier, .. } | Step::ArriveChannel { barrier, .. } => match *barrier {
+            Barrier::Full { buffer, .. } | Barrier::Empty { buffer } => Some(buffer),
+        },
+        Step::Store { buffer, .. } => Some(*buffer),
+        Step::Issue { .. } | Step::WaitAsync { .. } => None,
+    };
+    let blocks = warp.prologue.iter().chain(&warp.epilogue).flat_map(|b| &b.steps);
+    blocks.chain(&warp.steady).filter_map(of).collect()
+}
+
+/// Makes code of one loop for one group.
+pub(crate) struct Adder<'r, 'a> {
+    pub reader: Reader<'r, 'a>,
+    pub index: usize,
+    /// The trip count, where it is known.
+    trips: Option<i64>,
+    pub trial: bool,
+    /// The turn on the tensor core that the group has.
+    pub held_slot: Option<crate::passes::pingpong::PingPongSlot>,
+    /// MMAs that follow in the code that is being made.
+    pub next_mmas: VecDeque<OpId>,
+    /// Operands of MMAs that are in the form for them, by the tile and the result's columns.
+    pub prepared: HashMap<(VariableId, u64), VariableId>,
+    /// The names of such operands.
+    pub operands: HashMap<(VariableId, u64), VariableId>,
+    /// The names of operands that other groups make.
+    pub received: HashMap<(OpId, u64), VariableId>,
+}
+
+impl Adder<'_, '_> {
+    /// The values that the loop's first iteration finds, under the names that its own will have.
+    fn initial_values(&mut self) -> Result<(), Error> {
+        let (index, id) = (self.index, self.reader.group.id);
+        let facts = &self.reader.lowering.loops[index];
+        let parts = facts.parts;
+        for k in 0..parts.carried.len() {
+            let facts = &self.reader.lowering.loops[index];
+            let module = self.reader.lowering.module;
+            let used = !module.uses(parts.carried[k]).is_empty() || !module.uses(parts.results[k]).is_empty();
+            let pieces = facts.makers.get(&parts.yielded[k]).cloned().unwrap_or_default();
+            let own = |op: OpId| facts.group(op) == id && !facts.is_load(op);
+            let in_tensor = |op: OpId| self.reader.lowering.is_tcgen05_mma(index, op);
+            let own: Vec<_> = pieces.into_iter().filter(|p| used && own(p.op) && !in_tensor(p.op)).collect();
+            for piece in own {
+                if self.reader.group.tracks[index].contains_key(&piece.op) {
+                    continue;
+                }
+                let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
+                let to = self.new_track(piece.op);
+                self.reader.group.define(to, index + 1);
+                if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
+                    track.latest = Some(Iteration::Absolute(-1));
+                }
+                self.reader.group.sections[index].push(Node::Do(Op::Let { to, value }, Note::default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Variables for an operation's results: the newest and as many older ones as are read.
+    fn new_track(&mut self, op: OpId) -> VariableId {
+        let index = self.index;
+        let facts = &self.reader.lowering.loops[index];
+        let name = facts.problem.graph().operation(op).name.clone();
+        let piece = facts.makers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
+        let (shape, element, form) = match piece {
+            Some((value, piece)) => {
+                let is_dot =
+                    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, twill_triton::tile::Kind::Dot { .. }));
+                let columns = piece.region.extents.last().copied().unwrap_or(8);
+                let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
+                (piece.region.extents, self.reader.lowering.element(value), form)
+            }
+            None => {
+                let (shape, element) = self.reader.lowering.tile_of(index, op);
+                (shape, element, Form::Any)
+            }
+        };
+        let facts = &self.reader.lowering.loops[index];
+        let in_partials = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
+        let shape = if in_partials { vec![shape[0], crate::passes::partial_sums::PARTIALS] } else { shape };
+        let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
+        let count = if self.trial { self.most_ages() } else { ages + 1 };
+        let variables: Vec<VariableId> = (0..count)
+            .map(|age| {
+                let wish = if age == 0 { name.clone() } else { format!("{name}_before_{age}") };
+                self.reader.group.variable(&wish, &shape, element.clone(), form)
+            })
+            .collect();
+        let newest = variables[0];
+        for variable in &variables {
+            self.reader.group.define(*variable, index + 1);
+        }
+        self.reader.group.tracks[index].insert(op, Track { variables, latest: None, defined: 0 });
+        newest
+    }
+
+    /// The variable for a new result of an operation; what it held is renamed first.
+    pub fn produce(&mut self, op: OpId, iteration: Iteration) -> VariableId {
+        let index = self.index;
+        if !self.reader.group.tracks[index].contains_key(&op) {
+            self.new_track(op);
+        }
+        let (variables, had) = match self.reader.group.tracks[index].get_mut(&op) {
+            Some(track) => {
+                let had = track.latest.is_some();
+                track.latest = Some(iteration);
+                (track.variables.clone(), had)
+            }
+            None => return VariableId(0),
+        };
+        // What was prepared is a form of the value before.
+        self.prepared.retain(|(of, _), _| *of != variables[0]);
+        let note = std::mem::take(&mut self.reader.group.note);
+        if had {
+            self.define_sources(op);
+            for age in (1..variables.len()).rev() {
+                let (to, from) = (variables[age], variables[age - 1]);
+                self.reader.group.act(Op::Copy { to, from });
+                for flight in self.reader.group.in_flight.iter_mut().filter(|f| f.op == op && f.result == from) {
+                    flight.result = to;
+                }
+            }
+        }
+        self.release_name(variables[0]);
+        self.reader.group.note = note;
+        variables[0]
+    }
+
+    /// Older values that are renamed before there are any: they are read by nobody then, but must be something.
+    fn define_sources(&mut self, op: OpId) {
+        let Some(track) = self.reader.group.tracks[self.index].get_mut(&op) else { return };
+        let sources = track.variables.len().saturating_sub(1);
+        let (first, newest) = (track.defined.max(1), track.variables[0]);
+        let undefined: Vec<VariableId> = track.variables.get(first..sources).unwrap_or_default().to_vec();
+        track.defined = track.defined.max(track.variables.len());
+        for to in undefined {
+            self.reader.group.act(Op::Copy { to, from: newest });
+        }
+    }
+
+    /// Before a variable changes that an MMA still reads, the MMA's operand gets another name.
+    pub fn release_name(&mut self, variable: VariableId) {
+        if !self.reader.group.in_flight.iter().any(|f| f.operands.contains(&variable)) {
+            return;
+        }
+        let group = &mut self.reader.group;
+        let in_flight = |name: &VariableId| group.in_flight.iter().any(|f| f.operands.contains(name));
+        let free = group.in_use.get(&variable).and_then(|names| names.iter().copied().find(|name| !in_flight(name)));
+        let to = free.unwrap_or_else(|| {
+            let old = group.variables[variable.index()].clone();
+            let to = group.variable(&format!("{}_in_use", old.name), &old.shape, old.element, old.form);
+            group.in_use.entry(variable).or_default().push(to);
+            to
+        });
+        self.reader.group.act(Op::Copy { to, from: variable });
+        for operand in self.reader.group.in_flight.iter_mut().flat_map(|f| &mut f.operands) {
+            if *operand == variable {
+                *operand = to;
+            }
+        }
+    }
+
+    fn nodes(&mut self, warp: &GroupSteps) -> Result<Vec<Node>, Error> {
+        let out = std::mem::take(&mut self.reader.group.out);
+        let first = i64::from(warp.first);
+        // All branches go on with the same slots and phases.
+        for buffer in buffers(warp) {
+            self.begin_ring(buffer);
+        }
+        let before = self.state();
+        self.blocks(&warp.prologue)?;
+        self.renumber(|it| match it {
+            Iteration::Absolute(n) => Iteration::Current(n - first),
+            other => other,
+        });
+        let begun = self.reader.group.tracks[self.index].iter().filter(|(_, track)| track.latest.is_some());
+        let mut begun: Vec<OpId> = begun.map(|(op, _)| *op).collect();
+        begun.sort();
+        begun.into_iter().for_each(|op| self.define_sources(op));
+        let mut nodes = std::mem::take(&mut self.reader.group.out);
+        let prepared = self.prepared.clone();
+        let mut in_flight = Vec::new();
+        for _ in 0..2 {
+            in_flight = self.reader.group.in_flight.iter().map(|f| f.result).collect();
+            self.reader.group.out.clear();
+            self.steps(&warp.steady)?;
+            let end = self.state();
+            self.renumber(|it| shifted(it, -1));
+            debug_assert_eq!(end.in_flight.len(), self.reader.group.in_flight.len());
+        }
+        let body = std::mem::take(&mut self.reader.group.out);
+        // Each iteration prepares operands for the next; those of the first are what values begin with.
+        let mut first_operands: Vec<_> = self.prepared.iter().filter(|(key, _)| !prepared.contains_key(key)).collect();
+        first_operands.sort();
+        nodes.extend(first_operands.into_iter().map(|((from, _), to)| {
+            let value = self.reader.group.read(*from);
+            Node::Do(Op::Let { to: *to, value }, Note::default())
+        }));
+        if warp.first == 0 {
+            in_flight.dedup();
+            nodes.extend(in_flight.into_iter().map(|v| Node::Do(Op::WgmmaInit(v), Note::default())));
+        }
+        nodes.push(Node::Loop { index: self.index, first: warp.first, body });
+        self.renumber(|it| match it {
+            Iteration::Current(n) => Iteration::End(n),
+            other => other,
+        });
+        self.blocks(&warp.epilogue)?;
+        self.land();
+        nodes.append(&mut self.reader.group.out);
+        if warp.first > 0 {
+            let mut exactly = Vec::new();
+            for trips in 1..warp.first {
+                self.restore(before.clone());
+                self.trips = Some(i64::from(trips));
+                self.blocks(&warp.prologue)?;
+                self.blocks(&warp.epilogue)?;
+                self.land();
+                exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
+            }
+            self.trips = None;
+            nodes = vec![Node::When { index: self.index, at_least: warp.first, then: nodes, exactly }];
+        }
+        self.reader.group.out = out;
+        Ok(nodes)
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) -> Result<(), Error> {
+        let done = |block: &&Block| self.trips.is_none_or(|t| t > i64::from(block.trip_count_above));
+        let steps: Vec<Step> = blocks.iter().filter(done).flat_map(|b| b.steps.iter().cloned()).collect();
+        self.steps(&steps)
+    }
+
+    /// With a known trip count, iterations are counted from the first.
+    pub(crate) fn iteration(&self, iteration: Iteration) -> Iteration {
+        match (iteration, self.trips) {
+            (Iteration::End(n), Some(trips)) => Iteration::Absolute(trips + n),
+            (other, _) => other,
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Error> {
+        self.next_mmas = steps.iter().filter_map(|s| self.mmas(s)).collect();
+        for step in steps {
+            if self.mmas(step).is_some() {
+                self.next_mmas.pop_front();
+            }
+            match step {
+                Step::Issue { op, iteration, signals } => {
+                    let iteration = self.iteration(*iteration);
+                    self.describe(*op);
+                    self.issue(*op, iteration, signals)?;
+                }
+                Step::Store { op, iteration, buffer } => {
+                    let iteration = self.iteration(*iteration);
+                    self.handoff(*op, iteration, *buffer)?;
+                }
+                Step::WaitChannel { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
+                Step::ArriveChannel { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
+                Step::WaitAsync { op, iteration, .. } => self.wait_for(*op, self.iteration(*iteration)),
+            }
+            self.reader.group.note = Note::default();
+        }
+        Ok(())
+    }
+
+    /// The MMA that a step issues.
+    fn mmas(&self, step: &Step) -> Option<OpId> {
+        let Step::Issue { op, .. } = step else { return None };
+        Some(*op).filter(|op| self.is_mma(*op))
+    }
+
+    /// Whether an operation is an MMA.
+    pub(crate) fn is_mma(&self, op: OpId) -> bool {
+        let tile = self.reader.lowering.loops[self.index].tile_operation(op);
+        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }))
+    }
+
+    /// The note on an operation.
+    fn describe(&mut self, op: OpId) {
+        let facts = &self.reader.lowering.loops[self.index];
+        let cycle = facts.schedule.placement(op).cycle.0;
+        let interval = facts.schedule.interval.0.max(1);
+        let graph = facts.problem.graph().operation(op);
+        self.reader.group.note = Note {
+            scheduled: Some((cycle, u32::try_from(cycle / interval).unwrap_or(0))),
+            line: graph.source.as_ref().map(|s| s.line),
+            operation: Some(twill_graph::LoopOperation { index: self.index, op }),
+            text: String::new(),
+        };
+    }
+
+    fn wait(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
+        let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(()) };
+        let (buffer, previous) = match barrier {
+            Barrier::Full { buffer, .. } => (buffer, false),
+            Barrier::Empty { buffer } => (buffer, true),
+        };
+        let at = self.begin_ring(buffer);
+        let known = self.reader.group.slots.get(&at).and_then(|t| t.latest);
+        if previous {
+            let next = self.reader.group.slots[&at].next;
+            self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
+            return Ok(());
+        }
+        match known.and_then(|latest| iterations_before(iteration, latest)) {
+            // What stands where the next value will: the phase before that.
+            Some(0) if self.is_single_in_tensor(buffer) => {
+                let next = self.reader.group.slots[&at].next;
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous: true });
+            }
+            // Another value of the same slot.
+            Some(age) if age >= 0 => {
+                let age = usize::try_from(age).unwrap_or(0);
+                let at = self.reader.group.slots[&at].at[age];
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at, previous });
+            }
+            _ => {
+                let next = self.reader.group.slots[&at].next;
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
+                self.take_slot(buffer, iteration);
+            }
+        }
+        if let Barrier::Full { value, .. } = barrier {
+            self.stamp_completed(value, iteration);
+        }
+        if self.copied_by_threads(buffer) {
+            self.reader.group.act(Op::FenceProxyAsync);
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
+        let Some((barrier, at)) = self.signal(barrier, iteration)? else { return Ok(()) };
+        // Who starts MMAs does nothing else: the unit arrives when those so far are done.
+        let is_issuer = self.reader.lowering.is_issuer(self.reader.group.id);
+        self.reader.group.act(if is_issuer {
+            Op::Tcgen05Commit(vec![(barrier, at)])
+        } else {
+            Op::MbarrierArrive { barrier, at }
+        });
+        Ok(())
+    }
+
+    /// Waits for an asynchronous operation of the group, if it may still run.
+    fn wait_for(&mut self, op: OpId, iteration: Iteration) {
+        let same = |at: Iteration| iterations_before(at, iteration) == Some(0);
+        if let Some(position) = self.reader.group.stores.iter().position(|(o, it)| *o == op && same(*it)) {
+            let done: Vec<_> = self.reader.group.stores.drain(..=position).collect();
+            let left = u32::try_from(self.reader.group.stores.len()).unwrap_or(0);
+            self.reader.group.act(Op::TmaStoreWait(left));
+            done.into_iter().for_each(|(op, iteration)| self.stamp_completed(op, iteration));
+            return;
+        }
+        if let Some(position) = self.reader.group.in_flight.iter().position(|f| f.op == op && same(f.iteration)) {
+            self.land_up_to(position);
+        }
+    }
+
+    fn land_up_to(&mut self, position: usize) {
+        let done: Vec<InFlightMma> = self.reader.group.in_flight.drain(..=position).collect();
+        let left = &self.reader.group.in_flight;
+        let pending = left.iter().map(|f| f.weight).sum();
+        let (mut completed, mut in_flight): (Vec<VariableId>, Vec<VariableId>) = (Vec::new(), Vec::new());
+        for flight in &done {
+            let goes_on = left.iter().any(|f| f.result == flight.result);
+            let list = if goes_on { &mut in_flight } else { &mut completed };
+            if !list.contains(&flight.result) {
+                list.push(flight.result);
+            }
+        }
+        for operand in done.iter().flat_map(|f| &f.operands) {
+            let in_use = left.iter().any(|f| f.operands.contains(operand));
+            if !in_use && !completed.contains(operand) {
+                completed.push(*operand);
+            }
+        }
+        self.reader.group.act(Op::WgmmaWait { pending, completed, in_flight });
+        done.into_iter().for_each(|flight| self.stamp_completed(flight.op, flight.iteration));
+    }
+
+    fn land(&mut self) {
+        if let Some(last) = self.reader.group.in_flight.len().checked_sub(1) {
+            self.land_up_to(last);
+        }
+    }
+}

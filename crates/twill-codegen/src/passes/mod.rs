@@ -1,0 +1,21 @@
+//! The passes, one a file; [`pipeline`](crate::pipeline) has their order.
+
+pub(crate) mod allot_registers;
+pub(crate) mod assign_buffers;
+pub(crate) mod consumers;
+pub(crate) mod epilogue;
+pub(crate) mod epilogue_barriers;
+pub(crate) mod finish;
+pub(crate) mod hoist_smem_loads;
+pub(crate) mod issue_mmas_ahead;
+pub(crate) mod legalize;
+pub(crate) mod loops;
+pub mod multicast;
+pub mod partial_sums;
+pub(crate) mod pingpong;
+pub(crate) mod place_barriers;
+pub(crate) mod producers;
+mod segments;
+pub mod steps;
+pub(crate) mod tile_scheduler;
+pub mod timestamps;

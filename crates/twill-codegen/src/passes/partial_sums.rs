@@ -1,0 +1,194 @@
+//! Row sums whose last step waits for the end of the loop.
+//!
+//! A row of an MMA's result lies in four threads. A carried sum `l' = l · α + sum(p)` is linear in `l`, so each thread can
+//! carry its own share, `l'_t = l_t · α + sum_t(p)`, and the four shares are added once after the loop instead of in
+//! every iteration, where the exchange between threads would stand before the next MMA.
+
+use crate::builder::kernel::KernelBuilder;
+use crate::builder::source::LoopFacts;
+use crate::error::Error;
+use crate::ir::Region;
+use crate::ir::{Expression, ExpressionKind};
+use std::collections::HashMap;
+use twill_graph::OpId;
+use twill_triton::mlir::{Module, Type, ValueId};
+use twill_triton::tile::{Combine, Kind};
+
+/// Threads that share a row.
+pub const PARTIALS: u64 = 4;
+
+/// A carried sum.
+#[derive(Clone, Debug)]
+pub(crate) struct CarriedSum {
+    /// The carried value: its position.
+    pub carried: usize,
+    /// The operation that sums a tile's rows.
+    pub reduce: OpId,
+    /// The tile that is summed.
+    pub tile: ValueId,
+    /// What the sum so far is multiplied by.
+    pub factor: Option<ValueId>,
+}
+
+/// The carried sums of a loop, by the operation that makes the new sum.
+pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<OpId, CarriedSum> {
+    let mut sums = HashMap::new();
+    for (carried, (argument, yielded)) in facts.parts.carried.iter().zip(facts.parts.yielded).enumerate() {
+        let Some((factor, sum)) = linear(module, *argument, *yielded) else { continue };
+        let Some(reduce) = module.defining_operation(sum) else { continue };
+        let operation = module.operation(reduce);
+        let [tile] = operation.operands.as_slice() else { continue };
+        let shape = module.type_of(*tile).known_shape().unwrap_or_default();
+        // The new sum and the sum of the tile go nowhere else.
+        let only = |value: ValueId| module.uses(value).len() == 1;
+        let by_rows = operation.attributes.integer("axis") == Some(1) && shape.len() == 2 && shape[1].is_multiple_of(8);
+        if !(only(*argument) && only(*yielded) && only(sum) && by_rows) {
+            continue;
+        }
+        let (Some(makers), Some(sources)) = (facts.makers.get(yielded), facts.makers.get(&sum)) else { continue };
+        for maker in makers {
+            let source = sources.iter().find(|s| s.region == maker.region && s.program == maker.program);
+            let Some(source) = source else { continue };
+            let is_sum = facts
+                .tile_operation(source.op)
+                .is_some_and(|o| matches!(o.kind, Kind::Reduce { combine: Combine::Sum, .. }));
+            if is_sum && facts.group(source.op) == facts.group(maker.op) {
+                sums.insert(maker.op, CarriedSum { carried, reduce: source.op, tile: *tile, factor });
+            }
+        }
+    }
+    sums
+}
+
+/// `yielded = argument · factor + sum`, or without a factor.
+fn linear(module: &Module, argument: ValueId, yielded: ValueId) -> Option<(Option<ValueId>, ValueId)> {
+    let of = |value: ValueId, name: &str| {
+        let operation = module.operation(module.defining_operation(value)?);
+        (operation.name == name).then_some(operation.operands.as_slice())
+    };
+    let [a, b] = of(yielded, "arith.addf")? else { return None };
+    for (old, sum) in [(*a, *b), (*b, *a)] {
+        if of(sum, "tt.reduce").is_none() {
+            continue;
+        }
+        if old == argument {
+            return Some((None, sum));
+        }
+        if let Some([x, y]) = of(old, "arith.mulf") {
+            let only = module.uses(old).len() == 1;
+            match (*x == argument, *y == argument) {
+                (true, false) if only => return Some((Some(*y), sum)),
+                (false, true) if only => return Some((Some(*x), sum)),
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+/// The pass.
+///
+/// Before: any program. After: which carried sums each thread keeps by itself is known; the loops are lowered with them.
+pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
+    builder.plan_sums();
+    Ok(())
+}
+
+impl KernelBuilder<'_> {
+    /// Finds the carried sums of all loops; a sum that begins with another loop's is kept in shares only if that one is.
+    pub fn plan_sums(&mut self) {
+        // A row that comes from tensor memory lies in one thread.
+        if self.has_tensor_memory() {
+            return;
+        }
+        for index in 0..self.loops.len() {
+            let mut sums = carried_sums(self.module, &self.loops[index]);
+            sums.retain(|_, sum| {
+                let initial = self.loops[index].parts.initial[sum.carried];
+                let shape = self.module.type_of(sum.tile).known_shape();
+                let halves = shape.is_some_and(|shape| shape[1].is_power_of_two());
+                match self.loop_result(initial) {
+                    Some((before, k)) => self.loops[before].sums.values().any(|s| s.carried == k),
+                    None => self.module.float_constant(initial).is_some_and(|c| c == 0.0 || (halves && c.is_finite())),
+                }
+            });
+            // PartialSums are added up by the group that stores what is made of them.
+            sums.retain(|op, _| {
+                let sub_tile = self.loops[index].tile_operation(*op).and_then(|o| o.sub_tile).unwrap_or(0);
+                self.owner(sub_tile) == Some(self.loops[index].group(*op))
+            });
+            self.loops[index].sums = sums;
+        }
+        // A later loop that goes on with a sum must keep it in shares as well.
+        for index in (0..self.loops.len()).rev() {
+            let broken: Vec<usize> = self.loops[index]
+                .parts
+                .initial
+                .iter()
+                .enumerate()
+                .filter(|(k, _)| !self.loops[index].sums.values().any(|s| s.carried == *k))
+                .filter_map(|(_, initial)| self.loop_result(*initial))
+                .map(|(before, k)| before * 4096 + k)
+                .collect();
+            for key in broken {
+                let (before, k) = (key / 4096, key % 4096);
+                self.loops[before].sums.retain(|_, s| s.carried != k);
+            }
+        }
+    }
+}
+
+/// The shares of a tile's row sums.
+pub(crate) fn shares(tile: Expression) -> Expression {
+    let shape = vec![tile.shape[0], PARTIALS];
+    let element = tile.element.clone();
+    Expression { kind: ExpressionKind::PartialSums(Box::new(tile)), shape, element }
+}
+
+/// The shares of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. They
+/// add up to the constant, as it is zero or the number of columns a power of two.
+pub(crate) fn begin(constant: f64, columns: u64, region: &Region, element: Type) -> Expression {
+    let part = constant / columns.max(1) as f64;
+    let shape = tile_region(region, columns).extents;
+    shares(Expression { kind: ExpressionKind::Float(part), shape, element })
+}
+
+/// The sums of shares.
+pub(crate) fn whole(shares: Expression) -> Expression {
+    let shape = vec![shares.shape[0]];
+    let element = shares.element.clone();
+    let kind = ExpressionKind::Reduce { axis: 1, combine: "arith.addf".into(), operand: Box::new(shares) };
+    Expression { kind, shape, element }
+}
+
+/// The new shares.
+pub(crate) fn next(old: Expression, factor: Option<Expression>, sum: Expression) -> Expression {
+    let (shape, element) = (old.shape.clone(), old.element.clone());
+    let apply = |operation: &str, operands: Vec<Expression>| Expression {
+        kind: ExpressionKind::Apply { operation: operation.into(), predicate: None, operands },
+        shape: shape.clone(),
+        element: element.clone(),
+    };
+    let scaled = match factor {
+        None => old,
+        Some(factor) => {
+            let column = Expression {
+                shape: vec![factor.shape[0], 1],
+                element: factor.element.clone(),
+                kind: ExpressionKind::ExpandDims(1, Box::new(factor)),
+            };
+            let spread = Expression {
+                shape: shape.clone(),
+                element: element.clone(),
+                kind: ExpressionKind::Broadcast(Box::new(column)),
+            };
+            apply("arith.mulf", vec![old, spread])
+        }
+    };
+    apply("arith.addf", vec![scaled, sum])
+}
+
+/// The region of a tile whose row sums have this region.
+pub(crate) fn tile_region(sums: &Region, columns: u64) -> Region {
+    sums.with(1, columns)
+}

@@ -1,0 +1,293 @@
+//! Buffers: which values share storage, how many copies there are, who must give them back.
+
+use crate::passes::steps::program::{Buffer, BufferId, BufferKind, BufferedValue};
+use crate::passes::steps::reads::Context;
+use std::collections::{BTreeMap, HashSet};
+use twill_graph::{Bytes, Dependence, GroupId, OpId, Storage};
+
+/// A read after which storage may be used again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastRead {
+    /// What is read.
+    pub value: OpId,
+    /// The reader.
+    pub op: OpId,
+    /// Its iteration, counted from that of the value.
+    pub lag: i64,
+    /// When it is over, in the iteration of the value.
+    pub over: i64,
+    /// It still reads after its issue, while its group goes on.
+    pub lasting: bool,
+}
+
+impl LastRead {
+    /// The place of its release in the order of its group: a synchronous reader is over before the
+    /// group does anything else.
+    pub(crate) fn released(&self, context: &Context) -> i64 {
+        if self.lasting { self.over } else { self.over.min(context.time(self.op) + self.lag * context.interval()) }
+    }
+}
+
+/// Values that live in the same storage one after another.
+#[derive(Clone, Debug)]
+pub(crate) struct Storing {
+    /// The values with their lags, the first written one first.
+    pub members: Vec<(OpId, i64)>,
+    /// It is written anew in every iteration, by the first member; otherwise it holds one value
+    /// that all iterations go on with.
+    pub renewed: bool,
+    /// It is memory, not registers.
+    pub addressed: bool,
+    /// Copies.
+    pub depth: u32,
+    /// Reads that must be over before it is written anew.
+    pub reads: Vec<LastRead>,
+}
+
+/// Storage that is written again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Reused {
+    /// That of a [`Storing`], named by its first member.
+    Storing(OpId),
+    /// A ring, hand-off buffer or order.
+    Buffer(BufferId),
+}
+
+impl Planned {
+    /// The storage behind the buffer.
+    pub(crate) fn reused(&self, id: BufferId) -> Reused {
+        match (self.buffer.kind, self.buffer.values.first()) {
+            (BufferKind::Shared(_) | BufferKind::Tensor(_), Some(first)) => Reused::Storing(first.op),
+            _ => Reused::Buffer(id),
+        }
+    }
+}
+
+/// A buffer with what is needed to program its barriers.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub buffer: Buffer,
+    /// Reads that hold each group's release back.
+    pub releases: BTreeMap<GroupId, Vec<LastRead>>,
+}
+
+/// The memory of a value, so far as ties are concerned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    None,
+    Registers(GroupId),
+    Shared,
+    Tensor,
+}
+
+fn memory(context: &Context, op: OpId) -> Memory {
+    match context.operation(op).storage {
+        Storage::None => Memory::None,
+        Storage::Registers(_) => Memory::Registers(context.group(op)),
+        Storage::Shared(_) => Memory::Shared,
+        Storage::Tensor(_) => Memory::Tensor,
+    }
+}
+
+/// The dependences through which the consumer goes on in the producer's storage: ties around
+/// cycles, as of accumulators, and ties within one iteration. A tie to a later iteration outside of
+/// cycles is taken for a copy.
+fn continuations<'a>(context: &Context<'a>) -> Vec<&'a Dependence> {
+    let same = |d: &&Dependence| {
+        d.tied && !context.operation(d.from).streaming && memory(context, d.from) == memory(context, d.to)
+    };
+    let ties: Vec<&Dependence> = context.graph.dependences().iter().filter(same).collect();
+    let cyclic: Vec<bool> = context.graph.op_ids().map(|op| returns(&ties, op)).collect();
+    let kept = |d: &&Dependence| match (cyclic[d.from.index()], cyclic[d.to.index()]) {
+        (true, true) => true,
+        (false, false) => d.distance == 0,
+        _ => false,
+    };
+    ties.into_iter().filter(kept).collect()
+}
+
+/// Whether ties lead from an operation back to it.
+fn returns(ties: &[&Dependence], op: OpId) -> bool {
+    let mut reached = vec![op];
+    let mut next = 0;
+    while let Some(&at) = reached.get(next) {
+        next += 1;
+        for d in ties.iter().filter(|d| d.from == at) {
+            if d.to == op {
+                return true;
+            }
+            if !reached.contains(&d.to) {
+                reached.push(d.to);
+            }
+        }
+    }
+    false
+}
+
+/// Values outside hand-off buffers and rings, by the storage that they share.
+pub(crate) fn storings(context: &Context, spare: &HashSet<Reused>) -> Vec<Storing> {
+    let graph = context.graph;
+    let ties = continuations(context);
+    let stored = |op: &OpId| memory(context, *op) != Memory::None && !context.operation(*op).streaming;
+    let mut seen = vec![false; graph.operations().len()];
+    let mut storings = Vec::new();
+    let fresh = |op: &OpId| !ties.iter().any(|d| d.to == *op);
+    // First from the values that are written anew, then what is left: cycles of ties.
+    let (first, rest): (Vec<OpId>, Vec<OpId>) = graph.op_ids().filter(stored).partition(fresh);
+    for (start, renewed) in first.into_iter().map(|op| (op, true)).chain(rest.into_iter().map(|op| (op, false))) {
+        if seen[start.index()] {
+            continue;
+        }
+        seen[start.index()] = true;
+        let mut members = vec![(start, 0)];
+        let mut round = 0;
+        let mut next = 0;
+        while let Some(&(op, lag)) = members.get(next) {
+            next += 1;
+            for d in ties.iter().filter(|d| d.from == op) {
+                if d.to == start {
+                    round = round.max(lag + i64::from(d.distance));
+                } else if !seen[d.to.index()] {
+                    seen[d.to.index()] = true;
+                    members.push((d.to, lag + i64::from(d.distance)));
+                }
+            }
+        }
+        let reads = if renewed { last_reads(context, &ties, &members) } else { Vec::new() };
+        let depth =
+            if reads.is_empty() { u32::try_from(round.max(1)).unwrap_or(1) } else { depth(context, start, &reads) };
+        let depth = depth + u32::from(spare.contains(&Reused::Storing(start)));
+        let addressed = !matches!(memory(context, start), Memory::Registers(_));
+        storings.push(Storing { members, renewed, addressed, depth, reads });
+    }
+    storings
+}
+
+/// Copies of what `writer` writes: `⌈(end of the last read − issue) / I⌉`, at least 1.
+fn depth(context: &Context, writer: OpId, reads: &[LastRead]) -> u32 {
+    let over = reads.iter().map(|r| r.over).max().unwrap_or(i64::MIN);
+    context.copies(over.saturating_sub(context.time(writer)))
+}
+
+/// Reads of members' values that do not go on in the same storage, or whose result nobody reads.
+fn last_reads(context: &Context, ties: &[&Dependence], members: &[(OpId, i64)]) -> Vec<LastRead> {
+    let mut reads = Vec::new();
+    // What is written anew has no ties to later iterations, so all members are of one iteration.
+    for &(op, _) in members {
+        for d in context.uses(op) {
+            let goes_on = ties.contains(&d) && members.iter().any(|m| m.0 == d.to);
+            if goes_on && context.uses(d.to).next().is_some() {
+                continue;
+            }
+            let over = context.consumer_time(d) + d.hold.0;
+            let lasting = context.is_asynchronous(d.to);
+            reads.push(LastRead { value: op, op: d.to, lag: i64::from(d.distance), over, lasting });
+        }
+    }
+    reads
+}
+
+/// All buffers: rings, hand-offs, values in shared and tensor memory, orders between groups.
+pub(crate) fn plan(context: &Context, storings: &[Storing], spare: &HashSet<Reused>) -> Vec<Planned> {
+    let graph = context.graph;
+    let mut planned: Vec<Planned> = Vec::new();
+    for op in graph.op_ids() {
+        match context.operation(op).storage {
+            Storage::Shared(bytes) if context.operation(op).streaming => planned.push(ring(context, op, bytes)),
+            Storage::Registers(words) => planned.extend(handoff(context, op, Bytes(words.0.saturating_mul(4)))),
+            Storage::None | Storage::Shared(_) | Storage::Tensor(_) => {}
+        }
+        let storing = storings.iter().find(|s| s.members.first().is_some_and(|m| m.0 == op));
+        planned.extend(storing.and_then(|s| resident(context, op, s)));
+    }
+    let orders = graph.dependences().iter().filter(|d| !d.carries_value && context.crosses(d));
+    planned.extend(orders.map(|d| order(context, d)));
+    for (k, planned) in planned.iter_mut().enumerate() {
+        planned.buffer.depth += u32::from(spare.contains(&Reused::Buffer(BufferId(k))));
+    }
+    planned
+}
+
+fn by_group(context: &Context, reads: impl Iterator<Item = LastRead>) -> BTreeMap<GroupId, Vec<LastRead>> {
+    let mut groups: BTreeMap<GroupId, Vec<LastRead>> = BTreeMap::new();
+    for read in reads {
+        groups.entry(context.group(read.op)).or_default().push(read);
+    }
+    groups
+}
+
+fn buffer(
+    context: &Context,
+    op: OpId,
+    kind: BufferKind,
+    depth: u32,
+    shared: bool,
+    releases: BTreeMap<GroupId, Vec<LastRead>>,
+) -> Planned {
+    let values = vec![BufferedValue { op, lag: 0, shared }];
+    let released_by = releases.keys().copied().collect();
+    Planned { buffer: Buffer { kind, depth, values, writer: context.group(op), released_by }, releases }
+}
+
+/// A read that holds the copy until the reader is over.
+fn whole_read(context: &Context, d: &Dependence) -> LastRead {
+    let over = context.consumer_time(d) + context.operation(d.to).completion().0;
+    let lasting = context.is_asynchronous(d.to);
+    LastRead { value: d.from, op: d.to, lag: i64::from(d.distance), over, lasting }
+}
+
+fn ring(context: &Context, op: OpId, bytes: Bytes) -> Planned {
+    let reads: Vec<LastRead> = context.uses(op).map(|d| whole_read(context, d)).collect();
+    let depth = if reads.is_empty() { 1 } else { depth(context, op, &reads) };
+    let shared = !reads.is_empty();
+    buffer(context, op, BufferKind::Ring(bytes), depth, shared, by_group(context, reads.into_iter()))
+}
+
+fn handoff(context: &Context, op: OpId, bytes: Bytes) -> Option<Planned> {
+    let reads: Vec<LastRead> =
+        context.uses(op).filter(|d| context.crosses(d)).map(|d| whole_read(context, d)).collect();
+    if reads.is_empty() {
+        return None;
+    }
+    let depth = depth(context, op, &reads);
+    Some(buffer(context, op, BufferKind::Handoff(bytes), depth, true, by_group(context, reads.into_iter())))
+}
+
+/// The place in the order of its group where a result is passed to other groups: behind a
+/// synchronous operation, for the group does nothing else before it is over; when an asynchronous
+/// operation is done, but before its result is needed.
+pub(crate) fn publish_time(context: &Context, op: OpId) -> i64 {
+    if !context.is_asynchronous(op) {
+        return context.time(op);
+    }
+    let ready = context.time(op) + context.operation(op).latency.0;
+    let streaming = context.operation(op).streaming;
+    let from_here = context.graph.dependences().iter().filter(|d| d.from == op);
+    let needed =
+        from_here.filter(|d| streaming || context.crosses(d)).map(|d| context.consumer_time(d)).min().unwrap_or(ready);
+    ready.min(needed).max(context.time(op))
+}
+
+fn resident(context: &Context, op: OpId, storing: &Storing) -> Option<Planned> {
+    let kind = match context.operation(op).storage {
+        Storage::Shared(bytes) => BufferKind::Shared(bytes),
+        Storage::Tensor(columns) => BufferKind::Tensor(columns),
+        Storage::None | Storage::Registers(_) => return None,
+    };
+    let writer = context.group(op);
+    let shared = |op: OpId| context.uses(op).any(|d| context.crosses(d));
+    let values = storing.members.iter().map(|&(op, lag)| BufferedValue { op, lag, shared: shared(op) }).collect();
+    let foreign = storing.reads.iter().copied().filter(|r| context.group(r.op) != writer);
+    let releases = by_group(context, foreign);
+    let released_by = releases.keys().copied().collect();
+    Some(Planned { buffer: Buffer { kind, depth: storing.depth, values, writer, released_by }, releases })
+}
+
+fn order(context: &Context, d: &Dependence) -> Planned {
+    let over = context.consumer_time(d).max(context.time(d.to) + i64::from(d.distance) * context.interval());
+    let lag = i64::from(d.distance);
+    let read = LastRead { value: d.from, op: d.to, lag, over, lasting: false };
+    let depth = depth(context, d.from, &[read]);
+    let releases = by_group(context, std::iter::once(read));
+    buffer(context, d.from, BufferKind::Order(d.to), depth, true, releases)
+}

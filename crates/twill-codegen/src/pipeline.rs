@@ -1,0 +1,165 @@
+//! The passes from the schedules of a kernel's loops to its warp program, in order.
+//!
+//! Each pass takes the program as the passes before it left it, and says in its file what holds before and after it. A program
+//! can be printed after any of them ([`lower_observed`], `twill compile --print-after`).
+
+use crate::builder::kernel::KernelBuilder;
+use crate::builder::source::ScheduledLoop;
+use crate::error::Error;
+use crate::ir::{TileOrder, WarpProgram};
+use crate::passes::{
+    allot_registers, assign_buffers, consumers, epilogue, epilogue_barriers, finish, hoist_smem_loads,
+    issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers, producers, tile_scheduler,
+};
+use crate::verify::check;
+use twill_triton::Kernel;
+
+/// A step from schedules to a warp program.
+pub struct Pass {
+    /// Its name, as `--print-after` takes it.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    run: fn(&mut KernelBuilder<'_>) -> Result<(), Error>,
+}
+
+/// All passes. Before the first, the steps of each loop are in the order of its schedule
+/// ([`steps`](crate::passes::steps)).
+pub const PASSES: &[Pass] = &[
+    Pass { name: "legalize", summary: "refuse what no pass can lower", run: legalize::run },
+    Pass { name: "partial-sums", summary: "carry row sums per thread", run: partial_sums::run },
+    Pass { name: "assign-buffers", summary: "give values shared or tensor memory", run: assign_buffers::run },
+    Pass { name: "place-barriers", summary: "guard buffers by mbarriers", run: place_barriers::run },
+    Pass { name: "pingpong", summary: "order the groups' MMAs by named barriers", run: pingpong::run },
+    Pass { name: "epilogue-barriers", summary: "guard what loops leave in tensor memory", run: epilogue_barriers::run },
+    Pass { name: "consumers", summary: "lower the loops of groups that compute or issue MMAs", run: consumers::run },
+    Pass { name: "epilogue", summary: "store what the loops made", run: epilogue::run },
+    Pass { name: "producers", summary: "lower the loops of groups that load", run: producers::run },
+    Pass { name: "issue-mmas-ahead", summary: "start MMAs ahead of fences", run: issue_mmas_ahead::run },
+    Pass { name: "hoist-smem-loads", summary: "read shared memory under MMAs", run: hoist_smem_loads::run },
+    Pass { name: "tile-scheduler", summary: "assign tiles to CTAs", run: tile_scheduler::run },
+    Pass { name: "allot-registers", summary: "share the register file out", run: allot_registers::run },
+    Pass { name: "multicast", summary: "load common tiles once for a cluster", run: multicast::run },
+    Pass { name: "finish", summary: "settle names, and refuse what does not fit memory", run: finish::run },
+];
+
+/// How code is generated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// A CTA works on one tile after another.
+    pub persistent: bool,
+    /// In which order tiles are worked on.
+    pub order: TileOrder,
+    /// Least number of slots of the rings of loads, as far as shared memory goes.
+    pub ring_depth: u32,
+    /// Least number of slots of handoff buffers.
+    pub handoff_depth: u32,
+    /// MMAs that a group starts one after another start back to back, for schedules that are made for it: what the group
+    /// computes for them comes before, and buffers are released after.
+    pub mma_batches: bool,
+    /// What threads read from rings for an MMA's result is read while the MMA runs. It takes registers.
+    pub early_reads: bool,
+    /// Left operands that are the same in all iterations are held in registers.
+    pub operands_in_registers: bool,
+    /// Groups alternate on the tensor core where the schedule orders their MMAs (ping-pong), unless they would deadlock.
+    pub pingpong: bool,
+    /// Two CTAs with neighbouring tiles form a cluster, and load together what both read.
+    pub cluster: bool,
+    /// Persistent CTAs begin their tiles together.
+    pub wave_sync: bool,
+    /// Shared memory that a CTA can have, in bytes.
+    pub shared_bytes: u64,
+    /// Columns of tensor memory that a CTA can have, where MMAs leave their results there.
+    pub tensor_columns: Option<u64>,
+    /// Programs that share a CTA: how many, along which axis of the grid.
+    pub programs: Option<(u32, u32)>,
+}
+
+/// The warp program of a kernel.
+///
+/// # Errors
+/// When an operation of the kernel is not known, or the buffers do not fit shared or tensor memory.
+pub fn lower(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<WarpProgram, Error> {
+    lower_observed(kernel, loops, options, &mut |_, _| {})
+}
+
+/// [`lower`], with a look at the program after each pass. Where a first program does not fit or would deadlock, the passes run
+/// again, and are seen again.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_observed(
+    kernel: &Kernel,
+    loops: &[ScheduledLoop<'_>],
+    options: &Options,
+    after: &mut dyn FnMut(&Pass, &WarpProgram),
+) -> Result<WarpProgram, Error> {
+    let program = lower_with_fallbacks(kernel, loops, options, after)?;
+    // Ping-pong has one order; where groups hand off results in another, they would deadlock.
+    let has_pingpong = !program.named_barriers.is_empty();
+    if has_pingpong && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
+        return lower_with_fallbacks(kernel, loops, &Options { pingpong: false, ..options.clone() }, after);
+    }
+    Ok(program)
+}
+
+fn lower_with_fallbacks(
+    kernel: &Kernel,
+    loops: &[ScheduledLoop<'_>],
+    options: &Options,
+    after: &mut dyn FnMut(&Pass, &WarpProgram),
+) -> Result<WarpProgram, Error> {
+    let mut error = None;
+    for fallback in SmemFallback::all(options) {
+        match run_passes(kernel, loops, options, fallback, after) {
+            Err(too_large @ Error::SharedMemory { .. }) => error = error.or(Some(too_large)),
+            // With fewer slots than the schedule counts on, groups may deadlock.
+            Ok(program) if fallback.fewer_slots > 0 && check(program.clone()).is_err() => {}
+            other => return other,
+        }
+    }
+    Err(error.unwrap_or(Error::SharedMemory { needed: 0, available: options.shared_bytes }))
+}
+
+fn run_passes(
+    kernel: &Kernel,
+    loops: &[ScheduledLoop<'_>],
+    options: &Options,
+    fallback: SmemFallback,
+    after: &mut dyn FnMut(&Pass, &WarpProgram),
+) -> Result<WarpProgram, Error> {
+    let mut builder = KernelBuilder::new(kernel, loops, options, fallback)?;
+    for pass in PASSES {
+        (pass.run)(&mut builder)?;
+        after(pass, &builder.program);
+    }
+    Ok(builder.program)
+}
+
+/// A level of the fallbacks by which code in tensor memory does with less shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SmemFallback {
+    /// Slots of rings less than the schedule asks for: loads come later then.
+    pub fewer_slots: u32,
+    /// Elements that a group stores at once after the loops.
+    pub part_elements: u64,
+}
+
+impl SmemFallback {
+    /// From the most to the least shared memory; where results are in registers, one.
+    fn all(options: &Options) -> Vec<SmemFallback> {
+        // 128 registers a thread of four warps, or half of that.
+        let mut all = vec![SmemFallback { fewer_slots: 0, part_elements: 128 * 128 }];
+        if options.tensor_columns.is_some() {
+            let half = SmemFallback { fewer_slots: 0, part_elements: 128 * 64 };
+            let is_least = options.ring_depth == 1 && options.handoff_depth == 1;
+            all.extend(
+                (0..if is_least { MOST_SLOTS } else { 1 }).map(|fewer_slots| SmemFallback { fewer_slots, ..half }),
+            );
+        }
+        all
+    }
+}
+
+/// Slots of rings beyond which no fewer are tried.
+const MOST_SLOTS: u32 = 4;

@@ -1,0 +1,19 @@
+//! What differs between Hopper and Blackwell: rows of an MMA, where its result is, and the shares of the register file.
+
+pub(crate) mod blackwell;
+pub(crate) mod hopper;
+
+/// A warp group's part in the register file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RegisterDemand {
+    /// Groups that compute.
+    pub compute: u32,
+    /// The group computes.
+    pub computes: bool,
+    /// Threads that load hold addresses, as they copy through pointers.
+    pub copies: bool,
+    /// Rings and buffers that the group that loads serves, each with a slot and a phase.
+    pub rings: usize,
+    /// Registers a thread that schedules grant to groups that compute.
+    pub granted: u32,
+}

@@ -1,0 +1,62 @@
+//! The seal without which no code is printed.
+
+mod protocol;
+mod registers;
+
+use crate::error::Error;
+use crate::ir::WarpProgram;
+use crate::passes::timestamps::Detail;
+use std::ops::Deref;
+use twill_check::protocol::{Limits, Proof, ProtocolError, verify};
+
+/// Warp programs of a kernel whose barriers are proved to be enough, in whatever order groups and asynchronous units
+/// work. Only [`check`] makes one, and the emitters take nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    program: WarpProgram,
+    proof: Proof,
+}
+
+impl Checked {
+    /// What was looked at.
+    pub fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    /// The same program, made to record the time of the last iterations of a tile: its timestamps are no synchronisation, so that
+    /// what is proved of its barriers holds.
+    #[must_use]
+    pub fn traced(&self, iterations: u32, detail: Detail) -> Checked {
+        let mut program = self.program.clone();
+        program.record(iterations, detail);
+        Checked { program, proof: self.proof }
+    }
+
+    /// Breaks the seal.
+    pub fn into_inner(self) -> WarpProgram {
+        self.program
+    }
+}
+
+impl Deref for Checked {
+    type Target = WarpProgram;
+
+    fn deref(&self) -> &WarpProgram {
+        &self.program
+    }
+}
+
+/// Proves that the barriers of a kernel are enough (docs/protocol.md), and that groups wait for their MMAs before they use
+/// the results.
+///
+/// # Errors
+/// [`Error::Protocol`] with a run that goes wrong, or [`Error::NotProved`] where neither a proof nor such a run was found.
+pub fn check(program: WarpProgram) -> Result<Checked, Error> {
+    registers::check(&program)?;
+    match verify(&program.system(), &Limits::default()) {
+        Ok(verified) => Ok(Checked { proof: verified.proof(), program }),
+        Err(ProtocolError::Violated(found)) => Err(Error::Protocol { counterexample: found.to_string() }),
+        Err(error @ ProtocolError::Malformed { .. }) => Err(Error::Protocol { counterexample: error.to_string() }),
+        Err(error) => Err(Error::NotProved { why: error.to_string() }),
+    }
+}
