@@ -259,7 +259,7 @@ fn entry(kernel: &WarpProgram, warps: &Warps, storage: &Storage) -> Result<Strin
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);
     if has_tensor_memory {
-        out.push_str("    mbarrier_init(last_multiply(), 1);\n");
+        out.push_str("    mbarrier_init(last_mma(), 1);\n");
     }
     out.push_str("    fence_mbarrier_init();\n  }\n");
     if has_tensor_memory {

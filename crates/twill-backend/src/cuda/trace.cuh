@@ -8,10 +8,10 @@ template <u32 MARKS, u32 ITERATIONS> struct recorder_of_ {
   template <u32... MARK> TWILL void at(int iteration) const {
     u64 now;
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
-    (st_shared<MARK>(u32(iteration) % ITERATIONS, now, records), ...);
+    (record<MARK>(u32(iteration) % ITERATIONS, now, records), ...);
   }
 
-  template <u32 MARK> TWILL void put(u32 row, u64 now, int stores) const {
+  template <u32 MARK> TWILL void record(u32 row, u64 now, int stores) const {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p st.global.b64 [%0 + %3], %1; }"
                  ::"l"(rows + u64(row * (8 * MARKS))), "l"(now), "r"(stores), "n"(8 * MARK)
                  : "memory");

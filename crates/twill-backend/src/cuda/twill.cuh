@@ -61,7 +61,7 @@ template <int BARRIER, int THREADS> TWILL void named_barrier_sync() { asm volati
 template <int BARRIER, int THREADS> TWILL void named_barrier_arrive() { asm volatile("bar.arrive %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
 
 /// Registers a thread from here on, for all four warps of a warp group ("setmaxnreg").
-template <int COUNT> TWILL void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
+template <int COUNT> TWILL void setmaxnreg_dec() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
 template <int COUNT> TWILL void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
 
 // ------------------------------------------------------------------------------------------- layouts of tiles in threads
@@ -236,7 +236,7 @@ TWILL void touch(float &x) { asm volatile("" : "+f"(x)::"memory"); }
 TWILL void touch(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
 
 /// What asynchronous MMAs wrote or read is used, or written again, behind this only.
-template <typename T, typename L> TWILL void completed(tile<T, L> &tile) {
+template <typename T, typename L> TWILL void operand_fence(tile<T, L> &tile) {
   repeat<sizeof(tile.held) / sizeof(tile.held[0])>([&](int i) { touch(tile.held[i]); });
 }
 
