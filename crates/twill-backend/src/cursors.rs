@@ -2,7 +2,7 @@
 //! first value comes only after their first use in the text, where what is used then is of an iteration before the first.
 
 use std::collections::BTreeSet;
-use twill_check::protocol::CursorId;
+use twill_codegen::ir::CursorId;
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Group, Slot};
 use twill_codegen::ir::{Node, Op, visit};

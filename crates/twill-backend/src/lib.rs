@@ -2,6 +2,7 @@
 
 pub mod cuda;
 mod cursors;
+mod form;
 pub mod gluon;
 mod layout;
 mod listing;

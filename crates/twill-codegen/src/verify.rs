@@ -1,5 +1,6 @@
 //! The seal without which no code is printed.
 
+mod cluster;
 mod protocol;
 mod registers;
 
@@ -53,7 +54,7 @@ impl Deref for Checked {
 /// [`Error::Protocol`] with a run that goes wrong, or [`Error::NotProved`] where neither a proof nor such a run was found.
 pub fn check(program: WarpProgram) -> Result<Checked, Error> {
     registers::check(&program)?;
-    match verify(&program.system(), &Limits::default()) {
+    match verify(&program.system()?, &Limits::default()) {
         Ok(verified) => Ok(Checked { proof: verified.proof(), program }),
         Err(ProtocolError::Violated(found)) => Err(Error::Protocol { counterexample: found.to_string() }),
         Err(error @ ProtocolError::Malformed { .. }) => Err(Error::Protocol { counterexample: error.to_string() }),

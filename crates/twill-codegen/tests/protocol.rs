@@ -109,7 +109,7 @@ fn clusters_are_proved() {
                 other => other.unwrap_or_else(|error| panic!("{example}: {error}")),
             };
             let checked = check(program).unwrap();
-            assert_eq!(checked.system().processes.len(), 2 * checked.groups.len(), "{example}");
+            assert_eq!(checked.system().unwrap().processes.len(), 2 * checked.groups.len(), "{example}");
             assert_eq!(checked.proof().searched, 0, "{example}: the order of events alone should be enough");
             let common = &checked.cluster.as_ref().unwrap().rings;
             let names: Vec<&str> =
@@ -129,9 +129,9 @@ fn a_cluster_needs_both_of_its_ctas() {
         let ring = program.cluster.as_ref().unwrap().rings[0];
         let (barriers, buffers) = (program.barriers.len(), program.buffers.len());
         let is_wrong = |change: &dyn Fn(&mut System)| {
-            let mut system = program.system();
+            let mut system = program.system().unwrap();
             change(&mut system);
-            assert_ne!(system, program.system());
+            assert_ne!(system, program.system().unwrap());
             matches!(verify(&system, &Limits::default()), Err(ProtocolError::Violated(_)))
         };
         // The first CTA, which comes first in everything, does no more than it would alone.
@@ -270,7 +270,7 @@ fn mistakes_in_generated_programs_are_found() {
         ("attention_backward", false, false, 7),
     ] {
         let scheduled = Scheduled::new(example, "h200", &twill_triton::Options::default());
-        let system = scheduled.program(persistent, 2, pingpong).unwrap().system();
+        let system = scheduled.program(persistent, 2, pingpong).unwrap().system().unwrap();
         let counts = survivors(example, &system, step);
         let all: usize = counts.values().map(|(all, _)| all).sum();
         let survived: usize = counts.values().map(|(_, names)| names.len()).sum();
@@ -298,7 +298,8 @@ fn nothing_that_is_needed_can_go() {
         let system = Scheduled::new(example, "h200", &twill_triton::Options::default())
             .program(true, 2, false)
             .unwrap()
-            .system();
+            .system()
+            .unwrap();
         let mut needed = 0;
         for mutant in mutants(&system) {
             let needs = match mutant.mutation {

@@ -1,8 +1,8 @@
 //! Warp programs with one small mistake.
 
 use std::collections::BTreeSet;
-use twill_check::protocol::{BarrierId, BufferId, CursorId};
 use twill_codegen::ir::{Arrival, Group, Operand, WarpProgram};
+use twill_codegen::ir::{BarrierId, BufferId, CursorId};
 use twill_codegen::ir::{Node, Op};
 
 /// A program that differs from a right one in one place.

@@ -2,7 +2,7 @@
 
 use crate::Timing;
 use crate::work::{Costs, Work};
-use twill_check::protocol::{BarrierId, CursorId};
+use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Group, Operand, VariableId, WarpProgram};
 use twill_codegen::ir::{Node, Op};
 
@@ -189,8 +189,8 @@ impl Writer<'_> {
                 }
             }
             Op::CopyCursor { to, from } => self.cursors[to.index()] = self.cursors[from.index()],
-            Op::NamedBarrierSync(id) => self.steps.push(Step::Sync(*id as usize)),
-            Op::NamedBarrierArrive(id) => self.steps.push(Step::Signal(*id as usize)),
+            Op::NamedBarrierSync(id) => self.steps.push(Step::Sync(id.index())),
+            Op::NamedBarrierArrive(id) => self.steps.push(Step::Signal(id.index())),
             Op::Copy { .. } | Op::WgmmaInit(_) | Op::Timestamp(_) => {}
         }
     }

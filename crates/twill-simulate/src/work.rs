@@ -1,8 +1,7 @@
 //! What expressions keep busy.
 
 use crate::Timing;
-use twill_codegen::ir::{Buffer, Slot};
-use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Buffer, Elementwise, Expression, ExpressionKind, Slot};
 
 /// What a stretch of a group's code takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,10 +54,10 @@ impl Costs<'_> {
             ExpressionKind::Apply { operation, operands, .. } => {
                 let inner = operands.iter().map(|o| self.of(o)).fold(Work::default(), Work::then);
                 // A product that is added to is one instruction with the addition.
-                let fused = matches!(operation.as_str(), "arith.addf" | "arith.subf")
-                    && operands.iter().any(
-                        |o| matches!(&o.kind, ExpressionKind::Apply { operation, .. } if operation == "arith.mulf"),
-                    );
+                let is_product =
+                    |o: &Expression| matches!(o.kind, ExpressionKind::Apply { operation: Elementwise::MulF, .. });
+                let fused =
+                    matches!(operation, Elementwise::AddF | Elementwise::SubF) && operands.iter().any(is_product);
                 if fused { inner } else { inner.then(self.apply(operation, expression)) }
             }
             ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) | ExpressionKind::Transpose(_, x) => {
@@ -96,18 +95,15 @@ impl Costs<'_> {
         }
     }
 
-    fn apply(&self, operation: &str, of: &Expression) -> Work {
+    fn apply(&self, operation: &Elementwise, of: &Expression) -> Work {
+        use Elementwise as E;
         let timing = self.timing;
         match operation {
-            "math.exp2" | "math.log2" | "math.rsqrt" | "tt.precise_sqrt" | "math.sqrt" | "math.sin" | "math.cos" => {
-                self.special(of)
-            }
-            "math.exp" | "math.log" | "arith.divf" | "math.tanh" => self.special(of).then(self.pass(of, timing.fma)),
-            "tt.precise_divf" | "math.erf" | "tt.extern_elementwise" => {
-                self.special(of).then(self.pass(of, 8.0 * timing.fma))
-            }
-            "arith.truncf" | "arith.extf" | "tt.fp_to_fp" => self.pass(of, timing.convert),
-            "arith.addf" | "arith.subf" | "arith.mulf" | "math.fma" | "arith.negf" => self.pass(of, timing.fma),
+            E::Exp2 | E::Log2 | E::Rsqrt | E::PreciseSqrt | E::Sqrt | E::Sin | E::Cos => self.special(of),
+            E::Exp | E::Log | E::DivF => self.special(of).then(self.pass(of, timing.fma)),
+            E::PreciseDivF | E::Erf | E::Libdevice(_) => self.special(of).then(self.pass(of, 8.0 * timing.fma)),
+            E::TruncF | E::ExtF | E::FpToFp => self.pass(of, timing.convert),
+            E::AddF | E::SubF | E::MulF | E::Fma | E::NegF => self.pass(of, timing.fma),
             _ => self.pass(of, timing.alu),
         }
     }

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use twill_codegen::Error;
 use twill_codegen::Iteration;
+use twill_codegen::ir::Elementwise;
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Group, Slot, VariableId, WarpProgram};
 use twill_triton::mlir::{FloatKind, Type};
@@ -110,9 +111,9 @@ impl Expressions<'_> {
             ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
             ExpressionKind::Integer(n) => integer(*n, &value.element),
             ExpressionKind::Float(x) => float(*x, &value.element)?,
-            ExpressionKind::Apply { operation, predicate, operands } => {
+            ExpressionKind::Apply { operation, operands } => {
                 let texts: Result<Vec<String>, Error> = operands.iter().map(|o| self.scalar(o)).collect();
-                apply(operation, predicate.as_deref(), &texts?, operands, &value.element)?
+                apply(operation, &texts?, operands, &value.element)?
             }
             ExpressionKind::Load { pointers, mask, other } => {
                 let part = |e: &Expression| self.scalar(e);
@@ -151,7 +152,7 @@ impl Expressions<'_> {
         let is_half = matches!(value.element, Type::Float(FloatKind::F16 | FloatKind::BF16));
         match &value.kind {
             ExpressionKind::Apply { operation, operands, .. }
-                if is_half && want.is_paired() && matches!(operation.as_str(), "arith.truncf" | "tt.fp_to_fp") =>
+                if is_half && want.is_paired() && matches!(operation, Elementwise::TruncF | Elementwise::FpToFp) =>
             {
                 match operands.as_slice() {
                     [one] if one.element == Type::Float(FloatKind::F32) => one,
@@ -274,9 +275,9 @@ impl Expressions<'_> {
                 }
                 self.element(x, want, &inner)
             }
-            ExpressionKind::Apply { operation, predicate, operands } => {
+            ExpressionKind::Apply { operation, operands } => {
                 let texts: Result<Vec<String>, Error> = operands.iter().map(|o| self.element(o, want, axes)).collect();
-                apply(operation, predicate.as_deref(), &texts?, operands, &value.element)
+                apply(operation, &texts?, operands, &value.element)
             }
             ExpressionKind::Load { pointers, mask, other } => {
                 loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), |e| self.element(e, want, axes))
@@ -342,11 +343,11 @@ fn float(value: f64, element: &Type) -> Result<String, Error> {
     Ok(if is_single { text } else { format!("{}({text})", names::element(element)?) })
 }
 
-fn reduction(combine: &str) -> Result<&'static str, Error> {
+fn reduction(combine: &Elementwise) -> Result<&'static str, Error> {
     Ok(match combine {
-        "arith.addf" | "arith.addi" => "add{}",
-        "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "min{}",
-        "arith.maxnumf" | "arith.maximumf" | "arith.maxsi" => "max{}",
+        Elementwise::AddF | Elementwise::AddI => "add{}",
+        Elementwise::MinNumF | Elementwise::MinimumF | Elementwise::MinSI => "min{}",
+        Elementwise::MaxNumF | Elementwise::MaximumF | Elementwise::MaxSI => "max{}",
         other => return Err(missing(format!("a reduction by {other}"))),
     })
 }

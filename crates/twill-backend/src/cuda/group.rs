@@ -10,9 +10,9 @@ use crate::layout::{Layout, Reach, inlined, of_variables};
 use crate::listing::mark;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
-use twill_check::protocol::{BarrierId, CursorId};
 use twill_codegen::Error;
 use twill_codegen::ir::Expression;
+use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Group, Operand, Slot, VariableId, WarpProgram};
 use twill_codegen::ir::{Node, Note, Op};
 use twill_triton::mlir::Type;
@@ -121,7 +121,7 @@ impl<'a> Printer<'a> {
     /// Declarations of all variables: their values live from one part of the pipeline to another.
     fn variables(&mut self) -> Result<(), Error> {
         for (k, variable) in self.group.variables.iter().enumerate() {
-            let id = VariableId(u32::try_from(k).unwrap_or(0));
+            let id = VariableId::at(k);
             let element = names::element(&variable.element)?;
             let name = self.expressions.variable(id);
             let is_scalar = variable.shape.is_empty();
@@ -299,10 +299,10 @@ operand_fence({});",
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
             Op::CopyCursor { to, from } => self.keep(*to, *from),
             Op::NamedBarrierSync(id) => {
-                format!("named_barrier_sync<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads)
+                format!("named_barrier_sync<{}, {}>();", FIRST_PINGPONG_BARRIER + id.0, 2 * threads)
             }
             Op::NamedBarrierArrive(id) => {
-                format!("named_barrier_arrive<{}, {}>();", FIRST_PINGPONG_BARRIER + id, 2 * threads)
+                format!("named_barrier_arrive<{}, {}>();", FIRST_PINGPONG_BARRIER + id.0, 2 * threads)
             }
             Op::Timestamp(stamps) => match &self.kernel.trace {
                 Some(traced) => trace::timestamps(traced, self.group, print, stamps)?,

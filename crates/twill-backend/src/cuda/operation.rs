@@ -1,15 +1,14 @@
 //! Operations on elements as C++.
 
 use super::names::{self, missing};
+use crate::form::{Call, Form, Operands, comparison, form};
 use twill_codegen::Error;
-use twill_codegen::ir::elementwise::{Call, Form, Operands, comparison, form};
-use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Elementwise, Expression, ExpressionKind};
 use twill_triton::mlir::{FloatKind, Type};
 
 /// An operation on elements; `of` are what the texts say, for their types.
 pub(super) fn apply(
-    operation: &str,
-    predicate: Option<&str>,
+    operation: &Elementwise,
     texts: &[String],
     of: &[Expression],
     element: &Type,
@@ -43,9 +42,8 @@ pub(super) fn apply(
         (Form::Call(function), _) => called(function, texts, operand, element).ok_or_else(unknown)?,
         (Form::Negation, [a]) => Ok(format!("(-{a})")),
         (Form::Comparison, [a, b]) => {
-            let predicate = predicate.unwrap_or("eq");
-            let symbol = comparison(predicate).ok_or_else(|| missing(format!("the comparison {predicate}")))?;
-            Ok(if operation == "arith.cmpi" && predicate.starts_with('u') {
+            let symbol = comparison(operation).ok_or_else(|| missing(format!("the comparison {operation}")))?;
+            Ok(if operation.is_unsigned() {
                 format!("({bits}({}) {symbol} {bits}({}))", bare(a), bare(b))
             } else {
                 format!("({a} {symbol} {b})")
@@ -54,7 +52,7 @@ pub(super) fn apply(
         (Form::Selection, [c, a, b]) => Ok(format!("({c} ? {a} : {b})")),
         // A truth value that has a sign is 0 or -1.
         (Form::Conversion, [a]) if *operand == Type::Integer(1) => Ok(format!("{}(-int({}))", to()?, bare(a))),
-        (Form::Conversion, [a]) if operation == "arith.trunci" && *element == Type::Integer(1) => {
+        (Form::Conversion, [a]) if *operation == Elementwise::TruncI && *element == Type::Integer(1) => {
             Ok(format!("(({a} & 1) != 0)"))
         }
         (Form::Conversion, [a]) => Ok(format!("{}({})", to()?, bare(a))),
@@ -64,12 +62,12 @@ pub(super) fn apply(
             Ok(format!("minimum(maximum({}, {}), {})", bare(x), bare(low), bare(high)))
         }
         // CUDA has the functions of its libdevice under their names without a prefix.
-        (Form::Libdevice, _) => match predicate.unwrap_or_default().strip_prefix("__nv_") {
+        (Form::Libdevice, _) => match operation.predicate().unwrap_or_default().strip_prefix("__nv_") {
             Some(name) => Ok(match name.strip_prefix("fast_") {
                 Some(fast) => format!("__{fast}({})", plain()),
                 None => format!("{name}({})", plain()),
             }),
-            None => Err(missing(format!("the function {}", predicate.unwrap_or_default()))),
+            None => Err(missing(format!("the function {}", operation.predicate().unwrap_or_default()))),
         },
         _ => Err(unknown()),
     }

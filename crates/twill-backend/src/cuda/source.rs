@@ -5,10 +5,11 @@ use super::names::{self, missing};
 use super::{host, instruction, tensor_memory, tiles, trace, wave_sync};
 use crate::gluon::Header;
 use std::fmt::Write as _;
-use twill_check::protocol::BarrierId;
 use twill_codegen::Error;
+use twill_codegen::ir::BarrierId;
 use twill_codegen::ir::{Arrival, Buffer, Group, WarpProgram};
 use twill_codegen::passes::multicast::CTAS;
+use twill_graph::narrow;
 use twill_triton::mlir::Type;
 
 /// Warps that change their registers together.
@@ -128,7 +129,7 @@ impl Warps {
             }
             at += warps;
         }
-        let threads = 32 * WARP_GROUP * u32::try_from(warp_groups.len()).unwrap_or(1);
+        let threads = 32 * WARP_GROUP * narrow(warp_groups.len());
         let first_registers = (REGISTERS / threads.max(1)).min(MOST_REGISTERS) / GRANULE * GRANULE;
         // Nobody may wait for registers that nobody gives back.
         while warp_groups.iter().map(|(r, _)| r * 32 * WARP_GROUP).sum::<u32>() > REGISTERS {
@@ -140,7 +141,7 @@ impl Warps {
 
     /// Threads of a CTA.
     pub fn threads(&self) -> u32 {
-        32 * WARP_GROUP * u32::try_from(self.warp_groups.len()).unwrap_or(1)
+        32 * WARP_GROUP * narrow(self.warp_groups.len())
     }
 }
 
@@ -238,7 +239,7 @@ fn entry(kernel: &WarpProgram, warps: &Warps, storage: &Storage) -> Result<Strin
         let _ = writeln!(out, "    prefetch({});", names::name(&descriptor.name));
     }
     for (k, barriers) in kernel.barriers.iter().enumerate() {
-        let id = BarrierId(u32::try_from(k).unwrap_or(u32::MAX));
+        let id = BarrierId::at(k);
         let ctas = if kernel.is_released_by_both(id) { CTAS } else { 1 };
         let arrivals: u32 = barriers
             .arrivals

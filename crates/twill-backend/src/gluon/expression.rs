@@ -6,6 +6,7 @@ use super::operation::apply;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use twill_codegen::Iteration;
+use twill_codegen::ir::Elementwise;
 use twill_codegen::ir::Group;
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Slot, VariableId, WarpProgram};
@@ -103,9 +104,9 @@ impl Names<'_> {
             ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
             ExpressionKind::Integer(n) => integer(*n, &value.element),
             ExpressionKind::Float(x) => float(*x),
-            ExpressionKind::Apply { operation, predicate, operands } => {
+            ExpressionKind::Apply { operation, operands } => {
                 let operands: Vec<String> = operands.iter().map(|o| self.scalar(o)).collect();
-                apply(operation, predicate.as_deref(), &operands, &value.element)
+                apply(operation, &operands, &value.element)
             }
             ExpressionKind::Load { pointers, mask, other } => {
                 let mut text = format!("gl.load({}", self.scalar(pointers));
@@ -178,14 +179,14 @@ impl Names<'_> {
                     self.layout(want)
                 )
             }
-            ExpressionKind::Apply { operation, predicate, operands } => {
+            ExpressionKind::Apply { operation, operands } => {
                 let covered = covers(operands, &value.shape);
                 if !covered && operands.iter().all(is_single) {
                     let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
-                    return full(apply(operation, predicate.as_deref(), &operands, &value.element));
+                    return full(apply(operation, &operands, &value.element));
                 }
                 let operands: Vec<String> = operands.iter().map(|o| self.part(o, want, covered)).collect();
-                apply(operation, predicate.as_deref(), &operands, &value.element)
+                apply(operation, &operands, &value.element)
             }
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let inner = infer(operand, &self.layouts)
@@ -235,9 +236,9 @@ impl Names<'_> {
     fn single(&self, value: &Expression) -> String {
         match &value.kind {
             ExpressionKind::Broadcast(x) => self.single(x),
-            ExpressionKind::Apply { operation, predicate, operands } if !value.shape.is_empty() => {
+            ExpressionKind::Apply { operation, operands } if !value.shape.is_empty() => {
                 let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
-                apply(operation, predicate.as_deref(), &operands, &value.element)
+                apply(operation, &operands, &value.element)
             }
             ExpressionKind::Integer(n) => integer(*n, &value.element),
             ExpressionKind::Float(x) => float(*x),
@@ -286,10 +287,10 @@ fn float(value: f64) -> String {
     }
 }
 
-fn reduction(combine: &str) -> &'static str {
+fn reduction(combine: &Elementwise) -> &'static str {
     match combine {
-        "arith.addf" | "arith.addi" => "gl.sum",
-        "arith.minnumf" | "arith.minimumf" | "arith.minsi" => "gl.min",
+        Elementwise::AddF | Elementwise::AddI => "gl.sum",
+        Elementwise::MinNumF | Elementwise::MinimumF | Elementwise::MinSI => "gl.min",
         _ => "gl.max",
     }
 }

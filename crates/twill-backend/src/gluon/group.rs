@@ -9,7 +9,7 @@ use crate::listing::mark;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use twill_check::protocol::{BarrierId, CursorId};
+use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Group, Operand, VariableId, WarpProgram};
 use twill_codegen::ir::{Node, Note, Op};
@@ -310,8 +310,8 @@ impl<'a> Printer<'a> {
             }
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
             Op::CopyCursor { to, from } => self.keep(*to, *from),
-            Op::NamedBarrierSync(id) => format!("named_barrier_sync({}, {})", FIRST_NAMED + id, self.threads()),
-            Op::NamedBarrierArrive(id) => format!("named_barrier_arrive({}, {})", FIRST_NAMED + id, self.threads()),
+            Op::NamedBarrierSync(id) => format!("named_barrier_sync({}, {})", FIRST_NAMED + id.0, self.threads()),
+            Op::NamedBarrierArrive(id) => format!("named_barrier_arrive({}, {})", FIRST_NAMED + id.0, self.threads()),
         };
         let mut comment = comment;
         for line in code.lines() {

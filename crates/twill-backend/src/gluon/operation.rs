@@ -1,11 +1,12 @@
 //! Operations on elements as Gluon source.
 
 use super::expression::dtype;
-use twill_codegen::ir::elementwise::{Form, comparison, form};
+use crate::form::{Form, comparison, form};
+use twill_codegen::ir::Elementwise;
 use twill_triton::mlir::Type;
 
 /// An operation on elements. A name that nobody defines stops the compiler: nothing wrong is computed.
-pub(super) fn apply(operation: &str, predicate: Option<&str>, operands: &[String], element: &Type) -> String {
+pub(super) fn apply(operation: &Elementwise, operands: &[String], element: &Type) -> String {
     let call = |name: &str, more: &str| format!("{name}({}{more})", operands.join(", "));
     let unknown = || call("unknown", "");
     let two = |symbol: &str| match operands {
@@ -38,14 +39,11 @@ pub(super) fn apply(operation: &str, predicate: Option<&str>, operands: &[String
         },
         Form::Unsigned { gluon, .. } => signed(without_sign(gluon)),
         Form::Negation => format!("-{}", nested(first())),
-        Form::Comparison => {
-            let predicate = predicate.unwrap_or("eq");
-            match comparison(predicate) {
-                None => unknown(),
-                Some(symbol) if operation == "arith.cmpi" && predicate.starts_with('u') => without_sign(symbol),
-                Some(symbol) => two(symbol),
-            }
-        }
+        Form::Comparison => match comparison(operation) {
+            None => unknown(),
+            Some(symbol) if operation.is_unsigned() => without_sign(symbol),
+            Some(symbol) => two(symbol),
+        },
         Form::Selection => call("gl.where", ""),
         Form::Call(function) => call(function.gluon, function.gluon_takes),
         Form::Conversion => format!("{}.to({})", typed(), dtype(element)),
@@ -56,7 +54,7 @@ pub(super) fn apply(operation: &str, predicate: Option<&str>, operands: &[String
             _ => unknown(),
         },
         Form::Libdevice => {
-            let symbol = predicate.unwrap_or_default();
+            let symbol = operation.predicate().unwrap_or_default();
             format!("call_libdevice(\"{symbol}\", {}, {})", dtype(element), operands.join(", "))
         }
     }

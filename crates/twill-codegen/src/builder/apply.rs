@@ -2,8 +2,8 @@
 
 use crate::builder::reader::{Place, Reader};
 use crate::error::Error;
+use crate::ir::Elementwise;
 use crate::ir::Region;
-use crate::ir::elementwise::form;
 use crate::ir::{Expression, ExpressionKind};
 use crate::passes::steps::program::Iteration;
 use twill_triton::mlir::{Attribute, FloatKind, Operation, OperationId, Type};
@@ -22,21 +22,6 @@ pub(crate) fn program_axis(operation: &Operation) -> u32 {
         },
         Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
         _ => 0,
-    }
-}
-
-/// Operations by which the printers know how to reduce.
-fn is_combination(name: &str) -> bool {
-    matches!(name, "arith.addf" | "arith.addi" | "arith.maxnumf" | "arith.maxsi" | "arith.minnumf" | "arith.minsi")
-}
-
-/// Comparisons that the printers know: of integers, and false where a number is none (`une`: true).
-fn is_known_comparison(operation: &str, predicate: &str) -> bool {
-    match operation {
-        "arith.cmpi" => {
-            matches!(predicate, "eq" | "ne" | "slt" | "sle" | "sgt" | "sge" | "ult" | "ule" | "ugt" | "uge")
-        }
-        _ => matches!(predicate, "oeq" | "une" | "olt" | "ole" | "ogt" | "oge"),
     }
 }
 
@@ -114,23 +99,22 @@ impl Reader<'_, '_> {
                 for operand in operands {
                     made.push(self.value(*operand, region, program, at)?);
                 }
-                of(ExpressionKind::Apply { operation: operation.name.clone(), predicate: Some(symbol), operands: made })
+                of(ExpressionKind::Apply { operation: Elementwise::Libdevice(symbol), operands: made })
             }
             // Where the condition is known to hold; elsewhere it is asked.
             ("arith.select", [_, x, _]) if operation.attributes.flag(FIRST_ITERATION) && self.is_later(at) => {
                 self.value(*x, region, program, at)
             }
-            (name, _) if form(name).is_some() => {
+            (name, _) if Elementwise::is_known(name) => {
                 let predicate = operation.attributes.text("predicate").map(str::to_owned).or_else(|| {
                     match operation.attributes.get("predicate") {
                         Some(Attribute::Enumeration(name) | Attribute::Other(name)) => Some(name.clone()),
                         _ => None,
                     }
                 });
-                let unknown = predicate.as_deref().is_some_and(|p| !is_known_comparison(name, p));
+                let known = Elementwise::of(name, predicate.as_deref());
                 // A constant operand is printed with 32 bits.
-                let is_unsigned = matches!(name, "arith.divui" | "arith.remui" | "arith.shrui")
-                    || name == "arith.cmpi" && predicate.as_deref().is_some_and(|p| p.starts_with('u'));
+                let is_unsigned = known.as_ref().is_some_and(Elementwise::is_unsigned);
                 let has_32_bits = || operands.iter().all(|o| self.lowering.element(*o) == Type::Integer(32));
                 let keeps_nan = match operation.attributes.get("propagateNan") {
                     Some(Attribute::Enumeration(word) | Attribute::Other(word)) => word != "none",
@@ -147,11 +131,11 @@ impl Reader<'_, '_> {
                 if let Some((what, instead)) = refused {
                     return Err(self.lowering.unsupported(id, what, instead));
                 }
-                if unknown || is_unsigned && !has_32_bits() {
+                let Some(known) = known.filter(|_| !is_unsigned || has_32_bits()) else {
                     let what = format!("unsigned or unordered `{name}`");
                     let instead = "use signed integers, or unsigned ones of 32 bits, and ordered comparisons";
                     return Err(self.lowering.unsupported(id, what, instead));
-                }
+                };
                 let mut made = Vec::new();
                 for operand in operands {
                     // A select may have one condition for all elements.
@@ -159,7 +143,7 @@ impl Reader<'_, '_> {
                     let whole = Region::whole(&[]);
                     made.push(self.value(*operand, if is_scalar { &whole } else { region }, program, at)?);
                 }
-                of(ExpressionKind::Apply { operation: name.to_owned(), predicate, operands: made })
+                of(ExpressionKind::Apply { operation: known, operands: made })
             }
             (name, _) => Err(self.lowering.unsupported(
                 id,
@@ -208,16 +192,16 @@ impl Reader<'_, '_> {
     }
 
     /// The one operation with which a reduction combines two elements.
-    fn combine(&self, id: OperationId) -> Result<String, Error> {
+    fn combine(&self, id: OperationId) -> Result<Elementwise, Error> {
         let module = self.lowering.module;
         let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
-        match body {
-            [one, _] if is_combination(&module.operation(*one).name) => Ok(module.operation(*one).name.clone()),
-            _ => Err(self.lowering.unsupported(
-                id,
-                "a reduction by more than one operation",
-                "use tl.sum, tl.max or tl.min",
-            )),
-        }
+        let one = match body {
+            [one, _] => Elementwise::of(&module.operation(*one).name, None),
+            _ => None,
+        };
+        one.filter(Elementwise::is_combination).ok_or_else(|| {
+            let instead = "use tl.sum, tl.max or tl.min";
+            self.lowering.unsupported(id, "a reduction by more than one operation", instead)
+        })
     }
 }

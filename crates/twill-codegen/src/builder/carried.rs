@@ -4,6 +4,7 @@ use crate::builder::group::shifted;
 use crate::builder::reader::Reader;
 use crate::builder::source::LoopFacts;
 use crate::error::Error;
+use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use crate::passes::steps::program::Iteration;
@@ -66,35 +67,25 @@ impl Reader<'_, '_> {
         let times = |amount: Expression, number: Expression| match amount.kind {
             _ if is_single(&amount) => {
                 let (scalar, shape, element) = (unspread(amount.clone()), amount.shape.clone(), amount.element);
-                let product = Expression::scalar("arith.muli", number, scalar);
+                let product = Expression::scalar(Elementwise::MulI, number, scalar);
                 if shape.is_empty() {
                     product
                 } else {
                     Expression { kind: ExpressionKind::Broadcast(Box::new(product)), shape, element }
                 }
             }
-            _ => Expression {
-                shape: amount.shape.clone(),
-                element: amount.element.clone(),
-                kind: ExpressionKind::Apply {
-                    operation: "arith.muli".into(),
-                    predicate: None,
-                    operands: vec![amount, number],
-                },
-            },
+            _ => Expression::apply(Elementwise::MulI, vec![amount, number]),
         };
         // Addresses have more bits than indices.
         let wide = |number: Expression| Expression {
-            kind: ExpressionKind::Apply { operation: "arith.extsi".into(), predicate: None, operands: vec![number] },
+            kind: ExpressionKind::Apply { operation: Elementwise::ExtSI, operands: vec![number] },
             shape: Vec::new(),
             element: Type::Integer(64),
         };
         let number = if operation.name == "tt.addptr" { wide(number) } else { number };
         let ahead = times(amount, number);
-        let (shape, element) = (first.shape.clone(), first.element.clone());
-        let kind =
-            ExpressionKind::Apply { operation: operation.name.clone(), predicate: None, operands: vec![first, ahead] };
-        Ok(Expression { kind, shape, element })
+        let adds = if operation.name == "tt.addptr" { Elementwise::AddPtr } else { Elementwise::AddI };
+        Ok(Expression::apply(adds, vec![first, ahead]))
     }
 
     /// Whether a value of a loop's body is the same in all iterations.
@@ -106,8 +97,7 @@ impl Reader<'_, '_> {
             None => false,
             Some(id) => {
                 let operation = self.lowering.module.operation(id);
-                let pure = crate::builder::views::is_view(&operation.name)
-                    || crate::ir::elementwise::form(&operation.name).is_some();
+                let pure = crate::builder::views::is_view(&operation.name) || Elementwise::is_known(&operation.name);
                 pure && operation.operands.iter().all(|v| self.is_invariant(index, *v))
             }
         }

@@ -2,12 +2,12 @@
 
 use crate::ir::Region;
 use crate::ir::names;
+use crate::ir::{BufferId, CursorId};
 use crate::ir::{Cursor, Form, Variable, VariableId};
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::Iteration;
 use std::collections::HashMap;
-use twill_check::protocol::{BufferId, CursorId};
 use twill_graph::{GroupId, OpId};
 use twill_triton::mlir::{Type, ValueId};
 
@@ -146,14 +146,14 @@ impl GroupBuilder {
 
     pub fn variable(&mut self, wish: &str, shape: &[u64], element: Type, form: Form) -> VariableId {
         let name = self.name(wish);
-        let id = VariableId(u32::try_from(self.variables.len()).unwrap_or(u32::MAX));
+        let id = VariableId::at(self.variables.len());
         self.variables.push(Variable { name, shape: shape.to_vec(), element, form });
         id
     }
 
     pub fn cursor(&mut self, wish: &str, slots: u32) -> CursorId {
         let name = self.name(wish);
-        let id = CursorId(u32::try_from(self.cursors.len()).unwrap_or(u32::MAX));
+        let id = CursorId::at(self.cursors.len());
         self.cursors.push(Cursor { name, slots, phase: false });
         id
     }

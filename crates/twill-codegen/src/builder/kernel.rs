@@ -9,12 +9,12 @@ use crate::ir::{
     Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Group, Loop, Matrix, Memory, Parameter, Tiling,
     WarpProgram,
 };
+use crate::ir::{BarrierId, BufferId};
 use crate::passes::epilogue::tensor_memory::{Export, Results};
 use crate::passes::pingpong::PingPong;
 use crate::passes::steps::program::{BufferId as LoopBufferId, BufferKind};
 use crate::pipeline::{Options, SmemFallback};
 use std::collections::HashMap;
-use twill_check::protocol::{BarrierId, BufferId, Tag};
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
 use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
@@ -242,14 +242,14 @@ impl<'a> KernelBuilder<'a> {
     }
 
     pub fn barrier(&mut self, name: String, slots: u32, arrivals: Vec<Arrival>) -> BarrierId {
-        let id = BarrierId(u32::try_from(self.program.barriers.len()).unwrap_or(u32::MAX));
+        let id = BarrierId::at(self.program.barriers.len());
         let name = names::unique(&name, |name| self.program.barriers.iter().any(|b| b.name.eq_ignore_ascii_case(name)));
         self.program.barriers.push(Barriers { name, slots, arrivals });
         id
     }
 
     pub fn buffer(&mut self, mut buffer: Buffer) -> BufferId {
-        let id = BufferId(u32::try_from(self.program.buffers.len()).unwrap_or(u32::MAX));
+        let id = BufferId::at(self.program.buffers.len());
         // Operations `x.0` and `x_0` are two, and Python has one name for both.
         buffer.name =
             names::unique(&buffer.name, |name| self.program.buffers.iter().any(|b| b.name.eq_ignore_ascii_case(name)));
@@ -308,12 +308,7 @@ impl<'a> KernelBuilder<'a> {
             self.program.descriptors.push(Descriptor { name, parameter, block: block.to_vec(), element, matrix });
             self.program.descriptors.len() - 1
         });
-        DescriptorId(u32::try_from(position).unwrap_or(u32::MAX))
-    }
-
-    /// A number for what an operation of a loop makes.
-    pub fn value_number(index: usize, op: OpId) -> u32 {
-        u32::try_from((index + 1) * 4096 + op.index()).unwrap_or(u32::MAX)
+        DescriptorId::at(position)
     }
 
     /// The part of a tile of before the loops that a group gets at once: cut along the rows that the loops are
@@ -383,12 +378,6 @@ impl<'a> KernelBuilder<'a> {
         let empty = self.barrier(format!("{name}_empty"), 1, Vec::new());
         self.invariant_tiles.push(InvariantTile { load, region, program, buffer, full, empty, readers: Vec::new() });
         Ok(self.invariant_tiles.len() - 1)
-    }
-
-    /// The number of an outer piece as a value.
-    pub fn invariant_tag(index: usize) -> Tag {
-        let value = (1 << 24) + u32::try_from(index).unwrap_or(0);
-        Tag { value, iteration: twill_check::protocol::Iteration::Absolute(0) }
     }
 
     /// Whether a value differs between the programs that share the CTA.

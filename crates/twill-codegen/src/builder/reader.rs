@@ -3,13 +3,15 @@
 use crate::builder::group::{GroupBuilder, iterations_before, shifted};
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
+use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
+use crate::ir::{MemoryValue, SlotValue};
 use crate::ir::{Slot, VariableId};
 use crate::passes::steps::program::{Barrier, Iteration};
-use twill_check::protocol::Tag;
 use twill_graph::OpId;
+use twill_graph::narrow;
 use twill_triton::Stands;
 use twill_triton::mlir::{Definition, OperationId, Type, ValueId};
 
@@ -40,9 +42,9 @@ impl Reader<'_, '_> {
         self.group.late = late;
         let [lower, upper, step] = bounds;
         let (lower, upper, step) = (lower?, upper?, step?);
-        let span = Expression::scalar("arith.subi", upper, lower);
-        let below = Expression::scalar("arith.subi", step.clone(), Expression::integer(1));
-        let count = Expression::scalar("arith.divsi", Expression::scalar("arith.addi", span, below), step);
+        let span = Expression::scalar(Elementwise::SubI, upper, lower);
+        let below = Expression::scalar(Elementwise::SubI, step.clone(), Expression::integer(1));
+        let count = Expression::scalar(Elementwise::DivSI, Expression::scalar(Elementwise::AddI, span, below), step);
         let section = self.group.section_of(&count);
         let name = if self.lowering.loops.len() > 1 { format!("trips_{}", index) } else { "trips".into() };
         let to = self.group.variable(&name, &[], Type::Integer(32), crate::ir::Form::Any);
@@ -113,8 +115,8 @@ impl Reader<'_, '_> {
                 shape: Vec::new(),
                 element: Type::Integer(32),
             };
-            let ahead = Expression::scalar("arith.muli", number, step);
-            return Ok(Expression::scalar("arith.addi", lower, ahead));
+            let ahead = Expression::scalar(Elementwise::MulI, number, step);
+            return Ok(Expression::scalar(Elementwise::AddI, lower, ahead));
         }
         if let Some(k) = facts.carried(value) {
             return self.carried(index, k, iteration, region, program);
@@ -225,7 +227,7 @@ impl Reader<'_, '_> {
             let latest = track.map(|t| t.latest);
             return Err(self.lowering.defect(id, format!("the slot of {name} of {iteration:?} (latest {latest:?})")));
         };
-        let value = Tag { value: KernelBuilder::value_number(index, op), iteration: tag_iteration(index, iteration) };
+        let value = SlotValue::result(index, op, iteration);
         Ok(Slot { buffer: at, at: Some(cursor), slice: None, transposed, value })
     }
 
@@ -362,12 +364,12 @@ impl Reader<'_, '_> {
                 "use one sub-tile (--sub-tiles 1)",
             )
         })?;
-        let value = KernelBuilder::invariant_tag(piece);
+        let value = SlotValue::outside(MemoryValue::Invariant(narrow(piece)));
         Ok(Slot { buffer: known.buffer, at: Some(cursor), slice, transposed: false, value })
     }
 
     /// The barrier of a loop's step, and its name.
-    pub fn barrier(&self, index: usize, barrier: Barrier) -> Option<twill_check::protocol::BarrierId> {
+    pub fn barrier(&self, index: usize, barrier: Barrier) -> Option<crate::ir::BarrierId> {
         match barrier {
             Barrier::Full { buffer, value } => {
                 let at = self.lowering.storage.buffers.get(&(index, buffer))?;
@@ -402,15 +404,5 @@ pub(crate) fn slice_of(tile: &Region, region: &Region) -> Option<Option<(usize, 
         [] => Some(None),
         [d] => Some(Some((*d, inner.starts[*d], inner.extents[*d]))),
         _ => None,
-    }
-}
-
-/// An iteration as the protocol names it.
-pub(crate) fn tag_iteration(index: usize, iteration: Iteration) -> twill_check::protocol::Iteration {
-    use twill_check::protocol::{Iteration as Named, LoopId};
-    match iteration {
-        Iteration::Absolute(n) => Named::Absolute(n),
-        Iteration::Current(n) => Named::Current(n),
-        Iteration::End(n) => Named::End(LoopId(u32::try_from(index).unwrap_or(0)), n),
     }
 }

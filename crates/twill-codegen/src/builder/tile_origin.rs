@@ -2,6 +2,7 @@
 
 use crate::builder::reader::{Place, Reader};
 use crate::error::Error;
+use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use twill_triton::kernel::{Polynomial, Symbol};
@@ -23,9 +24,9 @@ impl Reader<'_, '_> {
             let mut sum = Expression::integer(0);
             for (symbols, coefficient) in start.terms() {
                 let product = self.product(id, symbols, coefficient, program, at)?;
-                sum = Expression::scalar("arith.addi", sum, product);
+                sum = Expression::scalar(Elementwise::AddI, sum, product);
             }
-            coordinates.push(Expression::scalar("arith.addi", sum, Expression::integer(i128::from(*ahead))));
+            coordinates.push(Expression::scalar(Elementwise::AddI, sum, Expression::integer(i128::from(*ahead))));
         }
         Ok(coordinates)
     }
@@ -52,13 +53,13 @@ impl Reader<'_, '_> {
                 },
             };
             product = Some(match product {
-                Some(product) => Expression::scalar("arith.muli", product, factor),
+                Some(product) => Expression::scalar(Elementwise::MulI, product, factor),
                 None => factor,
             });
         }
         let coefficient = Expression::integer(coefficient);
         Ok(match product {
-            Some(product) => Expression::scalar("arith.muli", product, coefficient),
+            Some(product) => Expression::scalar(Elementwise::MulI, product, coefficient),
             None => coefficient,
         })
     }

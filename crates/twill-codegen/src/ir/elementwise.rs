@@ -1,178 +1,243 @@
-//! The operations on elements: one row for each is all that both back ends need to write it.
+//! Operations on elements, by their names in the TTIR.
 
-use twill_triton::mlir::{FloatKind, Type};
+use std::fmt;
 
-/// How an operation on elements is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// `a + b`, alike in both languages.
-    Infix(&'static str),
-    /// A division of numbers, as Triton's compiler approximates it.
-    Division,
-    /// A division of integers that rounds to 0; what Python calls it, and what C does.
-    Quotient {
-        /// Such as `//`.
-        gluon: &'static str,
-        /// Such as `/`.
-        cuda: &'static str,
-    },
-    /// Of integers without a sign.
-    Unsigned {
-        /// Such as `//`.
-        gluon: &'static str,
-        /// Such as `/`.
-        cuda: &'static str,
-    },
-    /// A function.
-    Call(Call),
-    /// `-a`.
-    Negation,
-    /// By its predicate.
-    Comparison,
-    /// One of two.
-    Selection,
-    /// To the type of the result; integers have signs.
-    Conversion,
-    /// The same of an integer without a sign.
-    FromUnsigned,
-    /// The same to an integer without a sign.
-    ToUnsigned,
-    /// Between two bounds.
-    Clamping,
-    /// A function of libdevice, whose symbol stands in the place of a predicate.
-    Libdevice,
-}
+macro_rules! operations {
+    ($($(#[$documentation:meta])* $variant:ident = $name:literal,)*) => {
+        /// An operation on elements.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "their names are those of the TTIR")]
+        pub enum Elementwise {
+            $($(#[$documentation])* $variant,)*
+            /// `arith.cmpf`.
+            CmpF(FloatPredicate),
+            /// `arith.cmpi`.
+            CmpI(IntegerPredicate),
+            /// A pure function of libdevice (`tt.extern_elementwise`), by its symbol, such as `__nv_tanhf`.
+            Libdevice(String),
+            /// An operation that no pass has a rule for.
+            Opaque(Box<Opaque>),
+        }
 
-/// A function's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// In Gluon.
-    pub gluon: &'static str,
-    /// What else Gluon's takes, behind its operands.
-    pub gluon_takes: &'static str,
-    /// In CUDA: one of C's own, or of `twill.cuh`.
-    pub cuda: &'static str,
-    /// The function in CUDA knows numbers of these types.
-    pub cuda_of: Domain,
-}
+        impl Elementwise {
+            /// All that are told by their name alone.
+            pub const NAMED: &[Elementwise] = &[$(Elementwise::$variant,)*];
 
-/// Numbers that a function of CUDA knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Domain {
-    /// Overloaded for all.
-    All,
-    /// Numbers of 32 bits; those of 16 are converted to them and back.
-    Single,
-}
-
-impl Domain {
-    /// How operands of a type come to it: none where they do not.
-    pub fn takes(self, element: &Type) -> Option<Operands> {
-        match (self, element) {
-            (Domain::All, _) | (Domain::Single, Type::Float(FloatKind::F32) | Type::Integer(_)) => {
-                Some(Operands::AsTheyAre)
+            /// The TTIR's name.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Elementwise::$variant => $name,)*
+                    Elementwise::CmpF(_) => CMPF,
+                    Elementwise::CmpI(_) => CMPI,
+                    Elementwise::Libdevice(_) => EXTERN,
+                    Elementwise::Opaque(opaque) => &opaque.name,
+                }
             }
-            (Domain::Single, Type::Float(FloatKind::F16 | FloatKind::BF16)) => Some(Operands::Widened),
-            (Domain::Single, _) => None,
+        }
+    };
+}
+
+const CMPF: &str = "arith.cmpf";
+const CMPI: &str = "arith.cmpi";
+const EXTERN: &str = "tt.extern_elementwise";
+
+operations! {
+    AddF = "arith.addf",
+    AddI = "arith.addi",
+    AddPtr = "tt.addptr",
+    SubF = "arith.subf",
+    SubI = "arith.subi",
+    MulF = "arith.mulf",
+    MulI = "arith.muli",
+    AndI = "arith.andi",
+    OrI = "arith.ori",
+    XorI = "arith.xori",
+    ShlI = "arith.shli",
+    ShrSI = "arith.shrsi",
+    ShrUI = "arith.shrui",
+    DivSI = "arith.divsi",
+    RemSI = "arith.remsi",
+    DivUI = "arith.divui",
+    RemUI = "arith.remui",
+    DivF = "arith.divf",
+    NegF = "arith.negf",
+    Select = "arith.select",
+    TruncF = "arith.truncf",
+    ExtF = "arith.extf",
+    SIToFP = "arith.sitofp",
+    FPToSI = "arith.fptosi",
+    TruncI = "arith.trunci",
+    ExtSI = "arith.extsi",
+    IndexCast = "arith.index_cast",
+    FpToFp = "tt.fp_to_fp",
+    ExtUI = "arith.extui",
+    UIToFP = "arith.uitofp",
+    FPToUI = "arith.fptoui",
+    MaxNumF = "arith.maxnumf",
+    MinNumF = "arith.minnumf",
+    MaxSI = "arith.maxsi",
+    MinSI = "arith.minsi",
+    MaximumF = "arith.maximumf",
+    MinimumF = "arith.minimumf",
+    Exp = "math.exp",
+    Exp2 = "math.exp2",
+    Log = "math.log",
+    Log2 = "math.log2",
+    Sqrt = "math.sqrt",
+    Rsqrt = "math.rsqrt",
+    Sin = "math.sin",
+    Cos = "math.cos",
+    Erf = "math.erf",
+    AbsF = "math.absf",
+    AbsI = "math.absi",
+    Floor = "math.floor",
+    Ceil = "math.ceil",
+    Fma = "math.fma",
+    PreciseSqrt = "tt.precise_sqrt",
+    PreciseDivF = "tt.precise_divf",
+    MulhiUI = "tt.mulhiui",
+    ClampF = "tt.clampf",
+}
+
+impl Elementwise {
+    /// The operation of a name, and of the predicate of a comparison or the symbol of a function of libdevice; `None` where it is
+    /// none on elements, or its predicate is not one that code can be generated for.
+    pub fn of(name: &str, predicate: Option<&str>) -> Option<Elementwise> {
+        match (name, predicate) {
+            (CMPF, Some(predicate)) => FloatPredicate::of(predicate).map(Elementwise::CmpF),
+            (CMPI, Some(predicate)) => IntegerPredicate::of(predicate).map(Elementwise::CmpI),
+            (EXTERN, Some(symbol)) => Some(Elementwise::Libdevice(symbol.to_owned())),
+            _ => Elementwise::NAMED.iter().find(|known| known.name() == name).cloned(),
+        }
+    }
+
+    /// Whether an operation of the TTIR with this name is one on elements.
+    pub fn is_known(name: &str) -> bool {
+        matches!(name, CMPF | CMPI | EXTERN) || Elementwise::NAMED.iter().any(|known| known.name() == name)
+    }
+
+    /// The predicate of a comparison, or the symbol of a function.
+    pub fn predicate(&self) -> Option<&str> {
+        match self {
+            Elementwise::CmpF(predicate) => Some(predicate.name()),
+            Elementwise::CmpI(predicate) => Some(predicate.name()),
+            Elementwise::Libdevice(symbol) => Some(symbol),
+            _ => None,
+        }
+    }
+
+    /// Whether a reduction may combine elements by it.
+    pub fn is_combination(&self) -> bool {
+        use Elementwise::{AddF, AddI, MaxNumF, MaxSI, MinNumF, MinSI};
+        matches!(self, AddF | AddI | MaxNumF | MaxSI | MinNumF | MinSI)
+    }
+
+    /// Whether it takes its integer operands as numbers without a sign.
+    pub fn is_unsigned(&self) -> bool {
+        use Elementwise::{CmpI, DivUI, RemUI, ShrUI};
+        match self {
+            DivUI | RemUI | ShrUI => true,
+            CmpI(predicate) => predicate.is_unsigned(),
+            _ => false,
         }
     }
 }
 
-/// How operands are handed to a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operands {
-    /// As they are.
-    AsTheyAre,
-    /// Converted to 32 bits, and the result back.
-    Widened,
+impl fmt::Display for Elementwise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.predicate() {
+            Some(predicate) => write!(f, "{}<{predicate}>", self.name()),
+            None => f.write_str(self.name()),
+        }
+    }
 }
 
-const fn call(gluon: &'static str, cuda: &'static str, cuda_of: Domain) -> Form {
-    Form::Call(Call { gluon, gluon_takes: "", cuda, cuda_of })
+macro_rules! predicates {
+    ($(#[$documentation:meta])* $kind:ident: $($variant:ident = $name:literal,)*) => {
+        $(#[$documentation])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "their names are those of MLIR")]
+        pub enum $kind {
+            $($variant,)*
+        }
+
+        impl $kind {
+            /// From MLIR's name.
+            pub fn of(name: &str) -> Option<$kind> {
+                Some(match name {
+                    $($name => $kind::$variant,)*
+                    _ => return None,
+                })
+            }
+
+            /// MLIR's name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($kind::$variant => $name,)*
+                }
+            }
+        }
+    };
 }
 
-const fn of_nans(gluon: &'static str, cuda: &'static str) -> Form {
-    Form::Call(Call { gluon, gluon_takes: ", propagate_nan=PROPAGATE_NAN", cuda, cuda_of: Domain::Single })
+predicates! {
+    /// How integers are compared.
+    IntegerPredicate:
+    Eq = "eq",
+    Ne = "ne",
+    Slt = "slt",
+    Sle = "sle",
+    Sgt = "sgt",
+    Sge = "sge",
+    Ult = "ult",
+    Ule = "ule",
+    Ugt = "ugt",
+    Uge = "uge",
 }
 
-/// All of them, by the TTIR's names.
-pub const OPERATIONS: &[(&str, Form)] = &[
-    ("arith.addf", Form::Infix("+")),
-    ("arith.addi", Form::Infix("+")),
-    ("tt.addptr", Form::Infix("+")),
-    ("arith.subf", Form::Infix("-")),
-    ("arith.subi", Form::Infix("-")),
-    ("arith.mulf", Form::Infix("*")),
-    ("arith.muli", Form::Infix("*")),
-    ("arith.andi", Form::Infix("&")),
-    ("arith.ori", Form::Infix("|")),
-    ("arith.xori", Form::Infix("^")),
-    ("arith.shli", Form::Infix("<<")),
-    ("arith.shrsi", Form::Infix(">>")),
-    ("arith.divsi", Form::Quotient { gluon: "//", cuda: "/" }),
-    ("arith.remsi", Form::Quotient { gluon: "%", cuda: "%" }),
-    ("arith.divui", Form::Unsigned { gluon: "//", cuda: "/" }),
-    ("arith.remui", Form::Unsigned { gluon: "%", cuda: "%" }),
-    ("arith.shrui", Form::Unsigned { gluon: ">>", cuda: ">>" }),
-    ("arith.divf", Form::Division),
-    ("arith.negf", Form::Negation),
-    ("arith.cmpf", Form::Comparison),
-    ("arith.cmpi", Form::Comparison),
-    ("arith.select", Form::Selection),
-    ("arith.truncf", Form::Conversion),
-    ("arith.extf", Form::Conversion),
-    ("arith.sitofp", Form::Conversion),
-    ("arith.fptosi", Form::Conversion),
-    ("arith.trunci", Form::Conversion),
-    ("arith.extsi", Form::Conversion),
-    ("arith.index_cast", Form::Conversion),
-    ("tt.fp_to_fp", Form::Conversion),
-    ("arith.extui", Form::FromUnsigned),
-    ("arith.uitofp", Form::FromUnsigned),
-    ("arith.fptoui", Form::ToUnsigned),
-    ("arith.maxnumf", call("gl.maximum", "maximum", Domain::All)),
-    ("arith.minnumf", call("gl.minimum", "minimum", Domain::All)),
-    ("arith.maxsi", call("gl.maximum", "maximum", Domain::All)),
-    ("arith.minsi", call("gl.minimum", "minimum", Domain::All)),
-    ("arith.maximumf", of_nans("gl.maximum", "maximum_nan")),
-    ("arith.minimumf", of_nans("gl.minimum", "minimum_nan")),
-    ("math.exp", call("gl.exp", "exp_of", Domain::Single)),
-    ("math.exp2", call("gl.exp2", "exp2_of", Domain::Single)),
-    ("math.log", call("gl.log", "logf", Domain::Single)),
-    ("math.log2", call("gl.log2", "log2f", Domain::Single)),
-    ("math.sqrt", call("gl.sqrt", "sqrt_of", Domain::Single)),
-    ("math.rsqrt", call("gl.rsqrt", "rsqrtf", Domain::Single)),
-    ("math.sin", call("gl.sin", "sinf", Domain::Single)),
-    ("math.cos", call("gl.cos", "cosf", Domain::Single)),
-    ("math.erf", call("gl.erf", "erff", Domain::Single)),
-    ("math.absf", call("gl.abs", "fabsf", Domain::Single)),
-    ("math.absi", call("gl.abs", "abs", Domain::All)),
-    ("math.floor", call("gl.floor", "floorf", Domain::Single)),
-    ("math.ceil", call("gl.ceil", "ceilf", Domain::Single)),
-    ("math.fma", call("gl.fma", "fmaf", Domain::Single)),
-    ("tt.precise_sqrt", call("gl.sqrt_rn", "__fsqrt_rn", Domain::Single)),
-    ("tt.precise_divf", call("gl.div_rn", "__fdiv_rn", Domain::Single)),
-    ("tt.mulhiui", call("gl.umulhi", "__umulhi", Domain::Single)),
-    ("tt.clampf", Form::Clamping),
-    ("tt.extern_elementwise", Form::Libdevice),
-];
-
-/// How an operation is written; none where it is not one on elements.
-pub fn form(name: &str) -> Option<Form> {
-    OPERATIONS.iter().find(|(known, _)| *known == name).map(|(_, form)| *form)
+predicates! {
+    /// How numbers are compared: false where one is NaN, but for `une`.
+    FloatPredicate:
+    Oeq = "oeq",
+    Une = "une",
+    Olt = "olt",
+    Ole = "ole",
+    Ogt = "ogt",
+    Oge = "oge",
 }
 
-/// The symbol of a comparison.
-pub fn comparison(predicate: &str) -> Option<&'static str> {
-    Some(match predicate {
-        "eq" | "oeq" => "==",
-        "ne" | "une" => "!=",
-        _ => match predicate.get(1..) {
-            Some("lt") => "<",
-            Some("le") => "<=",
-            Some("gt") => ">",
-            Some("ge") => ">=",
-            _ => return None,
-        },
-    })
+impl IntegerPredicate {
+    /// Whether it takes integers as numbers without a sign.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Self::Ult | Self::Ule | Self::Ugt | Self::Uge)
+    }
+}
+
+/// An operation that no pass has a rule for, as the TTIR has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// Its name, such as `tt.histogram`.
+    pub name: String,
+    /// Its attributes as text, such as `axis` and `1 : i32`.
+    pub attributes: Vec<(String, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_predicates_read_back() {
+        let all = Elementwise::NAMED.iter().cloned().chain([
+            Elementwise::CmpF(FloatPredicate::Une),
+            Elementwise::CmpI(IntegerPredicate::Ult),
+            Elementwise::Libdevice("__nv_tanhf".into()),
+        ]);
+        for one in all {
+            assert_eq!(Elementwise::of(one.name(), one.predicate()), Some(one.clone()));
+            assert!(Elementwise::is_known(one.name()));
+        }
+        assert_eq!(Elementwise::of("arith.cmpf", Some("ueq")), None);
+        assert_eq!(Elementwise::of("tt.histogram", None), None);
+    }
 }

@@ -1,5 +1,6 @@
 //! What a warp group computes, as trees over the operations of the TTIR, cut to the part that it owns.
 
+use super::elementwise::Elementwise;
 use crate::ir::{Slot, VariableId};
 use twill_triton::mlir::Type;
 
@@ -47,13 +48,10 @@ pub enum ExpressionKind {
     Float(f64),
     /// `start, start + 1, …, end - 1`.
     Range(u64, u64),
-    /// Element by element; `operation` is the TTIR's name, `predicate` that of a comparison, or the symbol of a function of
-    /// libdevice.
+    /// Element by element.
     Apply {
         /// Such as `arith.addf`.
-        operation: String,
-        /// Such as `slt`, or `__nv_tanhf`.
-        predicate: Option<String>,
+        operation: Elementwise,
         /// Its operands.
         operands: Vec<Expression>,
     },
@@ -68,7 +66,7 @@ pub enum ExpressionKind {
         /// The axis.
         axis: usize,
         /// Such as `arith.addf`.
-        combine: String,
+        combine: Elementwise,
         /// What is reduced.
         operand: Box<Expression>,
     },
@@ -95,24 +93,27 @@ impl Expression {
         Expression { kind: ExpressionKind::Integer(value), shape: Vec::new(), element: Type::Integer(32) }
     }
 
+    /// Element by element, with the shape and the type of its first operand.
+    pub fn apply(operation: Elementwise, operands: Vec<Expression>) -> Expression {
+        let (shape, element) =
+            operands.first().map_or((Vec::new(), Type::Integer(32)), |o| (o.shape.clone(), o.element.clone()));
+        Expression { kind: ExpressionKind::Apply { operation, operands }, shape, element }
+    }
+
     /// A scalar operation on integers of 32 bits, folded where a constant makes it trivial.
-    pub fn scalar(operation: &str, left: Expression, right: Expression) -> Expression {
+    pub fn scalar(operation: Elementwise, left: Expression, right: Expression) -> Expression {
+        use Elementwise::{AddI, DivSI, MulI, SubI};
         use ExpressionKind::Integer;
-        match (operation, &left.kind, &right.kind) {
-            ("arith.addi", Integer(0), _) => return right,
-            ("arith.addi" | "arith.subi", _, Integer(0)) | ("arith.muli" | "arith.divsi", _, Integer(1)) => {
-                return left;
-            }
-            ("arith.muli", Integer(1), _) => return right,
-            ("arith.addi", Integer(a), Integer(b)) => return Expression::integer(a + b),
-            ("arith.subi", Integer(a), Integer(b)) => return Expression::integer(a - b),
-            ("arith.muli", Integer(a), Integer(b)) => return Expression::integer(a * b),
+        match (&operation, &left.kind, &right.kind) {
+            (AddI, Integer(0), _) => return right,
+            (AddI | SubI, _, Integer(0)) | (MulI | DivSI, _, Integer(1)) => return left,
+            (MulI, Integer(1), _) => return right,
+            (AddI, Integer(a), Integer(b)) => return Expression::integer(a + b),
+            (SubI, Integer(a), Integer(b)) => return Expression::integer(a - b),
+            (MulI, Integer(a), Integer(b)) => return Expression::integer(a * b),
             _ => {}
         }
-        let element = left.element.clone();
-        let kind =
-            ExpressionKind::Apply { operation: operation.to_owned(), predicate: None, operands: vec![left, right] };
-        Expression { kind, shape: Vec::new(), element }
+        Expression::apply(operation, vec![left, right])
     }
 
     /// Visits it and all that it is made of.

@@ -1,9 +1,9 @@
 //! What a warp group does, one thing after another.
 
+use super::{BarrierId, CursorId, NamedBarrierId};
 use crate::ir::{DescriptorId, Operand, Slot, Tcgen05Mma, VariableId};
 use crate::ir::{Expression, ExpressionKind};
 use crate::passes::timestamps::Stamp;
-use twill_check::protocol::{BarrierId, CursorId};
 use twill_graph::LoopOperation;
 
 /// A piece of a group's program.
@@ -180,9 +180,9 @@ pub enum Op {
         from: CursorId,
     },
     /// Comes to a named barrier and waits.
-    NamedBarrierSync(u32),
+    NamedBarrierSync(NamedBarrierId),
     /// Comes to a named barrier and goes on.
-    NamedBarrierArrive(u32),
+    NamedBarrierArrive(NamedBarrierId),
     /// Moments of operations, which a traced kernel records the time of.
     Timestamp(Vec<Stamp>),
 }

@@ -1,36 +1,13 @@
 //! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
 //! last, as plain data that the printers and the protocol checker read alike.
 
+use super::{BarrierId, BufferId, CursorId, DescriptorId, IterationNumber, VariableId};
 use crate::ir::Node;
+use crate::passes::steps::program::Iteration;
 use crate::passes::timestamps::Trace;
 use crate::pipeline::Options;
-use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
-use twill_graph::{GroupId, Source};
+use twill_graph::{GroupId, LoopOperation, OpId, Source};
 use twill_triton::mlir::Type;
-
-macro_rules! index_type {
-    ($(#[$documentation:meta])* $name:ident) => {
-        $(#[$documentation])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// The position in its list.
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
-
-index_type! {
-    /// Names a [`Variable`] of one [`Group`].
-    VariableId
-}
-index_type! {
-    /// Names a [`Descriptor`] of a [`WarpProgram`].
-    DescriptorId
-}
 
 /// The warp programs of a kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -368,7 +345,41 @@ pub struct Slot {
     /// Rows and columns change places.
     pub transposed: bool,
     /// The value in it.
-    pub value: Tag,
+    pub value: SlotValue,
+}
+
+/// A value in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryValue {
+    /// The result of an operation of a loop.
+    Result(LoopOperation),
+    /// An invariant tile, or a part of one.
+    Invariant(u32),
+    /// What a store of the source writes, by the store's number in its module.
+    Staged(u32),
+    /// A loop's result that a group hands to another after the loop.
+    Exported(u32),
+}
+
+/// A value of an iteration, in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotValue {
+    /// Which value.
+    pub id: MemoryValue,
+    /// Of which iteration; the first where no loop makes it.
+    pub at: IterationNumber,
+}
+
+impl SlotValue {
+    /// The result of an operation of loop `index`.
+    pub fn result(index: usize, op: OpId, iteration: Iteration) -> SlotValue {
+        SlotValue { id: MemoryValue::Result(LoopOperation { index, op }), at: IterationNumber { index, iteration } }
+    }
+
+    /// A value that no loop makes.
+    pub fn outside(id: MemoryValue) -> SlotValue {
+        SlotValue { id, at: IterationNumber { index: 0, iteration: Iteration::Absolute(0) } }
+    }
 }
 
 /// An operand of an MMA.
@@ -401,7 +412,7 @@ pub enum Addend {
     /// Nothing.
     Zero,
     /// What another operation put in the place of its result.
-    Value(Tag),
+    Value(SlotValue),
     /// Its result of the iteration before.
     Before,
     /// Its result of the iteration before; nothing in the first.

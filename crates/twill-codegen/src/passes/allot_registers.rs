@@ -5,14 +5,14 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
 use crate::target::{RegisterDemand, blackwell, hopper};
-use twill_graph::GroupRole;
+use twill_graph::{GroupRole, narrow};
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     let groups = || builder.loops.iter().flat_map(|l| &l.schedule.groups);
     let granted = groups().filter(|g| g.role == GroupRole::Compute).map(|g| g.registers_per_thread).max();
     let demand = RegisterDemand {
-        compute: u32::try_from(builder.compute_groups().len()).unwrap_or(1),
+        compute: narrow(builder.compute_groups().len()),
         computes: false,
         copies: groups().any(|g| builder.copies_by_threads(g.id)),
         // In batches more values live at a time, and a few spills of the group that loads cost nothing.

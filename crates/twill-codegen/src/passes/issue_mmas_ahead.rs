@@ -70,11 +70,11 @@ mod tests {
     use super::*;
     use crate::ir::Expression;
     use crate::ir::Note;
+    use crate::ir::{BufferId, MemoryValue, SlotValue};
     use crate::ir::{Slot, VariableId};
-    use twill_check::protocol::{BufferId, Iteration, Tag};
 
     fn slot(buffer: u32) -> Slot {
-        let value = Tag { value: 0, iteration: Iteration::Absolute(0) };
+        let value = SlotValue::outside(MemoryValue::Staged(0));
         Slot { buffer: BufferId(buffer), at: None, slice: None, transposed: false, value }
     }
 

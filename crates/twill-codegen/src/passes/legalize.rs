@@ -7,7 +7,7 @@ use crate::builder::carried::begin_differently;
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::views::is_view;
 use crate::error::Error;
-use crate::ir::elementwise::form;
+use crate::ir::Elementwise;
 use crate::passes::epilogue::stores::is_store;
 use twill_triton::mlir::{Definition, OperationId, ValueId};
 
@@ -88,7 +88,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         let known = scheduled
             || is_store(name)
             || is_view(name)
-            || form(name).is_some()
+            || Elementwise::is_known(name)
             || matches!(
                 name,
                 "tt.get_program_id"

@@ -7,6 +7,7 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::LoopFacts;
 use crate::error::Error;
+use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
 use std::collections::HashMap;
@@ -121,17 +122,15 @@ impl KernelBuilder<'_> {
         }
         // A later loop that goes on with a sum must keep it in shares as well.
         for index in (0..self.loops.len()).rev() {
-            let broken: Vec<usize> = self.loops[index]
+            let broken: Vec<(usize, usize)> = self.loops[index]
                 .parts
                 .initial
                 .iter()
                 .enumerate()
                 .filter(|(k, _)| !self.loops[index].sums.values().any(|s| s.carried == *k))
                 .filter_map(|(_, initial)| self.loop_result(*initial))
-                .map(|(before, k)| before * 4096 + k)
                 .collect();
-            for key in broken {
-                let (before, k) = (key / 4096, key % 4096);
+            for (before, k) in broken {
                 self.loops[before].sums.retain(|_, s| s.carried != k);
             }
         }
@@ -157,18 +156,13 @@ pub(crate) fn begin(constant: f64, columns: u64, region: &Region, element: Type)
 pub(crate) fn whole(shares: Expression) -> Expression {
     let shape = vec![shares.shape[0]];
     let element = shares.element.clone();
-    let kind = ExpressionKind::Reduce { axis: 1, combine: "arith.addf".into(), operand: Box::new(shares) };
+    let kind = ExpressionKind::Reduce { axis: 1, combine: Elementwise::AddF, operand: Box::new(shares) };
     Expression { kind, shape, element }
 }
 
 /// The new shares.
 pub(crate) fn next(old: Expression, factor: Option<Expression>, sum: Expression) -> Expression {
     let (shape, element) = (old.shape.clone(), old.element.clone());
-    let apply = |operation: &str, operands: Vec<Expression>| Expression {
-        kind: ExpressionKind::Apply { operation: operation.into(), predicate: None, operands },
-        shape: shape.clone(),
-        element: element.clone(),
-    };
     let scaled = match factor {
         None => old,
         Some(factor) => {
@@ -182,10 +176,10 @@ pub(crate) fn next(old: Expression, factor: Option<Expression>, sum: Expression)
                 element: element.clone(),
                 kind: ExpressionKind::Broadcast(Box::new(column)),
             };
-            apply("arith.mulf", vec![old, spread])
+            Expression::apply(Elementwise::MulF, vec![old, spread])
         }
     };
-    apply("arith.addf", vec![scaled, sum])
+    Expression::apply(Elementwise::AddF, vec![scaled, sum])
 }
 
 /// The region of a tile whose row sums have this region.

@@ -8,6 +8,7 @@
 
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
+use crate::ir::NamedBarrierId;
 use twill_graph::{GroupId, OpId};
 use twill_triton::tile::Kind;
 
@@ -128,14 +129,14 @@ impl KernelBuilder<'_> {
         let place = pingpong.order.iter().position(|g| *g == group)?;
         let (_, ops) = pingpong.runs.get(index)?.iter().find(|(g, _)| *g == group)?;
         let position = ops.iter().position(|o| *o == op)?;
-        let id = |k: usize| u32::try_from(k).unwrap_or(0);
+        let id = NamedBarrierId::at;
         Some(PingPongSlot { position, own: id(place), next: id((place + 1) % pingpong.order.len()) })
     }
 
     /// The barrier at which a group gives the first turn when the kernel begins.
-    pub fn first_slot(&self, group: GroupId) -> Option<u32> {
+    pub fn first_slot(&self, group: GroupId) -> Option<NamedBarrierId> {
         let pingpong = self.pingpong.as_ref()?;
-        (pingpong.order.last() == Some(&group)).then_some(0)
+        (pingpong.order.last() == Some(&group)).then_some(NamedBarrierId(0))
     }
 }
 
@@ -145,7 +146,7 @@ pub(crate) struct PingPongSlot {
     /// The how-many-th of the turn.
     pub position: usize,
     /// The barrier at which the group waits for its turn.
-    pub own: u32,
+    pub own: NamedBarrierId,
     /// The barrier at which the next group waits.
-    pub next: u32,
+    pub next: NamedBarrierId,
 }

@@ -1,183 +1,220 @@
-//! What the protocol checker sees of a kernel's warp programs.
+//! What the protocol checker sees of a warp program.
+//!
+//! The checker knows loops and branches on trip counts. In other loops and branches, it sees what threads read and write, in every
+//! branch and once: that is more than any execution does. Where they wait, arrive or start something that goes on by itself,
+//! nothing is proved yet.
 
-use crate::ir::{Addend, Arrival, Buffer, Operand, Slot, WarpProgram};
-use crate::ir::{Expression, ExpressionKind};
-use crate::ir::{Node, Op};
+use crate::error::Error;
+use crate::ir::{
+    Addend, Arrival, Buffer, CursorId, Expression, ExpressionKind, Iteration, IterationNumber, MemoryValue, Node, Op,
+    Operand, Slot, SlotValue, WarpProgram,
+};
+use std::collections::HashMap;
 use twill_check::protocol as checked;
-use twill_check::protocol::{Access, Event, Iteration, LoopId, NamedBarrierId, Tag};
+use twill_check::protocol::{Access, Event, LoopId, Tag};
+use twill_graph::narrow;
 
 impl WarpProgram {
     /// The groups as processes that share storage and barriers; those of both CTAs of a cluster.
-    pub fn system(&self) -> checked::System {
-        let one = self.system_of_one();
-        match &self.cluster {
+    ///
+    /// # Errors
+    /// [`Error::NotProved`] where groups synchronise in loops or branches that the checker does not know.
+    pub fn system(&self) -> Result<checked::System, Error> {
+        let one = Translation { buffers: &self.buffers, values: HashMap::new() }.system(self)?;
+        Ok(match &self.cluster {
             Some(cluster) => cluster.of_both(&one),
             None => one,
-        }
+        })
     }
+}
 
-    fn system_of_one(&self) -> checked::System {
+/// From the program's things to the checker's.
+struct Translation<'p> {
+    buffers: &'p [Buffer],
+    /// The checker's numbers of values, in the order in which they are met.
+    values: HashMap<MemoryValue, u32>,
+}
+
+impl Translation<'_> {
+    fn system(&mut self, program: &WarpProgram) -> Result<checked::System, Error> {
         let arrivals = |a: &Arrival| match a {
             Arrival::Unit | Arrival::Threads { .. } | Arrival::EachThread { .. } => 1,
         };
-        checked::System {
-            buffers: self.buffers.iter().map(|b| checked::Buffer { name: b.name.clone(), slots: b.slots }).collect(),
-            barriers: self
-                .barriers
-                .iter()
-                .map(|b| checked::BarrierArray {
-                    name: b.name.clone(),
-                    slots: b.slots,
-                    arrivals: b.arrivals.iter().map(arrivals).sum(),
-                })
-                .collect(),
-            named_barriers: self
-                .named_barriers
-                .iter()
-                .map(|(name, participants)| checked::NamedBarrier { name: name.clone(), participants: *participants })
-                .collect(),
-            loops: self.loops.iter().map(|l| l.name.clone()).collect(),
-            processes: self
-                .groups
-                .iter()
-                .map(|g| checked::Process {
-                    name: g.name.clone(),
-                    cursors: g
-                        .cursors
-                        .iter()
-                        .map(|c| checked::Cursor { name: c.name.clone(), slots: c.slots })
-                        .collect(),
-                    body: {
-                        let nodes = |list: &[Node]| nodes(&self.buffers, list);
-                        let tile = nodes(&g.body);
-                        let mut body = nodes(&g.begin);
-                        body.extend(if self.tiling.persistent { vec![checked::Node::Tiles(tile)] } else { tile });
-                        body.extend(nodes(&g.end));
-                        body
-                    },
-                })
-                .collect(),
+        let mut processes = Vec::new();
+        for group in &program.groups {
+            let mut body = self.nodes(&group.begin)?;
+            let tile = self.nodes(&group.body)?;
+            body.extend(if program.tiling.persistent { vec![checked::Node::Tiles(tile)] } else { tile });
+            body.extend(self.nodes(&group.end)?);
+            let cursors =
+                group.cursors.iter().map(|c| checked::Cursor { name: c.name.clone(), slots: c.slots }).collect();
+            processes.push(checked::Process { name: group.name.clone(), cursors, body });
         }
+        let buffers = program.buffers.iter().map(|b| checked::Buffer { name: b.name.clone(), slots: b.slots });
+        let barriers = program.barriers.iter().map(|b| checked::BarrierArray {
+            name: b.name.clone(),
+            slots: b.slots,
+            arrivals: b.arrivals.iter().map(arrivals).sum(),
+        });
+        let named = program
+            .named_barriers
+            .iter()
+            .map(|(name, participants)| checked::NamedBarrier { name: name.clone(), participants: *participants });
+        Ok(checked::System {
+            buffers: buffers.collect(),
+            barriers: barriers.collect(),
+            named_barriers: named.collect(),
+            loops: program.loops.iter().map(|l| l.name.clone()).collect(),
+            processes,
+        })
+    }
+
+    fn nodes(&mut self, list: &[Node]) -> Result<Vec<checked::Node>, Error> {
+        let mut all = Vec::new();
+        for node in list {
+            self.node(node, &mut all)?;
+        }
+        Ok(all)
+    }
+
+    fn node(&mut self, node: &Node, all: &mut Vec<checked::Node>) -> Result<(), Error> {
+        match node {
+            Node::Do(op, _) => all.extend(self.events(op).into_iter().map(checked::Node::Do)),
+            Node::Loop { index, first, body } => {
+                let trips = LoopId(narrow(*index));
+                all.push(checked::Node::Loop { trips, first: *first, body: self.nodes(body)? });
+            }
+            Node::When { index, at_least, then, exactly } => {
+                let trips = LoopId(narrow(*index));
+                let then = self.nodes(then)?;
+                all.push(checked::Node::When { trips, at_least: *at_least, at_most: None, body: then });
+                for (trip, body) in exactly {
+                    let body = self.nodes(body)?;
+                    all.push(checked::Node::When { trips, at_least: *trip, at_most: Some(*trip), body });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, value: SlotValue) -> Tag {
+        let next = narrow(self.values.len());
+        let number = *self.values.entry(value.id).or_insert(next);
+        Tag { value: number, iteration: iteration(value.at) }
+    }
+
+    fn access(&mut self, slot: &Slot) -> Access {
+        Access { buffer: checked::BufferId(slot.buffer.0), at: slot.at.map(cursor), value: self.value(slot.value) }
+    }
+
+    /// Reads of shared and tensor memory in expressions.
+    fn reads<'e>(&mut self, expressions: impl IntoIterator<Item = &'e Expression>, events: &mut Vec<Event>) {
+        for expression in expressions {
+            expression.walk(&mut |e| {
+                if let ExpressionKind::FromShared(slot) | ExpressionKind::FromTensor(slot) = &e.kind {
+                    events.push(Event::Read(self.access(slot)));
+                }
+            });
+        }
+    }
+
+    fn events(&mut self, op: &Op) -> Vec<Event> {
+        let mut events = Vec::new();
+        match op {
+            Op::Let { value, .. } => self.reads([value], &mut events),
+            Op::Copy { .. } | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
+            Op::Wgmma { left, right, .. } => {
+                let mut reads = Vec::new();
+                for operand in [left, right] {
+                    if let Operand::Shared(slot) = operand {
+                        reads.push(self.access(slot));
+                    }
+                }
+                events.push(Event::Mma { reads, writes: Vec::new(), signals: Vec::new() });
+            }
+            Op::Tcgen05Mma(mma) => {
+                let to = self.access(&mma.to);
+                let mut reads = vec![self.access(&mma.left), self.access(&mma.right)];
+                match &mma.addend {
+                    // Whether there is an iteration before is not known here; that it writes over what others read is.
+                    Addend::Zero | Addend::BeforeUnlessFirst(_) => {}
+                    Addend::Value(value) => reads.push(Access { value: self.value(*value), ..to }),
+                    Addend::Before => reads.push(Access { value: before(to.value), ..to }),
+                }
+                events.push(Event::Mma { reads, writes: vec![to], signals: signals(&mma.signals) });
+            }
+            Op::Tcgen05Commit(all) => {
+                events.push(Event::Mma { reads: Vec::new(), writes: Vec::new(), signals: signals(all) });
+            }
+            Op::WgmmaWait { pending, .. } => events.push(Event::MmaWait(*pending)),
+            Op::TmaLoad { coordinates, to, full, .. } => {
+                self.reads(coordinates, &mut events);
+                events.extend(self.load(to, *full));
+            }
+            Op::CpAsync { pointers, mask, to, full } => {
+                self.reads(std::iter::once(pointers).chain(mask), &mut events);
+                events.extend(self.load(to, *full));
+            }
+            Op::LocalStore { value, to } => {
+                self.reads([value], &mut events);
+                events.push(Event::Write(self.access(to)));
+                // Stores to tensor memory are waited for where they are made.
+                if self.buffers[to.buffer.index()].is_tensor() {
+                    events.push(Event::Fence);
+                }
+            }
+            Op::FenceProxyAsync => events.push(Event::Fence),
+            Op::TmaStore { coordinates, from, .. } => {
+                self.reads(coordinates, &mut events);
+                events.push(Event::Store(self.access(from)));
+            }
+            Op::TmaStoreWait(left) => events.push(Event::StoreWait(*left)),
+            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
+                self.reads([pointers, value].into_iter().chain(mask), &mut events);
+            }
+            Op::MbarrierWait { barrier, at, previous } => {
+                let barrier = checked::BarrierId(barrier.0);
+                events.push(Event::Wait { barrier, at: cursor(*at), previous: *previous });
+            }
+            Op::MbarrierArrive { barrier, at } => {
+                events.push(Event::Arrive { barrier: checked::BarrierId(barrier.0), at: cursor(*at) });
+            }
+            Op::AdvanceCursor(at) => events.push(Event::Advance(cursor(*at))),
+            Op::CopyCursor { to, from } => events.push(Event::CopyCursor { to: cursor(*to), from: cursor(*from) }),
+            Op::NamedBarrierSync(id) => events.push(Event::NamedBarrierSync(checked::NamedBarrierId(id.0))),
+            Op::NamedBarrierArrive(id) => events.push(Event::NamedBarrierArrive(checked::NamedBarrierId(id.0))),
+        }
+        events
+    }
+
+    fn load(&mut self, to: &Slot, full: crate::ir::BarrierId) -> Option<Event> {
+        let at = cursor(to.at?);
+        Some(Event::Load { writes: self.access(to), barrier: checked::BarrierId(full.0), at })
     }
 }
 
-fn nodes(buffers: &[Buffer], list: &[Node]) -> Vec<checked::Node> {
-    list.iter().flat_map(|n| node(buffers, n)).collect()
+fn cursor(id: CursorId) -> checked::CursorId {
+    checked::CursorId(id.0)
 }
 
-fn node(buffers: &[Buffer], node: &Node) -> Vec<checked::Node> {
-    let nodes = |list: &[Node]| nodes(buffers, list);
-    let id = |index: usize| LoopId(u32::try_from(index).unwrap_or(0));
-    match node {
-        Node::Do(action, _) => events(buffers, action).into_iter().map(checked::Node::Do).collect(),
-        Node::Loop { index, first, body } => {
-            vec![checked::Node::Loop { trips: id(*index), first: *first, body: nodes(body) }]
-        }
-        Node::When { index, at_least, then, exactly } => {
-            let trips = id(*index);
-            let mut all = vec![checked::Node::When { trips, at_least: *at_least, at_most: None, body: nodes(then) }];
-            all.extend(exactly.iter().map(|(trip, body)| checked::Node::When {
-                trips,
-                at_least: *trip,
-                at_most: Some(*trip),
-                body: nodes(body),
-            }));
-            all
-        }
+fn signals(all: &[(crate::ir::BarrierId, CursorId)]) -> Vec<(checked::BarrierId, checked::CursorId)> {
+    all.iter().map(|(barrier, at)| (checked::BarrierId(barrier.0), cursor(*at))).collect()
+}
+
+fn iteration(at: IterationNumber) -> checked::Iteration {
+    match at.iteration {
+        Iteration::Absolute(n) => checked::Iteration::Absolute(n),
+        Iteration::Current(n) => checked::Iteration::Current(n),
+        Iteration::End(n) => checked::Iteration::End(LoopId(narrow(at.index)), n),
     }
-}
-
-fn access(slot: &Slot) -> Access {
-    Access { buffer: slot.buffer, at: slot.at, value: slot.value }
-}
-
-/// Reads of shared and tensor memory in an expression.
-fn reads(expression: &Expression, events: &mut Vec<Event>) {
-    expression.walk(&mut |e| {
-        if let ExpressionKind::FromShared(slot) | ExpressionKind::FromTensor(slot) = &e.kind {
-            events.push(Event::Read(access(slot)));
-        }
-    });
 }
 
 /// The iteration before.
 fn before(tag: Tag) -> Tag {
     let iteration = match tag.iteration {
-        Iteration::Absolute(n) => Iteration::Absolute(n - 1),
-        Iteration::Current(n) => Iteration::Current(n - 1),
-        Iteration::End(of, n) => Iteration::End(of, n - 1),
+        checked::Iteration::Absolute(n) => checked::Iteration::Absolute(n - 1),
+        checked::Iteration::Current(n) => checked::Iteration::Current(n - 1),
+        checked::Iteration::End(of, n) => checked::Iteration::End(of, n - 1),
     };
     Tag { iteration, ..tag }
-}
-
-fn events(buffers: &[Buffer], action: &Op) -> Vec<Event> {
-    let mut events = Vec::new();
-    match action {
-        Op::Let { value, .. } => reads(value, &mut events),
-        Op::Copy { .. } | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
-        Op::Wgmma { left, right, .. } => {
-            let shared = [left, right].into_iter().filter_map(|o| match o {
-                Operand::Shared(slot) => Some(access(slot)),
-                Operand::Registers(_) => None,
-            });
-            events.push(Event::Mma { reads: shared.collect(), writes: Vec::new(), signals: Vec::new() });
-        }
-        Op::Tcgen05Mma(mma) => {
-            let to = &mma.to;
-            let mut reads = vec![access(&mma.left), access(&mma.right)];
-            let own = |value: Tag| Access { value, ..access(to) };
-            match &mma.addend {
-                // Whether there is an iteration before is not known here; that it writes over what others read is.
-                Addend::Zero | Addend::BeforeUnlessFirst(_) => {}
-                Addend::Value(tag) => reads.push(own(*tag)),
-                Addend::Before => reads.push(own(before(to.value))),
-            }
-            events.push(Event::Mma { reads, writes: vec![access(to)], signals: mma.signals.clone() });
-        }
-        Op::Tcgen05Commit(signals) => {
-            events.push(Event::Mma { reads: Vec::new(), writes: Vec::new(), signals: signals.clone() });
-        }
-        Op::WgmmaWait { pending, .. } => events.push(Event::MmaWait(*pending)),
-        Op::TmaLoad { coordinates, to, full, .. } => {
-            coordinates.iter().for_each(|c| reads(c, &mut events));
-            if let Some(at) = to.at {
-                events.push(Event::Load { writes: access(to), barrier: *full, at });
-            }
-        }
-        Op::CpAsync { pointers, mask, to, full } => {
-            reads(pointers, &mut events);
-            mask.iter().for_each(|m| reads(m, &mut events));
-            if let Some(at) = to.at {
-                events.push(Event::Load { writes: access(to), barrier: *full, at });
-            }
-        }
-        Op::LocalStore { value, to } => {
-            reads(value, &mut events);
-            events.push(Event::Write(access(to)));
-            // Stores to tensor memory are waited for where they are made.
-            if buffers[to.buffer.index()].is_tensor() {
-                events.push(Event::Fence);
-            }
-        }
-        Op::FenceProxyAsync => events.push(Event::Fence),
-        Op::TmaStore { coordinates, from, .. } => {
-            coordinates.iter().for_each(|c| reads(c, &mut events));
-            events.push(Event::Store(access(from)));
-        }
-        Op::TmaStoreWait(left) => events.push(Event::StoreWait(*left)),
-        Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-            reads(pointers, &mut events);
-            reads(value, &mut events);
-            mask.iter().for_each(|m| reads(m, &mut events));
-        }
-        Op::MbarrierWait { barrier, at, previous } => {
-            events.push(Event::Wait { barrier: *barrier, at: *at, previous: *previous });
-        }
-        Op::MbarrierArrive { barrier, at } => events.push(Event::Arrive { barrier: *barrier, at: *at }),
-        Op::AdvanceCursor(cursor) => events.push(Event::Advance(*cursor)),
-        Op::CopyCursor { to, from } => events.push(Event::CopyCursor { to: *to, from: *from }),
-        Op::NamedBarrierSync(id) => events.push(Event::NamedBarrierSync(NamedBarrierId(*id))),
-        Op::NamedBarrierArrive(id) => events.push(Event::NamedBarrierArrive(NamedBarrierId(*id))),
-    }
-    events
 }

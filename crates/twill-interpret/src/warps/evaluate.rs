@@ -83,10 +83,10 @@ impl Machine<'_, '_> {
             }
             ExpressionKind::Float(x) => Tile::full(&shape, &Data::Floats(vec![arithmetic.round(*x, element)])),
             ExpressionKind::Range(start, end) => Tile::range(*start as i64, end.saturating_sub(*start) as usize),
-            ExpressionKind::Apply { operation, predicate, operands } => {
+            ExpressionKind::Apply { operation, operands } => {
                 let tiles: Result<Vec<Rc<Tile>>, Fault> = operands.iter().map(|o| self.evaluate(g, o)).collect();
                 let from = operands.first().map_or(element, |o| &o.element);
-                let predicate = predicate.as_deref();
+                let (operation, predicate) = (operation.name(), operation.predicate());
                 apply(Elementwise { operation, predicate, shape: &shape, element, from, arithmetic }, &tiles?)?
             }
             ExpressionKind::Broadcast(x) => {
@@ -99,7 +99,7 @@ impl Machine<'_, '_> {
                 self.evaluate(g, x)?.transpose(order).ok_or_else(|| unfit("a transposition"))?
             }
             ExpressionKind::Reduce { axis, combine, operand } => {
-                let how = Combine::of(combine).ok_or_else(|| Fault::Unknown { what: format!("`{combine}`") })?;
+                let how = Combine::of(combine.name()).ok_or_else(|| Fault::Unknown { what: format!("`{combine}`") })?;
                 reduce(&*self.evaluate(g, operand)?, *axis, how, element, arithmetic)?
             }
             ExpressionKind::PartialSums(x) => shares(&*self.evaluate(g, x)?, element, arithmetic)?,

@@ -9,9 +9,9 @@ use crate::memory::{Argument, Combination, Tensor};
 use crate::value::Data;
 use std::cell::RefCell;
 use std::rc::Rc;
-use twill_check::protocol::{BarrierId, CursorId};
-use twill_codegen::ir::Op;
 use twill_codegen::ir::{Addend, Amount, DescriptorId, Operand, Tcgen05Mma, VariableId};
+use twill_codegen::ir::{BarrierId, CursorId};
+use twill_codegen::ir::{NamedBarrierId, Op};
 
 impl Machine<'_, '_> {
     /// Whether a group need not wait to do this.
@@ -26,7 +26,7 @@ impl Machine<'_, '_> {
             Op::WgmmaWait { pending, .. } => group.in_flight.mmas.len() <= *pending as usize,
             Op::TmaStoreWait(left) => group.in_flight.stores.len() <= *left as usize,
             Op::NamedBarrierSync(id) => match group.ticket {
-                Some(ticket) => self.named.get(*id as usize).is_some_and(|n| n.has_opened(ticket)),
+                Some(ticket) => self.named.get(id.index()).is_some_and(|n| n.has_opened(ticket)),
                 None => true,
             },
             _ => true,
@@ -116,12 +116,12 @@ impl Machine<'_, '_> {
     }
 
     /// Comes to a named barrier; a group that waits there goes on when it has opened.
-    fn come(&mut self, g: usize, id: u32, waits: bool) -> Result<bool, Fault> {
+    fn come(&mut self, g: usize, id: NamedBarrierId, waits: bool) -> Result<bool, Fault> {
         if self.groups[g].ticket.take().is_some() {
             return Ok(true);
         }
-        let named = self.named.get_mut(id as usize);
-        let ticket = named.ok_or_else(|| Fault::Undefined { what: format!("named barrier {id}") })?.come();
+        let named = self.named.get_mut(id.index());
+        let ticket = named.ok_or_else(|| Fault::Undefined { what: format!("named barrier {}", id.0) })?.come();
         if waits {
             self.groups[g].ticket = Some(ticket);
         }

@@ -314,7 +314,7 @@ fn at((group, action): (&Working<'_>, &Op)) -> String {
         }
         Op::WgmmaWait { .. } => "mmas".into(),
         Op::TmaStoreWait(_) => "stores".into(),
-        Op::NamedBarrierSync(id) => format!("named barrier {id}"),
+        Op::NamedBarrierSync(id) => format!("named barrier {}", id.0),
         _ => "nothing".into(),
     };
     format!("{} waits for {what}", group.group.name)

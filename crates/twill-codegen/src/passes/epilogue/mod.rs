@@ -8,12 +8,13 @@ use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
 use crate::error::Error;
+use crate::ir::CursorId;
 use crate::ir::ExpressionKind;
-use crate::ir::Slot;
 use crate::ir::names;
+use crate::ir::{MemoryValue, Slot, SlotValue};
 use crate::ir::{Node, Note, Op};
-use twill_check::protocol::CursorId;
 use twill_graph::GroupRole;
+use twill_graph::narrow;
 
 /// The pass: what the groups that compute do after the loops.
 ///
@@ -55,7 +56,7 @@ pub(crate) fn load_invariant_tiles(lowering: &mut KernelBuilder<'_>, builder: &m
             at: Some(cursor),
             slice: None,
             transposed: false,
-            value: KernelBuilder::invariant_tag(k),
+            value: SlotValue::outside(MemoryValue::Invariant(narrow(k))),
         };
         builder.act(Op::TmaLoad { descriptor, coordinates, to: slot, full: piece.full });
         builder.act(Op::AdvanceCursor(cursor));

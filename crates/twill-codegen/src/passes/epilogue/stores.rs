@@ -3,12 +3,13 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::{Place, Reader};
 use crate::error::Error;
+use crate::ir::Elementwise;
 use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::{Buffer, Memory, Slot};
 use crate::ir::{Expression, ExpressionKind};
-use twill_check::protocol::{Iteration, Tag};
-use twill_graph::{GroupId, GroupRole};
+use crate::ir::{MemoryValue, SlotValue};
+use twill_graph::{GroupId, GroupRole, narrow};
 use twill_triton::mlir::{Attribute, OperationId, ValueId};
 use twill_triton::tile::Kind;
 
@@ -30,7 +31,7 @@ impl Reader<'_, '_> {
         for (d, value) in values.iter().enumerate() {
             let start = self.scalar(*value, program, at)?;
             let ahead = region.starts.get(d).copied().unwrap_or(0);
-            coordinates.push(Expression::scalar("arith.addi", start, Expression::integer(i128::from(ahead))));
+            coordinates.push(Expression::scalar(Elementwise::AddI, start, Expression::integer(i128::from(ahead))));
         }
         Ok(coordinates)
     }
@@ -92,7 +93,7 @@ impl Reader<'_, '_> {
 
     /// The storage of a tile of before the loops that nobody but this group read, and that holds just what is to be stored:
     /// after the loops it is free, unless the next tile is already on its way there.
-    fn free_invariant_tile(&self, value: &Expression) -> Option<twill_check::protocol::BufferId> {
+    fn free_invariant_tile(&self, value: &Expression) -> Option<crate::ir::BufferId> {
         if self.lowering.options.persistent {
             return None;
         }
@@ -107,8 +108,7 @@ impl Reader<'_, '_> {
 
     /// Puts a tile where TMA can read it.
     fn stage(&mut self, id: OperationId, value: Expression) -> Result<Slot, Error> {
-        let number = (1 << 25) + u32::try_from(id.index()).unwrap_or(0);
-        let tag = Tag { value: number, iteration: Iteration::Absolute(0) };
+        let staged = SlotValue::outside(MemoryValue::Staged(narrow(id.index())));
         if let Some(buffer) = self.free_invariant_tile(&value) {
             let used = self.group.staged.contains(&buffer);
             if used {
@@ -117,7 +117,7 @@ impl Reader<'_, '_> {
             // All warps are done with what the buffer held.
             self.group.act(Op::GroupSync);
             self.group.staged.push(buffer);
-            let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
+            let slot = Slot { buffer, at: None, slice: None, transposed: false, value: staged };
             self.group.act(Op::LocalStore { value, to: slot.clone() });
             self.group.act(Op::FenceProxyAsync);
             self.group.act(Op::GroupSync);
@@ -129,7 +129,7 @@ impl Reader<'_, '_> {
         let free =
             if self.lowering.has_tensor_memory() { self.free_buffer(&value.shape, &value.element)? } else { None };
         let fresh = known.is_none() && free.is_none();
-        let known = known.map(|k| twill_check::protocol::BufferId(u32::try_from(k).unwrap_or(0)));
+        let known = known.map(|k| crate::ir::BufferId::at(k));
         let buffer = match free.or(known) {
             Some(buffer) => buffer,
             None => {
@@ -154,7 +154,7 @@ impl Reader<'_, '_> {
             self.group.act(Op::TmaStoreWait(0));
             self.group.act(Op::GroupSync);
         }
-        let slot = Slot { buffer, at: None, slice: None, transposed: false, value: tag };
+        let slot = Slot { buffer, at: None, slice: None, transposed: false, value: staged };
         self.group.act(Op::LocalStore { value, to: slot.clone() });
         self.group.act(Op::FenceProxyAsync);
         self.group.act(Op::GroupSync);
@@ -270,7 +270,7 @@ impl KernelBuilder<'_> {
                 let from = self.shape(operands[0]);
                 first().filter(|d| from.get(*d).is_some_and(|e| *e > 1))
             }
-            name if crate::ir::elementwise::form(name).is_some() => first(),
+            name if Elementwise::is_known(name) => first(),
             _ => None,
         }
     }

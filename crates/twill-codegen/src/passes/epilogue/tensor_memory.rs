@@ -3,16 +3,17 @@
 
 use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::reader::{Reader, slice_of, tag_iteration};
+use crate::builder::reader::{Reader, slice_of};
 use crate::builder::source::Piece;
 use crate::error::Error;
 use crate::ir::Region;
 use crate::ir::{Arrival, Buffer, Form, Memory, Slot, VariableId};
+use crate::ir::{BarrierId, BufferId, CursorId, MemoryValue, SlotValue};
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::{BufferKind, Iteration};
 use std::collections::BTreeMap;
-use twill_check::protocol::{BarrierId, BufferId, CursorId, Tag};
+use twill_graph::narrow;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{OperationId, Type, ValueId};
 
@@ -213,10 +214,7 @@ impl Reader<'_, '_> {
                 "store the result as it is",
             ));
         };
-        let value = Tag {
-            value: KernelBuilder::value_number(index, piece.op),
-            iteration: tag_iteration(index, Iteration::End(-1)),
-        };
+        let value = SlotValue::result(index, piece.op, Iteration::End(-1));
         let slot = Slot { buffer: at, at: None, slice, transposed: false, value };
         let name = facts.problem.graph().operation(piece.op).name.clone();
         let element = self.lowering.element(parts.results[k]);
@@ -350,8 +348,7 @@ fn drained(lowering: &KernelBuilder<'_>, group: &mut GroupBuilder, index: usize)
 
 impl Export {
     fn slot(&self, number: usize) -> Slot {
-        let value = (1 << 26) + u32::try_from(number).unwrap_or(0);
-        let value = Tag { value, iteration: twill_check::protocol::Iteration::Absolute(0) };
+        let value = SlotValue::outside(MemoryValue::Exported(narrow(number)));
         Slot { buffer: self.buffer, at: None, slice: None, transposed: false, value }
     }
 }

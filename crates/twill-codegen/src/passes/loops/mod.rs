@@ -426,7 +426,7 @@ impl Adder<'_, '_> {
         let same = |at: Iteration| iterations_before(at, iteration) == Some(0);
         if let Some(position) = self.reader.group.stores.iter().position(|(o, it)| *o == op && same(*it)) {
             let done: Vec<_> = self.reader.group.stores.drain(..=position).collect();
-            let left = u32::try_from(self.reader.group.stores.len()).unwrap_or(0);
+            let left = twill_graph::narrow(self.reader.group.stores.len());
             self.reader.group.act(Op::TmaStoreWait(left));
             done.into_iter().for_each(|(op, iteration)| self.stamp_completed(op, iteration));
             return;

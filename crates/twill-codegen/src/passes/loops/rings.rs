@@ -3,9 +3,9 @@
 use crate::builder::group::{SlotTrack, iterations_before};
 use crate::error::Error;
 use crate::ir::Op;
+use crate::ir::{BufferId, CursorId};
 use crate::passes::loops::Adder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
-use twill_check::protocol::{BufferId, CursorId};
 use twill_graph::OpId;
 
 impl Adder<'_, '_> {
@@ -14,7 +14,7 @@ impl Adder<'_, '_> {
         &mut self,
         barrier: Barrier,
         iteration: Iteration,
-    ) -> Result<Option<(twill_check::protocol::BarrierId, CursorId)>, Error> {
+    ) -> Result<Option<(crate::ir::BarrierId, CursorId)>, Error> {
         let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(None) };
         let (Barrier::Full { buffer, .. } | Barrier::Empty { buffer }) = barrier;
         let op = self.reader.lowering.loops[self.index].program.buffer(buffer).values[0].op;

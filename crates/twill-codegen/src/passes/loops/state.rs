@@ -1,11 +1,11 @@
 //! What the rest of a group's code depends on: where values and slots of which iteration are, and what is under way.
 
 use crate::builder::group::{InFlightMma, SlotTrack, Track};
+use crate::ir::BufferId;
 use crate::ir::VariableId;
 use crate::passes::loops::Adder;
 use crate::passes::steps::program::Iteration;
 use std::collections::HashMap;
-use twill_check::protocol::BufferId;
 use twill_graph::OpId;
 
 /// What the rest of the code depends on.

@@ -3,19 +3,18 @@
 
 use crate::builder::group::shifted;
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::reader::tag_iteration;
 use crate::builder::source::value_of;
 use crate::error::Error;
 use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{Addend, Arrival, Operand, Slot, Tcgen05Mma};
+use crate::ir::{BarrierId, CursorId, SlotValue};
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use crate::ir::{Node, Note, Op};
 use crate::passes::loops::Adder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, GroupSteps, Iteration, Step};
 use crate::passes::timestamps::Moment;
 use crate::target::blackwell;
-use twill_check::protocol::{BarrierId, CursorId, Tag};
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::Stands;
 use twill_triton::mlir::{OperationId, ValueId};
@@ -182,8 +181,7 @@ impl Adder<'_, '_> {
             _ => None,
         });
         if let Some(store) = stored {
-            let value = KernelBuilder::value_number(index, store);
-            return Ok(Addend::Value(Tag { value, iteration: tag_iteration(index, iteration) }));
+            return Ok(Addend::Value(SlotValue::result(index, store, iteration)));
         }
         if is_zero(adds) {
             return Ok(Addend::Zero);
@@ -212,10 +210,7 @@ impl Adder<'_, '_> {
                     Iteration::Current(_) | Iteration::End(_) => Addend::BeforeUnlessFirst(number),
                 })
             }
-            Some((before, 0)) => {
-                let value = KernelBuilder::value_number(index, before);
-                Ok(Addend::Value(Tag { value, iteration: tag_iteration(index, iteration) }))
-            }
+            Some((before, 0)) => Ok(Addend::Value(SlotValue::result(index, before, iteration))),
             _ => Err(lowering.defect(id, "what an MMA in tensor memory adds to")),
         }
     }
@@ -254,11 +249,8 @@ impl Adder<'_, '_> {
             let at = self.begin_ring(buffer);
             let drained = self.reader.drained(index);
             let value = self.reader.value(parts.initial[k], &piece.region, piece.program, None)?;
-            let tag = Tag {
-                value: KernelBuilder::value_number(index, piece.op),
-                iteration: tag_iteration(index, Iteration::Absolute(-1)),
-            };
-            let to = Slot { buffer: at, at: None, slice: None, transposed: false, value: tag };
+            let first = SlotValue::result(index, piece.op, Iteration::Absolute(-1));
+            let to = Slot { buffer: at, at: None, slice: None, transposed: false, value: first };
             let note = Note {
                 line: module.defining_operation(parts.initial[k]).and_then(|id| names::line(module, id)),
                 ..Note::default()

@@ -70,13 +70,8 @@ impl Adder<'_, '_> {
         {
             self.reader.group.act(Op::NamedBarrierSync(turn.own));
         }
-        let mut flight = InFlightMma {
-            op,
-            iteration,
-            result: to,
-            operands: Vec::new(),
-            weight: u32::try_from(pairs.len()).unwrap_or(1),
-        };
+        let mut flight =
+            InFlightMma { op, iteration, result: to, operands: Vec::new(), weight: twill_graph::narrow(pairs.len()) };
         self.mark(op, Moment::Issue, iteration);
         for (left, right) in pairs {
             // The wait names what the MMA reads from registers, also where it stays there for the next iteration: ptxas puts
