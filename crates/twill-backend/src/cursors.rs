@@ -25,7 +25,7 @@ pub(crate) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
 fn scan(nodes: &[Node], defined: &mut BTreeSet<CursorId>, undefined: &mut BTreeSet<CursorId>) {
     for node in nodes {
         match node {
-            Node::Do(action, _) => {
+            Node::Op(action, _) => {
                 for cursor in uses(action) {
                     if !defined.contains(&cursor) {
                         undefined.insert(cursor);
@@ -35,13 +35,8 @@ fn scan(nodes: &[Node], defined: &mut BTreeSet<CursorId>, undefined: &mut BTreeS
                     defined.insert(*to);
                 }
             }
-            // What is defined in a block alone is not behind it.
-            Node::Loop { body, .. } => scan(body, &mut defined.clone(), undefined),
-            Node::When { then, exactly, .. } => {
-                for block in std::iter::once(then).chain(exactly.iter().map(|(_, nodes)| nodes)) {
-                    scan(block, &mut defined.clone(), undefined);
-                }
-            }
+            // What is defined in a block alone is not after it.
+            _ => node.blocks().into_iter().for_each(|block| scan(block, &mut defined.clone(), undefined)),
         }
     }
 }

@@ -73,15 +73,11 @@ pub fn tolerance(program: &WarpProgram) -> Tolerance {
 
 fn has_partials(node: &Node) -> bool {
     match node {
-        Node::Do(Op::Let { value, .. }, _) => {
+        Node::Op(Op::Let { value, .. }, _) => {
             let mut found = false;
             value.walk(&mut |e: &Expression| found |= matches!(e.kind, ExpressionKind::PartialSums(_)));
             found
         }
-        Node::Do(..) => false,
-        Node::Loop { body, .. } => body.iter().any(has_partials),
-        Node::When { then, exactly, .. } => {
-            then.iter().chain(exactly.iter().flat_map(|(_, nodes)| nodes)).any(has_partials)
-        }
+        _ => node.blocks().into_iter().flatten().any(has_partials),
     }
 }

@@ -110,34 +110,21 @@ fn nodes_of(group: &Group, part: usize) -> &[Node] {
 }
 
 fn count(nodes: &[Node]) -> usize {
-    nodes.iter().map(|node| blocks(node).map_or(1, |blocks| blocks.into_iter().map(count).sum())).sum()
-}
-
-fn blocks(node: &Node) -> Option<Vec<&[Node]>> {
-    match node {
-        Node::Do(..) => None,
-        Node::Loop { body, .. } => Some(vec![body]),
-        Node::When { then, exactly, .. } => {
-            Some(std::iter::once(then.as_slice()).chain(exactly.iter().map(|(_, nodes)| nodes.as_slice())).collect())
-        }
-    }
+    let of = |node: &Node| match node {
+        Node::Op(..) => 1,
+        _ => node.blocks().into_iter().map(|block| count(block)).sum(),
+    };
+    nodes.iter().map(of).sum()
 }
 
 /// Changes the `left`-th action; what was done, if that is a change.
 fn change(nodes: &mut Vec<Node>, left: &mut usize, edit: Edit) -> Option<String> {
     for k in 0..nodes.len() {
         match &mut nodes[k] {
-            Node::Do(..) if *left > 0 => *left -= 1,
-            Node::Do(..) => return at(nodes, k, edit),
-            Node::Loop { body, .. } => {
-                let here = count(body);
-                if *left < here {
-                    return change(body, left, edit);
-                }
-                *left -= here;
-            }
-            Node::When { then, exactly, .. } => {
-                for block in std::iter::once(then).chain(exactly.iter_mut().map(|(_, nodes)| nodes)) {
+            Node::Op(..) if *left > 0 => *left -= 1,
+            Node::Op(..) => return at(nodes, k, edit),
+            other => {
+                for block in other.blocks_mut() {
                     let here = count(block);
                     if *left < here {
                         return change(block, left, edit);
@@ -151,7 +138,7 @@ fn change(nodes: &mut Vec<Node>, left: &mut usize, edit: Edit) -> Option<String>
 }
 
 fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
-    let Node::Do(action, _) = &mut nodes[k] else { return None };
+    let Node::Op(action, _) = &mut nodes[k] else { return None };
     let name = name(action)?;
     match (edit, action) {
         (Edit::Drop, Op::TmaLoad { .. } | Op::CpAsync { .. } | Op::Wgmma { .. }) => None,
@@ -169,7 +156,7 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
             Some(format!("Early {name}"))
         }
         (Edit::Swap, _) => {
-            let Some(Node::Do(next, _)) = nodes.get(k + 1) else { return None };
+            let Some(Node::Op(next, _)) = nodes.get(k + 1) else { return None };
             let next = self::name(next)?;
             nodes.swap(k, k + 1);
             Some(format!("Swap {name} {next}"))
@@ -182,19 +169,19 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
 fn name(action: &Op) -> Option<&'static str> {
     Some(match action {
         Op::Wgmma { .. } | Op::Tcgen05Mma(_) => "Mma",
-        Op::Tcgen05Commit(_) => "Commit",
-        Op::WgmmaWait { .. } => "WaitMultiplies",
+        Op::Tcgen05Commit(_) => "Tcgen05Commit",
+        Op::WgmmaWait { .. } => "WgmmaWait",
         Op::TmaLoad { .. } | Op::CpAsync { .. } => "Load",
-        Op::LocalStore { .. } => "Write",
+        Op::LocalStore { .. } => "LocalStore",
         Op::FenceProxyAsync => "Fence",
         Op::TmaStore { .. } => "Store",
-        Op::TmaStoreWait(_) => "WaitStores",
+        Op::TmaStoreWait(_) => "TmaStoreWait",
         Op::MbarrierWait { .. } => "Wait",
         Op::MbarrierArrive { .. } => "Arrive",
         Op::AdvanceCursor(_) => "Advance",
-        Op::CopyCursor { .. } => "Keep",
-        Op::NamedBarrierSync(_) => "Sync",
-        Op::NamedBarrierArrive(_) => "Signal",
+        Op::CopyCursor { .. } => "CopyCursor",
+        Op::NamedBarrierSync(_) => "NamedBarrierSync",
+        Op::NamedBarrierArrive(_) => "NamedBarrierArrive",
         _ => return None,
     })
 }
@@ -210,7 +197,7 @@ fn shrunk(program: &WarpProgram, buffer: usize) -> WarpProgram {
         loop {
             let before = (cursors.len(), barriers.len());
             for action in &actions {
-                uses(action, BufferId(u32::try_from(buffer).unwrap_or(0)), &mut cursors, &mut barriers);
+                uses(action, BufferId::at(buffer), &mut cursors, &mut barriers);
             }
             if before == (cursors.len(), barriers.len()) {
                 break;
@@ -233,8 +220,8 @@ fn shrunk(program: &WarpProgram, buffer: usize) -> WarpProgram {
 fn collect(nodes: &[Node], actions: &mut Vec<Op>) {
     for node in nodes {
         match node {
-            Node::Do(action, _) => actions.push(action.clone()),
-            other => blocks(other).into_iter().flatten().for_each(|block| collect(block, actions)),
+            Node::Op(action, _) => actions.push(action.clone()),
+            other => other.blocks().into_iter().for_each(|block| collect(block, actions)),
         }
     }
 }

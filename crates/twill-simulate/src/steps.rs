@@ -101,14 +101,14 @@ impl Writer<'_> {
     fn nodes(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Do(action, _) => self.action(action),
-                Node::Loop { index, first, body } => {
+                Node::Op(action, _) => self.action(action),
+                Node::PipelinedLoop { index, first, body } => {
                     for _ in *first..self.trips(*index) {
                         self.steps.push(Step::Iteration { index: *index });
                         self.nodes(body);
                     }
                 }
-                Node::When { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly } => {
                     let trips = self.trips(*index);
                     if trips >= *at_least {
                         self.nodes(then);
@@ -116,6 +116,8 @@ impl Writer<'_> {
                         self.nodes(body);
                     }
                 }
+                // How often they run is not known here.
+                Node::For { .. } | Node::While { .. } | Node::If { .. } | Node::Return => self.unknown = true,
             }
         }
     }
@@ -140,7 +142,7 @@ impl Writer<'_> {
         match action {
             Op::Let { value, .. } => self.compute(self.costs.of(value)),
             Op::Wgmma { to, left, right, .. } => self.mma(*to, left, right),
-            Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) => self.unknown = true,
+            Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) | Op::Opaque { .. } => self.unknown = true,
             Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMultiplies(*pending)),
             Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
                 if let Some(at) = to.at {

@@ -90,7 +90,7 @@ impl<'a> Printer<'a> {
         if let Some(traced) = &self.kernel.trace {
             self.line(2, &trace::begin(traced, self.group, is_one_thread(self.kernel, self.group)), "");
         }
-        let first_loop = self.group.body.iter().position(|node| !matches!(node, Node::Do(..)));
+        let first_loop = self.group.body.iter().position(|node| !matches!(node, Node::Op(..)));
         let (ahead, loops) = self.group.body.split_at(first_loop.unwrap_or(0));
         self.nodes(2, ahead)?;
         if is_waiting_group {
@@ -147,17 +147,17 @@ impl<'a> Printer<'a> {
     fn nodes(&mut self, depth: usize, nodes: &[Node]) -> Result<(), Error> {
         for node in nodes {
             match node {
-                Node::Do(action, note) => self.action(depth, action, note)?,
-                Node::Loop { index, first, body } => {
+                Node::Op(action, note) => self.action(depth, action, note)?,
+                Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
                     self.line(0, "#pragma unroll 1", "");
                     self.line(depth, &format!("for (int i = {first}; i < {trips}; i++) {{"), "steady state");
                     self.nodes(depth + 1, body)?;
                     self.line(depth, "}", "");
                 }
-                Node::When { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly } => {
                     let trips = self.trips(*index);
-                    let has_loop = then.iter().any(|n| matches!(n, Node::Loop { .. }));
+                    let has_loop = then.iter().any(|n| matches!(n, Node::PipelinedLoop { .. }));
                     let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
                     self.line(depth, &format!("if ({trips} >= {at_least}) {{"), comment);
                     self.nodes(depth + 1, then)?;
@@ -167,6 +167,37 @@ impl<'a> Printer<'a> {
                     }
                     self.line(depth, "}", "");
                 }
+                Node::For { variable, lower, upper, step, body } => {
+                    let name = self.expressions.variable(*variable);
+                    let [lower, upper, step] = [lower, upper, step].map(|bound| self.expressions.scalar(bound));
+                    let (lower, upper, step) = (lower?, upper?, step?);
+                    self.line(0, "#pragma unroll 1", "");
+                    let code =
+                        format!("for ({name} = {}; {name} < {upper}; {name} += {}) {{", bare(&lower), bare(&step));
+                    self.line(depth, &code, "");
+                    self.nodes(depth + 1, body)?;
+                    self.line(depth, "}", "");
+                }
+                Node::While { before, condition, body } => {
+                    self.line(0, "#pragma unroll 1", "");
+                    self.line(depth, "while (true) {", "");
+                    self.nodes(depth + 1, before)?;
+                    let condition = self.expressions.scalar(condition)?;
+                    self.line(depth + 1, &format!("if (!({})) break;", bare(&condition)), "");
+                    self.nodes(depth + 1, body)?;
+                    self.line(depth, "}", "");
+                }
+                Node::If { condition, then, otherwise } => {
+                    let condition = self.expressions.scalar(condition)?;
+                    self.line(depth, &format!("if ({}) {{", bare(&condition)), "");
+                    self.nodes(depth + 1, then)?;
+                    if !otherwise.is_empty() {
+                        self.line(depth, "} else {", "");
+                        self.nodes(depth + 1, otherwise)?;
+                    }
+                    self.line(depth, "}", "");
+                }
+                Node::Return => return Err(missing("an early return from a loop".into())),
             }
         }
         Ok(())
@@ -296,6 +327,7 @@ operand_fence({});",
                 let how = if self.kernel.is_released_by_both(*barrier) { "_both" } else { self.ordered() };
                 format!("mbarrier_arrive{how}({});", self.barrier(*barrier, *at))
             }
+            Op::Opaque { operation, .. } => return Err(missing(format!("the operation {}", operation.name))),
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
             Op::CopyCursor { to, from } => self.keep(*to, *from),
             Op::NamedBarrierSync(id) => {
@@ -462,12 +494,8 @@ pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
     };
     fn first<'n>(nodes: &'n [Node], by_one: &impl Fn(&Op) -> bool) -> Option<&'n Note> {
         nodes.iter().find_map(|node| match node {
-            Node::Do(action, note) => (!by_one(action)).then_some(note),
-            Node::Loop { body, .. } => first(body, by_one),
-            Node::When { then, exactly, .. } => {
-                let mut all = std::iter::once(then).chain(exactly.iter().map(|(_, nodes)| nodes));
-                all.find_map(|nodes| first(nodes, by_one))
-            }
+            Node::Op(action, note) => (!by_one(action)).then_some(note),
+            _ => node.blocks().into_iter().find_map(|nodes| first(nodes, by_one)),
         })
     }
     [&group.begin, &group.body, &group.end].into_iter().find_map(|nodes| first(nodes, &by_one))

@@ -196,7 +196,7 @@ mod tests {
             "accumulator",
             "tile",
             "row_partials",
-            "arrive_both",
+            "mbarrier_arrive_both",
             "tensor_map",
             "transposed",
             "u32",

@@ -116,8 +116,8 @@ impl<'a> Printer<'a> {
     fn nodes(&mut self, depth: usize, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Do(action, note) => self.action(depth, action, note),
-                Node::Loop { index, first, body } => {
+                Node::Op(action, note) => self.action(depth, action, note),
+                Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
                     self.line(depth, &format!("for i in range({first}, {trips}):"), "steady state");
                     self.is_short_of_registers = tensor_memory::is_short_of_registers(self.kernel, self.group, body);
@@ -127,13 +127,13 @@ impl<'a> Printer<'a> {
                     self.block(depth + 1, body);
                     self.is_short_of_registers = false;
                 }
-                Node::When { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly } => {
                     let trips = self.trips(*index);
                     if let Some((code, note)) = tensor_memory::choice(&self.names, &trips, *at_least, then, exactly) {
                         self.line(depth, &code, &Self::comment(note));
                         continue;
                     }
-                    let has_loop = then.iter().any(|n| matches!(n, Node::Loop { .. }));
+                    let has_loop = then.iter().any(|n| matches!(n, Node::PipelinedLoop { .. }));
                     let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
                     self.line(depth, &format!("if {trips} >= {at_least}:"), comment);
                     self.block(depth + 1, then);
@@ -143,6 +143,31 @@ impl<'a> Printer<'a> {
                         self.block(depth + 1, nodes);
                     }
                 }
+                Node::For { variable, lower, upper, step, body } => {
+                    let [lower, upper, step] = [lower, upper, step].map(|bound| self.names.scalar(bound));
+                    let name = self.names.variable(*variable).to_owned();
+                    self.line(depth, &format!("for {name} in range({lower}, {upper}, {step}):"), "");
+                    self.block(depth + 1, body);
+                }
+                // The condition is computed ahead of the loop, and again at the end of its body.
+                Node::While { before, condition, body } => {
+                    self.nodes(depth, before);
+                    let condition = self.names.scalar(condition);
+                    self.line(depth, &format!("while {condition}:"), "");
+                    self.nodes(depth + 1, body);
+                    self.block(depth + 1, before);
+                }
+                Node::If { condition, then, otherwise } => {
+                    let condition = self.names.scalar(condition);
+                    self.line(depth, &format!("if {condition}:"), "");
+                    self.block(depth + 1, then);
+                    if !otherwise.is_empty() {
+                        self.line(depth, "else:", "");
+                        self.block(depth + 1, otherwise);
+                    }
+                }
+                // `check` refuses it.
+                Node::Return => self.line(depth, "return", ""),
             }
         }
     }
@@ -213,8 +238,8 @@ impl<'a> Printer<'a> {
     fn action(&mut self, depth: usize, action: &Op, note: &Note) {
         let comment = Self::comment(note);
         let code = match action {
-            // Only CUDA is traced.
-            Op::Timestamp(_) => return,
+            // Only CUDA is traced, and `check` refuses what no pass has a rule for.
+            Op::Timestamp(_) | Op::Opaque { .. } => return,
             Op::Let { to, value } => {
                 if self.names.inlined.contains_key(to) {
                     return;

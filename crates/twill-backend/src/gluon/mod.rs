@@ -32,7 +32,7 @@ pub use assembly::{AssembledGroup, AssembledLoop, Assembly, Finding, MANY_SPILLE
 pub use signature::{CodeLine, LoopTraffic, Signature, Simulated};
 use twill_codegen::Checked;
 use twill_codegen::Error;
-use twill_codegen::ir::WarpProgram;
+use twill_codegen::ir::{Node, Op, WarpProgram};
 use twill_graph::showable;
 
 /// What a generated file says about where it comes from.
@@ -79,18 +79,30 @@ pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 /// Whether Triton can compile a kernel.
 ///
 /// # Errors
-/// [`Error::NotInGluon`] where a tile has an extent that is no power of two.
+/// [`Error::NotInGluon`] where a tile has an extent that is no power of two, where an early return leaves a loop, and where no pass
+/// has a rule for an operation.
 pub fn check(kernel: &WarpProgram) -> Result<(), Error> {
     let held = kernel.groups.iter().flat_map(|g| &g.variables).map(|v| &v.shape);
     let copied = kernel.descriptors.iter().map(|d| &d.block);
     let odd = |shape: &&Vec<u64>| shape.iter().any(|extent| !extent.is_power_of_two());
-    match held.chain(copied).find(odd) {
-        None => Ok(()),
-        Some(shape) => {
-            let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
-            Err(Error::NotInGluon { what: format!("tiles of {}, no powers of two", extents.join(" × ")) })
-        }
+    if let Some(shape) = held.chain(copied).find(odd) {
+        let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
+        return Err(Error::NotInGluon { what: format!("tiles of {}, no powers of two", extents.join(" × ")) });
     }
+    kernel
+        .groups
+        .iter()
+        .flat_map(|group| [&group.begin, &group.body, &group.end])
+        .try_for_each(|nodes| check_nodes(nodes))
+}
+
+fn check_nodes(nodes: &[Node]) -> Result<(), Error> {
+    let refuse = |what: String| Err(Error::NotInGluon { what });
+    nodes.iter().try_for_each(|node| match node {
+        Node::Return => refuse("an early return from a loop".into()),
+        Node::Op(Op::Opaque { operation, .. }, _) => refuse(format!("the operation {}", operation.name)),
+        _ => node.blocks().into_iter().try_for_each(|block| check_nodes(block)),
+    })
 }
 
 /// The kernel's source.

@@ -135,7 +135,7 @@ pub(super) fn choice<'n>(
     then: &'n [Node],
     exactly: &[(u32, Vec<Node>)],
 ) -> Option<(String, &'n Note)> {
-    let [Node::Do(Op::Let { to, value }, note)] = then else { return None };
+    let [Node::Op(Op::Let { to, value }, note)] = then else { return None };
     let is_load = matches!(value.kind, ExpressionKind::FromTensor(_)) && exactly.is_empty();
     let layout = names.layouts[to.index()].as_ref().filter(|_| is_load)?;
     let name = names.variable(*to);

@@ -173,7 +173,7 @@ impl GroupBuilder {
             self.cursors[at.index()].phase = true;
         }
         let note = std::mem::take(&mut self.note);
-        self.out.push(Node::Do(action, note));
+        self.out.push(Node::Op(action, note));
     }
 
     /// The section behind the loops.
@@ -204,7 +204,7 @@ impl GroupBuilder {
         let to = self.variable(wish, &value.shape, value.element.clone(), Form::Any);
         self.define(to, section);
         let note = Note { line, ..Note::default() };
-        self.place(section, Node::Do(Op::Let { to, value }, note));
+        self.place(section, Node::Op(Op::Let { to, value }, note));
         self.outer.insert(key, to);
         to
     }

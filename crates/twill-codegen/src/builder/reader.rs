@@ -50,7 +50,7 @@ impl Reader<'_, '_> {
         let to = self.group.variable(&name, &[], Type::Integer(32), crate::ir::Form::Any);
         self.group.define(to, section);
         self.group.sections[section]
-            .push(crate::ir::Node::Do(crate::ir::Op::Let { to, value: count }, crate::ir::Note::default()));
+            .push(crate::ir::Node::Op(crate::ir::Op::Let { to, value: count }, crate::ir::Note::default()));
         self.group.trips[index] = Some(to);
         Ok(())
     }
@@ -349,7 +349,7 @@ impl Reader<'_, '_> {
                 let wait = crate::ir::Op::MbarrierWait { barrier: known.full, at: cursor, previous: false };
                 // What is read only after the loops is waited for there.
                 let section = if self.group.ending { self.group.last() } else { 0 };
-                self.group.place(section, crate::ir::Node::Do(wait, crate::ir::Note::default()));
+                self.group.place(section, crate::ir::Node::Op(wait, crate::ir::Note::default()));
                 let readers = &mut self.lowering.invariant_tiles[piece].readers;
                 if !readers.contains(&self.group.id) {
                     readers.push(self.group.id);

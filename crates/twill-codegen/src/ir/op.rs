@@ -1,29 +1,29 @@
 //! What a warp group does, one thing after another.
 
-use super::{BarrierId, CursorId, NamedBarrierId};
+use super::{BarrierId, CursorId, NamedBarrierId, Opaque};
 use crate::ir::{DescriptorId, Operand, Slot, Tcgen05Mma, VariableId};
 use crate::ir::{Expression, ExpressionKind};
 use crate::passes::timestamps::Stamp;
 use twill_graph::LoopOperation;
 
-/// A piece of a group's program.
+/// A part of a group's program.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "there are few of them, and nearly all are the large one")]
 pub enum Node {
-    /// One thing.
-    Do(Op, Note),
-    /// `for i in first..trips`.
-    Loop {
-        /// Which loop.
+    /// One operation.
+    Op(Op, Note),
+    /// The steady state of a pipelined loop: `for i in first..trips`.
+    PipelinedLoop {
+        /// Which of the program's loops.
         index: usize,
         /// Its first iteration.
         first: u32,
         /// The body.
         body: Vec<Node>,
     },
-    /// Branches on a trip count.
-    When {
-        /// Which loop's.
+    /// A branch on the trip count of a pipelined loop.
+    TripSwitch {
+        /// Which of the program's loops.
         index: usize,
         /// At least so many trips.
         at_least: u32,
@@ -32,6 +32,76 @@ pub enum Node {
         /// For exactly so many trips, fewer than `at_least`.
         exactly: Vec<(u32, Vec<Node>)>,
     },
+    /// `for variable in lower..upper` in steps: any other loop (`scf.for`). What it carries are variables.
+    For {
+        /// The scalar that counts.
+        variable: VariableId,
+        /// The first number.
+        lower: Expression,
+        /// The number at which it ends.
+        upper: Expression,
+        /// What it goes on by, above 0.
+        step: Expression,
+        /// The body.
+        body: Vec<Node>,
+    },
+    /// `scf.while`: before every iteration `before` runs, and the loop ends where the condition does not hold then.
+    While {
+        /// What the condition needs.
+        before: Vec<Node>,
+        /// A scalar of one bit, the same for all threads.
+        condition: Expression,
+        /// The body.
+        body: Vec<Node>,
+    },
+    /// `scf.if`.
+    If {
+        /// A scalar of one bit, the same for all threads.
+        condition: Expression,
+        /// Where it holds.
+        then: Vec<Node>,
+        /// Where it does not.
+        otherwise: Vec<Node>,
+    },
+    /// Ends the group's work on its tile (`tt.return` in a branch).
+    Return,
+}
+
+impl Node {
+    /// The lists of nodes within it, in the order of the text.
+    pub fn blocks(&self) -> Vec<&Vec<Node>> {
+        match self {
+            Node::Op(..) | Node::Return => Vec::new(),
+            Node::PipelinedLoop { body, .. } | Node::For { body, .. } => vec![body],
+            Node::TripSwitch { then, exactly, .. } => {
+                std::iter::once(then).chain(exactly.iter().map(|(_, nodes)| nodes)).collect()
+            }
+            Node::While { before, body, .. } => vec![before, body],
+            Node::If { then, otherwise, .. } => vec![then, otherwise],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
+        match self {
+            Node::Op(..) | Node::Return => Vec::new(),
+            Node::PipelinedLoop { body, .. } | Node::For { body, .. } => vec![body],
+            Node::TripSwitch { then, exactly, .. } => {
+                std::iter::once(then).chain(exactly.iter_mut().map(|(_, nodes)| nodes)).collect()
+            }
+            Node::While { before, body, .. } => vec![before, body],
+            Node::If { then, otherwise, .. } => vec![then, otherwise],
+        }
+    }
+
+    /// What it computes itself, apart from its operation: bounds and conditions.
+    pub fn expressions(&self) -> Vec<&Expression> {
+        match self {
+            Node::For { lower, upper, step, .. } => vec![lower, upper, step],
+            Node::While { condition, .. } | Node::If { condition, .. } => vec![condition],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// What is said about an action.
@@ -183,6 +253,15 @@ pub enum Op {
     NamedBarrierSync(NamedBarrierId),
     /// Comes to a named barrier and goes on.
     NamedBarrierArrive(NamedBarrierId),
+    /// An operation that no pass has a rule for: threads execute it as it is, and wait for it.
+    Opaque {
+        /// Which operation.
+        operation: Box<Opaque>,
+        /// What it reads.
+        operands: Vec<Expression>,
+        /// What it makes.
+        results: Vec<VariableId>,
+    },
     /// Moments of operations, which a traced kernel records the time of.
     Timestamp(Vec<Stamp>),
 }
@@ -205,6 +284,7 @@ impl Op {
             Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
                 [pointers, value].into_iter().chain(mask).for_each(within);
             }
+            Op::Opaque { operands, .. } => operands.iter().for_each(within),
             Op::TmaStore { coordinates, from, .. } => {
                 coordinates.iter().for_each(within);
                 slots.push(from.clone());
@@ -223,35 +303,22 @@ impl Op {
 
 /// Changes the lists of nodes within nodes: bodies of loops, and branches.
 pub(crate) fn within(nodes: &mut [Node], mut change: impl FnMut(&mut Vec<Node>)) {
-    for node in nodes {
-        match node {
-            Node::Do(..) => {}
-            Node::Loop { body, .. } => change(body),
-            Node::When { then, exactly, .. } => {
-                change(then);
-                exactly.iter_mut().for_each(|(_, nodes)| change(nodes));
-            }
-        }
-    }
+    nodes.iter_mut().flat_map(Node::blocks_mut).for_each(&mut change);
 }
 
-/// Visits all actions of a program.
+/// Visits all operations of a program.
 pub fn visit<'n>(nodes: &'n [Node], visitor: &mut impl FnMut(&'n Op)) {
     for node in nodes {
         match node {
-            Node::Do(action, _) => visitor(action),
-            Node::Loop { body, .. } => visit(body, visitor),
-            Node::When { then, exactly, .. } => {
-                visit(then, visitor);
-                exactly.iter().for_each(|(_, nodes)| visit(nodes, visitor));
-            }
+            Node::Op(op, _) => visitor(op),
+            _ => node.blocks().into_iter().for_each(|block| visit(block, visitor)),
         }
     }
 }
 
-/// Whether any action of a program is one of these.
+/// Whether any operation of a program is one of these.
 pub fn any(nodes: &[Node], is: impl Fn(&Op) -> bool) -> bool {
     let mut found = false;
-    visit(nodes, &mut |action| found |= is(action));
+    visit(nodes, &mut |op| found |= is(op));
     found
 }

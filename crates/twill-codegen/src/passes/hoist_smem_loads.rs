@@ -52,13 +52,13 @@ fn read_early(lowering: &KernelBuilder<'_>, builder: &mut GroupBuilder, nodes: &
 /// two begin.
 fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
     let passed = |end: usize, may_be: &dyn Fn(&Op) -> bool| {
-        end - nodes[..end].iter().rev().take_while(|n| matches!(n, Node::Do(action, _) if may_be(action))).count()
+        end - nodes[..end].iter().rev().take_while(|n| matches!(n, Node::Op(action, _) if may_be(action))).count()
     };
     let is_timestamp = |action: &Op| matches!(action, Op::Timestamp(_));
     let lands = passed(computes, &is_timestamp).checked_sub(1)?;
     let follows = |action: &Op| matches!(action, Op::CopyCursor { .. } | Op::AdvanceCursor(_) | Op::Timestamp(_));
     let waits = passed(lands, &follows).checked_sub(1)?;
-    let ([Node::Do(Op::MbarrierWait { previous: false, .. }, _), ..], Node::Do(Op::WgmmaWait { .. }, _)) =
+    let ([Node::Op(Op::MbarrierWait { previous: false, .. }, _), ..], Node::Op(Op::WgmmaWait { .. }, _)) =
         (&nodes[waits..lands], &nodes[lands])
     else {
         return None;
@@ -70,7 +70,7 @@ fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
 /// reads stand between, or ahead of the last computation.
 fn early_place(nodes: &[Node], waits: usize) -> Option<usize> {
     let action = |at: usize| match &nodes[at] {
-        Node::Do(action, _) => Some(action),
+        Node::Op(action, _) => Some(action),
         _ => None,
     };
     let is_mma = |at: usize| matches!(action(at), Some(Op::Wgmma { .. }));
@@ -97,11 +97,11 @@ fn take_read(
     waits: &[Node],
     node: &mut Node,
 ) -> Option<Node> {
-    let Node::Do(Op::Let { value, .. }, _) = node else { return None };
+    let Node::Op(Op::Let { value, .. }, _) = node else { return None };
     let (slot, expression) = find(value)?;
     let own = slot.at;
     let is_awaited = waits.iter().any(|node| match node {
-        Node::Do(Op::MbarrierWait { at, .. } | Op::CopyCursor { to: at, .. }, _) => own == Some(*at),
+        Node::Op(Op::MbarrierWait { at, .. } | Op::CopyCursor { to: at, .. }, _) => own == Some(*at),
         _ => false,
     });
     if !is_awaited {
@@ -110,7 +110,7 @@ fn take_read(
     let ring = lowering.program.buffers[slot.buffer.index()].name.trim_end_matches("_buffer");
     let to = builder.variable(&format!("{ring}_read"), &expression.shape, expression.element.clone(), Form::Any);
     replace(value, &slot, to);
-    Some(Node::Do(Op::Let { to, value: expression }, Note::default()))
+    Some(Node::Op(Op::Let { to, value: expression }, Note::default()))
 }
 
 fn find(value: &Expression) -> Option<(Slot, Expression)> {

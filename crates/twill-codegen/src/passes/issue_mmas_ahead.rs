@@ -24,13 +24,13 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
 fn start_ahead(nodes: &mut [Node]) {
     within(nodes, |nodes| start_ahead(nodes));
     for end in 0..nodes.len() {
-        if !matches!(&nodes[end], Node::Do(Op::Wgmma { .. }, _)) {
+        if !matches!(&nodes[end], Node::Op(Op::Wgmma { .. }, _)) {
             continue;
         }
         // The mark of its start belongs to it, if it timestamps nothing else.
         let marks_start = |stamps: &[Stamp]| stamps.iter().all(|stamp| stamp.moment == Moment::Issue);
         let start = match end.checked_sub(1).map(|before| &nodes[before]) {
-            Some(Node::Do(Op::Timestamp(stamps), _)) if marks_start(stamps) => end - 1,
+            Some(Node::Op(Op::Timestamp(stamps), _)) if marks_start(stamps) => end - 1,
             _ => end,
         };
         // One of several that make a result together stays with the others.
@@ -38,9 +38,9 @@ fn start_ahead(nodes: &mut [Node]) {
             continue;
         }
         let passed = nodes[..start].iter().rev().take_while(|node| is_passed(node)).count();
-        let fenced = nodes[start - passed..start].iter().any(|node| matches!(node, Node::Do(Op::FenceProxyAsync, _)));
+        let fenced = nodes[start - passed..start].iter().any(|node| matches!(node, Node::Op(Op::FenceProxyAsync, _)));
         let writes = start - passed;
-        if let (true, Some(Node::Do(Op::LocalStore { to, .. }, _)), Node::Do(Op::Wgmma { left, right, .. }, _)) =
+        if let (true, Some(Node::Op(Op::LocalStore { to, .. }, _)), Node::Op(Op::Wgmma { left, right, .. }, _)) =
             (fenced, writes.checked_sub(1).map(|write| &nodes[write]), &nodes[end])
         {
             let reads = |operand: &Operand| matches!(operand, Operand::Shared(slot) if slot.buffer == to.buffer);
@@ -55,13 +55,13 @@ fn start_ahead(nodes: &mut [Node]) {
 fn goes_on(one: &Node, next: Option<&Node>) -> bool {
     matches!(
         (one, next),
-        (Node::Do(Op::Wgmma { to, .. }, _), Some(Node::Do(Op::Wgmma { to: on, .. }, _))) if to == on
+        (Node::Op(Op::Wgmma { to, .. }, _), Some(Node::Op(Op::Wgmma { to: on, .. }, _))) if to == on
     )
 }
 
 /// Whether an MMA may start ahead of it. The group meets behind its own write alone (`Adder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
-    let Node::Do(action, _) = node else { return false };
+    let Node::Op(action, _) = node else { return false };
     matches!(action, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))
 }
 
@@ -88,14 +88,14 @@ mod tests {
         };
         let write = Op::LocalStore { value: Expression::integer(0), to: slot(1) };
         let actions = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), mma];
-        let mut nodes: Vec<Node> = actions.into_iter().map(|action| Node::Do(action, Note::default())).collect();
+        let mut nodes: Vec<Node> = actions.into_iter().map(|action| Node::Op(action, Note::default())).collect();
         start_ahead(&mut nodes);
         let name = |node: &Node| match node {
-            Node::Do(Op::LocalStore { .. }, _) => "write",
-            Node::Do(Op::FenceProxyAsync, _) => "fence",
-            Node::Do(Op::GroupSync, _) => "meet",
-            Node::Do(Op::Timestamp(_), _) => "mark",
-            Node::Do(Op::Wgmma { .. }, _) => "mma",
+            Node::Op(Op::LocalStore { .. }, _) => "write",
+            Node::Op(Op::FenceProxyAsync, _) => "fence",
+            Node::Op(Op::GroupSync, _) => "meet",
+            Node::Op(Op::Timestamp(_), _) => "mark",
+            Node::Op(Op::Wgmma { .. }, _) => "mma",
             _ => "?",
         };
         nodes.iter().map(name).collect()

@@ -33,7 +33,7 @@ pub(crate) fn join(nodes: &mut Vec<Node>) {
         }
     }
     run.end(nodes);
-    nodes.retain(|node| !matches!(node, Node::Do(Op::Timestamp(stamps), _) if stamps.is_empty()));
+    nodes.retain(|node| !matches!(node, Node::Op(Op::Timestamp(stamps), _) if stamps.is_empty()));
 }
 
 /// Operations next to each other.
@@ -58,7 +58,7 @@ impl Run {
 
 /// Whether a run goes on over a node: nobody waits there.
 fn goes_on(node: &Node) -> bool {
-    let Node::Do(action, _) = node else { return false };
+    let Node::Op(action, _) = node else { return false };
     matches!(
         action,
         Op::Timestamp(_)
@@ -75,20 +75,20 @@ fn is_within(rest: &[Node], begin: &Stamp) -> bool {
     let ends =
         |stamp: &Stamp| stamp.moment == Moment::End && stamp.operation == begin.operation && stamp.at == begin.at;
     rest.iter().take_while(|node| goes_on(node)).any(|node| match node {
-        Node::Do(Op::Timestamp(stamps), _) => stamps.iter().any(ends),
+        Node::Op(Op::Timestamp(stamps), _) => stamps.iter().any(ends),
         _ => false,
     })
 }
 
 fn take(node: &mut Node) -> Vec<Stamp> {
     match node {
-        Node::Do(Op::Timestamp(stamps), _) => std::mem::take(stamps),
+        Node::Op(Op::Timestamp(stamps), _) => std::mem::take(stamps),
         _ => Vec::new(),
     }
 }
 
 fn put(node: &mut Node, stamp: Stamp) {
-    if let Node::Do(Op::Timestamp(stamps), _) = node {
+    if let Node::Op(Op::Timestamp(stamps), _) = node {
         stamps.push(stamp);
     }
 }

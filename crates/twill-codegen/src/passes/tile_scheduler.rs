@@ -20,14 +20,14 @@ fn begin(builder: &mut KernelBuilder<'_>, number: usize) {
     let (id, stages_in_place) = (builder.groups[number].id, builder.groups[number].stages_in_place);
     let give = |barrier| {
         let note = Note { text: "the first turn on the tensor core".into(), ..Note::default() };
-        Node::Do(Op::NamedBarrierArrive(barrier), note)
+        Node::Op(Op::NamedBarrierArrive(barrier), note)
     };
     let begin = builder.first_slot(id).map(give);
     let group = &mut builder.program.groups[number];
     group.begin.extend(begin);
     if stages_in_place && builder.options.persistent {
         // The stores of the tile before read what the loop writes.
-        let wait = [Op::TmaStoreWait(0), Op::GroupSync].map(|op| Node::Do(op, Note::default()));
+        let wait = [Op::TmaStoreWait(0), Op::GroupSync].map(|op| Node::Op(op, Note::default()));
         group.body.splice(0..0, wait);
     }
 }
@@ -36,7 +36,7 @@ fn end(builder: &mut KernelBuilder<'_>, number: usize) {
     let note = |text: &str| Note { text: text.to_owned(), ..Note::default() };
     let mut end = Vec::new();
     if any(&builder.program.groups[number].body, |op| matches!(op, Op::TmaStore { .. })) {
-        end.push(Node::Do(Op::TmaStoreWait(0), note("shared memory must outlive its copies")));
+        end.push(Node::Op(Op::TmaStoreWait(0), note("shared memory must outlive its copies")));
     }
     let id = builder.groups[number].id;
     if let Some(barrier) = builder.end_of_mmas.filter(|_| builder.is_issuer(id)) {
@@ -45,8 +45,8 @@ fn end(builder: &mut KernelBuilder<'_>, number: usize) {
         let at = group.cursor(&name, 1);
         group.cursors[at.index()].phase = true;
         let commit = Op::Tcgen05Commit(vec![(barrier, at)]);
-        end.push(Node::Do(commit, note("shared memory must outlive what is signalled in it")));
-        end.push(Node::Do(Op::MbarrierWait { barrier, at, previous: false }, Note::default()));
+        end.push(Node::Op(commit, note("shared memory must outlive what is signalled in it")));
+        end.push(Node::Op(Op::MbarrierWait { barrier, at, previous: false }, Note::default()));
         builder.program.groups[number].cursors.clone_from(&builder.groups[number].cursors);
     }
     builder.program.groups[number].end = end;

@@ -126,19 +126,14 @@ impl WarpProgram {
 fn keep_first(nodes: &mut Vec<Node>, first: &mut BTreeMap<usize, String>) {
     for node in nodes.iter_mut() {
         match node {
-            Node::Do(Op::Timestamp(stamps), _) => stamps.retain(|stamp| {
+            Node::Op(Op::Timestamp(stamps), _) => stamps.retain(|stamp| {
                 let is_issue = stamp.moment == Moment::Issue;
                 is_issue && *first.entry(stamp.at.index).or_insert_with(|| stamp.operation.clone()) == stamp.operation
             }),
-            Node::Do(..) => {}
-            Node::Loop { body, .. } => keep_first(body, first),
-            Node::When { then, exactly, .. } => {
-                keep_first(then, first);
-                exactly.iter_mut().for_each(|(_, nodes)| keep_first(nodes, first));
-            }
+            _ => node.blocks_mut().into_iter().for_each(|block| keep_first(block, first)),
         }
     }
-    nodes.retain(|node| !matches!(node, Node::Do(Op::Timestamp(stamps), _) if stamps.is_empty()));
+    nodes.retain(|node| !matches!(node, Node::Op(Op::Timestamp(stamps), _) if stamps.is_empty()));
 }
 
 impl Timestamp {
@@ -163,8 +158,8 @@ impl Adder<'_, '_> {
         let operation = self.reader.lowering.loops[index].problem.graph().operation(op).name.clone();
         let stamp = Stamp { operation, moment, at: IterationNumber { index, iteration } };
         match self.reader.group.out.last_mut() {
-            Some(Node::Do(Op::Timestamp(stamps), _)) => stamps.push(stamp),
-            _ => self.reader.group.out.push(Node::Do(Op::Timestamp(vec![stamp]), Note::default())),
+            Some(Node::Op(Op::Timestamp(stamps), _)) => stamps.push(stamp),
+            _ => self.reader.group.out.push(Node::Op(Op::Timestamp(vec![stamp]), Note::default())),
         }
     }
 }

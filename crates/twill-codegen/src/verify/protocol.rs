@@ -79,12 +79,12 @@ impl Translation<'_> {
 
     fn node(&mut self, node: &Node, all: &mut Vec<checked::Node>) -> Result<(), Error> {
         match node {
-            Node::Do(op, _) => all.extend(self.events(op).into_iter().map(checked::Node::Do)),
-            Node::Loop { index, first, body } => {
+            Node::Op(op, _) => all.extend(self.events(op).into_iter().map(checked::Node::Do)),
+            Node::PipelinedLoop { index, first, body } => {
                 let trips = LoopId(narrow(*index));
                 all.push(checked::Node::Loop { trips, first: *first, body: self.nodes(body)? });
             }
-            Node::When { index, at_least, then, exactly } => {
+            Node::TripSwitch { index, at_least, then, exactly } => {
                 let trips = LoopId(narrow(*index));
                 let then = self.nodes(then)?;
                 all.push(checked::Node::When { trips, at_least: *at_least, at_most: None, body: then });
@@ -93,6 +93,22 @@ impl Translation<'_> {
                     all.push(checked::Node::When { trips, at_least: *trip, at_most: Some(*trip), body });
                 }
             }
+            Node::For { .. } | Node::While { .. } | Node::If { .. } => {
+                let mut events = Vec::new();
+                self.reads(node.expressions(), &mut events);
+                all.extend(events.into_iter().map(checked::Node::Do));
+                for block in node.blocks() {
+                    let inner = self.nodes(block)?;
+                    let is_access = |node: &checked::Node| {
+                        matches!(node, checked::Node::Do(Event::Read(_) | Event::Write(_) | Event::Fence))
+                    };
+                    if !inner.iter().all(is_access) {
+                        return Err(not_proved("a loop or a branch that the trip counts do not decide"));
+                    }
+                    all.extend(inner);
+                }
+            }
+            Node::Return => return Err(not_proved("an early return")),
         }
         Ok(())
     }
@@ -181,6 +197,7 @@ impl Translation<'_> {
             }
             Op::AdvanceCursor(at) => events.push(Event::Advance(cursor(*at))),
             Op::CopyCursor { to, from } => events.push(Event::CopyCursor { to: cursor(*to), from: cursor(*from) }),
+            Op::Opaque { operands, .. } => self.reads(operands, &mut events),
             Op::NamedBarrierSync(id) => events.push(Event::NamedBarrierSync(checked::NamedBarrierId(id.0))),
             Op::NamedBarrierArrive(id) => events.push(Event::NamedBarrierArrive(checked::NamedBarrierId(id.0))),
         }
@@ -191,6 +208,10 @@ impl Translation<'_> {
         let at = cursor(to.at?);
         Some(Event::Load { writes: self.access(to), barrier: checked::BarrierId(full.0), at })
     }
+}
+
+fn not_proved(what: &str) -> Error {
+    Error::NotProved { why: format!("warp groups synchronise in {what}") }
 }
 
 fn cursor(id: CursorId) -> checked::CursorId {

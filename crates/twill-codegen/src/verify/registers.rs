@@ -36,13 +36,15 @@ pub(crate) fn check(program: &WarpProgram) -> Result<(), Error> {
 
 /// The largest number of iterations that code tells apart.
 fn farthest(nodes: &[Node]) -> u32 {
-    let of = |node: &Node| match node {
-        Node::Do(..) => 0,
-        Node::Loop { first, body, .. } => (*first).max(farthest(body)),
-        Node::When { at_least, then, exactly, .. } => {
-            let inner = exactly.iter().map(|(n, nodes)| (*n).max(farthest(nodes))).max().unwrap_or(0);
-            (*at_least).max(farthest(then)).max(inner)
-        }
+    let of = |node: &Node| {
+        let own = match node {
+            Node::PipelinedLoop { first, .. } => *first,
+            Node::TripSwitch { at_least, exactly, .. } => {
+                exactly.iter().map(|(trips, _)| *trips).max().unwrap_or(0).max(*at_least)
+            }
+            _ => 0,
+        };
+        node.blocks().into_iter().map(|block| farthest(block)).max().unwrap_or(0).max(own)
     };
     nodes.iter().map(of).max().unwrap_or(0)
 }
@@ -67,26 +69,86 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn nodes(&mut self, nodes: &[Node]) -> Result<(), Error> {
+    /// Goes through code; whether it ends the group's work on its tile.
+    fn nodes(&mut self, nodes: &[Node]) -> Result<bool, Error> {
         for node in nodes {
-            match node {
-                Node::Do(action, _) => self.action(action)?,
-                Node::Loop { index, first, body } => {
-                    for _ in i64::from(*first)..self.trips(*index)? {
-                        self.nodes(body)?;
-                    }
-                }
-                Node::When { index, at_least, then, exactly } => {
-                    let trips = self.trips(*index)?;
-                    if trips >= i64::from(*at_least) {
-                        self.nodes(then)?;
-                    } else if let Some((_, nodes)) = exactly.iter().find(|(n, _)| i64::from(*n) == trips) {
-                        self.nodes(nodes)?;
+            if self.node(node)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn node(&mut self, node: &Node) -> Result<bool, Error> {
+        match node {
+            Node::Op(op, _) => self.action(op)?,
+            Node::PipelinedLoop { index, first, body } => {
+                for _ in i64::from(*first)..self.trips(*index)? {
+                    if self.nodes(body)? {
+                        return Ok(true);
                     }
                 }
             }
+            Node::TripSwitch { index, at_least, then, exactly } => {
+                let trips = self.trips(*index)?;
+                if trips >= i64::from(*at_least) {
+                    return self.nodes(then);
+                }
+                if let Some((_, nodes)) = exactly.iter().find(|(n, _)| i64::from(*n) == trips) {
+                    return self.nodes(nodes);
+                }
+            }
+            Node::If { condition, then, otherwise } => {
+                self.reads([condition])?;
+                let before = (self.held.clone(), self.started);
+                let returns = self.nodes(then)?;
+                let after =
+                    (std::mem::replace(&mut self.held, before.0), std::mem::replace(&mut self.started, before.1));
+                let other_returns = self.nodes(otherwise)?;
+                match (returns, other_returns) {
+                    (true, true) => return Ok(true),
+                    (true, false) => {}
+                    (false, true) => (self.held, self.started) = after,
+                    (false, false) => self.meet(after),
+                }
+            }
+            Node::For { variable, lower, upper, step, body } => {
+                self.reads([lower, upper, step])?;
+                let before = (self.held.clone(), self.started);
+                self.set(*variable, Held::Value);
+                // Behind the second iteration all are alike.
+                for _ in 0..2 {
+                    self.nodes(body)?;
+                }
+                self.meet(before);
+            }
+            Node::While { before, condition, body } => {
+                self.nodes(before)?;
+                self.reads([condition])?;
+                let first = (self.held.clone(), self.started);
+                for _ in 0..2 {
+                    self.nodes(body)?;
+                    self.nodes(before)?;
+                    self.reads([condition])?;
+                }
+                self.meet(first);
+            }
+            Node::Return => return Ok(true),
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// What is held whichever of two ways was taken here.
+    fn meet(&mut self, (other, started): (Vec<Held>, u64)) {
+        self.started = self.started.max(started);
+        for (own, other) in self.held.iter_mut().zip(other) {
+            *own = match (*own, other) {
+                (Held::Nothing, _) | (_, Held::Nothing) => Held::Nothing,
+                (Held::InFlight(a), Held::InFlight(b)) => Held::InFlight(a.max(b)),
+                (Held::InFlight(a), Held::Value) | (Held::Value, Held::InFlight(a)) => Held::InFlight(a),
+                (Held::Value, Held::Value) => Held::Value,
+            };
+        }
     }
 
     fn trips(&mut self, index: usize) -> Result<i64, Error> {
@@ -168,6 +230,10 @@ impl Walk<'_> {
             Op::LocalStore { value, .. } => self.reads([value])?,
             Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
                 self.reads([pointers, value].into_iter().chain(mask))?;
+            }
+            Op::Opaque { operands, results, .. } => {
+                self.reads(operands)?;
+                results.iter().for_each(|id| self.set(*id, Held::Value));
             }
             Op::Tcgen05Mma(_)
             | Op::Tcgen05Commit(_)

@@ -51,7 +51,7 @@ impl Machine<'_, '_> {
             Iteration::Absolute(n) => Ok(n),
             Iteration::End(n) => Ok(self.trips(g, number.index)? + n),
             Iteration::Current(n) => {
-                let current = self.groups[g].place.iteration();
+                let current = self.groups[g].iteration;
                 current.map(|i| i + n).ok_or_else(|| Fault::Undefined { what: "the iteration around".into() })
             }
         }

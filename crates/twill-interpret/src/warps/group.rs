@@ -109,6 +109,7 @@ impl Machine<'_, '_> {
             Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => {
                 return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_)));
             }
+            Op::Opaque { operation, .. } => return Err(Fault::Unknown { what: format!("`{}`", operation.name) }),
             // Threads of a group are one, and waits have been waited for.
             Op::MbarrierWait { .. } | Op::TmaStoreWait(_) | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
         }

@@ -2,15 +2,14 @@
 
 use super::barriers::{Barrier, Named};
 use super::choice::{Actor, Choice};
-use super::code::Place;
+use super::code::{Place, Values};
 use super::storage::{Storage, Writer};
 use super::units::{Copied, Flights, Held, Product, Source, Sum, Target};
 use crate::fault::Fault;
 use crate::memory::{Launch, Memory};
 use crate::value::{Tile, dot};
 use std::rc::Rc;
-use twill_codegen::ir::{Group, TileOrder, WarpProgram};
-use twill_codegen::ir::{Node, Op};
+use twill_codegen::ir::{Expression, Group, Node, Op, TileOrder, VariableId, WarpProgram};
 
 /// What an execution took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +43,8 @@ impl Cursor {
 pub(super) struct Working<'p> {
     pub group: &'p Group,
     pub place: Place<'p>,
+    /// The iteration of the pipelined loop around that place.
+    pub iteration: Option<i64>,
     pub variables: Vec<Option<Held>>,
     pub cursors: Vec<Cursor>,
     pub in_flight: Flights,
@@ -144,6 +145,7 @@ impl<'p> Working<'p> {
         Working {
             group,
             place: Place::default(),
+            iteration: None,
             variables: vec![None; group.variables.len()],
             cursors: group.cursors.iter().map(|c| cursor(c.slots)).collect(),
             in_flight: Flights::default(),
@@ -235,8 +237,9 @@ impl Machine<'_, '_> {
     fn go_on(&mut self, g: usize) -> Result<(), Fault> {
         loop {
             let mut place = std::mem::take(&mut self.groups[g].place);
-            let next = place.next(|index| self.trips(g, index));
+            let next = place.next(&mut GroupValues { machine: self, g });
             let group = &mut self.groups[g];
+            group.iteration = place.iteration();
             group.place = place;
             group.action = next?;
             if group.action.is_some() {
@@ -302,6 +305,29 @@ impl Machine<'_, '_> {
         let Some(store) = self.groups[g].in_flight.stores.pop_front() else { return Ok(()) };
         let tile = self.storage.read_by_unit(&store.from)?;
         self.memory.store_block(&store.tensor, &store.tile_origin, &tile, store.how, self.launch.arithmetic)
+    }
+}
+
+/// What a group's code asks of it.
+struct GroupValues<'m, 'p, 'a> {
+    machine: &'m mut Machine<'p, 'a>,
+    g: usize,
+}
+
+impl Values for GroupValues<'_, '_, '_> {
+    type Error = Fault;
+
+    fn trips(&mut self, index: usize) -> Result<i64, Fault> {
+        self.machine.trips(self.g, index)
+    }
+
+    fn value(&mut self, expression: &Expression, iteration: Option<i64>) -> Result<i64, Fault> {
+        self.machine.groups[self.g].iteration = iteration;
+        self.machine.integer(self.g, expression)
+    }
+
+    fn set(&mut self, variable: VariableId, value: i64) {
+        self.machine.groups[self.g].variables[variable.index()] = Some(Held::Tile(Rc::new(Tile::integer(value))));
     }
 }
 

@@ -81,7 +81,7 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
             let mut reader = Reader { lowering, group: builder };
             reader.store(id, &part.region, part.program, None)?;
             for node in &mut builder.out {
-                if let Node::Do(_, note) = node
+                if let Node::Op(_, note) = node
                     && note.line.is_none()
                 {
                     note.line = line;
@@ -112,7 +112,7 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
     let releases = std::mem::take(&mut builder.out);
     let last = builder.sections.len() - 1;
     // Behind the loop, before what is computed from its results.
-    let at = builder.sections[last].iter().rposition(|n| !matches!(n, Node::Do(..))).map_or(0, |k| k + 1);
+    let at = builder.sections[last].iter().rposition(|n| !matches!(n, Node::Op(..))).map_or(0, |k| k + 1);
     let reads_late = builder.sections[last][at..].iter().any(reads_shared);
     let section = &mut builder.sections[last];
     if reads_late {
@@ -128,24 +128,20 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
 fn only_load(builder: &GroupBuilder, cursor: CursorId) -> Option<usize> {
     let reads = |node: &Node| slots_in(node).filter(|slot| slot.at == Some(cursor)).count();
     let all: usize = builder.sections.iter().flatten().map(reads).sum();
-    let place = builder.sections[0].iter().position(|n| matches!(n, Node::Do(Op::Let { .. }, _)) && reads(n) == 1)?;
+    let place = builder.sections[0].iter().position(|n| matches!(n, Node::Op(Op::Let { .. }, _)) && reads(n) == 1)?;
     (all == 1).then_some(place)
 }
 
-/// The slots that a piece of a program reads.
+/// The slots that a part of a program reads.
 fn slots_in(node: &Node) -> Box<dyn Iterator<Item = Slot> + '_> {
     match node {
-        Node::Do(action, _) => Box::new(action.reads().into_iter()),
-        Node::Loop { body, .. } => Box::new(body.iter().flat_map(slots_in)),
-        Node::When { then, exactly, .. } => {
-            let rest = exactly.iter().flat_map(|(_, nodes)| nodes);
-            Box::new(then.iter().chain(rest).flat_map(slots_in))
-        }
+        Node::Op(op, _) => Box::new(op.reads().into_iter()),
+        _ => Box::new(node.blocks().into_iter().flatten().flat_map(slots_in)),
     }
 }
 
 fn reads_shared(node: &Node) -> bool {
-    let Node::Do(Op::Let { value, .. }, _) = node else { return false };
+    let Node::Op(Op::Let { value, .. }, _) = node else { return false };
     let mut found = false;
     value.walk(&mut |e| found |= matches!(e.kind, ExpressionKind::FromShared(_)));
     found

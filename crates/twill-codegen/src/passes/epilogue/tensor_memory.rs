@@ -223,15 +223,15 @@ impl Reader<'_, '_> {
         self.group.results.insert(key, to);
         let load = Expression { kind: ExpressionKind::FromTensor(slot), shape: region.extents.clone(), element };
         let note = Note { text: "from tensor memory".into(), ..Note::default() };
-        let load = Node::Do(Op::Let { to, value: load }, note);
+        let load = Node::Op(Op::Let { to, value: load }, note);
         if put_there {
             // Before the first iteration it holds the first value, which this group put there.
             self.group.place(index + 1, load);
         } else {
             self.trip_count(index)?;
             let value = self.value(parts.initial[k], region, piece.program, None)?;
-            self.group.place(index + 1, Node::Do(Op::Let { to, value }, Note::default()));
-            self.group.place(index + 1, Node::When { index, at_least: 1, then: vec![load], exactly: Vec::new() });
+            self.group.place(index + 1, Node::Op(Op::Let { to, value }, Note::default()));
+            self.group.place(index + 1, Node::TripSwitch { index, at_least: 1, then: vec![load], exactly: Vec::new() });
         }
         Ok(self.group.read(to))
     }
@@ -294,7 +294,7 @@ impl Reader<'_, '_> {
         self.group.cursors[cursor.index()].phase = true;
         self.group.done.insert(index, cursor);
         let wait = Op::MbarrierWait { barrier: done, at: cursor, previous: false };
-        self.group.place(index + 1, Node::Do(wait, Note { text: "the last MMA is done".into(), ..Note::default() }));
+        self.group.place(index + 1, Node::Op(wait, Note { text: "the last MMA is done".into(), ..Note::default() }));
         Ok(())
     }
 
@@ -325,7 +325,7 @@ impl Reader<'_, '_> {
         actions.extend(export.empty.map(|barrier| Op::MbarrierArrive { barrier, at: cursor }));
         actions.push(Op::AdvanceCursor(cursor));
         for action in actions {
-            self.group.place(index + 1, Node::Do(action, Note::default()));
+            self.group.place(index + 1, Node::Op(action, Note::default()));
         }
         Ok(self.group.read(to))
     }
@@ -343,7 +343,7 @@ fn drained(lowering: &KernelBuilder<'_>, group: &mut GroupBuilder, index: usize)
     let at = group.cursor(&lowering.program.barriers[barrier.index()].name, 1);
     group.cursors[at.index()].phase = true;
     let wait = Op::MbarrierWait { barrier, at, previous: true };
-    [wait, Op::AdvanceCursor(at)].map(|action| Node::Do(action, Note::default())).into()
+    [wait, Op::AdvanceCursor(at)].map(|action| Node::Op(action, Note::default())).into()
 }
 
 impl Export {
@@ -394,8 +394,8 @@ impl KernelBuilder<'_> {
             actions.push(Op::MbarrierArrive { barrier: export.full, at });
             actions.push(Op::AdvanceCursor(at));
             let section = &mut group.sections[export.index + 1];
-            let place = section.iter().position(|n| !matches!(n, Node::Do(..))).map_or(0, |k| k + 1);
-            let nodes = actions.into_iter().map(|a| Node::Do(a, Note::default()));
+            let place = section.iter().position(|n| !matches!(n, Node::Op(..))).map_or(0, |k| k + 1);
+            let nodes = actions.into_iter().map(|a| Node::Op(a, Note::default()));
             section.splice(place..place, nodes);
         }
         Ok(())
@@ -422,12 +422,12 @@ impl KernelBuilder<'_> {
         }
         let section = &mut group.sections[index + 1];
         if !signals.is_empty() {
-            section.push(Node::Do(
+            section.push(Node::Op(
                 Op::Tcgen05Commit(signals),
                 Note { text: "when all MMAs are done".into(), ..Note::default() },
             ));
         }
-        section.extend(advances.into_iter().map(|c| Node::Do(Op::AdvanceCursor(c), Note::default())));
+        section.extend(advances.into_iter().map(|c| Node::Op(Op::AdvanceCursor(c), Note::default())));
     }
 
     /// After its last read of results: a group says that they may be written over.
@@ -435,7 +435,7 @@ impl KernelBuilder<'_> {
         let mut done: Vec<(usize, CursorId)> = group.done.iter().map(|(index, at)| (*index, *at)).collect();
         done.sort();
         let barriers: Vec<BarrierId> = self.results.values().map(|r| r.done).collect();
-        let waits = |n: &Node| matches!(n, Node::Do(Op::MbarrierWait { barrier, .. }, _) if barriers.contains(barrier));
+        let waits = |n: &Node| matches!(n, Node::Op(Op::MbarrierWait { barrier, .. }, _) if barriers.contains(barrier));
         let last = nodes.iter().rposition(|n| reads_tensor(n) || waits(n)).map_or(0, |k| k + 1);
         let mut actions = Vec::new();
         for (index, at) in done {
@@ -443,18 +443,18 @@ impl KernelBuilder<'_> {
             actions.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
             actions.push(Op::AdvanceCursor(at));
         }
-        nodes.splice(last..last, actions.into_iter().map(|a| Node::Do(a, Note::default())));
+        nodes.splice(last..last, actions.into_iter().map(|a| Node::Op(a, Note::default())));
     }
 }
 
 fn reads_tensor(node: &Node) -> bool {
     match node {
-        Node::Do(Op::Let { value, .. }, _) => {
+        Node::Op(Op::Let { value, .. }, _) => {
             let mut found = false;
             value.walk(&mut |e| found |= matches!(e.kind, ExpressionKind::FromTensor(_)));
             found
         }
-        Node::When { then, .. } => then.iter().any(reads_tensor),
+        Node::TripSwitch { then, .. } => then.iter().any(reads_tensor),
         _ => false,
     }
 }

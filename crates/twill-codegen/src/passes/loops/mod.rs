@@ -129,7 +129,7 @@ impl Adder<'_, '_> {
                 if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
                     track.latest = Some(Iteration::Absolute(-1));
                 }
-                self.reader.group.sections[index].push(Node::Do(Op::Let { to, value }, Note::default()));
+                self.reader.group.sections[index].push(Node::Op(Op::Let { to, value }, Note::default()));
             }
         }
         Ok(())
@@ -273,13 +273,13 @@ impl Adder<'_, '_> {
         first_operands.sort();
         nodes.extend(first_operands.into_iter().map(|((from, _), to)| {
             let value = self.reader.group.read(*from);
-            Node::Do(Op::Let { to: *to, value }, Note::default())
+            Node::Op(Op::Let { to: *to, value }, Note::default())
         }));
         if warp.first == 0 {
             in_flight.dedup();
-            nodes.extend(in_flight.into_iter().map(|v| Node::Do(Op::WgmmaInit(v), Note::default())));
+            nodes.extend(in_flight.into_iter().map(|v| Node::Op(Op::WgmmaInit(v), Note::default())));
         }
-        nodes.push(Node::Loop { index: self.index, first: warp.first, body });
+        nodes.push(Node::PipelinedLoop { index: self.index, first: warp.first, body });
         self.renumber(|it| match it {
             Iteration::Current(n) => Iteration::End(n),
             other => other,
@@ -298,7 +298,7 @@ impl Adder<'_, '_> {
                 exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
             }
             self.trips = None;
-            nodes = vec![Node::When { index: self.index, at_least: warp.first, then: nodes, exactly }];
+            nodes = vec![Node::TripSwitch { index: self.index, at_least: warp.first, then: nodes, exactly }];
         }
         self.reader.group.out = out;
         Ok(nodes)

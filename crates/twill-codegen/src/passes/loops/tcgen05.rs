@@ -257,7 +257,7 @@ impl Adder<'_, '_> {
             };
             let section = &mut self.reader.group.sections[index];
             section.extend(drained);
-            section.push(Node::Do(Op::LocalStore { value, to }, note));
+            section.push(Node::Op(Op::LocalStore { value, to }, note));
             if let Some(track) = self.reader.group.slots.get_mut(&at) {
                 track.latest = Some(Iteration::Absolute(-1));
             }

@@ -317,7 +317,7 @@ impl Adder<'_, '_> {
         let to = self.reader.group.variable(&format!("{stem}_held"), &part.extents, element.clone(), form);
         self.reader.group.define(to, 0);
         let value = Expression { kind: ExpressionKind::FromShared(slot), shape: part.extents.clone(), element };
-        let node = crate::ir::Node::Do(Op::Let { to, value }, crate::ir::Note::default());
+        let node = crate::ir::Node::Op(Op::Let { to, value }, crate::ir::Note::default());
         self.reader.group.sections[0].push(node);
         self.reader.group.held.insert(key, to);
         Ok(to)
