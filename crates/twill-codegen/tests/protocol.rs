@@ -177,7 +177,7 @@ const SAME: &str = "the cursors stand at the same slot there, or the ring has on
 /// A ring, or another group, that is behind anyway.
 const HELD: &str = "a first use of fresh slots, or another ring or group has waited for it already";
 /// Who MMAs when is a matter of speed.
-const TURN: &str = "pingpong on the tensor core guard no data";
+const PINGPONG: &str = "pingpong on the tensor core guard no data";
 
 /// Mutation, event, neighbour of the mistakes that may be none, and why.
 const HARMLESS: &[(Mutation, &str, &str, &str)] = &[
@@ -186,56 +186,56 @@ const HARMLESS: &[(Mutation, &str, &str, &str)] = &[
     (BufferSlots, "", "", UNUSED),
     (Drop, "Advance", "", END),
     (Drop, "Arrive", "", END),
-    (Drop, "Keep", "", SAME),
+    (Drop, "CopyCursor", "", SAME),
     (Drop, "Wait", "", HELD),
-    (Drop, "WaitMultiplies", "", "what is waited for is in registers, which is not what is checked"),
-    (Drop, "WaitStores", "", HELD),
+    (Drop, "MmaWait", "", "what is waited for is in registers, which is not what is checked"),
+    (Drop, "StoreWait", "", HELD),
     (Duplicate, "Advance", "", END),
     (Duplicate, "Arrive", "", END),
     (Duplicate, "Fence", "", AGAIN),
-    (Duplicate, "Keep", "", AGAIN),
+    (Duplicate, "CopyCursor", "", AGAIN),
     (Duplicate, "Wait", "", AGAIN),
-    (Duplicate, "WaitMultiplies", "", AGAIN),
-    (Duplicate, "WaitStores", "", AGAIN),
+    (Duplicate, "MmaWait", "", AGAIN),
+    (Duplicate, "StoreWait", "", AGAIN),
     (Edge, "When", "", "work is left out, which is not what is checked"),
-    (InFlight, "WaitMultiplies", "", STRICTER),
-    (InFlight, "WaitStores", "", STRICTER),
+    (InFlight, "MmaWait", "", STRICTER),
+    (InFlight, "StoreWait", "", STRICTER),
     (OtherCursor, "Advance", "", END),
     (OtherCursor, "Arrive", "", SAME),
     (OtherCursor, "Wait", "", SAME),
     (Swap, "Advance", "Load", APART),
     (Swap, "Advance", "Mma", APART),
     (Swap, "Advance", "Store", APART),
-    (Swap, "Advance", "Signal", APART),
-    (Swap, "Advance", "Sync", APART),
+    (Swap, "Advance", "NamedBarrierArrive", APART),
+    (Swap, "Advance", "NamedBarrierSync", APART),
     (Swap, "Advance", "Wait", APART),
-    (Swap, "Advance", "WaitMultiplies", APART),
-    (Swap, "Advance", "WaitStores", APART),
+    (Swap, "Advance", "MmaWait", APART),
+    (Swap, "Advance", "StoreWait", APART),
     (Swap, "Advance", "When", APART),
     (Swap, "Advance", "Write", APART),
     (Swap, "Arrive", "Advance", SAME),
     (Swap, "Arrive", "Arrive", APART),
     (Swap, "Arrive", "Wait", "the wait is for another ring"),
-    (Swap, "Arrive", "WaitMultiplies", "the slot is freed later, or the wait is for another MMA"),
-    (Swap, "Keep", "Advance", SAME),
+    (Swap, "Arrive", "MmaWait", "the slot is freed later, or the wait is for another MMA"),
+    (Swap, "CopyCursor", "Advance", SAME),
     (Swap, "Load", "Advance", SAME),
     (Swap, "Load", "Wait", "two rings: the load is later than the other one's wait"),
     (Swap, "Loop", "Wait", HELD),
-    (Swap, "Mma", "Keep", APART),
-    (Swap, "Mma", "Signal", TURN),
+    (Swap, "Mma", "CopyCursor", APART),
+    (Swap, "Mma", "NamedBarrierArrive", PINGPONG),
     (Swap, "Mma", "Wait", "the wait is for another ring"),
-    (Swap, "Mma", "WaitMultiplies", STRICTER),
+    (Swap, "Mma", "MmaWait", STRICTER),
     (Swap, "Read", "Arrive", HELD),
-    (Swap, "Signal", "WaitMultiplies", TURN),
-    (Swap, "Sync", "Mma", TURN),
-    (Swap, "Wait", "Keep", APART),
-    (Swap, "Store", "WaitStores", "the wait is for a store before"),
-    (Swap, "WaitMultiplies", "Wait", APART),
-    (Swap, "WaitMultiplies", "Arrive", "the last iteration's, or another ring holds the loads back"),
-    (Swap, "WaitStores", "Arrive", "the arrival is for another buffer"),
+    (Swap, "NamedBarrierArrive", "MmaWait", PINGPONG),
+    (Swap, "NamedBarrierSync", "Mma", PINGPONG),
+    (Swap, "Wait", "CopyCursor", APART),
+    (Swap, "Store", "StoreWait", "the wait is for a store before"),
+    (Swap, "MmaWait", "Wait", APART),
+    (Swap, "MmaWait", "Arrive", "the last iteration's, or another ring holds the loads back"),
+    (Swap, "StoreWait", "Arrive", "the arrival is for another buffer"),
     (Swap, "When", "Advance", END),
     (Swap, "When", "Arrive", "the loop reads its copy in registers"),
-    (Swap, "When", "WaitStores", APART),
+    (Swap, "When", "StoreWait", APART),
 ];
 
 /// Checks every `step`th mutant: all of a kind and those that survive, by mutation, event and neighbour.
@@ -304,7 +304,7 @@ fn nothing_that_is_needed_can_go() {
         for mutant in mutants(&system) {
             let needs = match mutant.mutation {
                 Drop => {
-                    matches!(mutant.event, "Arrive" | "Fence" | "Sync" | "Signal" | "WaitStores" | "Advance")
+                    matches!(mutant.event, "Arrive" | "Fence" | "NamedBarrierSync" | "NamedBarrierArrive" | "StoreWait" | "Advance")
                         || (mutant.event == "Wait" && mutant.name.starts_with("compute"))
                 }
                 Previous | CursorSlots | Participants => true,
