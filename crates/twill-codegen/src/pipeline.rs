@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::ir::{TileOrder, WarpProgram};
 use crate::passes::{
     allot_registers, assign_buffers, consumers, epilogue, epilogue_barriers, finish, hoist_smem_loads,
-    issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers, producers, tile_scheduler,
+    issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers, producers, structure_returns,
+    tile_scheduler,
 };
 use crate::verify::check;
 use twill_triton::Kernel;
@@ -35,6 +36,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "consumers", summary: "lower the loops of groups that compute or issue MMAs", run: consumers::run },
     Pass { name: "epilogue", summary: "store what the loops made", run: epilogue::run },
     Pass { name: "producers", summary: "lower the loops of groups that load", run: producers::run },
+    Pass { name: "structure-returns", summary: "turn early returns into branches", run: structure_returns::run },
     Pass { name: "issue-mmas-ahead", summary: "start MMAs ahead of fences", run: issue_mmas_ahead::run },
     Pass { name: "hoist-smem-loads", summary: "read shared memory under MMAs", run: hoist_smem_loads::run },
     Pass { name: "tile-scheduler", summary: "assign tiles to CTAs", run: tile_scheduler::run },

@@ -5,8 +5,8 @@ mod protocol;
 mod registers;
 
 use crate::error::Error;
+use crate::ir::Detail;
 use crate::ir::WarpProgram;
-use crate::passes::timestamps::Detail;
 use std::ops::Deref;
 use twill_check::protocol::{Limits, Proof, ProtocolError, verify};
 

@@ -304,8 +304,10 @@ fn nothing_that_is_needed_can_go() {
         for mutant in mutants(&system) {
             let needs = match mutant.mutation {
                 Drop => {
-                    matches!(mutant.event, "Arrive" | "Fence" | "NamedBarrierSync" | "NamedBarrierArrive" | "StoreWait" | "Advance")
-                        || (mutant.event == "Wait" && mutant.name.starts_with("compute"))
+                    matches!(
+                        mutant.event,
+                        "Arrive" | "Fence" | "NamedBarrierSync" | "NamedBarrierArrive" | "StoreWait" | "Advance"
+                    ) || (mutant.event == "Wait" && mutant.name.starts_with("compute"))
                 }
                 Previous | CursorSlots | Participants => true,
                 _ => false,

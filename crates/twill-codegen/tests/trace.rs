@@ -8,7 +8,7 @@ mod common;
 use common::Scheduled;
 use twill_backend::cuda;
 use twill_backend::gluon::{self, Header, Signature};
-use twill_codegen::passes::timestamps::{Detail, Moment};
+use twill_codegen::ir::{Detail, Moment};
 use twill_codegen::{Checked, check};
 use twill_triton::Options;
 

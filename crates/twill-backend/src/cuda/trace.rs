@@ -6,7 +6,7 @@ use super::names;
 use std::fmt::Write as _;
 use twill_codegen::Error;
 use twill_codegen::ir::Group;
-use twill_codegen::passes::timestamps::{Stamp, Timestamp, Trace};
+use twill_codegen::ir::{Stamp, Timestamp, Trace};
 
 /// The CTA that records.
 const CTA: u32 = 0;

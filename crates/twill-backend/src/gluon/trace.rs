@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use twill_codegen::ir::WarpProgram;
-use twill_codegen::passes::timestamps::{Detail, Moment};
+use twill_codegen::ir::{Detail, Moment};
 
 /// The buffer of a traced kernel.
 #[derive(Clone, Debug, Serialize)]

@@ -6,13 +6,18 @@ mod ids;
 mod memory;
 pub mod names;
 mod op;
+mod parse;
+mod print;
 mod program;
 mod region;
+mod trace;
 
 pub use crate::passes::steps::program::Iteration;
 pub use elementwise::*;
 pub use expression::*;
 pub use ids::*;
 pub use op::*;
+pub use parse::ReadError;
 pub use program::*;
 pub use region::Region;
+pub use trace::*;

@@ -1,9 +1,9 @@
 //! What a warp group does, one thing after another.
 
 use super::{BarrierId, CursorId, NamedBarrierId, Opaque};
+use crate::ir::Stamp;
 use crate::ir::{DescriptorId, Operand, Slot, Tcgen05Mma, VariableId};
 use crate::ir::{Expression, ExpressionKind};
-use crate::passes::timestamps::Stamp;
 use twill_graph::LoopOperation;
 
 /// A part of a group's program.
@@ -201,8 +201,8 @@ pub enum Op {
         coordinates: Vec<Expression>,
         /// Where from.
         from: Slot,
-        /// Combine with what is there by this operation of the TTIR (`add`); none to overwrite.
-        reduce: Option<String>,
+        /// How it is combined with what is there; `None` overwrites it.
+        reduce: Option<AtomicOp>,
     },
     /// Waits until at most so many of the group's stores still read shared memory.
     TmaStoreWait(u32),
@@ -264,6 +264,13 @@ pub enum Op {
     },
     /// Moments of operations, which a traced kernel records the time of.
     Timestamp(Vec<Stamp>),
+}
+
+/// How an atomic operation combines a value with what memory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicOp {
+    /// Their sum.
+    Add,
 }
 
 impl Op {

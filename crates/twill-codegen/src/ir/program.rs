@@ -3,8 +3,8 @@
 
 use super::{BarrierId, BufferId, CursorId, DescriptorId, IterationNumber, VariableId};
 use crate::ir::Node;
+use crate::ir::Trace;
 use crate::passes::steps::program::Iteration;
-use crate::passes::timestamps::Trace;
 use crate::pipeline::Options;
 use twill_graph::{GroupId, LoopOperation, OpId, Source};
 use twill_triton::mlir::Type;

@@ -7,8 +7,8 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
 use crate::ir::Operand;
+use crate::ir::{Moment, Stamp};
 use crate::ir::{Node, Op, within};
-use crate::passes::timestamps::{Moment, Stamp};
 
 /// The pass.
 ///

@@ -17,5 +17,6 @@ pub(crate) mod place_barriers;
 pub(crate) mod producers;
 mod segments;
 pub mod steps;
+pub mod structure_returns;
 pub(crate) mod tile_scheduler;
-pub mod timestamps;
+mod timestamps;

@@ -1,7 +1,7 @@
 //! Operations that threads do one after the other as one to who looks at the time: fewer timestamps, over which nothing is moved.
 
+use crate::ir::{Moment, Stamp};
 use crate::ir::{Node, Op, within};
-use crate::passes::timestamps::{Moment, Stamp};
 
 /// Moves the timestamps within runs of operations to the ends of the runs.
 pub(crate) fn join(nodes: &mut Vec<Node>) {

@@ -93,7 +93,7 @@ pub enum TraceDetail {
     Iterations,
 }
 
-impl From<TraceDetail> for twill_codegen::passes::timestamps::Detail {
+impl From<TraceDetail> for twill_codegen::ir::Detail {
     fn from(detail: TraceDetail) -> Self {
         match detail {
             TraceDetail::Operations => Self::Operations,

@@ -56,7 +56,7 @@ pub(super) struct Parser<'text> {
 }
 
 impl<'text> Parser<'text> {
-    fn new(text: &'text str, file: &str) -> Self {
+    pub(super) fn new(text: &'text str, file: &str) -> Self {
         let mut lexer = Lexer::new(text);
         let token = lexer.next();
         Self {

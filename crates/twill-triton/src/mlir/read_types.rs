@@ -164,3 +164,14 @@ impl Parser<'_> {
         Ok(Type::TensorDescriptor(block))
     }
 }
+
+impl std::str::FromStr for Type {
+    type Err = ParseError;
+
+    /// A type alone, such as `!tt.ptr<f16>`.
+    fn from_str(text: &str) -> Result<Type, ParseError> {
+        let mut parser = Parser::new(text, "type");
+        let read = parser.read_type()?;
+        if parser.token.kind == TokenKind::End { Ok(read) } else { Err(parser.unexpected("the end of a type")) }
+    }
+}

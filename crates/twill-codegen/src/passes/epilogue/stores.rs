@@ -3,9 +3,9 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::{Place, Reader};
 use crate::error::Error;
-use crate::ir::Elementwise;
 use crate::ir::Op;
 use crate::ir::Region;
+use crate::ir::{AtomicOp, Elementwise};
 use crate::ir::{Buffer, Memory, Slot};
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{MemoryValue, SlotValue};
@@ -66,7 +66,7 @@ impl Reader<'_, '_> {
                 if operation.name == "tt.descriptor_reduce" && !kind_of(operation).ends_with("add") {
                     return Err(self.lowering.unsupported(id, "atomics other than add", "use atomic_add"));
                 }
-                let reduce = (operation.name == "tt.descriptor_reduce").then(|| kind_of(operation));
+                let reduce = (operation.name == "tt.descriptor_reduce").then_some(AtomicOp::Add);
                 let descriptor = self.lowering.descriptor(operands[0], &region.extents, id)?;
                 let from = match value.kind {
                     ExpressionKind::FromShared(slot) => slot,

@@ -3,12 +3,12 @@
 use crate::builder::group::shifted;
 use crate::error::Error;
 use crate::ir::Expression;
+use crate::ir::Moment;
 use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::{Slot, VariableId};
 use crate::passes::loops::Adder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
-use crate::passes::timestamps::Moment;
 use twill_graph::OpId;
 use twill_triton::Stands;
 use twill_triton::mlir::OperationId;

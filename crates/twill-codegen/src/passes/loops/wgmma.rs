@@ -3,13 +3,13 @@
 use crate::builder::group::{InFlightMma, shifted};
 use crate::builder::reader::slice_of;
 use crate::error::Error;
+use crate::ir::Moment;
 use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Form, Operand, Slot, VariableId};
 use crate::passes::loops::Adder;
 use crate::passes::steps::program::Iteration;
-use crate::passes::timestamps::Moment;
 use crate::target::hopper;
 use twill_graph::OpId;
 use twill_triton::mlir::{OperationId, ValueId};
