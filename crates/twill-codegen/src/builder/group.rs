@@ -93,10 +93,6 @@ pub(crate) struct GroupBuilder {
     pub staged: Vec<BufferId>,
     /// By loop, its trip count.
     pub trips: Vec<Option<VariableId>>,
-    /// How many older values of an operation are read, by loop.
-    pub ages: HashMap<(usize, OpId), usize>,
-    /// How many older slots of a buffer are used.
-    pub slot_ages: HashMap<BufferId, usize>,
 }
 
 impl GroupBuilder {
@@ -126,8 +122,6 @@ impl GroupBuilder {
             in_use: HashMap::new(),
             staged: Vec::new(),
             trips: vec![None; loops],
-            ages: HashMap::new(),
-            slot_ages: HashMap::new(),
         }
     }
 

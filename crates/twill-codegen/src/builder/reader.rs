@@ -188,10 +188,6 @@ impl Reader<'_, '_> {
         let age = track.and_then(|t| iterations_before(iteration, t.latest?));
         let age = age.and_then(|a| usize::try_from(a).ok());
         let found = track.zip(age).and_then(|(t, age)| t.variables.get(age)).copied();
-        if let Some(age) = age {
-            let most = self.group.ages.entry((index, op)).or_insert(0);
-            *most = age.max(*most);
-        }
         let track = self.group.tracks[index].get(&op);
         found.ok_or_else(|| {
             let facts = &self.lowering.loops[index];
@@ -218,10 +214,6 @@ impl Reader<'_, '_> {
         let track = self.group.slots.get(&at);
         let age = track.and_then(|t| iterations_before(iteration, t.latest?));
         let cursor = track.zip(age.and_then(|a| usize::try_from(a).ok())).and_then(|(t, age)| t.at.get(age)).copied();
-        if let Some(age) = age.and_then(|a| usize::try_from(a).ok()) {
-            let most = self.group.slot_ages.entry(at).or_insert(0);
-            *most = age.max(*most);
-        }
         let Some(cursor) = cursor else {
             let track = self.group.slots.get(&at);
             let latest = track.map(|t| t.latest);

@@ -3,10 +3,11 @@
 //!
 //! A variable is renamed when its operation makes the next value, so which iteration a name stands
 //! for is known everywhere: in the prologue counted from the first iteration, in the loop from its
-//! variable, in the epilogue from the trip count. The state at the loop's end is that at its
+//! variable, in the epilogue from the trip count. How many older values need names is known beforehand ([`expansion`]). The state at the loop's end is that at its
 //! beginning, one iteration on; so the body is made twice, the second time from the state that the
 //! first left.
 
+pub(crate) mod expansion;
 mod issue;
 mod rings;
 mod state;
@@ -17,6 +18,7 @@ use crate::builder::group::{GroupBuilder, InFlightMma, Track, iterations_before,
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
 use crate::error::Error;
+use expansion::{Expansion, carried_in_registers};
 use crate::ir::{Form, VariableId};
 use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
@@ -27,28 +29,12 @@ use twill_graph::OpId;
 pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Result<(), Error> {
     let warp = lowering.loops[index].program.warps.iter().find(|w| w.group == group.id).cloned();
     if let Some(warp) = warp {
-        // Once to see how many older values and slots are read, once with just those.
-        let mut trial = group.clone();
-        let mut adder = Adder {
-            reader: Reader { lowering, group: &mut trial },
-            index,
-            trips: None,
-            trial: true,
-            held_slot: None,
-            next_mmas: VecDeque::new(),
-            prepared: HashMap::new(),
-            operands: HashMap::new(),
-            received: HashMap::new(),
-        };
-        adder.initial_values()?;
-        adder.initial_sums()?;
-        adder.nodes(&warp)?;
-        (group.ages, group.slot_ages) = (trial.ages, trial.slot_ages);
+        let expansion = Expansion::of(lowering, group.id, index, &warp);
         let mut adder = Adder {
             reader: Reader { lowering, group },
             index,
             trips: None,
-            trial: false,
+            expansion,
             held_slot: None,
             next_mmas: VecDeque::new(),
             prepared: HashMap::new(),
@@ -92,7 +78,8 @@ pub(crate) struct Adder<'r, 'a> {
     pub index: usize,
     /// The trip count, where it is known.
     trips: Option<i64>,
-    pub trial: bool,
+    /// How many older values and slots are read.
+    pub expansion: Expansion,
     /// The turn on the tensor core that the group has.
     pub held_slot: Option<crate::passes::pingpong::PingPongSlot>,
     /// MMAs that follow in the code that is being made.
@@ -109,28 +96,14 @@ impl Adder<'_, '_> {
     /// The values that the loop's first iteration finds, under the names that its own will have.
     fn initial_values(&mut self) -> Result<(), Error> {
         let (index, id) = (self.index, self.reader.group.id);
-        let facts = &self.reader.lowering.loops[index];
-        let parts = facts.parts;
-        for k in 0..parts.carried.len() {
-            let facts = &self.reader.lowering.loops[index];
-            let module = self.reader.lowering.module;
-            let used = !module.uses(parts.carried[k]).is_empty() || !module.uses(parts.results[k]).is_empty();
-            let pieces = facts.makers.get(&parts.yielded[k]).cloned().unwrap_or_default();
-            let own = |op: OpId| facts.group(op) == id && !facts.is_load(op);
-            let in_tensor = |op: OpId| self.reader.lowering.is_tcgen05_mma(index, op);
-            let own: Vec<_> = pieces.into_iter().filter(|p| used && own(p.op) && !in_tensor(p.op)).collect();
-            for piece in own {
-                if self.reader.group.tracks[index].contains_key(&piece.op) {
-                    continue;
-                }
-                let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
-                let to = self.new_track(piece.op);
-                self.reader.group.define(to, index + 1);
-                if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
-                    track.latest = Some(Iteration::Absolute(-1));
-                }
-                self.reader.group.sections[index].push(Node::Op(Op::Let { to, value }, Note::default()));
+        for (k, piece) in carried_in_registers(self.reader.lowering, id, index) {
+            let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
+            let to = self.new_track(piece.op);
+            self.reader.group.define(to, index + 1);
+            if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
+                track.latest = Some(Iteration::Absolute(-1));
             }
+            self.reader.group.sections[index].push(Node::Op(Op::Let { to, value }, Note::default()));
         }
         Ok(())
     }
@@ -157,8 +130,7 @@ impl Adder<'_, '_> {
         let facts = &self.reader.lowering.loops[index];
         let in_partials = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
         let shape = if in_partials { vec![shape[0], crate::passes::partial_sums::PARTIALS] } else { shape };
-        let ages = self.reader.group.ages.get(&(index, op)).copied().unwrap_or(0);
-        let count = if self.trial { self.most_ages() } else { ages + 1 };
+        let count = self.expansion.values.get(&op).copied().unwrap_or(0) + 1;
         let variables: Vec<VariableId> = (0..count)
             .map(|age| {
                 let wish = if age == 0 { name.clone() } else { format!("{name}_before_{age}") };

@@ -55,8 +55,7 @@ impl Adder<'_, '_> {
             let slots = self.reader.lowering.program.buffers[at.index()].slots;
             let stem = self.reader.lowering.program.buffers[at.index()].name.trim_end_matches("_buffer").to_owned();
             let next = self.reader.group.cursor(&format!("{stem}_next"), slots);
-            let ages = self.reader.group.slot_ages.get(&at).copied().unwrap_or(0);
-            let count = if self.trial { self.most_ages() } else { ages + 1 };
+            let count = self.expansion.slots.get(&at).copied().unwrap_or(0) + 1;
             let name = |age: usize| if age == 0 { format!("{stem}_at") } else { format!("{stem}_at_before_{age}") };
             let cursors = (0..count).map(|age| self.reader.group.cursor(&name(age), slots)).collect();
             self.reader.group.slots.insert(at, SlotTrack { next, at: cursors, latest: None });

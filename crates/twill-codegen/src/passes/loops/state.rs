@@ -41,13 +41,6 @@ impl Adder<'_, '_> {
         self.prepared = state.prepared;
     }
 
-    /// Values and slots that are kept while it is not known how many are needed: no step reads what is older.
-    pub(crate) fn most_ages(&self) -> usize {
-        let facts = &self.reader.lowering.loops[self.index];
-        let farthest = facts.problem.graph().dependences().iter().map(|d| d.distance).max().unwrap_or(0);
-        (facts.schedule.stages() + farthest + 1) as usize
-    }
-
     /// Sees all iterations from elsewhere.
     pub(crate) fn renumber(&mut self, new: impl Fn(Iteration) -> Iteration) {
         let group = &mut self.reader.group;

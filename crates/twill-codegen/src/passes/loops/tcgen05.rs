@@ -5,6 +5,7 @@ use crate::builder::group::shifted;
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::value_of;
 use crate::error::Error;
+use crate::passes::loops::expansion::sums_in_tensor_memory;
 use crate::ir::Moment;
 use crate::ir::Region;
 use crate::ir::names;
@@ -218,19 +219,8 @@ impl Adder<'_, '_> {
     /// Sums that are loaded from tensor memory in the first iteration: their first values are put there before the loop.
     pub(crate) fn initial_sums(&mut self) -> Result<(), Error> {
         let (index, own) = (self.index, self.reader.group.id);
-        let module = self.reader.lowering.module;
-        let facts = &self.reader.lowering.loops[index];
-        let parts = facts.parts;
-        let mut sums = Vec::new();
-        for k in 0..parts.carried.len() {
-            for piece in facts.makers.get(&parts.yielded[k]).into_iter().flatten() {
-                let loads = self.reader.lowering.loads_from_tensor(index, piece.op);
-                let loads = loads.iter().filter(|(distance, op)| *distance > 0 && facts.group(*op) == own);
-                if loads.count() > 0 {
-                    sums.push((k, piece.clone()));
-                }
-            }
-        }
+        let (module, parts) = (self.reader.lowering.module, self.reader.lowering.loops[index].parts);
+        let sums = sums_in_tensor_memory(self.reader.lowering, own, index);
         self.wait_for_readers()?;
         for (k, piece) in sums {
             let facts = &self.reader.lowering.loops[index];
