@@ -26,7 +26,7 @@ const PERSISTENT: Way =
     Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };
 /// As attention backward is generated.
 const BURSTS: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
-const BACK: TileOrder = TileOrder::Lpt { heads: 2, even_in_pairs: true };
+const BACK: TileOrder = TileOrder::Lpt { width: 2, even_in_pairs: true };
 
 const PRODUCTS: [&str; 7] = [
     "gemm_tma",

@@ -1,52 +1,35 @@
-//! How CTAs walk over the tiles of a grid.
+//! The tile scheduler in C++.
 
-use twill_codegen::ir::{TileOrder, WarpProgram};
+use twill_codegen::ir::{Syntax, TileOrder, WarpProgram};
+
+/// How formulas are written.
+const SYNTAX: Syntax = Syntax { division: "/", minimum: "minimum" };
 
 /// From a tile's number to the program that it is.
 pub(super) fn order(kernel: &WarpProgram) -> String {
-    let [px, _, _] = kernel.tiling.cta_coarsening;
-    let columns = if px > 1 { format!("(programs_x + {}) / {px}", px - 1) } else { "programs_x".into() };
-    let (note, body) = match kernel.tiling.order {
-        TileOrder::Linear => (
-            "the first axis fastest".into(),
-            "  return {tile % columns, tile / columns % programs_y, tile / columns / programs_y};\n".into(),
-        ),
-        TileOrder::Lpt { heads, .. } => (
-            format!("long loops first, {heads} of the second axis together, which share the L2 cache"),
-            format!(
-                "  const int rest = tile % (columns * programs_y);
-  const int first = rest / (columns * {heads}) * {heads};
-  const int heads = minimum(programs_y - first, {heads});
-  const int within = rest - first * columns;
-  return {{columns - 1 - within / heads, first + within % heads, tile / (columns * programs_y)}};\n"
-            ),
-        ),
-        TileOrder::GroupM(rows) => (
-            format!("bands of {rows} along the first axis, which is fastest within a band"),
-            format!(
-                "  const int rest = tile % (columns * programs_y);
-  const int first = rest / ({rows} * programs_y) * {rows};
-  const int rows = minimum(columns - first, {rows});
-  const int within = rest - first * programs_y;
-  return {{first + within % rows, within / rows, tile / (columns * programs_y)}};\n"
-            ),
-        ),
-    };
+    let columns = kernel.tiling.columns().print(SYNTAX);
+    let order = kernel.tiling.program_of();
+    let named = order.named.iter().map(|(name, formula)| format!("  const int {name} = {};\n", formula.print(SYNTAX)));
+    let program = order.program.each_ref().map(|formula| formula.print(SYNTAX)).join(", ");
     format!(
         "
 /// Tiles of the grid: each is the work of one CTA.
 TWILL int tile_count(int programs_x, int programs_y, int programs_z) {{
-  return ({columns}) * programs_y * programs_z;
+  return {};
 }}
 
-/// The program that a tile is: {note}.
+/// The program that a tile is: {}.
 struct program_ids {{
   int x, y, z;
 }};
 TWILL program_ids program_of(int tile, int programs_x, int programs_y, int programs_z) {{
   const int columns = {columns};
-{body}}}
+{}  return {{{program}}};
+}}
 {}",
+        kernel.tiling.tile_count().print(SYNTAX),
+        order.note,
+        named.collect::<String>(),
         if walks(kernel) { walk(&columns) } else { String::new() }
     )
 }
@@ -97,7 +80,7 @@ pub(super) fn head(kernel: &WarpProgram, code: &str) -> Vec<(usize, String, &'st
         lines.push(if kernel.tiling.serpentine().is_some() {
             let first = "int tile_at_ = blockIdx.x, step_to_ = 2 * int(gridDim.x - blockIdx.x) - 1";
             let next = "tile_at_ += step_to_, step_to_ = 2 * int(gridDim.x) - step_to_";
-            (1, format!("for ({first}; tile_at_ < {count}; {next}) {{"), "rounds of tiles, there and back")
+            (1, format!("for ({first}; tile_at_ < {count}; {next}) {{"), "waves of tiles in serpentine order")
         } else {
             (1, format!("for (int tile_at_ = blockIdx.x; tile_at_ < {count}; tile_at_ += gridDim.x{next}) {{"), "")
         });

@@ -70,8 +70,8 @@ impl<'a> Printer<'a> {
         let depth = if self.kernel.tiling.persistent {
             let tiles = "tile_count(programs_x, programs_y, programs_z)";
             if self.kernel.tiling.serpentine().is_some() {
-                self.line(1, &format!("for round_ in range(rounds_of({tiles})):"), "there and back");
-                self.line(2, "tile = tile_of(round_)", "");
+                self.line(1, &format!("for wave in range(waves_of({tiles})):"), "serpentine order");
+                self.line(2, "tile = tile_of(wave)", "");
             } else {
                 self.line(1, &format!("for tile in range(gl.program_id(0), {tiles}, gl.num_programs(0)):"), "");
             }

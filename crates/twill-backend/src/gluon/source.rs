@@ -6,7 +6,7 @@ use super::group::Printer;
 use super::tensor_memory;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use twill_codegen::ir::{Arrival, TileOrder, WarpProgram};
+use twill_codegen::ir::{Arrival, Syntax, WarpProgram};
 use twill_codegen::ir::{Op, any};
 
 const PRELUDE: &str = include_str!("prelude.py");
@@ -177,72 +177,54 @@ fn first_barrier(kernel: &WarpProgram, index: usize) -> u32 {
     kernel.barriers[..index].iter().map(|b| b.slots).sum()
 }
 
-/// From a tile's number to the program that it is.
+/// How formulas are written.
+const SYNTAX: Syntax = Syntax { division: "//", minimum: "gl.minimum" };
+
+/// The tile scheduler: from a tile's number to the program that it is, and the tiles of a CTA.
 fn tile_order(kernel: &WarpProgram) -> String {
-    let [px, _, _] = kernel.tiling.cta_coarsening;
-    let columns = if px > 1 { format!("(programs_x + {}) // {px}", px - 1) } else { "programs_x".into() };
+    let order = kernel.tiling.program_of();
+    let named = order.named.iter().map(|(name, formula)| format!("    {name} = {}\n", formula.print(SYNTAX)));
+    let program = order.program.each_ref().map(|formula| formula.print(SYNTAX)).join(", ");
     let mut text = format!(
         "@gluon.jit
 def tile_count(programs_x, programs_y, programs_z):
     \"\"\"Tiles of the grid: each is the work of one CTA.\"\"\"
-    return ({columns}) * programs_y * programs_z
+    return {}
 
 
 @gluon.jit
 def program_of(tile, programs_x, programs_y, programs_z):
-"
+    \"\"\"The program that a tile is: {}.\"\"\"
+    columns = {}
+{}    return {program}
+",
+        kernel.tiling.tile_count().print(SYNTAX),
+        order.note,
+        kernel.tiling.columns().print(SYNTAX),
+        named.collect::<String>(),
     );
-    let body = match kernel.tiling.order {
-        TileOrder::Linear => format!(
-            "    \"\"\"The program that a tile is: the first axis fastest.\"\"\"
-    columns = {columns}
-    return tile % columns, tile // columns % programs_y, tile // columns // programs_y
-"
-        ),
-        TileOrder::Lpt { heads, .. } => format!(
-            "    \"\"\"The program that a tile is: long loops first, {heads} of the second axis together, which share the L2 cache.\"\"\"
-    columns = {columns}
-    rest = tile % (columns * programs_y)
-    first = rest // (columns * {heads}) * {heads}
-    heads = gl.minimum(programs_y - first, {heads})
-    within = rest - first * columns
-    return columns - 1 - within // heads, first + within % heads, tile // (columns * programs_y)
-"
-        ),
-        TileOrder::GroupM(rows) => format!(
-            "    \"\"\"The program that a tile is: bands of {rows} along the first axis, which is fastest within a band.\"\"\"
-    columns = {columns}
-    rest = tile % (columns * programs_y)
-    first = rest // ({rows} * programs_y) * {rows}
-    rows = gl.minimum(columns - first, {rows})
-    within = rest - first * programs_y
-    return first + within % rows, within // rows, tile // (columns * programs_y)
-"
-        ),
-    };
-    text.push_str(&body);
     if kernel.tiling.serpentine().is_some() {
-        text.push_str(SERPENTINE);
+        let tile = kernel.tiling.tile_of_wave().print(SYNTAX);
+        text.push_str(&format!(
+            "
+
+@gluon.jit
+def tile_of(wave):
+    \"\"\"The tile of this CTA in a wave: every other wave goes from the last CTA to the first.\"\"\"
+    cta, ctas = gl.program_id(0), gl.num_programs(0)
+    return {tile}
+
+
+@gluon.jit
+def waves_of(tiles):
+    \"\"\"In how many waves this CTA has a tile.\"\"\"
+    whole = tiles // gl.num_programs(0)
+    return whole + (tile_of(whole) < tiles).to(gl.int32)
+"
+        ));
     }
     text
 }
-
-/// How CTAs walk over tiles that get shorter.
-const SERPENTINE: &str = "
-
-@gluon.jit
-def tile_of(round):
-    \"\"\"The tile of this CTA in a round: every other one is dealt out from the last CTA to the first.\"\"\"
-    cta, ctas = gl.program_id(0), gl.num_programs(0)
-    return round * ctas + cta + round % 2 * (ctas - 1 - 2 * cta)
-
-
-@gluon.jit
-def rounds_of(tiles):
-    \"\"\"In how many rounds this CTA has a tile.\"\"\"
-    whole = tiles // gl.num_programs(0)
-    return whole + (tile_of(whole) < tiles).to(gl.int32)
-";
 
 /// The kernel's entry: storage, barriers, groups.
 fn entry(kernel: &WarpProgram) -> String {

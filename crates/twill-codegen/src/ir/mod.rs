@@ -10,6 +10,7 @@ mod parse;
 mod print;
 mod program;
 mod region;
+mod tile_scheduler;
 mod trace;
 
 pub use crate::passes::steps::program::Iteration;
@@ -20,4 +21,5 @@ pub use op::*;
 pub use parse::ReadError;
 pub use program::*;
 pub use region::Region;
+pub use tile_scheduler::*;
 pub use trace::*;

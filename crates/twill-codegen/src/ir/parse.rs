@@ -413,13 +413,13 @@ impl<'t> Reader<'t> {
             }
             "lpt" => {
                 self.expect("(")?;
-                let heads = self.number()?;
+                let width = self.number()?;
                 let even_in_pairs = self.accept(",");
                 if even_in_pairs {
                     self.expect_word("even")?;
                 }
                 self.expect(")")?;
-                TileOrder::Lpt { heads, even_in_pairs }
+                TileOrder::Lpt { width, even_in_pairs }
             }
             other => return Err(self.unknown("order of tiles", other)),
         };

@@ -154,8 +154,8 @@ impl Text<'_> {
         all.push(format!("cta_coarsening = {}", list(cta_coarsening)));
         let order = match order {
             TileOrder::Linear => "linear".to_owned(),
-            TileOrder::Lpt { heads, even_in_pairs: true } => format!("lpt({heads}, even)"),
-            TileOrder::Lpt { heads, even_in_pairs: false } => format!("lpt({heads})"),
+            TileOrder::Lpt { width, even_in_pairs: true } => format!("lpt({width}, even)"),
+            TileOrder::Lpt { width, even_in_pairs: false } => format!("lpt({width})"),
             TileOrder::GroupM(rows) => format!("group_m({rows})"),
         };
         writeln!(f, "  tiles {order}{}", attributes(all))

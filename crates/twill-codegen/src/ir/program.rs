@@ -66,7 +66,7 @@ impl Tiling {
     /// every other round is dealt out from the last CTA to the first, and two rounds come out even for all.
     pub fn serpentine(&self) -> Option<u32> {
         match self.order {
-            TileOrder::Lpt { heads, even_in_pairs: true } if self.persistent => Some(heads),
+            TileOrder::Lpt { width, even_in_pairs: true } if self.persistent => Some(width),
             _ => None,
         }
     }
@@ -100,7 +100,7 @@ pub enum TileOrder {
     /// The first axis from its end, so that tiles with long loops come first.
     Lpt {
         /// Programs of the second axis that go together, so that what they share stays in the L2 cache.
-        heads: u32,
+        width: u32,
         /// Loops get shorter with the first axis, so that rounds that are dealt out there and back come out even.
         even_in_pairs: bool,
     },

@@ -45,7 +45,7 @@ pub(crate) fn options(
         Axis::Z => 2,
     };
     let even_in_pairs = grows && !is_any_loaded(&source.kernel);
-    let lpt = TileOrder::Lpt { heads: requested.group_m.unwrap_or(SWIZZLE_WIDTH), even_in_pairs };
+    let lpt = TileOrder::Lpt { width: requested.group_m.unwrap_or(SWIZZLE_WIDTH), even_in_pairs };
     let order = match requested.tile_order {
         Some(TileOrderOption::Linear) => TileOrder::Linear,
         Some(TileOrderOption::Lpt) => lpt,

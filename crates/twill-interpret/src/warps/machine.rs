@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::memory::{Launch, Memory};
 use crate::value::{Tile, dot};
 use std::rc::Rc;
-use twill_codegen::ir::{Expression, Group, Node, Op, TileOrder, VariableId, WarpProgram};
+use twill_codegen::ir::{Expression, Group, Node, Op, VariableId, WarpProgram};
 
 /// What an execution took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,12 +91,7 @@ pub fn run(
     let (ctas, persistent) = if program.tiling.persistent { (ctas.max(1), true) } else { (count, false) };
     let mut figures = Figures::default();
     for cta in 0..ctas {
-        let back = program.tiling.serpentine().is_some();
-        let tiles = (0..count.div_ceil(ctas))
-            .map(|round| round * ctas + if back && round % 2 == 1 { ctas - 1 - cta } else { cta })
-            .filter(|tile| *tile < count);
-        let tiles: Vec<[u32; 3]> =
-            tiles.map(|t| program_of(program.tiling.order, t, columns, launch.grid[1])).collect();
+        let tiles = program.tiling.programs_of_cta(cta, ctas, launch.grid);
         debug_assert!(persistent || tiles.len() == 1);
         let mut machine = Machine {
             program,
@@ -113,26 +108,6 @@ pub fn run(
         figures.events += machine.figures.events;
     }
     Ok(figures)
-}
-
-/// The program of the grid that a tile is (as the prelude of generated code says).
-fn program_of(order: TileOrder, tile: u32, columns: u32, rows: u32) -> [u32; 3] {
-    let (rest, plane) = (tile % (columns * rows), tile / (columns * rows));
-    match order {
-        TileOrder::Linear => [tile % columns, tile / columns % rows, plane],
-        TileOrder::Lpt { heads, .. } => {
-            let first = rest / (columns * heads) * heads;
-            let heads = heads.min(rows - first);
-            let within = rest - first * columns;
-            [columns - 1 - within / heads, first + within % heads, plane]
-        }
-        TileOrder::GroupM(band) => {
-            let first = rest / (band * rows) * band;
-            let band = band.min(columns - first);
-            let within = rest - first * rows;
-            [first + within % band, within / band, plane]
-        }
-    }
 }
 
 impl<'p> Working<'p> {

@@ -8,7 +8,9 @@ use crate::builder::group::{iterations_before, shifted};
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::Piece;
 use crate::ir::BufferId;
-use crate::passes::steps::program::{Barrier, Block, BufferId as StepsBufferId, BufferKind, GroupSteps, Iteration, Step};
+use crate::passes::steps::program::{
+    Barrier, Block, BufferId as StepsBufferId, BufferKind, GroupSteps, Iteration, Step,
+};
 use std::collections::HashMap;
 use twill_graph::{GroupId, OpId};
 use twill_triton::Stands;
@@ -26,7 +28,8 @@ pub(crate) struct Expansion {
 impl Expansion {
     /// That of a group's steps of a loop.
     pub fn of(builder: &KernelBuilder<'_>, group: GroupId, index: usize, steps: &GroupSteps) -> Expansion {
-        let mut walk = Walk { builder, group, index, trips: None, latest: Latest::default(), found: Expansion::default() };
+        let mut walk =
+            Walk { builder, group, index, trips: None, latest: Latest::default(), found: Expansion::default() };
         for (_, piece) in carried_in_registers(builder, group, index) {
             walk.latest.values.insert(piece.op, Iteration::Absolute(-1));
         }
@@ -159,7 +162,8 @@ impl Walk<'_, '_> {
             }
             Step::WaitChannel { barrier: Barrier::Full { buffer, .. }, iteration } => {
                 let iteration = self.iteration(*iteration);
-                let age = self.latest.slots.get(&self.at(*buffer)).and_then(|latest| iterations_before(iteration, *latest));
+                let age =
+                    self.latest.slots.get(&self.at(*buffer)).and_then(|latest| iterations_before(iteration, *latest));
                 if age.is_none_or(|age| age < 0) {
                     self.take(*buffer, iteration);
                 }

@@ -18,10 +18,10 @@ use crate::builder::group::{GroupBuilder, InFlightMma, Track, iterations_before,
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
 use crate::error::Error;
-use expansion::{Expansion, carried_in_registers};
 use crate::ir::{Form, VariableId};
 use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
+use expansion::{Expansion, carried_in_registers};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use twill_graph::OpId;
 
