@@ -60,7 +60,7 @@ def command() -> str:
 
 @functools.cache
 def toolchain() -> str:
-    """What machine code depends on beside the kernel."""
+    """Everything that machine code depends on besides the kernel."""
     from importlib.metadata import PackageNotFoundError, version
 
     def installed(package: str) -> str:

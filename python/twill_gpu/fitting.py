@@ -126,7 +126,7 @@ def prune_configs(configs: list[Any], named_args: Mapping[str, object], **named:
     from triton.compiler.errors import CompilationError
 
     kernel = _autotuned()
-    # The autotuner passes on what the launch has beside arguments.
+    # The autotuner passes on what the launch has besides arguments.
     arguments = {name: value for name, value in {**named_args, **named}.items() if name not in ("grid", "warmup")}
     kept, refused = [], []
     for config in configs:

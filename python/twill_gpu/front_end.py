@@ -71,7 +71,7 @@ def ttir_of(function: Any, signature: Any, constexprs: Mapping[str, object], mac
     """Name and TTIR of a Triton function for these types, without a GPU.
 
     signature: types of the run-time parameters, by name or in their order, as Triton writes them: `*fp16`, `i32`, `fp32`,
-        `tensordesc<fp16[128, 64]>`; `:16` behind one says that it is a multiple of 16.
+        `tensordesc<fp16[128, 64]>`; `:16` after one says that it is a multiple of 16.
     Raises `InputError` where they are not those of the function.
     """
     while not isinstance(function, JITFunction):
@@ -90,7 +90,7 @@ def ttir_of(function: Any, signature: Any, constexprs: Mapping[str, object], mac
     for position, name in enumerate(function.arg_names):
         kind, _, multiple = str(types.get(name, "")).partition(":")
         if multiple not in ("", "16"):
-            raise InputError(f"{name}: {types[name]}: only :16 may stand behind a type")
+            raise InputError(f"{name}: {types[name]}: only :16 may follow a type")
         if multiple:
             attributes[position,] = [["tt.divisibility", 16]]
         types[name] = kind if name in types else "constexpr"

@@ -1,4 +1,4 @@
-"""What an iteration takes, beside the interval: simulated, estimated from machine code, measured; and what stands in the way."""
+"""The cycles of an iteration versus the interval: simulated, estimated from machine code, measured; and what stands in the way."""
 
 import pytest
 from playwright.sync_api import Page

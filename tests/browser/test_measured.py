@@ -1,4 +1,4 @@
-"""What was measured on a GPU, beside what was predicted: traces of an H200."""
+"""Measurement versus prediction: traces of an H200."""
 
 import pytest
 from playwright.sync_api import Page, expect

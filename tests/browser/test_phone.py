@@ -13,7 +13,7 @@ def phone(forward, show) -> Page:
 
 
 def tap_beside(page: Page, selector: str, away: float) -> None:
-    """Taps so many pixels left of an element."""
+    """Taps N pixels left of an element."""
     box = page.locator(selector).first.bounding_box()
     page.touchscreen.tap(box["x"] - away, box["y"] + box["height"] / 2)
 

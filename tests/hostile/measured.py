@@ -23,7 +23,7 @@ class Measured:
 
 
 def measure(*arguments: object, kill_after: float = 300, **variables: str) -> Measured:
-    """Runs the command at the top of the checkout; ends it by force after so many seconds."""
+    """Runs the command at the top of the checkout; ends it by force after N seconds."""
     environment = {**os.environ, "TWILL_CACHE": "off", **variables}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begun = time.monotonic()

@@ -26,7 +26,7 @@ MIRI_SECONDS = 600
 
 
 def said(*words: str, seconds: float = 300) -> subprocess.CompletedProcess:
-    """Runs a command at the top of the checkout, for so many seconds at most."""
+    """Runs a command at the top of the checkout, for at most N seconds."""
     try:
         return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

@@ -39,7 +39,7 @@ class Graphs(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
-        # Others write beside the scratch folder; below it is nobody else.
+        # Others write next to the scratch folder; below it is nobody else.
         self.scratch = Path(scratch.name)
         self.folder = self.scratch / "a" / "b"
         self.folder.mkdir(parents=True)

@@ -87,7 +87,7 @@ def fake_gpu(monkeypatch, fake_gpu_of_torch):
 
 @pytest.fixture
 def fake_gpu_of_torch(monkeypatch):
-    """A GPU beside the real torch."""
+    """A GPU with the real torch."""
     gpu = FakeGpu()
     monkeypatch.setattr(triton.runtime.driver, "_active", gpu)
     return gpu

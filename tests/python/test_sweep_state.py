@@ -217,7 +217,7 @@ jobs.run = run
 
 @pytest.fixture
 def cluster(monkeypatch, tmp_path):
-    """A Ray cluster of two workers beside a head that takes no jobs, and what the workers tell."""
+    """A Ray cluster of two workers and a head that takes no jobs, and what the workers tell."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 

@@ -87,7 +87,7 @@ class Cuda(unittest.TestCase):
                 self.assertLessEqual(assembly["shared_memory"], 232448)
 
     def test_the_report_names_groups_and_loops(self):
-        """The order of what matters in the loop: a turn, both MMAs, and the exponentials behind the first wait."""
+        """The order of what matters in the loop: a ping-pong barrier, both MMAs, and the exponentials after the first wait."""
         run = subprocess.run(
             [sys.executable, "-B", "assemble.py", "--json"],
             cwd=self.folder / "attention_forward",

@@ -309,7 +309,7 @@ class Calls(Launches):
         self.assertGreater(walks, 100)
 
     def test_clusters(self):
-        # 132 run at once: 75 do 150 tiles in two rounds too, and 38 clusters are the fewest with so many.
+        # 132 run at once: 75 do 150 tiles in two waves too, and 38 clusters are the fewest that do.
         for kind, ctas in ("one_per_program", 150), ("persistent", 76):
             grid = {"kind": kind, "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2}
             kernel = self.kernel(grid=grid)

@@ -1,4 +1,4 @@
-"""Tests of plan.py without a GPU: the real machine code and Triton's own launcher, with nothing behind that."""
+"""Tests of plan.py without a GPU: the real machine code and Triton's own launcher, with no GPU below that."""
 
 import sys
 import tempfile

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = {"gluon": ("kernel.py",), "cuda": ("kernel.cu", "twill.cuh")}
-# Beside the default options: another target, naive schedules, and what the tuner never chooses by itself.
+# Besides the default options: another target, naive schedules, and what the tuner never chooses by itself.
 VARIANTS = (
     "",
     "--machine b200",

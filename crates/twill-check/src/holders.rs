@@ -8,7 +8,7 @@ use twill_graph::{Cycles, grouped};
 pub struct Moment {
     /// Cycle within the initiation interval.
     pub slot: Cycles,
-    /// First such cycle, counted from the start of iteration 0; absent when so many copies overlap
+    /// First such cycle, counted from the start of iteration 0; absent when this many copies overlap
     /// that only the steady state was replayed.
     pub cycle: Option<Cycles>,
 }

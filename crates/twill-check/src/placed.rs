@@ -1,4 +1,4 @@
-//! A schedule beside its problem, with times wide enough that nothing overflows.
+//! A schedule with its problem, with times wide enough that nothing overflows.
 //!
 //! A schedule is untrusted: its times may be any 64-bit numbers, and a distance may MMA them
 //! by 2^20. All sums of times are therefore taken in 128 bits.

@@ -5,7 +5,7 @@
 //! Let everything that is to be replayed lie in `[0, B)` in iteration 0; copy `i` then lies in
 //! `[iI, iI + B)`. Take the window `[base, base + I)` with `base = ⌈B / I⌉ · I`. Copy −1 ends by
 //! `B − I < base`, so it and all before it would miss the window, and copies after `⌈B / I⌉` start
-//! behind it. The copies `0 ..= ⌈B / I⌉` therefore put into the window whatever a loop without
+//! after it. The copies `0 ..= ⌈B / I⌉` therefore put into the window whatever a loop without
 //! beginning or end would, values carried in from earlier iterations included: it is the steady
 //! state. Every cycle before it (ramp-up) holds a part of what the cycle of the same slot in the
 //! window holds, and so does every cycle after it. All of them are swept.

@@ -106,7 +106,7 @@ fn cost(e: &Encoding, times: &[i64], op: OpId) -> (i128, i64) {
     (values.into_iter().map(life).sum(), preference)
 }
 
-/// Places worth trying within what the dependences leave: both ends, and beside every operation that
+/// Places worth trying within what the dependences leave: both ends, and next to every operation that
 /// it must keep away from.
 fn places(e: &Encoding, candidate: &Candidate, op: OpId, length: i64) -> Vec<i64> {
     let graph = e.problem.graph();

@@ -291,7 +291,7 @@ impl<'p> Encoding<'p> {
         literal
     }
 
-    /// The literal for "operation `later`'s slot is at least `least` behind that of `earlier`"
+    /// The literal for "operation `later`'s slot is at least `least` after that of `earlier`"
     /// (unbounded form).
     pub(crate) fn slot_at_least(&mut self, earlier: OpId, later: OpId, least: i64) -> Lit {
         self.engine.at_least(self.issue(earlier), self.issue(later), least)
@@ -390,7 +390,7 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    /// Whether clauses need not be added any more after so many of a kind. Where an interval is short beside occupancies, lives or
+    /// Whether clauses need not be added any more after this many of a kind. Where an interval is short compared with occupancies, lives or
     /// issue times there are very many turns, copies and slots: beyond a few they are work, each as much as there are already,
     /// for its bound takes its place among theirs.
     pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {

@@ -50,7 +50,7 @@ impl Assignment {
 }
 
 impl Engine {
-    /// An engine over parts of so many variables, the first of each its origin of time; `None` if
+    /// An engine over parts of this many variables, the first of each its origin of time; `None` if
     /// the unconditional bounds contradict each other.
     pub(crate) fn new(
         parts: &[usize],

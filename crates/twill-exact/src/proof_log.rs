@@ -28,7 +28,7 @@ fn literal(l: Lit) -> Literal {
 }
 
 impl Log {
-    /// A log of the question at `interval` about a graph with so many operations.
+    /// A log of the question at `interval` about a graph with N operations.
     pub(crate) fn start(interval: i64, operations: usize) -> Log {
         let proof = Proof { interval, ..Proof::default() };
         Log(Some(Rc::new(RefCell::new(Record { proof, operations, lemmas: HashSet::new() }))))

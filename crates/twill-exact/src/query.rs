@@ -11,7 +11,7 @@ use twill_graph::{Cycles, Families, GroupId, Liveness, Placement, Problem, Rejec
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
     Found(Box<Found<'p>>),
-    /// Proved that there is none with at most so many stages; with any number when `None`.
+    /// Proved that there is none with at most N stages; with any number when `None`.
     Excluded {
         stages: Option<u32>,
         reason: RejectionReason,
@@ -38,7 +38,7 @@ const PAPER_STAGES: u32 = 8;
 const FEW_INTERVALS: usize = 1024;
 const INTERVAL_WORK: u64 = 100;
 
-/// Spends the work of going on after so many intervals that were refused, and tells whether to stop. Without it there would be as
+/// Spends the work of going on after N intervals that were refused, and tells whether to stop. Without it there would be as
 /// many questions as there are cycles in a graph, and nobody would look at the clock.
 pub(crate) fn spend_on_refused(refused: usize, meter: &Meter) -> bool {
     if refused < FEW_INTERVALS {

@@ -26,7 +26,7 @@ fn no_group(problem: &Problem) -> Option<RejectionReason> {
     let op = problem.graph().op_ids().find(|&op| assignment::candidates(problem, op).is_empty())?;
     let width = problem.graph().operation(op).issue_width;
     let role = assignment::role(problem, op);
-    let why = format!("it is issued by {width} warps together, and no {role} group has so many");
+    let why = format!("it is issued by {width} warps together, and no {role} group has that many");
     Some(RejectionReason::NoGroup { operation: name(problem, op), why })
 }
 

@@ -148,7 +148,7 @@ impl Loop {
             && all().filter(|&v| waits(v)).all(|v| all().filter(|&o| o != v).all(|o| unstalled(v, o)))
     }
 
-    /// Every schedule whose first issue is in cycle 0, of at most so many stages.
+    /// Every schedule whose first issue is in cycle 0, of at most N stages.
     fn schedules(&self, interval: i64, stages: u32) -> Vec<Point> {
         let (count, end) = (self.ops.len(), i64::from(stages) * interval);
         let mut found = Vec::new();

@@ -34,7 +34,7 @@ pub enum Answer {
     TooMuch,
 }
 
-/// Tries every schedule of every interval up to `largest` cycles, with at most so many `tries` (choices of a group, a slot
+/// Tries every schedule of every interval up to `largest` cycles, with at most `tries` (choices of a group, a slot
 /// or stages) for each.
 pub fn optimum(problem: &Problem, largest: i64, tries: u64) -> Answer {
     for interval in 1..=largest {

@@ -50,7 +50,7 @@ const LARGEST: usize = 4000;
 /// Clauses that make a problem worth keeping.
 const LEAST: usize = 5;
 
-/// Cases of so many of each kind, clauses of such problems more, from the inputs of so many seeds.
+/// Cases: this many of each kind, more clauses of such problems, from the inputs of this many seeds.
 pub fn cases(seeds: u64, of_a_kind: usize) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut seen = BTreeMap::new();

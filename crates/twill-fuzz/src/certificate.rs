@@ -80,7 +80,7 @@ pub fn check(bytes: &[u8]) -> Changed {
     }
 }
 
-/// What is put to the checker beside a whole certificate.
+/// The checker also sees this, besides a whole certificate.
 pub(crate) enum Other {
     /// The same certificate, of an easier problem.
     Easier(Option<Problem>),

@@ -65,7 +65,7 @@ fn place(tape: &mut Tape, text: &str) -> usize {
     (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// The place so many bytes later, or the next one between two characters.
+/// The place N bytes later, or the next one between two characters.
 fn after(text: &str, at: usize, bytes: usize) -> usize {
     (at + bytes..text.len()).find(|&end| text.is_char_boundary(end)).unwrap_or(text.len())
 }

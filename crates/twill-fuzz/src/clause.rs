@@ -20,9 +20,9 @@ use twill_graph::{Cycles, Problem, Schedule};
 /// What became of the clauses of one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// The checker rejected so many.
+    /// The checker rejected this many.
     pub rejected: u64,
-    /// It accepted so many, all of them true.
+    /// It accepted this many, all of them true.
     pub accepted: u64,
 }
 

@@ -129,7 +129,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// So many random bytes, the same for the same seed.
+/// N random bytes, the same for the same seed.
 pub fn input(seed: u64, length: usize) -> Vec<u8> {
     let mut chance = SplitMix64::new(seed);
     (0..length).map(|_| chance.next_number() as u8).collect()

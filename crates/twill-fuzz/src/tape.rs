@@ -26,7 +26,7 @@ impl<'a> Tape<'a> {
         self.0.int_in_range(0..=bound.saturating_sub(1)).unwrap_or(0)
     }
 
-    /// Once in so many times; never when the bytes are used up.
+    /// Once in N times; never when the bytes are used up.
     pub(crate) fn one_in(&mut self, chances: u64) -> bool {
         self.below(chances) + 1 == chances && !self.is_over()
     }

@@ -21,7 +21,7 @@ pub enum NameFault {
         /// Bytes that it has.
         bytes: usize,
     },
-    /// A control character, or one that changes the direction of the text behind it.
+    /// A control character, or one that changes the direction of the text after it.
     #[error("it holds the character {character:?}, which cannot be shown; take it out")]
     Character {
         /// The first such character.

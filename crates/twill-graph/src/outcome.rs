@@ -190,7 +190,7 @@ pub enum LowerBoundKind {
         /// Sum of distances.
         distance: u32,
     },
-    /// Shared memory moves so many bytes in every iteration.
+    /// Shared memory moves this many bytes in every iteration.
     SharedBandwidth {
         /// Bytes of an iteration.
         bytes: Bytes,

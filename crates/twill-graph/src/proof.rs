@@ -96,7 +96,7 @@ pub enum Atom {
         /// Operation.
         op: OpId,
     },
-    /// At least so many copies of an item are alive in the slot in which another starts.
+    /// At least this many copies of an item are alive in the slot in which another starts.
     Alive {
         /// What both take room in.
         pool: Pool,
@@ -107,14 +107,14 @@ pub enum Atom {
         /// The item that starts.
         event: Item,
     },
-    /// The ring of a load has at least so many slots.
+    /// The ring of a load has at least this many slots.
     Ring {
         /// Streaming load.
         load: OpId,
         /// Slots.
         slots: i64,
     },
-    /// A compute group in use is given at least so many registers a thread.
+    /// A compute group in use is given at least this many registers a thread.
     Registers {
         /// Group.
         group: GroupId,
@@ -132,7 +132,7 @@ pub enum RegisterLimit {
     Fixed(GroupId),
     /// What a thread can address.
     Thread,
-    /// Those of a compute group that is given fewer than so many a thread.
+    /// Those of a compute group that is given fewer than this many a thread.
     Below(GroupId, u32),
 }
 
@@ -146,7 +146,7 @@ pub enum Reason {
     },
     /// A bound that follows from the others of the clause (a positive cycle).
     Difference,
-    /// The longest path of dependences from one operation to another, when at most so many stages lie between them.
+    /// The longest path of dependences from one operation to another, when at most this many stages lie between them.
     Dependence {
         /// Start of the path.
         from: OpId,
@@ -216,7 +216,7 @@ pub enum Reason {
         /// First operation of the next.
         second: OpId,
     },
-    /// A group with so many registers has fewer as well.
+    /// A group with this many registers has fewer as well.
     RegisterOrder {
         /// Group.
         group: GroupId,
@@ -318,7 +318,7 @@ pub enum BoundWitness {
     SharedBandwidth,
     /// RecMII: a cycle of dependences.
     Recurrence(Vec<DependenceId>),
-    /// With exclusive issue, the synchronous work of all compute groups together, and the issues behind waits.
+    /// With exclusive issue, the synchronous work of all compute groups together, and the issues after waits.
     GroupWork,
     /// With exclusive issue, one long synchronous operation.
     Operation(OpId),

@@ -156,7 +156,7 @@ impl Resources {
     }
 
     /// Registers a thread, dealt out in whole granules, that hold `words` tile words on a compute
-    /// group; `None` when no thread can address so many.
+    /// group; `None` when no thread can address that many.
     pub fn registers_for(&self, words: u64) -> Option<u32> {
         let file = &self.registers;
         let threads = WARP_THREADS * u64::from(self.compute_groups.warps);

@@ -1,5 +1,5 @@
 //! What an iteration moves and multiplies: bytes through shared memory, whose bandwidth bounds the interval, and what
-//! costs energy beside.
+//! costs energy as well.
 
 use crate::format::is_default;
 use crate::{Bytes, LoopGraph};

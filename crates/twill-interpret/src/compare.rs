@@ -1,4 +1,4 @@
-//! Whether two executions left the same behind.
+//! Compares the memory that two executions leave.
 
 use crate::memory::Memory;
 use crate::value::Data;

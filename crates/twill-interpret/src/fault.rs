@@ -17,8 +17,8 @@ pub enum Fault {
         /// The operation.
         what: String,
     },
-    /// A name of the program that nothing stands behind.
-    #[error("nothing stands behind {what}")]
+    /// A name of the program that denotes nothing.
+    #[error("nothing is known as {what}")]
     Undefined {
         /// A value, parameter, descriptor or buffer.
         what: String,

@@ -198,7 +198,7 @@ impl Trial {
         Ok(Outcome::Agreed { interleavings, figures })
     }
 
-    /// What a call must leave behind.
+    /// The memory that a call must leave.
     ///
     /// # Errors
     /// [`Finding::Sequential`] when the kernel itself is wrong.
@@ -213,7 +213,7 @@ impl Trial {
     }
 }
 
-/// A call, and what it must leave behind.
+/// A call, and the memory that it must leave.
 #[derive(Clone, Debug)]
 pub struct Expected {
     trips: [u32; 2],
@@ -224,7 +224,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Executes warp programs once and compares what they leave behind.
+    /// Executes warp programs once and compares the memory that they leave.
     ///
     /// # Errors
     /// [`Finding::Fault`] or [`Finding::Wrong`].

@@ -54,7 +54,7 @@ impl Difference {
 }
 
 /// What differs from the first machine to the second: numbers in the order of the first, those that only the second
-/// has behind them, then words. A number whose source alone differs is the same; so are name and description.
+/// has after them, then words. A number whose source alone differs is the same; so are name and description.
 pub fn differences(old: &Machine, new: &Machine) -> Vec<Difference> {
     let find = |machine: &Machine, key: &str| machine.rows().find(|row| row.key == key).cloned();
     let is_same = |a: &Row, b: &Row| a.value == b.value && a.provenance == b.provenance;

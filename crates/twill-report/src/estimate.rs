@@ -1,10 +1,10 @@
-//! What stands beside a proof: how long the generated kernel takes by simulation, and which space of schedules was searched.
+//! Estimates next to a proof: how long the generated kernel takes by simulation, and which space of schedules was searched.
 
 use crate::ink::{Ink, Page};
 use crate::words;
 use twill_graph::{Cycles, Problem, Report, Schedule, SimulatedCycles, WarpAssignment};
 
-/// From so many tenths of the interval on, what stands in the way is said.
+/// From this many tenths of the interval on, the report names the obstacle.
 const FAR: i64 = 13;
 
 /// Writes what an iteration takes by simulation, and a warning where that is far above the interval.

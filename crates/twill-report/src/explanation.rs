@@ -24,7 +24,7 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, explanation: &Explanatio
     let bound = &explanation.lower_bound;
     page.paragraph(0, &format!("Bound: {}.", words::bounded(&lines.named(bound))), Ink::Plain);
     if let Some(file) = &lines.file {
-        page.paragraph(0, &format!("Numbers behind operations are lines of {file}."), Ink::Dim);
+        page.paragraph(0, &format!("Numbers after operations are lines of {file}."), Ink::Dim);
     }
     if let Some((last, smaller)) = explanation.rejections.split_last() {
         page.heading(&format!("Why not {}", interval(last)));

@@ -52,18 +52,18 @@ impl Line {
         Line::new().and(text, ink)
     }
 
-    /// The line with more text behind it.
+    /// The line with more text after it.
     pub(crate) fn and(mut self, text: &str, ink: Ink) -> Line {
         self.push(text, ink);
         self
     }
 
-    /// Puts text behind the line. Characters without a place on a terminal are left out.
+    /// Appends text to the line. Characters without a place on a terminal are left out.
     pub(crate) fn push(&mut self, text: &str, ink: Ink) {
         self.characters.extend(text.chars().filter(|c| columns_of(*c) > 0).map(|c| (c, ink)));
     }
 
-    /// Puts another line behind this one.
+    /// Appends another line to this one.
     pub(crate) fn append(&mut self, other: Line) {
         self.characters.extend(other.characters);
     }
@@ -111,7 +111,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     hanging(text, width, 0, 0)
 }
 
-/// Words on lines of at most `width` columns, the first and the others with so many blanks before them.
+/// Words on lines of at most `width` columns, the first and the others indented by this many blanks.
 fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String> {
     let others = if others + LEAST_ROOM > width { 0 } else { others };
     let mut lines: Vec<String> = Vec::new();

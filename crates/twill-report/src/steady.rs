@@ -10,7 +10,7 @@ use twill_graph::{Cycles, GroupId, LoopGraph, OpId, Problem, Schedule, UnitId};
 /// Bars are drawn round the end of the interval at most so often.
 const MOST_WRAPS: i64 = 6;
 
-/// Behind a name: nothing, `'` one stage later, `'4` four stages later.
+/// After a name: nothing, `'` one stage later, `'4` four stages later.
 fn primes(stage: i64) -> String {
     match usize::try_from(stage) {
         Ok(primes @ 0..=3) => "'".repeat(primes),

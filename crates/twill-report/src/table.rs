@@ -48,7 +48,7 @@ impl Table {
         self.rows.push(entries);
     }
 
-    /// The table as plain text on lines of at most so many columns.
+    /// The table as plain text on lines of at most this many columns.
     pub fn text(&self, width: usize) -> String {
         let mut page = Page::new(width, false);
         self.write(&mut page);

@@ -106,7 +106,7 @@ pub(crate) struct Label {
     pub prefix: String,
     /// Name of the operation; nothing for a bar that has its name elsewhere.
     pub name: String,
-    /// Behind the name.
+    /// After the name.
     pub suffix: String,
 }
 
@@ -244,7 +244,7 @@ fn row(axis: &Axis, bars: &[Bar], names: &[&str], marks: &[i64]) -> (Line, Short
     (line, short)
 }
 
-/// A bar in exactly `width` cells, and whether it has its label; a cell behind a wide character is empty.
+/// A bar in exactly `width` cells, and whether it has its label; a cell after a wide character is empty.
 fn draw(bar: &Bar, width: usize, names: &[&str]) -> (Vec<String>, bool) {
     let mut cells = vec![String::from(if bar.from_left { '<' } else { bar.edge })];
     let end = usize::from(bar.to_right && width > 1);

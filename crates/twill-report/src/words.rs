@@ -90,7 +90,7 @@ pub(crate) fn bound(bound: &LowerBound) -> String {
         LowerBoundKind::GroupWork { work, issues, groups } => {
             let behind = match issues {
                 0 => String::new(),
-                n => format!(", and {} behind waits,", count(*n, "issue")),
+                n => format!(", and {} after waits,", count(*n, "issue")),
             };
             let (work, groups) = (grouped(work.0), count(*groups, "compute group"));
             format!("synchronous work of {work} cycles{behind} an iteration on {groups}")

@@ -164,7 +164,7 @@ struct Engine<'a> {
     named: Vec<Named>,
 }
 
-/// Two times that are the same but for rounding: so many cycles, and such a part of the time that has passed.
+/// Two times that are the same but for rounding: this many cycles, and such a part of the time that has passed.
 const SAME: (f64, f64) = (1e-6, 1e-12);
 
 impl<'a> Engine<'a> {
@@ -311,7 +311,7 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// When a group goes on behind an MMA that it starts.
+    /// When a group goes on after an MMA that it starts.
     fn released(&self, mma: usize) -> Option<f64> {
         let mma = &self.mmas[mma];
         let least = mma.arrived + mma.instructions * self.timing.instruction_issue;
@@ -326,7 +326,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// When a group sees that at most so many of its MMAs run.
+    /// When a group sees that at most N of its MMAs run.
     fn seen(&self, index: usize, left: u32) -> Option<f64> {
         let own = &self.groups[index].mmas;
         match own.len().checked_sub(left as usize + 1) {

@@ -13,13 +13,13 @@ pub(crate) enum Step {
     Compute(Work),
     /// Starts an MMA.
     Mma { cycles: f64, instructions: f64, shared_bytes: f64 },
-    /// Waits until so many of its MMAs run.
+    /// Waits until at most N of its MMAs run.
     WaitMultiplies(u32),
     /// Starts a copy to shared memory.
     Load { bytes: f64, barrier: usize },
     /// Arrives.
     Arrive { barrier: usize },
-    /// Until so many phases are complete.
+    /// Until this many phases are complete.
     Wait { barrier: usize, target: u32 },
     /// Comes to a named barrier and waits.
     Sync(usize),
@@ -27,7 +27,7 @@ pub(crate) enum Step {
     Signal(usize),
     /// Starts a copy from shared memory.
     Store { bytes: f64 },
-    /// Waits until so many of its copies from shared memory read it.
+    /// Waits until at most N of its copies from shared memory read it.
     WaitStores(u32),
     /// A time that nothing shortens.
     Delay(f64),
@@ -49,7 +49,7 @@ struct Writer<'a> {
     unknown: bool,
 }
 
-/// The steps of a group for so many tiles; `None` where it does something that is not simulated (tensor memory).
+/// The steps of a group for N tiles; `None` where it does something that is not simulated (tensor memory).
 pub(crate) fn steps(
     program: &KernelProgram,
     group: &Group,
@@ -79,7 +79,7 @@ pub(crate) fn steps(
     (!writer.unknown).then_some(writer.steps)
 }
 
-/// Instructions that stand in one stretch with special functions are partly hidden behind them.
+/// Instructions that stand in one stretch with special functions are partly hidden by them.
 fn hide(steps: &mut [Step], timing: &Timing) {
     for stretch in steps.chunk_by_mut(|a, b| matches!((a, b), (Step::Compute(_), Step::Compute(_)))) {
         let sum = |of: fn(&Work) -> f64| -> f64 {

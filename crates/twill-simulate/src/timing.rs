@@ -14,7 +14,7 @@ pub struct Timing {
     pub mma_flop: f64,
     /// From the instruction that starts an MMA until an idle tensor core begins.
     pub mma_start: f64,
-    /// From the tensor core's beginning until the group goes on behind the MMA's last instruction.
+    /// From the tensor core's beginning until the group goes on after the MMA's last instruction.
     pub mma_issue: f64,
     /// For each instruction of an MMA, at least, until the group goes on.
     pub instruction_issue: f64,
@@ -34,7 +34,7 @@ pub struct Timing {
     pub special_unit: f64,
     /// The same of conversions.
     pub convert: f64,
-    /// The part of other instructions that is not hidden behind special functions of the same stretch of code.
+    /// The part of other instructions that is not hidden by special functions of the same stretch of code.
     pub beside_special: f64,
     /// Cycles of a scheduler for an instruction, where several groups have some to issue.
     pub issue: f64,

@@ -142,7 +142,7 @@ impl Costs<'_> {
         let elements: f64 = over.shape.iter().map(|e| *e as f64).product();
         let held = over.shape.iter().filter(|e| **e > 1).count();
         match held {
-            // Address arithmetic on scalars runs beside everything else.
+            // Address arithmetic on scalars overlaps everything else.
             0 => 0.0,
             1 => (elements * 4.0 / self.threads).ceil(),
             _ => (elements / self.threads).ceil(),

@@ -9,7 +9,7 @@ pub struct Question {
     /// Initiation interval `I`.
     pub interval: Cycles,
     /// Stages: the length is at most `stages · I`. Under the paper's liveness, which depends on their
-    /// number, there are exactly so many.
+    /// number, there are exactly that many.
     pub stages: u32,
     /// The answer that is claimed, if one is; written as the script's `:status`.
     pub answer: Option<Answer>,

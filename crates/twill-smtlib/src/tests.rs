@@ -146,7 +146,7 @@ fn every_option_changes_the_text() {
     assert_eq!(assertions(ours), assertions(ModelOptions { stage_window: paper.stage_window, ..ours }));
 }
 
-/// All schedules of a toy by trying every placement, beside all models of its text by evaluating it.
+/// All schedules of a toy by trying every placement, versus all models of its text by evaluating it.
 #[test]
 fn the_models_of_the_toy_are_its_schedules() {
     for interval in [2, 3, 4] {

@@ -4,7 +4,7 @@
 //! each. The others stay whole and are shared; if they read a tile that was cut, they read all its parts.
 //!
 //! An MMA without the rows (dQ of attention backward, which sums over them) would burden one warp group with the whole
-//! result. It is shared out: every sub-tile has its part of the columns, and of the arithmetic and the stores behind it,
+//! result. It is shared out: every sub-tile has its part of the columns, and of the arithmetic and the stores after it,
 //! as in FlashAttention-3.
 
 use std::collections::BTreeSet;

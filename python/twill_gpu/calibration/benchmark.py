@@ -18,7 +18,7 @@ WARP_GROUP = 128
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is launched: so many warp groups a CTA, and CTAs; None: one for each multiprocessor."""
+    """How a kernel is launched: warp groups a CTA, and CTAs; None: one for each multiprocessor."""
 
     groups: int = 1
     ctas: int | None = 1
@@ -60,7 +60,7 @@ class Program:
     """The file of the calls."""
     kernels: tuple[Kernel, ...]
     definitions: str = ""
-    """Behind the header."""
+    """After the header."""
 
     def text(self) -> str:
         """The source."""

@@ -84,7 +84,7 @@ def calibrate_times(
     launches: int = LAUNCHES,
     say: Callable[[str], object] = lambda text: None,
 ) -> list[Calibration]:
-    """So many calibrations one after another, of kernels that are compiled once."""
+    """N calibrations one after another, of kernels that are compiled once."""
     benchmarks, architecture = chosen(only), Machine(machine).architecture
     if architecture != ARCHITECTURE:
         raise InputError(f"only {ARCHITECTURE} is calibrated, and {machine} is {architecture}")

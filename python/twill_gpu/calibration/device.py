@@ -105,7 +105,7 @@ class Gpu:
         return functions
 
     def run(self, kernel: Kernel, function: object, launch: Launch, series_numbers: int, origin: int = 0) -> list[int]:
-        """Launches a kernel and gives back what it wrote: so many numbers for each series of each CTA."""
+        """Launches a kernel and gives back what it wrote: N numbers for each series of each CTA."""
         driver = self._driver
         ctas = self.multiprocessors if launch.ctas is None else launch.ctas
         count = ctas * kernel.series * series_numbers
@@ -136,7 +136,7 @@ class Gpu:
         self._checked(self._driver.cuCtxSynchronize())
 
     def _map(self, rows: int) -> Any:
-        """A tensor map with boxes of so many rows of 128 bytes."""
+        """A tensor map with boxes of N rows of 128 bytes."""
         if rows not in self._maps:
             driver = self._driver
             half, elements = driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16, LINE // 2

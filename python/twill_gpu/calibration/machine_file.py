@@ -26,7 +26,7 @@ class Entry:
     """What it is made of."""
     value: Callable[[Figure], float] = lambda figure: figure.value
     digits: int = 0
-    """Behind the point."""
+    """After the point."""
     note: str = ""
 
 
@@ -117,14 +117,14 @@ def _line(entry: Entry, figure: Figure, found: Calibration) -> str:
 
 def sharing(figures: Mapping[str, Figure]) -> str | None:
     """How the tensor core serves two warp groups: a single instruction of the second, started when the first's chain
-    has long begun, is done among the first's instructions, or behind them."""
+    has long begun, is done among the first's instructions, or after them."""
     busy = [f"mma.sharing.{MANY}_and_1.after_{delay}.second_takes" for delay in DELAYS[:-1]]
     idle, first = (
         f"mma.sharing.{MANY}_and_1.after_{DELAYS[-1]}.{what}" for what in ("second_takes", "first_done")
     )
     if not all(name in figures for name in (*busy, idle, first)):
         return None
-    # Behind them, it would take what is left of the first's chain longer.
+    # After them, it would take what is left of the first's chain longer.
     waits = [figures[name].value - figures[idle].value for name in busy]
     left = [figures[first].value - delay for delay in DELAYS[:-1]]
     return "in_order" if sum(waits) > sum(left) / 2 else "interleaved"

@@ -18,7 +18,7 @@ ROWS, BYTES = 64, {"f16": 2, "e4m3": 1}
 LEFT_LINE = 32
 """Bytes of a row of an operand that an instruction reads."""
 SHARED_BYTES = 2 * (3 * 8192 + 32768) + 64
-"""Of both groups' operands and the barriers behind them (mma.cuh)."""
+"""Of both groups' operands and the barriers after them (mma.cuh)."""
 MANY, FEW = 16, (1, 4, 16)
 """Instructions of the first and of the second group's chain."""
 SHARED_COLUMNS = 128

@@ -1,4 +1,4 @@
-"""Passes of a warp group over a tile in its registers, alone and beside others that do the same."""
+"""Passes of a warp group over a tile in its registers, alone and while others do the same."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def cycles(samples: Samples, kind: str, columns: int, launch: Launch = Launch())
 
 
 def figures(samples: Samples) -> Iterable[Figure]:
-    """Cycles of each pass by tile, alone and beside other groups, and by elements."""
+    """Cycles of each pass by tile, alone and while other groups run, and by elements."""
     for kind, meaning in KINDS.items():
         for launch in GROUPS:
             beside = "" if launch.groups == 1 else f".{launch.groups}_groups"

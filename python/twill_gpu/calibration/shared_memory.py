@@ -14,7 +14,7 @@ COLUMNS = (64, 128, 256)
 HANDED = (8, 16, 32, 64, 128)
 """Columns of tiles of f32 that are handed over."""
 SHARED_BYTES = 3 * 32768 + 64
-"""Three tiles, and the barriers behind them (shared_memory.cuh)."""
+"""Three tiles, and the barriers after them (shared_memory.cuh)."""
 GROUPS = (Launch(1), Launch(2), Launch(3))
 
 
@@ -46,8 +46,8 @@ def figures(samples: Samples) -> Iterable[Figure]:
         yield figure(f"shared_memory.{name}.{ROWS}x128", one, "cycles", meaning)
     for n in COLUMNS:
         more = samples.round(f"stores_{n}", 1) - samples.round(f"stores_{n}", 0)
-        yield figure(f"shared_memory.fence.after_{ROWS}x{n}", more, "cycles", "fence behind the store of a tile of f16")
-    yield figure("shared_memory.fence", samples.round("stores_64", 2) / 4, "cycles", "fence behind a fence")
+        yield figure(f"shared_memory.fence.after_{ROWS}x{n}", more, "cycles", "fence after the store of a tile of f16")
+    yield figure("shared_memory.fence", samples.round("stores_64", 2) / 4, "cycles", "fence after a fence")
     handed: list[tuple[float, Measured]] = []
     for n in HANDED:
         one_way = samples.round(f"hand_offs_{n}", launch=Launch(2)) / 2

@@ -19,7 +19,7 @@ from .launch_time import of_kernel
 FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
 
 REPORT = 400
-"""Columns of a report, so many that it breaks no line."""
+"""Columns of a report: enough that no line breaks."""
 
 Outcome = dict[str, Any]
 

@@ -158,7 +158,7 @@ class Sweep:
         return tuple(row for row, _ in sorted(front, key=lambda pair: (pair[1][1], pair[1], pair[0].index)))
 
     def table(self, limit: int | None = None, width: int = 100) -> str:
-        """All of it as text on lines of at most `width` columns; of more than `limit` rows, only so many."""
+        """All of it as text on lines of at most `width` columns; at most `limit` rows."""
         from .table import text
 
         return text(self, limit, width)

@@ -134,7 +134,7 @@ class _Function:
 
     @property
     def names(self) -> Collection[str]:
-        """What a configuration may give a value beside options."""
+        """The parameters that a configuration may give a value, besides options."""
         return list(self._function.arg_names)
 
     def has(self, name: str) -> bool:

@@ -59,7 +59,7 @@ def sweep(
         are given the constexprs.
     constexprs, options: those that are the same everywhere.
     where: is given a configuration; says whether it is part of the sweep.
-    solve: the best so many are certain: schedules are solved exactly, in the order of the bound, until no other
+    solve: the best N are certain: schedules are solved exactly, in the order of the bound, until no other
         configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless
         `options` has a limit.
     amounts: is given the constexprs; says how many programs the grid has, and a trip count for each loop. With it, kernels of
@@ -67,7 +67,7 @@ def sweep(
         multiprocessors, each with its prologue and epilogue, at the clock that the machine's power allows.
     sustained: whether these launches follow each other for long; otherwise they are the first few milliseconds after a rest,
         when a GPU may draw more.
-    measure: the best so many are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
+    measure: the best N are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
         launch's arguments and its grid, and `reference(*arguments)` what was computed and what should have been.
     workers: threads; by default one for each CPU.
     ray: address of a Ray cluster that does the work instead, `"auto"`, or `"local"` for one that is begun here.

@@ -1,4 +1,4 @@
-"""What the warps of a CTA share, and the units that work beside them: barriers, TMA, the tensor core."""
+"""State that the warps of a CTA share, and the units that work next to them: barriers, TMA, the tensor core."""
 
 import random
 from dataclasses import dataclass
@@ -134,7 +134,7 @@ class Cta:
         self.columns = 0
 
     def cells(self, lane, column, count):
-        """Of lanes, so many columns from one on."""
+        """N columns of lanes, from one on."""
         need(self.begin <= column and column + count <= self.begin + self.columns, f"columns {column}, {count} more")
         return lane, slice(column, column + count)
 
@@ -184,7 +184,7 @@ class Cta:
 
     # -------------------------------------------------------------------------------------------------- the tensor core
     def matrix(self, descriptor, extent, along_depth, kind, constant=1):
-        """A matrix of so many rows or columns and a depth of 16 ("Shared memory descriptor", "Canonical layouts"). The
+        """A matrix of N rows or columns and a depth of 16 ("Shared memory descriptor", "Canonical layouts"). The
         constant of bits 46 to 48 is 1 for tcgen05 and 0 for wgmma."""
         field = lambda low, count: descriptor >> low & (1 << count) - 1
         need(field(46, 3) == constant, "a descriptor without the constant of bits 46 to 48")

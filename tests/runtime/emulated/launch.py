@@ -51,7 +51,7 @@ class Launch:
         return memory, begin
 
     def run(self, ctas, eager=True, seed=0, at_once=1):
-        """So many CTAs, of which so many run at the same time; all of a cluster do."""
+        """N CTAs, of which M run at the same time; all of a cluster do."""
         self.ctas, self.random = ctas, random.Random(seed)
         at_once = max(at_once, self.cluster)
         for first in range(0, ctas, at_once):
@@ -91,7 +91,7 @@ def of_kernel(kernel, ptx, tensors, numbers):
     for name in kernel["arguments"]:
         if name in blocks:
             parameter, block = blocks[name]
-            # Of a matrix behind a pointer, what the kernel says is there.
+            # Of a matrix at a pointer, the shape that the kernel says is there.
             extents = [numbers.get(extent, extent) for extent in block.get("extents", ())]
             array = tensors[parameter][tuple(slice(extent) for extent in extents)]
             arguments.append(Tensor(array, tuple(block["box"]), block["swizzle"]))

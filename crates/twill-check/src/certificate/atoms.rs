@@ -283,7 +283,7 @@ pub(super) fn is_register_value(problem: &Problem, d: &Dependence) -> bool {
     d.carries_value && d.from != d.to && registers
 }
 
-/// Ways in which a ring can come to have so many slots: some last use is late enough behind some first
+/// Ways in which a ring can come to have this many slots: some last use is late enough after some first
 /// use, `transfer + (t_last + δI + completion) − (t_first + δI) > (slots − 1) I`.
 pub(super) fn ring_reaches(problem: &Problem, load: OpId, slots: i64, interval: i64) -> Vec<Claim> {
     let graph = problem.graph();

@@ -119,7 +119,7 @@ fn at_most_stages(atoms: &Atoms, from: OpId, to: OpId, least: i128, c: i64) -> V
 }
 
 /// If all conditions hold, `(t_to − t_from) mod I` is not in `[first, end)`: the difference of slots lies
-/// before that range or behind it, `turn` intervals on.
+/// before that range or after it, `turn` intervals on.
 fn apart_on_circle(
     atoms: &Atoms,
     conditions: Vec<Claim>,
@@ -194,7 +194,7 @@ fn defines(atoms: &Atoms, clause: &[Literal], number: Literal) -> bool {
     }
 }
 
-/// When at least so many copies of an item are alive in the slot of an event. With `x` the way from the
+/// When at least this many copies of an item are alive in the slot of an event. With `x` the way from the
 /// item's slot to the event's, `fI ≤ x < (f + 1)I`, the youngest copy is `x − fI` old and the others one
 /// interval more each: that many are alive iff the item's life exceeds `x − fI + (copies − 1) I`.
 fn alive(atoms: &Atoms, it: &Claim) -> Vec<Vec<Claim>> {

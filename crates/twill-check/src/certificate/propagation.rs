@@ -31,7 +31,7 @@ fn sorted(clause: &[Literal]) -> Vec<Literal> {
 }
 
 impl Propagation {
-    /// No clauses over so many atoms.
+    /// No clauses over this many atoms.
     pub(super) fn new(atoms: usize) -> Propagation {
         let codes = 2 * atoms + 2;
         Propagation {

@@ -35,7 +35,7 @@ pub struct Counterexample {
     pub shortest: bool,
 }
 
-/// So many last steps always matter.
+/// This many last steps always matter.
 const LAST: usize = 6;
 
 impl Counterexample {

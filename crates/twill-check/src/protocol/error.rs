@@ -33,7 +33,7 @@ pub enum ProtocolError {
         "a case has {events} events or more, {limit} are allowed; fewer slots or smaller bounds make shorter cases"
     )]
     TooLarge {
-        /// So many at least.
+        /// At least this many.
         events: usize,
         /// The limit.
         limit: usize,

@@ -152,7 +152,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Where each list begins when all are put behind each other.
+/// Where each list begins when all are concatenated.
 fn firsts(counts: &mut dyn Iterator<Item = u32>) -> Vec<usize> {
     counts
         .scan(0, |sum, count| {

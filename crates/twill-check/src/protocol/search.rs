@@ -18,7 +18,7 @@ use indexmap::IndexSet;
 pub(super) enum Outcome {
     /// The shortest way to a fault.
     Found(Vec<Step>, Fault),
-    /// There is none; so many states were seen.
+    /// There is none; this many states were seen.
     None(usize),
     /// There were more states than allowed.
     TooMany,

@@ -93,7 +93,7 @@ fn mmas_write_until_they_end() {
     assert_eq!(kind(&system(vec![one, two], s)), FaultKind::InUse);
 }
 
-/// A branch for at most so many trips is run for so few, and for no more.
+/// A branch for at most N trips runs for N, and for no more.
 #[test]
 fn branches_for_few_trips() {
     let mut s = Builder::default();

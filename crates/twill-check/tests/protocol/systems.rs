@@ -30,7 +30,7 @@ pub fn gemm(slots: u32) -> System {
     s.0
 }
 
-/// Persistent attention: Q once a tile for each of two consumers, rings of K and V, QK of an iteration beside PV of
+/// Persistent attention: Q once a tile for each of two consumers, rings of K and V, QK of an iteration while PV of
 /// the one before.
 pub fn attention(slots: u32) -> System {
     let mut s = Builder::default();
@@ -268,7 +268,7 @@ pub fn tensor_memory(slots: u32) -> System {
     s.0
 }
 
-/// Two loops that share a ring, as in causal attention, and a cursor that stays behind.
+/// Two loops that share a ring, as in causal attention, and a cursor that stays at the start.
 pub fn two_loops(slots: u32) -> System {
     let mut s = Builder::default();
     let loops = [s.trips("unmasked"), s.trips("masked")];

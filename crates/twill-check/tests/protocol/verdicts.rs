@@ -4,7 +4,7 @@ use crate::systems;
 use std::fmt::Write as _;
 use twill_check::protocol::{Limits, ProtocolError, mutants, verify};
 
-/// Of so many mistakes that are found the table of one is kept; of some systems, more.
+/// Of this many mistakes that are found the table of one is kept; of some systems, more.
 const TABLES: usize = 12;
 const MORE: usize = 3;
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use twill_graph::OpId;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
 
-/// So many copies of an item may be told apart whatever they weigh.
+/// This many copies of an item may be told apart whatever they weigh.
 const FEW_COPIES: i64 = 64;
 
 /// A point in time relative to another.

@@ -224,7 +224,7 @@ fn fewest(resources: &Resources) -> u32 {
     resources.registers_for(0).unwrap_or(resources.registers.minimum_per_thread)
 }
 
-/// Literals one of which holds if not all groups are given so many registers a thread; what `candidate`
+/// Literals one of which holds if not all groups are given this many registers a thread; what `candidate`
 /// holds on them is charged to those levels.
 pub(crate) fn not_all(e: &mut Encoding, candidate: &Candidate, too_many: &[(GroupId, u32)]) -> Vec<Lit> {
     let resources = e.problem.resources();
@@ -253,7 +253,7 @@ pub(crate) fn not_all(e: &mut Encoding, candidate: &Candidate, too_many: &[(Grou
     over_file
 }
 
-/// The literal for "this group is given at least so many registers a thread".
+/// The literal for "this group is given at least this many registers a thread".
 fn level(e: &mut Encoding, group: GroupId, registers: u32) -> Lit {
     if let Some(&known) = e.storage.levels.get(&(group.index(), registers)) {
         return known;

@@ -26,7 +26,7 @@ pub(crate) fn variables(problem: &Problem, question: Question) -> Option<(usize,
     })
 }
 
-/// What holds unconditionally of issue cycles within so many stages.
+/// The facts about issue cycles within this many stages that hold unconditionally.
 fn issue_bounds(problem: &Problem, question: Question, stages: u32) -> Option<Vec<Bound>> {
     let horizon = question.interval.saturating_mul(i64::from(stages));
     let length = Node::new(problem.graph().operations().len() + 1);

@@ -20,7 +20,7 @@ use twill_graph::{
 
 pub use what_if::what_if;
 
-/// So many questions may take all the work that one is allowed.
+/// This many questions may take all the work that one is allowed.
 const QUESTIONS: u64 = 40;
 
 /// How much to find out.

@@ -1,7 +1,7 @@
 //! One schedule at one interval under one assignment, built by placing and displacing operations.
 //!
 //! Slack scheduling (Huff, "Lifetime-sensitive modulo scheduling", PLDI 1993): the operation with the
-//! least room between what is placed before and behind it comes next, and goes towards the side on
+//! least room between what is placed before and after it comes next, and goes towards the side on
 //! which it shortens lives. Where no slot is free, the cheapest operations give way and become dearer
 //! by it, so that the same ones do not displace each other for ever.
 
@@ -44,7 +44,7 @@ struct Attempt<'a> {
     worth: Vec<u64>,
     /// First and last cycle that paths alone allow.
     widest: Vec<(i64, i64)>,
-    /// The same beside what is in place.
+    /// The same with what is in place.
     windows: Vec<(i64, i64)>,
 }
 

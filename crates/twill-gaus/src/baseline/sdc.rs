@@ -161,7 +161,7 @@ impl<'a> System<'a> {
     /// Fixed operations that cannot stay when `v` starts at `step`.
     fn against(&self, v: usize, step: i64) -> Vec<usize> {
         let count = self.steps.len();
-        // Least steps behind, greatest before; far away where nothing leads.
+        // Least steps after, greatest before; far away where nothing leads.
         const FAR: i64 = i64::MIN / 4;
         let mut behind = vec![FAR; count];
         behind[v] = step;

@@ -1,4 +1,4 @@
-//! Linear constraints behind the SAT solver: `Σ weight · literal ≤ limit`, counted along its trail and explained only
+//! Linear constraints of the SAT solver's theory: `Σ weight · literal ≤ limit`, counted along its trail and explained only
 //! when it asks.
 //!
 //! Weights are arbitrary (bytes of storage, costs of communication), slots are many and most never fill: counting costs

@@ -1,5 +1,5 @@
 //! The certificate format: which intervals are rejected, and what proves it. The proofs by search lie
-//! beside it as text (`crate::proof`), the problem and its schedule in a schedule file.
+//! with it as text (`crate::proof`), the problem and its schedule in a schedule file.
 
 use super::{FormatError, VERSION, check_version, parse};
 use crate::proof::{BoundWitness, Certificate};
@@ -54,14 +54,14 @@ pub enum WitnessEntry {
         /// Its name.
         unit: String,
     },
-    /// Shared memory moves so many bytes.
+    /// Shared memory moves this many bytes.
     SharedBandwidth,
     /// A cycle of dependences.
     Recurrence {
         /// Their positions in the graph.
         dependences: Vec<usize>,
     },
-    /// The synchronous work of all compute groups together, and the issues behind waits.
+    /// The synchronous work of all compute groups together, and the issues after waits.
     GroupWork,
     /// One long synchronous operation.
     Operation {

@@ -1,4 +1,4 @@
-//! Loops of HatScheT: a graph in GraphML, and beside it a resource model.
+//! Loops of HatScheT: a graph in GraphML, and next to it a resource model.
 //!
 //! `t_src + latency_src + delay ≤ t_dst + distance · I`; a resource with `limit` −1 is always there, any
 //! other is held for `blockingTime` cycles from the start of an operation (0 counts as 1: the start itself).

@@ -129,7 +129,7 @@ pub enum FormatError {
         /// What is wrong.
         error: KernelError,
     },
-    /// A file that lacks something: a schedule, or part of one, or what has to stand beside it.
+    /// A file that lacks something: a schedule, or part of one, or a file that must accompany it.
     #[error("{file}: {why}")]
     Schedule {
         /// The file.

@@ -1,4 +1,4 @@
-//! The trace format: what a kernel did on a GPU, beside what its schedule says.
+//! The trace format: a kernel's times on a GPU versus its schedule.
 
 use super::{FormatError, VERSION, check_version, parse};
 use schemars::JsonSchema;
@@ -78,7 +78,7 @@ pub struct TracedOperation {
 pub struct Span {
     /// The first cycle.
     pub start: f64,
-    /// The first cycle behind it.
+    /// The first cycle after it.
     pub end: f64,
 }
 
@@ -94,7 +94,7 @@ pub struct TraceEvent {
     pub iteration: u32,
     /// The first cycle.
     pub start: f64,
-    /// The first cycle behind it.
+    /// The first cycle after it.
     pub end: f64,
 }
 

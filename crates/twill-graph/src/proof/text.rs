@@ -1,4 +1,4 @@
-//! Proofs as text: the clauses as DIMACS CNF, the derivation as DRAT, and beside them a file that says what
+//! Proofs as text: the clauses as DIMACS CNF, the derivation as DRAT, and with them a file that says what
 //! each atom means and why each clause holds, a line each, in words and whole numbers.
 
 use super::{Atom, Item, Literal, Point, Pool, Proof, Reason, RegisterLimit, Step};
@@ -238,7 +238,7 @@ impl Proof {
     pub fn cnf(&self) -> String {
         let mut out = format!(
             "c No schedule at an initiation interval of {} cycles: these clauses hold for every schedule, and\n\
-             c contradict each other. What they mean and why they hold stands in the .why file beside this one.\n\
+             c contradict each other. What they mean and why they hold stands in the .why file next to this one.\n\
              p cnf {} {}\n",
             self.interval,
             self.atoms.len(),

@@ -17,7 +17,7 @@ struct Giver {
 }
 
 impl Recipe {
-    /// A call with so many trips of each loop and so many programs, and what is in memory before it. Loads reach over the ends of
+    /// A call with these trips of each loop and this many programs, and what is in memory before it. Loads reach over the ends of
     /// what they load from.
     pub fn call(&self, trips: [u32; 2], programs: u32, arithmetic: Arithmetic, seed: u64) -> (Launch, Memory) {
         let random = SplitMix64::new(seed);

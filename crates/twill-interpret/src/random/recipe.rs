@@ -18,7 +18,7 @@ pub(super) enum Kind {
 pub(super) enum Walk {
     /// One below the other.
     Down,
-    /// One beside the other.
+    /// Side by side.
     Across,
     /// Always the same, of a program.
     Stay,
@@ -249,7 +249,7 @@ impl Maker<'_, '_> {
         Ok(())
     }
 
-    /// An MMA of a tile with so many rows as the kernel has, and a tile that is loaded.
+    /// An MMA of a tile with as many rows as the kernel has, and a tile that is loaded.
     fn dot(&mut self, width: u32) -> Result<usize> {
         let rows = self.recipe.rows;
         let is_left = |kind: Kind| matches!(kind, Kind::Half(r, _) if r == rows);

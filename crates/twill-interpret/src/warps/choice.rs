@@ -58,7 +58,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// One step in so many changes a priority.
+/// One step in this many changes a priority.
 const CHANGE: usize = 24;
 
 impl Choice {

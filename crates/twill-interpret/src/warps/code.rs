@@ -29,7 +29,7 @@ impl<'p> Place<'p> {
         self.frames.iter().rev().find_map(|f| f.around).map(|(_, i, _)| i)
     }
 
-    /// Behind the action that stands here.
+    /// After the action that stands here.
     pub fn step(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             frame.at += 1;

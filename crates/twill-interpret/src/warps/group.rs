@@ -51,7 +51,7 @@ impl Machine<'_, '_> {
         self.groups[g].variables[id.index()] = held;
     }
 
-    /// Does it; whether the group is behind it then.
+    /// Does it; true if the group is past it then.
     pub(super) fn perform(&mut self, g: usize, action: &Op) -> Result<bool, Fault> {
         match action {
             Op::Let { to, value } => {

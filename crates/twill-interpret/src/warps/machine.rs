@@ -73,7 +73,7 @@ pub(super) struct Machine<'p, 'm> {
 /// Steps after which a program is not believed to end.
 const MOST_STEPS: u64 = 4_000_000;
 
-/// Executes a kernel's warp programs, one CTA after the other; where CTAs work on tile after tile, so many of them.
+/// Executes a kernel's warp programs, one CTA after the other; where CTAs work on tile after tile, this many of them.
 ///
 /// # Errors
 /// When the program gets stuck, uses what is not there, reads or writes outside of arrays, or has something that is not known.

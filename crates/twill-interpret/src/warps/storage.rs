@@ -1,4 +1,4 @@
-//! Shared and tensor memory. What threads write to shared memory is seen by asynchronous units only behind a fence, so a slot
+//! Shared and tensor memory. What threads write to shared memory is seen by asynchronous units only after a fence, so a slot
 //! has two contents.
 
 use crate::fault::Fault;

@@ -204,7 +204,7 @@ impl Page {
         }
     }
 
-    /// A page of loops that were scheduled each by itself: what was found for each, beside its part of the page.
+    /// A page of loops that were scheduled separately: the outcome for each, next to its part of the page.
     pub fn of_loops(name: &str, loops: Vec<(&Problem, &Report<Verified<Schedule>>, Loop)>) -> Page {
         let sentence =
             |problem: &Problem, report: &Report<Verified<Schedule>>| sentence(&headline::known(problem, report));

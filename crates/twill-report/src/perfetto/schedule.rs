@@ -196,7 +196,7 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
     let issues = trace.track(work, "issues", Some("asynchronous operations that it starts".to_owned()));
     let waits = trace.track(work, "waits", Some("barriers that an operation needs, as it starts".to_owned()));
     let most = |synchronous| runs.iter().map(|run| at_once(run, group.id, synchronous).len()).max().unwrap_or(0);
-    let beside = || Some("operations that it executes beside others".to_owned());
+    let beside = || Some("operations that it executes next to others".to_owned());
     let beside = (1..most(true)).map(|_| trace.track(work, "beside", beside())).collect();
     let running = || Some("asynchronous operations until their result is there".to_owned());
     let flight = (0..most(false)).map(|_| trace.track(work, "in flight", running())).collect();

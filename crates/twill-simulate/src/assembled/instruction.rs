@@ -5,7 +5,7 @@ use thiserror::Error;
 /// What an instruction keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// `HGMMA` and the like: an MMA of 64 rows and so many columns.
+    /// `HGMMA` and the like: an MMA of 64 rows and N columns.
     Mma {
         /// Columns of the result.
         columns: u32,
@@ -14,7 +14,7 @@ pub enum Work {
         /// Whether it ends a group of MMAs that can be waited for.
         commits: bool,
     },
-    /// `WARPGROUP.DEPBAR`: waits until so many groups of MMAs run.
+    /// `WARPGROUP.DEPBAR`: waits until at most N groups of MMAs run.
     WaitMultiplies(usize),
     /// Floating-point multiplication and addition.
     Fma,

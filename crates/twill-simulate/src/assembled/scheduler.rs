@@ -68,7 +68,7 @@ const PHASES: usize = 2048;
 /// Of these, how many come before the steady state.
 const BEFORE: usize = 8;
 
-/// A warp that computed so many cycles ago still does.
+/// A warp that computed this many cycles ago still does.
 const COMPUTING: f64 = 10.0;
 
 /// Looks without anything issued after which nothing ever will be.
@@ -332,7 +332,7 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-/// Takes a unit for so many cycles, if it is free.
+/// Takes a unit for N cycles, if it is free.
 fn busy(unit: &mut f64, now: f64, cycles: f64) -> Option<()> {
     (*unit <= now).then(|| *unit = unit.max(now - 1.0) + cycles)
 }

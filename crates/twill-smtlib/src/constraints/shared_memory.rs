@@ -49,7 +49,7 @@ fn ring(m: &mut Model, v: OpId, bytes: u64, room: i128) -> Vec<(u64, Term)> {
     let Some(longest) = longest.map(|l| l + transfer) else { return slots };
     let mut terms = Vec::new();
     for j in 1.. {
-        // No life is so long; or so many slots fit nowhere, and the last one already does not.
+        // No life is so long; or that many slots fit nowhere, and the last one already does not.
         if j * m.interval >= longest || i128::from(bytes) * i128::from(j) > room {
             break;
         }

@@ -42,7 +42,7 @@ impl<'m> Reader<'m> {
         Reader { module, function, parts, left: Cell::new(MOST_VALUES), wraps: RefCell::default() }
     }
 
-    /// A pointer's base, an argument of the kernel, and how many elements it lies behind that.
+    /// A pointer's base, an argument of the kernel, and how many elements it lies after that.
     pub fn pointer(&self, value: ValueId, along: &Along) -> Option<(ValueId, Polynomial)> {
         self.look()?;
         if let Some(k) = self.carried(value) {

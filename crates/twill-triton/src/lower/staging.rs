@@ -17,7 +17,7 @@ pub enum Stands {
     ToTensor(ValueId),
     /// The store to tensor memory of what this MMA adds to.
     Accumulator(TileId),
-    /// The load of a tile of so many iterations ago from tensor memory to registers, for all that read it there.
+    /// The load of a tile of N iterations ago from tensor memory to registers, for all that read it there.
     FromTensor(ValueId, u32),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Staged {
     pub places: BTreeMap<Stands, usize>,
 }
 
-/// Puts stores behind the operation whose result they store and loads before the first operation that needs them.
+/// Puts stores after the operation whose result they store and loads before the first operation that needs them.
 pub(super) fn stage(lowering: &Lowering<'_>) -> Staged {
     let l = lowering.tile_loop;
     let stores = stores(lowering);

@@ -76,7 +76,7 @@ impl FloatKind {
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// `i32`: an integer without sign of so many bits.
+    /// `i32`: a signless integer of N bits.
     Integer(u32),
     /// `index`.
     Index,

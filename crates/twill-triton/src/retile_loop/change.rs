@@ -154,7 +154,7 @@ impl Plan {
         }
     }
 
-    /// Masks a value behind the operation that makes it.
+    /// Masks a value after the operation that makes it.
     fn mask(&self, module: &mut Module, mask: &Mask, counts: ValueId) {
         let Mask { value, neutral, dimension, only } = *mask;
         let Some(maker) = module.defining_operation(value) else { return };

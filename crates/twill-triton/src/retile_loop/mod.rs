@@ -103,7 +103,7 @@ impl Plan {
         let followers = follows::carried(module, parts, source);
         if let Some(k) = followers.iter().find(|k| !module.uses(parts.results[**k]).is_empty()) {
             let name = &module.value(parts.carried[*k]).name;
-            return Err((parts.operation, format!("%{name}, which goes on by its step, is used behind it").into()));
+            return Err((parts.operation, format!("%{name}, which goes on by its step, is used after it").into()));
         }
         let follows: Vec<ValueId> = followers.iter().map(|k| parts.carried[*k]).chain([parts.induction]).collect();
         let seeds = follows::tiles(module, parts, &follows, source)?;

@@ -9,7 +9,7 @@ use crate::mlir::{FloatKind, Type};
 pub enum Element {
     /// A floating-point number.
     Float(FloatKind),
-    /// An integer of so many bits.
+    /// An integer of N bits.
     Integer(u32),
 }
 

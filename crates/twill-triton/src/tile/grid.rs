@@ -73,7 +73,7 @@ impl FromIterator<Axes> for Axes {
 pub enum Split {
     /// Not at all.
     Whole,
-    /// The rows of its tile are cut into so many sub-tiles, at least two.
+    /// The rows of its tile are cut into N sub-tiles, at least two.
     Rows(u32),
     /// Consecutive programs of the grid share a CTA: part `s` is that of the program whose `tl.program_id` is
     /// `count` times that of the CTA, plus `s`.

@@ -156,7 +156,7 @@ impl Kernel {
         number.ok_or_else(|| Error::NotGemm { name: self.name.clone(), what: format!("no constant {name}") })
     }
 
-    /// Thread blocks for so many programs, on a GPU with so many multiprocessors.
+    /// Thread blocks for N programs on a GPU with M multiprocessors.
     ///
     /// # Errors
     /// [`Error::TooMany`], [`Error::NoClusters`].
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn rounds_of_tiles_are_even() {
         let persistent = grid(GridKind::Persistent, 1);
-        // So many tiles, and thread blocks of the 132 that could run.
+        // Tiles, and thread blocks of the 132 that could run.
         for (tiles, ctas) in [(0, 0), (1, 1), (132, 132), (133, 67), (512, 128), (2048, 128), (10_000, 132)] {
             assert_eq!(persistent.ctas([tiles, 1, 1], 132).ok(), Some(ctas), "{tiles} tiles");
         }

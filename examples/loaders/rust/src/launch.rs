@@ -68,7 +68,7 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
-    /// Tiles are copied one beside the other.
+    /// Tiles are copied side by side.
     pub const INTERLEAVE: CUtensorMapInterleave = CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE;
     /// What the L2 cache fetches at once.
     pub const L2_PROMOTION: CUtensorMapL2promotion = CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B;

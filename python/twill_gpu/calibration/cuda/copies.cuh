@@ -6,7 +6,7 @@
 namespace twill {
 
 constexpr int LINE = 128;
-/// Behind the largest ring.
+/// After the largest ring.
 constexpr int BARRIERS = 6 * 256 * LINE;
 /// Bytes that each CTA reads again and again, and that all read together; both fit the second-level cache.
 constexpr int OWN_BYTES = 128 * 1024, COMMON_BYTES = 2048 * 1024;
@@ -35,7 +35,7 @@ template <int ROWS> TWILL void time_copies(given g, const tensor_map &map) {
   }
 }
 
-/// Time of so many copies through a ring, by one thread.
+/// Time of N copies through a ring, by one thread.
 template <int ROWS, int SLOTS> TWILL void time_stream(i64 *out, const tensor_map &map, int first, int boxes, u32 &rings) {
   const auto slot_barrier = [](int slot) { return shared_at(BARRIERS + 8 * slot); };
 #pragma unroll 1

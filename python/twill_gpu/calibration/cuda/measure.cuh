@@ -28,7 +28,7 @@ TWILL i64 now() {
   return time;
 }
 
-/// Cycles of STRIDE, 2 STRIDE, ..., STEPS STRIDE rounds, by all warp groups beside each other; STRIDE rounds before that are
+/// Cycles of STRIDE, 2 STRIDE, ..., STEPS STRIDE rounds, by all warp groups at the same time; STRIDE rounds before that are
 /// to fill the instruction cache.
 template <int STRIDE, typename F> TWILL void time_rounds(i64 *out, F round) {
 #pragma unroll 1

@@ -117,8 +117,8 @@ template <typename One, int N, int C> TWILL void time_stored_chains(given g) {
   keep(g, sum_of(sum));
 }
 
-/// Two warp groups: the first starts a chain of MANY, the second one of FEW so many cycles later. What is written: when
-/// each was done, from the start of the first. Behind that, when the second started.
+/// Two warp groups: the first starts a chain of MANY, the second one of FEW some cycles later. What is written: when
+/// each was done, from the start of the first. After that, when the second started.
 template <typename One, int N, int MANY, int FEW> TWILL void time_sharing(given g) {
   fill_shared(g, BARRIERS);
   fragments left(g);

@@ -15,7 +15,7 @@ template <int N> TWILL void fetch_half(half_tile<N> &x, given g) {
   repeat<N / 4>([&](int i) { x.held[i] = pair_of<__half>::pack(g.data[thread() + i], g.data[thread() + i + 3]); });
 }
 
-/// Stores of 64 x N numbers of 16 bits by matrices; then with a fence behind each; fences alone; stores by words.
+/// Stores of 64 x N numbers of 16 bits by matrices; then with a fence after each; fences alone; stores by words.
 template <int N> TWILL void time_stores(given g) {
   half_tile<N> x;
   fetch_half(x, g);

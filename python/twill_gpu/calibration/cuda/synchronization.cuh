@@ -5,7 +5,7 @@
 
 namespace twill {
 
-/// Readings of the clock, one behind another.
+/// Readings of the clock, one after another.
 TWILL void time_clock(given g) {
 #pragma unroll 1
   for (int step = -1; step < STEPS; ++step) {
@@ -80,7 +80,7 @@ TWILL void time_registers(given g) {
   });
 }
 
-/// The clock beside the time of day, in nanoseconds: cycles, then nanoseconds.
+/// The clock and the time of day, in nanoseconds: cycles, then nanoseconds.
 TWILL void time_frequency(given g) {
   u64 first, last;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(first)::"memory");

@@ -19,10 +19,10 @@ const MISTAKEN: &str = "programs whose mistakes were tried";
 const PART: u64 = 50;
 /// Mistakes that are made in a program.
 const MISTAKES: usize = 11;
-/// Programs in which mistakes are made, where so many are executed.
+/// Programs in which mistakes are made, where this many are executed.
 const MISTAKEN_OF: u64 = 6;
 
-/// Executes until there were so many programs.
+/// Executes until there were this many programs.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let machines = Machines::load().map_err(|error| error.to_string())?;
     let mut section = Section::read(&arguments.root, NAME)?;

@@ -18,7 +18,7 @@ const KINDS: [(Compared, &str); 5] = [
     (Compared::TooMuch, "not compared: too much to try"),
 ];
 
-/// Compares until so many were.
+/// Compares until this many were.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let mut section = Section::read(&arguments.root, NAME)?;
     if arguments.fresh {

@@ -282,7 +282,7 @@ fn lines(path: &Path) -> Result<Vec<String>, String> {
 }
 
 /// What does not compile, of all runs: from the second on cargo-mutants has it among what was noticed before, so it is
-/// kept in a list beside its own.
+/// kept in a list next to its own.
 fn unviable(folder: &Path) -> Result<Vec<String>, String> {
     let kept = folder.join("unviable.txt");
     let all = [lines(&kept)?, lines(&folder.join("mutants.out").join("unviable.txt"))?].concat();

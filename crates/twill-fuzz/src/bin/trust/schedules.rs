@@ -22,7 +22,7 @@ struct Counts {
     constraints: BTreeMap<String, u64>,
 }
 
-/// Changes schedules until so many were broken.
+/// Changes schedules until this many were broken.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let mut section = Section::read(&arguments.root, NAME)?;
     if arguments.fresh {

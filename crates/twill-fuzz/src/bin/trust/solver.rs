@@ -6,7 +6,7 @@ use std::process::Command;
 
 const NAME: &str = "z3";
 
-/// Compares until so many were, in parts.
+/// Compares until this many were, in parts.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let Some(python) = &arguments.python else { return Err("Z3 needs Python: run `cargo xtask trust`".into()) };
     let mut section = Section::read(&arguments.root, NAME)?;

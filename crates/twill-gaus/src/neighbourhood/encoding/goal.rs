@@ -211,7 +211,7 @@ impl Encoding<'_, '_> {
         least
     }
 
-    /// Literals each of which lowers a peak by so many units; together by `range` if all hold.
+    /// Literals each of which lowers a peak by this many units; together by `range` if all hold.
     fn levels(&mut self, range: i64) -> Vec<(Lit, i64)> {
         if range <= UNARY {
             let levels: Vec<(Lit, i64)> = (0..range).map(|_| (self.fresh(), 1)).collect();

@@ -1,7 +1,7 @@
 // A chart of bars over time: rows of lanes, zoomed and panned along the axis.
 //
 // Bars keep their elements. While the window moves, all of them are stretched together, and only names are placed
-// anew; once it rests, each bar gets its place. Those outside the window, or narrower than a pixel beside another,
+// anew; once it rests, each bar gets its place. Those outside the window, or narrower than a pixel next to another,
 // are not displayed then.
 import { scaleLinear, type ScaleLinear } from "d3-scale";
 import { select } from "d3-selection";

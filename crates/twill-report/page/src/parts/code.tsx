@@ -1,4 +1,4 @@
-// The generated code beside its schedule.
+// The generated code next to its schedule.
 import { useEffect, useMemo } from "preact/hooks";
 import type { Code } from "../data";
 import type { LoopModel } from "../model/loop";

@@ -38,7 +38,7 @@ export function Registers({ page }: { page: Page }) {
   return <Figure name="registers as assembled" value={grouped(assembly.registers)} note="a thread" more={more} />;
 }
 
-/** The interval, and beside it what an iteration takes outside the model. */
+/** The interval, and next to it the cycles of an iteration outside the model. */
 export function Cycles({ page, data, loop }: Properties) {
   const traced = page.trace?.loops.find((entry) => entry.loop === loop.index);
   const slowed = page.trace && page.trace.marks !== "iterations" ? `slowed by marks at ${page.trace.marks}` : null;
@@ -85,7 +85,7 @@ function found(assembly: Assembly): string[] {
     has("serialised") && "ptxas made MMAs wait for each other",
     has("registers_refused") && "ptxas did not give the groups the registers that they ask for",
     has("added_wait") && "ptxas added waits for MMAs",
-    has("hoisted_wait") && "ptxas moved a wait in front of exponentials that were to run beside MMAs",
+    has("hoisted_wait") && "ptxas moved a wait in front of exponentials that were to overlap MMAs",
   ];
   return all.filter((one) => one !== false);
 }

@@ -1,4 +1,4 @@
-// What was measured on the GPU beside what was predicted.
+// The measurement on the GPU versus the prediction.
 import { useMemo } from "preact/hooks";
 import type { Bar, ChartSpec, Row } from "../chart/spec";
 import { ChartView } from "../chart/view";

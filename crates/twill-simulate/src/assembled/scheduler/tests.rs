@@ -4,7 +4,7 @@ fn one(work: Work) -> Instruction {
     Instruction { work, stall: 1, writes: None, reads: None, waits: 0 }
 }
 
-/// So many MMAs of 128 columns, from registers, that are waited for.
+/// N MMAs of 128 columns, from registers, that are waited for.
 fn mmas(count: usize) -> Vec<Instruction> {
     let each = |k| one(Work::Mma { columns: 128, from_registers: true, commits: k + 1 == count });
     (0..count).map(each).chain([one(Work::WaitMultiplies(0))]).collect()
@@ -28,7 +28,7 @@ fn a_mma_alone_takes_its_time_and_the_ways_to_the_tensor_core_and_back() {
 #[test]
 fn two_groups_keep_the_tensor_core_busy() {
     assert!((cycles(&[mmas(8), mmas(8)]) - 1024.0).abs() < 5.0);
-    // What is computed between MMAs is hidden behind those of the other group, but for what it costs them.
+    // What is computed between MMAs is hidden by those of the other group, but for what it costs them.
     let both = [mmas(8), many(Work::Fma, 100)].concat();
     let hidden = cycles(&[both.clone(), both]);
     assert!((1024.0..1024.0 * 1.25).contains(&hidden), "{hidden}");
