@@ -29,7 +29,7 @@ class JitKernel:
     """What `@twill_gpu.jit` makes of a function: in the place of a `triton.JITFunction`, which it has in `fn`.
 
     It is none itself, so that what looks for those, as torch.compile does, does not quietly take stock Triton. Whatever
-    it lacks it takes from `fn`. Other kernels may call it: Triton's compiler then sees a builtin that hands over `fn`,
+    it lacks it takes from `fn`. Other kernels may call it: Triton's compiler then sees a builtin that returns `fn`,
     and an aggregate whose one attribute is `fn`, so that a change of its source changes them too.
     """
 

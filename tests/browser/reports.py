@@ -215,7 +215,7 @@ class Reports:
             run(["compile", str(EXAMPLES / f"{name}.ttir"), *options], self.folder / "cache")
             file = folder / "kernel.json"
             kernel = json.loads(file.read_text())
-            kernel["simulated"]["assembled"] = [cycles]
+            kernel["simulated"]["sass"] = [cycles]
             spills = [{"kind": "spilled", "message": f"{stores} bytes of spill stores"}] if stores else []
             kernel["assembly"] = {
                 "registers": 168, "spill_stores": stores, "spill_loads": loads,

@@ -254,7 +254,7 @@ class TestKernels:
         "pass_softmax",
         "chains_e4m3_shared",
         "shared_memory",
-        "hand_offs",
+        "handoffs",
         "copies",
         "synchronization",
     )

@@ -32,14 +32,14 @@ def test_tiles_come_in_waves():
     assert cycles(8, [10, 2], PERSISTENT | {"cta_coarsening": [2, 1, 1]}) == 2600
     # Without CTAs that go from tile to tile, each begins anew.
     assert cycles(8, [10, 2], PERSISTENT | {"kind": "one_per_program"}) == 2 * 2600
-    # There and back, while what idles is less than an iteration: nothing of eight, two of eight for ten iterations.
+    # Serpentine order, while what idles is less than an iteration: nothing of eight, two of eight for ten iterations.
     assert cycles(8, [10, 2], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 2100
     assert cycles(6, [10, 2], PERSISTENT | {"serpentine": 2}) == 2 * 2600
     assert cycles(6, [3, 0], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 1300
 
 
 def test_machine_code_is_preferred():
-    assert cycles(4, [10, 2], assembled=[200, 50]) == 500 + 1000 + 2100
+    assert cycles(4, [10, 2], sass=[200, 50]) == 500 + 1000 + 2100
 
 
 def test_loops_and_trip_counts_must_agree():

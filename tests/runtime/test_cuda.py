@@ -109,17 +109,17 @@ class Cuda(unittest.TestCase):
         self.assertEqual(groups["load"]["registers"], 24)
 
     def test_traced_kernels_mma_as_others_do(self):
-        for name, marks in (
+        for name, detail in (
             ("attention_forward", "operations"),
-            ("attention_forward", "runs"),
+            ("attention_forward", "segments"),
             ("gemm_tma_n256", "operations"),
         ):
-            with self.subTest(name, marks=marks):
-                folder = self.folder / f"{name}.{marks}"
+            with self.subTest(name, detail=detail):
+                folder = self.folder / f"{name}.{detail}"
                 example = str(ROOT / "examples" / f"{name}.ttir")
                 options = ["--machine", "h200", "--emit", "cuda", "--python", sys.executable]
                 run = subprocess.run(
-                    [command(), "compile", example, "-o", str(folder), *options, "--trace", "--trace-detail", marks],
+                    [command(), "compile", example, "-o", str(folder), *options, "--trace", "--trace-detail", detail],
                     capture_output=True,
                     text=True,
                     timeout=180,

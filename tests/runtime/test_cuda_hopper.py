@@ -78,7 +78,7 @@ class CudaForHopper(unittest.TestCase):
                 for ctas, eager in ((1, True), (1, False), (3, True)):
                     self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
 
-    def test_a_cta_walks_there_and_back(self):
+    def test_a_cta_takes_tiles_in_serpentine_order(self):
         _, kernel, ptx = written(self.scratch, "attention_forward_causal", "h200")
         self.assertEqual(kernel["grid"]["serpentine"], 2)
         # Six tiles, in three rounds and in two.
@@ -113,8 +113,8 @@ class CudaForHopper(unittest.TestCase):
             "loads before their slot is free": (free[-1].span(), ""),
             "scores before they are there": (results.span(), ""),
             "the last sum before it is there": (sums[-1].span(), ""),
-            "a turn that nobody gives": (re.search(r"bar\.arrive [^;]*;", ptx).span(), ""),
-            "a turn that is not waited for": (re.search(r"bar\.sync (8|9), 256;", ptx).span(), ""),
+            "a ping-pong barrier at which nobody arrives": (re.search(r"bar\.arrive [^;]*;", ptx).span(), ""),
+            "a ping-pong barrier that is not waited for": (re.search(r"bar\.sync (8|9), 256;", ptx).span(), ""),
             "matrices at another address": (re.search(r"xor\.b32\s+%r\d+, %r\d+, (32);", ptx).span(1), "96"),
             "sums that nobody stores": (re.search(r"st\.global[^;]*;", ptx).span(), ""),
         }

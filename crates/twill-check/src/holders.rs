@@ -31,7 +31,7 @@ pub enum Held {
     Result,
     /// Registers on another group, for a consumer there.
     Operand,
-    /// A hand-off buffer in shared memory.
+    /// A handoff buffer in shared memory.
     Handoff,
     /// Its warps.
     Warps,
@@ -63,7 +63,7 @@ impl fmt::Display for Holders {
             let what = match holder.held {
                 Held::Unit | Held::Result | Held::Warps => "",
                 Held::Operand => " as operand",
-                Held::Handoff => " for hand-off",
+                Held::Handoff => " for handoff",
             };
             let separator = if i == 0 { "" } else { ", " };
             write!(f, "{separator}`{}`{what} {}", holder.operation, grouped(holder.amount))?;

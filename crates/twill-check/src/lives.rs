@@ -95,7 +95,7 @@ pub(crate) fn replayable(placed: &Placed) -> Result<(), Violation> {
     }
 }
 
-/// Hand-off buffers: what a register result takes in shared memory while it passes to other
+/// Handoff buffers: what a register result takes in shared memory while it passes to other
 /// groups, from the issue of the operation until the last consumer elsewhere is over.
 pub(crate) fn handoff_buffer(placed: &Placed, op: OpId) -> Option<Life> {
     let Storage::Registers(words) = placed.graph().operation(op).storage else { return None };

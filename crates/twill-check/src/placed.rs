@@ -55,7 +55,7 @@ impl<'a> Placed<'a> {
     }
 
     /// Whether `d` passes a register value from one group to another.
-    pub fn hands_over(&self, d: &Dependence) -> bool {
+    pub fn is_handoff(&self, d: &Dependence) -> bool {
         d.carries_value
             && matches!(self.graph().operation(d.from).storage, Storage::Registers(_))
             && self.group(d.from) != self.group(d.to)

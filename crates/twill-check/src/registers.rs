@@ -5,7 +5,7 @@
 //!
 //! A group holds the results of its operations while they are live, and the operands that come
 //! from the registers of another group while the operation that reads them has rows in the
-//! schedule, unless that is of variable latency: TMA reads the hand-off buffer (option
+//! schedule, unless that is of variable latency: TMA reads the handoff buffer (option
 //! `consumer_registers` *off*: no operands).
 
 use crate::lives::{self, Life};
@@ -52,7 +52,7 @@ fn demands(placed: &Placed) -> Vec<Vec<Life>> {
         if !placed.problem.options().consumer_registers {
             continue;
         }
-        for d in placed.readers(op).iter().filter(|d| placed.hands_over(d)) {
+        for d in placed.readers(op).iter().filter(|d| placed.is_handoff(d)) {
             if !placed.graph().operation(d.to).variable_latency {
                 lives[placed.group(d.to).index()].push(Life {
                     op,

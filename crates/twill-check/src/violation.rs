@@ -206,7 +206,7 @@ pub enum Violation {
         required: GroupId,
     },
     /// A value is read on another group before it can have got there.
-    #[error("`{to}` on group {} issues at cycle {given}; `{from}` on group {} at cycle {issued} and the hand-off allow cycle {required} at the earliest", .to_group.index(), .from_group.index())]
+    #[error("`{to}` on group {} issues at cycle {given}; `{from}` on group {} at cycle {issued} and the handoff allow cycle {required} at the earliest", .to_group.index(), .from_group.index())]
     HandoffEarly {
         /// Producer.
         from: String,
@@ -483,7 +483,7 @@ fn said(interval: &Option<u64>) -> String {
 
 fn place(storage: &ChannelStorage) -> String {
     match storage {
-        ChannelStorage::Handoff(bytes) => format!("{} bytes for hand-off", grouped(bytes.0)),
+        ChannelStorage::Handoff(bytes) => format!("{} bytes for handoff", grouped(bytes.0)),
         ChannelStorage::Shared(bytes) => format!("{} bytes of shared memory", grouped(bytes.0)),
         ChannelStorage::Tensor(columns) => format!("{columns} columns of tensor memory"),
     }

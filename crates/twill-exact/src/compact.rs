@@ -145,7 +145,7 @@ fn places(e: &Encoding, candidate: &Candidate, op: OpId, length: i64) -> Vec<i64
     places
 }
 
-/// Cycles from issue to issue that a dependence asks for, hand-off and distance included.
+/// Cycles from issue to issue that a dependence asks for, handoff and distance included.
 fn gap(e: &Encoding, candidate: &Candidate, d: &Dependence) -> i64 {
     let graph = e.problem.graph();
     let in_registers = d.carries_value && matches!(graph.operation(d.from).storage, Storage::Registers(_));

@@ -421,7 +421,7 @@ impl<'p> Encoding<'p> {
         self.question.families.has(family)
     }
 
-    /// Those of [`Encoding::register_dependences`] that may lead to another group: hand-off keeps
+    /// Those of [`Encoding::register_dependences`] that may lead to another group: handoff keeps
     /// carried values on one.
     pub(crate) fn handoffs(&self) -> Vec<(DependenceId, Dependence)> {
         let mut handoffs = self.register_dependences();

@@ -275,7 +275,7 @@ fn with(problem: &Problem, quantity: Quantity, amount: u64) -> Option<Problem> {
     Problem::new(problem.graph().clone(), resources, *problem.options()).ok()
 }
 
-/// The problem after a change of the machine or of hand-offs.
+/// The problem after a change of the machine or of handoffs.
 fn after(problem: &Problem, change: &Change) -> Option<Problem> {
     let (mut graph, mut resources) = (problem.graph().clone(), problem.resources().clone());
     let mut options = *problem.options();

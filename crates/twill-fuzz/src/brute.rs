@@ -6,7 +6,7 @@
 //! - time has no origin: the first operation stands at cycle 0, others before or after it;
 //! - free compute groups are interchangeable: a new one is the next;
 //! - where the stages of some operations all lie above those of the others by more than any dependence asks for (its delay
-//!   and hand-off, or its distance), they may as well lie one lower: no dependence breaks and no life grows. So stages
+//!   and handoff, or its distance), they may as well lie one lower: no dependence breaks and no life grows. So stages
 //!   are tried only without such gaps.
 
 mod memory;
@@ -15,7 +15,7 @@ mod stages;
 use crate::brute::stages::Stages;
 use twill_graph::{ConcurrencyWindow, Dependence, GroupRole, Operation, Problem, Storage, WarpAssignment};
 
-/// Stages, compute groups, hand-off words, channels, length, registers a thread: the objective after the interval.
+/// Stages, compute groups, handoff words, channels, length, registers a thread: the objective after the interval.
 pub type Objectives = [i64; 6];
 
 /// What trying everything gave.
@@ -97,7 +97,7 @@ impl<'p> Search<'p> {
         registers && d.carries_value && self.group[d.from.index()] != self.group[d.to.index()]
     }
 
-    /// Cycles from issue to issue, with the hand-off.
+    /// Cycles from issue to issue, with the handoff.
     fn delay(&self, d: &Dependence) -> i64 {
         d.delay.0 + if self.crosses(d) { self.op(d.from.index()).handoff.0 } else { 0 }
     }

@@ -88,7 +88,7 @@ pub struct Demand {
     /// `shared_traffic` and `synchronous_cycles`: the work of one iteration); absent when no amount is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<u64>,
-    /// What there is (of `handoff_cycles`: what hand-offs take).
+    /// What there is (of `handoff_cycles`: what handoffs take).
     pub available: u64,
     /// Whether `required` is proved; otherwise it is known to be enough, but less might be.
     pub proved: bool,
@@ -119,7 +119,7 @@ pub enum Quantity {
     SharedMemory,
     /// Columns of tensor memory.
     TensorMemory,
-    /// Cycles of the longest hand-off.
+    /// Cycles of the longest handoff.
     HandoffCycles,
 }
 

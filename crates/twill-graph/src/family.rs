@@ -24,7 +24,7 @@ pub enum Family {
     Exclusive,
     /// Live values fit the registers of their group, and all groups the register file.
     Registers,
-    /// Rings, live values and hand-off buffers fit shared memory.
+    /// Rings, live values and handoff buffers fit shared memory.
     SharedMemory,
     /// Live values fit tensor memory.
     TensorMemory,

@@ -308,7 +308,7 @@ pub enum ObjectiveLevel {
     Stages,
     /// Compute groups.
     ComputeGroups,
-    /// Words of register hand-offs, in units of 64 words, at least 1 each.
+    /// Words of register handoffs, in units of 64 words, at least 1 each.
     HandoffWords,
     /// Distinct pairs of a value and a group that reads it without having made it.
     Channels,

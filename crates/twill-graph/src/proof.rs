@@ -32,7 +32,7 @@ pub enum Item {
     Value(OpId),
     /// A register value on the group of an operation that reads it from another.
     Operand(DependenceId),
-    /// The hand-off buffer of an operation's register result.
+    /// The handoff buffer of an operation's register result.
     Buffer(OpId),
     /// A reservation of an operation, by its position.
     Reservation(OpId, usize),
@@ -182,7 +182,7 @@ pub enum Reason {
         /// Intervals apart.
         turn: i64,
     },
-    /// A register result is read on its own group, or the hand-off's cycles later.
+    /// A register result is read on its own group, or the handoff's cycles later.
     Handoff {
         /// The dependence.
         dependence: DependenceId,

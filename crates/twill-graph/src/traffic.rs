@@ -69,7 +69,7 @@ pub struct IterationTraffic {
 }
 
 impl LoopGraph {
-    /// What one iteration moves and multiplies, hand-offs between warp groups left out: those depend on the schedule.
+    /// What one iteration moves and multiplies, handoffs between warp groups left out: those depend on the schedule.
     pub fn traffic(&self) -> IterationTraffic {
         let all: Traffic = self.operations().iter().map(|op| op.traffic).sum();
         let mmas = self.operations().iter().map(|op| op.traffic).filter(|t| t.flop > 0);

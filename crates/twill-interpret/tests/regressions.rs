@@ -165,7 +165,7 @@ fn another_group_makes_a_left_operand_or_stores_a_sum() {
 }
 
 #[test]
-fn what_only_code_after_the_loop_reads_is_not_handed_over() {
+fn values_for_code_after_the_loop_have_no_handoff() {
     let kept = |assignment| Kept {
         name: "stored_elsewhere",
         machine: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/stored_elsewhere.toml"),

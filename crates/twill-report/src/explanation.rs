@@ -164,7 +164,7 @@ fn meaning(family: Family) -> &'static str {
         Family::Concurrency => "a wait stalls its warp group",
         Family::Exclusive => "a group executes one synchronous operation at a time",
         Family::Registers => "live values fit the registers",
-        Family::SharedMemory => "rings, values and hand-off buffers fit shared memory",
+        Family::SharedMemory => "rings, values and handoff buffers fit shared memory",
         Family::TensorMemory => "live values fit tensor memory",
     }
 }

@@ -1,5 +1,5 @@
 //! How much storage is live at once: the sums of docs/model.md, "Live values, folded", "Consumer
-//! registers", "Hand-off buffers", and the paper's variant.
+//! registers", "Handoff buffers", and the paper's variant.
 //!
 //! An interval `[start, end)` of one iteration is live `⌊(end−1−r)/I⌋ − ⌊(start−1−r)/I⌋` times in
 //! slot `r`. The sum is greatest at the start of some interval.
@@ -100,7 +100,7 @@ pub(crate) fn ring(problem: &Problem, schedule: &Schedule, ring: &Ring) -> Life 
     Life { operation: ring.load, start: start.0, end: end.0, amount: ring.bytes.0 }
 }
 
-/// What is kept in a place: values in their own, and copies of register values for other groups, at the consumer or in hand-off
+/// What is kept in a place: values in their own, and copies of register values for other groups, at the consumer or in handoff
 /// buffers.
 pub(crate) fn kept(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Kept> {
     let ops = problem.graph().op_ids();
@@ -174,7 +174,7 @@ fn unrolled(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
     for kept in kept(problem, schedule, place) {
         for i in 0..stages {
             let shift = (schedule.interval * i).0;
-            // What is handed over is counted whole; a value in its own place as far as the program goes.
+            // A handoff is counted whole; a value in its own place as far as the program goes.
             let read = kept.reads.iter().filter(|read| kept.is_copy || i.saturating_add(read.distance) < stages);
             let end = read.map(|read| read.until + shift).max();
             let carried = !kept.is_copy && i + 1 == stages && kept.reads.iter().any(|read| read.distance > 0);

@@ -53,7 +53,7 @@ pub(crate) fn level(level: ObjectiveLevel) -> &'static str {
     match level {
         ObjectiveLevel::Stages => "overlapped iterations N",
         ObjectiveLevel::ComputeGroups => "compute groups",
-        ObjectiveLevel::HandoffWords => "hand-off words / 64",
+        ObjectiveLevel::HandoffWords => "handoff words / 64",
         ObjectiveLevel::Channels => "channels",
         ObjectiveLevel::Length => "length L",
         ObjectiveLevel::RegistersPerThread => "registers a thread",

@@ -156,15 +156,15 @@ mod tests {
             .column("value", Align::Right, 0)
             .column("unit", Align::Left, 1)
             .column("source", Align::Left, 0);
-        table.row(["latency.hand_off", "61", "cycles", "measured on a board that nobody has"].map(String::from).into());
+        table.row(["latency.handoff", "61", "cycles", "measured on a board that nobody has"].map(String::from).into());
         table
     }
 
     #[test]
     fn texts_are_wrapped_before_columns_are_left_out() {
-        let whole = "  name              value  unit    source\n  latency.hand_off     61  cycles  measured on a board that nobody has\n";
+        let whole = "  name              value  unit    source\n  latency.handoff     61  cycles  measured on a board that nobody has\n";
         assert_eq!(table().text(80), whole);
-        let narrow = "  name              value  unit    source\n  latency.hand_off     61  cycles  measured on\n                                   a board that\n                                   nobody has\n";
+        let narrow = "  name              value  unit    source\n  latency.handoff     61  cycles  measured on\n                                   a board that\n                                   nobody has\n";
         assert_eq!(table().text(47), narrow);
         let text = table().text(36);
         assert!(text.contains("nobody") && !text.contains("cycles"), "{text}");
@@ -178,7 +178,7 @@ mod tests {
             let text = table().text(width);
             let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
             let row: String = text.lines().skip(1).take_while(|line| !line.contains("Not shown")).collect();
-            let without_unit = "latency.hand_off61measuredonaboardthatnobodyhas".len();
+            let without_unit = "latency.handoff61measuredonaboardthatnobodyhas".len();
             assert!(letters(&row) >= without_unit, "{width}: {text}");
             assert!(text.lines().all(|line| columns(line) <= width), "{width}: {text}");
         }

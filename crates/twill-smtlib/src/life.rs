@@ -1,4 +1,4 @@
-//! What is held from an issue until the last of several uses, cycle by cycle: live values, hand-off
+//! What is held from an issue until the last of several uses, cycle by cycle: live values, handoff
 //! buffers, consumer registers (docs/model.md, "Live values, folded", and the option *paper*).
 
 use crate::model::Model;

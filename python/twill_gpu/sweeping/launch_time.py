@@ -74,7 +74,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     if simulated is None:
         return None
     programs, trips = amounts
-    work = simulated.get("assembled") or simulated["iterations"]
+    work = simulated.get("sass") or simulated["iterations"]
     if len(trips) != len(work):
         raise ValueError(f"the kernel has {len(work)} loops, and there are {len(trips)} trip counts")
     traffic = simulated.get("traffic") or [{}] * len(work)
@@ -83,12 +83,12 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     iterations = [max(cycles, bytes_ / gpu.l2_bytes_per_cycle) for cycles, bytes_ in zip(work, own)]
     tiles = -(-programs // math.prod(grid["cta_coarsening"]))
     most = gpu.multiprocessors * grid["ctas_per_sm"]
-    rounds = -(-tiles // most)
-    of_one = rounds * grid["ctas_per_sm"]
-    # Where loops differ, tiles are dealt out there and back while that idles for less than an iteration (`even_pairs` of launch.py).
-    walks = "serpentine" not in grid or (rounds * most - tiles) * sum(trips) < rounds * most
+    waves = -(-tiles // most)
+    of_one = waves * grid["ctas_per_sm"]
+    # Where loops differ, tiles are assigned in serpentine order while that idles for less than an iteration (`even_pairs` of launch.py).
+    persists = "serpentine" not in grid or (waves * most - tiles) * sum(trips) < waves * most
     # CTAs that are launched one after another each begin anew.
-    starts = 1 if grid["kind"] == "persistent" and walks else of_one
+    starts = 1 if grid["kind"] == "persistent" and persists else of_one
     loops = sum(count * cycles for count, cycles in zip(trips, iterations))
     cycles = starts * simulated["start"] + of_one * (simulated["tile"] + loops)
 

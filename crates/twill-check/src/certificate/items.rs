@@ -1,4 +1,4 @@
-//! What takes room, from when to when (docs/model.md: live values, consumer registers, hand-off buffers,
+//! What takes room, from when to when (docs/model.md: live values, consumer registers, handoff buffers,
 //! reservations), in the folded reading: every item recurs once an interval.
 
 use super::atoms::is_register_value;

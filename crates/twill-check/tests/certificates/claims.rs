@@ -210,7 +210,7 @@ fn copies_are_alive_from_their_start_to_their_last_end() {
 }
 
 #[test]
-fn buffers_are_alive_where_a_value_is_handed_over() {
+fn buffers_are_alive_of_a_handoff() {
     let with = |options: ModelOptions, distance: i64| {
         changed(machine(), options, |text| text["dependences"][1]["distance"] = distance.into())
     };

@@ -125,7 +125,7 @@ fn who_waits_stalls_nobody() {
 }
 
 #[test]
-fn registers_are_read_at_home_or_handed_over() {
+fn registers_are_read_at_home_or_by_handoff() {
     let with = |options: ModelOptions, distance: i64, value: bool| {
         changed(machine(), options, |text| {
             text["dependences"][1]["distance"] = distance.into();
@@ -133,7 +133,7 @@ fn registers_are_read_at_home_or_handed_over() {
         })
     };
     let every = ModelOptions::default();
-    // 8 cycles and 3 for the hand-off.
+    // 8 cycles and 3 for the handoff.
     let atoms = ["same 1 2", "later 1 2 1 2 11", "later 1 2 1 2 12"];
     holds_with_all(&with(every, 0, true), &atoms, "1 2", "handoff 1");
     assert!(!holds(&with(every, 0, true), &atoms, "1 3 0", "handoff 1"));
@@ -142,7 +142,7 @@ fn registers_are_read_at_home_or_handed_over() {
     for problem in [with(every, 1, true), with(never, 0, true), with(never, 1, true)] {
         holds_with_all(&problem, &atoms, "1", "handoff 1");
     }
-    // What is no value, or in no register, is not handed over.
+    // What is no value, or in no register, has no handoff.
     assert!(!holds(&with(every, 0, false), &atoms, "1 2 0", "handoff 1"));
     assert!(!holds(&with(every, 0, true), &["same 0 1", "later 0 1 0 1 0"], "1 2 0", "handoff 0"));
 }

@@ -54,7 +54,7 @@ fn memories_hold_rings_and_buffers() {
     let room = |bytes: u64| problem_on(Resources { shared_memory: Bytes(bytes), ..machine() });
     assert!(holds(&room(2047), &[], "0", "overfull-rings"));
     assert!(!holds(&room(2048), &[], "0", "overfull-rings"));
-    // A hand-off's buffer has four bytes for each of 2048 words.
+    // A handoff's buffer has four bytes for each of 2048 words.
     let buffer = ["alive 2 0 2 1 0 1 2 1 0"];
     holds_with_all(&room(2048 + 8191), &buffer, "-1", "overfull 2 0 2 1 0");
     assert!(!holds(&room(2048 + 8192), &buffer, "-1 0", "overfull 2 0 2 1 0"));

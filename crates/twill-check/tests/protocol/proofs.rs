@@ -20,7 +20,7 @@ fn correct_systems_hold() {
     proved("gemm with 4 slots", &systems::gemm(4));
     proved("attention with 1 slot", &systems::attention(1));
     proved("attention with 4 slots", &systems::attention(4));
-    proved("hand-off with 4 slots", &systems::handoff(4));
+    proved("handoff with 4 slots", &systems::handoff(4));
     proved("backward", &systems::backward());
 }
 

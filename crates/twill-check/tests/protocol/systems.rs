@@ -86,7 +86,7 @@ pub fn attention(slots: u32) -> System {
     s.0
 }
 
-/// Threads hand registers over through shared memory: one group computes, another multiplies with what it wrote and
+/// Register values pass through shared memory: one group computes, another starts MMAs with what it wrote and
 /// stores it, one store still reading.
 pub fn handoff(slots: u32) -> System {
     let mut s = Builder::default();
@@ -147,7 +147,7 @@ pub fn ping_pong() -> System {
     s.0
 }
 
-/// As much as attention backward: five groups, eleven rings, threads and units that hand over to each other.
+/// As much as attention backward: five groups, eleven rings, threads and units with handoffs between them.
 pub fn backward() -> System {
     let mut s = Builder::default();
     let n = s.trips("n");
@@ -300,7 +300,7 @@ pub fn all() -> Vec<(&'static str, System)> {
         ("gemm with 2 slots", gemm(2)),
         ("gemm with 3 slots", gemm(3)),
         ("attention", attention(2)),
-        ("hand-off", handoff(2)),
+        ("handoff", handoff(2)),
         ("ping-pong", ping_pong()),
         ("tensor memory", tensor_memory(2)),
         ("two loops", two_loops(2)),

@@ -1,4 +1,4 @@
-//! Reserved bytes, rings of streaming loads, live values and hand-off buffers fit shared memory in
+//! Reserved bytes, rings of streaming loads, live values and handoff buffers fit shared memory in
 //! every slot.
 
 use super::cumulative::{Pool, When};

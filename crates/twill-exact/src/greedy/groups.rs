@@ -1,7 +1,7 @@
 //! Promising assignments of operations to warp groups, for a schedule to be built on.
 //!
 //! What may not be parted (carried register values) moves together. The clusters are given out by
-//! sub-tile, or merged along the heaviest hand-offs while the synchronous work of a part allows it.
+//! sub-tile, or merged along the heaviest handoffs while the synchronous work of a part allows it.
 
 use crate::constraints::assignment;
 use std::collections::BTreeMap;

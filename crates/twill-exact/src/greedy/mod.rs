@@ -129,7 +129,7 @@ impl<'p> Plan<'p> {
         Plan { problem, conflicts: conflicts::table(problem, &groups), words: words.collect(), busiest, groups }
     }
 
-    /// Longest paths at an interval, with the hand-offs of the assignment; `None` when some
+    /// Longest paths at an interval, with the handoffs of the assignment; `None` when some
     /// operation would wait for itself, or passes a carried value to another group.
     fn paths(&self, interval: i64) -> Option<Vec<Vec<i64>>> {
         let count = self.groups.len();

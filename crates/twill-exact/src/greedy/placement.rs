@@ -17,7 +17,7 @@ pub(super) const APART: i64 = i64::MIN / 4;
 pub(super) struct Puzzle<'a> {
     pub(super) problem: &'a Problem,
     pub(super) interval: i64,
-    /// Longest paths between operations, hand-offs included.
+    /// Longest paths between operations, handoffs included.
     pub(super) paths: &'a [Vec<i64>],
     pub(super) conflicts: &'a [Vec<Conflict>],
     pub(super) room: &'a Room<'a>,

@@ -22,7 +22,7 @@ pub(super) struct Joint<'p> {
     pub(super) parts: Vec<Encoding<'p>>,
     /// The loop that holds the engine.
     turn: usize,
-    /// A limit on the hand-off words of all loops.
+    /// A limit on the handoff words of all loops.
     pub(super) handoff_words: Option<Cap>,
 }
 
@@ -148,7 +148,7 @@ impl<'p> Joint<'p> {
         true
     }
 
-    /// Hand-off words of all loops.
+    /// Handoff words of all loops.
     pub(super) fn handoff_total(&self, candidates: &[Candidate]) -> u64 {
         self.parts.iter().zip(candidates).map(|(part, candidate)| handoff::total(part, candidate)).sum()
     }

@@ -73,7 +73,7 @@ fn change(change: &Change) -> String {
         Change::SharedBandwidth { bytes_per_cycle } => {
             format!("shared memory twice as fast, {} bytes a cycle", grouped(bytes_per_cycle.0))
         }
-        Change::FreeHandoffs => "hand-offs take no time".into(),
+        Change::FreeHandoffs => "handoffs take no time".into(),
         Change::AnyAssignment => "any assignment to warp groups".into(),
         Change::SubTiles { sub_tiles } => count(*sub_tiles, "sub-tile"),
     }

@@ -251,7 +251,7 @@ fn reasons_and_changes_are_those_of_the_text() {
     assert_eq!(
         answers,
         [
-            ("hand-offs take no time", "I = 2048, no change: takes no part in the conflict"),
+            ("handoffs take no time", "I = 2048, no change: takes no part in the conflict"),
             ("1 compute group", "no schedule exists"),
             ("1 sub-tile", "I = 2048..2100, <= +2.5 %: not settled"),
             ("xu twice as fast", "I >= 2048: not settled"),

@@ -53,7 +53,7 @@ fn live_words(m: &mut Model) -> Vec<Held> {
 }
 
 /// A value that another group made takes registers of its reader while that executes; TMA reads the
-/// hand-off buffer instead. Carried values stay on their group.
+/// handoff buffer instead. Carried values stay on their group.
 fn consumer_words(m: &mut Model) -> Vec<Held> {
     let graph = m.problem.graph();
     let mut held = Vec::new();

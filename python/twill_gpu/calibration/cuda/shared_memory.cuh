@@ -44,7 +44,7 @@ template <int N> TWILL void time_loads(given g) {
 }
 
 /// From one warp group to another and back, each way: stores, an arrival of each warp, the wait for it, loads.
-template <int N> TWILL void time_hand_offs(given g) {
+template <int N> TWILL void time_handoffs(given g) {
   begin_barriers(BARRIERS, 2, 4);
   scores<N> x;
   fetch(x, g);
@@ -71,7 +71,7 @@ template <int N> TWILL void time_hand_offs(given g) {
 }
 
 /// The same with a number of each row.
-TWILL void time_row_hand_offs(given g) {
+TWILL void time_row_handoffs(given g) {
   begin_barriers(BARRIERS, 2, 4);
   using numbers_of_rows = tile<float, accumulator_rows<64>>;
   numbers_of_rows x{{g.data[thread()], g.data[thread() + 1]}};

@@ -1,4 +1,4 @@
-// Barriers, register hand-over and the clock itself.
+// Barriers, register handoff and the clock itself.
 #pragma once
 
 #include "measure.cuh"
@@ -66,7 +66,7 @@ TWILL void time_hand_over(given g) {
 }
 
 /// The threads of a warp group meet.
-TWILL void time_meeting(given g) {
+TWILL void time_group_sync(given g) {
   time_rounds<8>(g.out, [](int) { repeat<4>([](int) { named_barrier_sync<1, 128>(); }); });
 }
 

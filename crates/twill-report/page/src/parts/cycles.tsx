@@ -32,16 +32,16 @@ interface Properties {
 /** Registers that the assembler gave a thread, of all loops. */
 export function Registers({ page }: { page: Page }) {
   const { assembly } = page;
-  if (!assembly) return <Figure name="registers as assembled" how={ASSEMBLE} />;
+  if (!assembly) return <Figure name="registers by ptxas" how={ASSEMBLE} />;
   const spilled = assembly.spill_stores + assembly.spill_loads;
   const more = spilled > 0 ? `${grouped(spilled)} bytes spilled` : "no spills";
-  return <Figure name="registers as assembled" value={grouped(assembly.registers)} note="a thread" more={more} />;
+  return <Figure name="registers by ptxas" value={grouped(assembly.registers)} note="a thread" more={more} />;
 }
 
 /** The interval, and next to it the cycles of an iteration outside the model. */
 export function Cycles({ page, data, loop }: Properties) {
   const traced = page.trace?.loops.find((entry) => entry.loop === loop.index);
-  const slowed = page.trace && page.trace.marks !== "iterations" ? `slowed by marks at ${page.trace.marks}` : null;
+  const slowed = page.trace && page.trace.timestamps !== "iterations" ? `slowed by timestamps at ${page.trace.timestamps}` : null;
   const said = (cycles: number, more: (string | null)[]) => ({
     value: grouped(cycles),
     note: "cycles",
