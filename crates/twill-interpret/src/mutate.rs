@@ -183,18 +183,18 @@ fn name(action: &Op) -> Option<&'static str> {
     Some(match action {
         Op::Wgmma { .. } | Op::Tcgen05Mma(_) => "Mma",
         Op::Tcgen05Commit(_) => "Commit",
-        Op::WgmmaWait { .. } => "WaitMultiplies",
+        Op::WgmmaWait { .. } => "WgmmaWait",
         Op::TmaLoad { .. } | Op::CpAsync { .. } => "Load",
         Op::LocalStore { .. } => "Write",
         Op::FenceProxyAsync => "Fence",
         Op::TmaStore { .. } => "Store",
-        Op::TmaStoreWait(_) => "WaitStores",
+        Op::TmaStoreWait(_) => "StoreWait",
         Op::MbarrierWait { .. } => "Wait",
         Op::MbarrierArrive { .. } => "Arrive",
         Op::AdvanceCursor(_) => "Advance",
-        Op::CopyCursor { .. } => "Keep",
-        Op::NamedBarrierSync(_) => "Sync",
-        Op::NamedBarrierArrive(_) => "Signal",
+        Op::CopyCursor { .. } => "CopyCursor",
+        Op::NamedBarrierSync(_) => "NamedBarrierSync",
+        Op::NamedBarrierArrive(_) => "NamedBarrierArrive",
         _ => return None,
     })
 }

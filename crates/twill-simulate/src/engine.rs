@@ -364,7 +364,7 @@ impl<'a> Engine<'a> {
                 self.groups[index].mmas.push(mma);
                 State::Issuing(mma)
             }
-            Step::WaitMultiplies(left) => State::Mmas(left),
+            Step::WaitMmas(left) => State::Mmas(left),
             Step::Load { bytes, barrier } => {
                 self.copies_until = self.copies_until.max(now + timing.transfer) + bytes / timing.transfer_bytes;
                 self.copies.push((self.copies_until, barrier));

@@ -14,7 +14,7 @@ pub(crate) enum Step {
     /// Starts an MMA.
     Mma { cycles: f64, instructions: f64, shared_bytes: f64 },
     /// Waits until at most N of its MMAs run.
-    WaitMultiplies(u32),
+    WaitMmas(u32),
     /// Starts a copy to shared memory.
     Load { bytes: f64, barrier: usize },
     /// Arrives.
@@ -141,7 +141,7 @@ impl Writer<'_> {
             Op::Let { value, .. } => self.compute(self.costs.of(value)),
             Op::Wgmma { to, left, right, .. } => self.mma(*to, left, right),
             Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) => self.unknown = true,
-            Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMultiplies(*pending)),
+            Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMmas(*pending)),
             Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
                 if let Some(at) = to.at {
                     let (bytes, barrier) = (self.costs.bytes(to), self.barrier(*full, at));

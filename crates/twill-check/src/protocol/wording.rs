@@ -49,14 +49,14 @@ impl Program<'_> {
                 let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.places(writes)) };
                 format!("MMA {}{to}", self.places(reads))
             }
-            Action::MmaWait(most) => format!("wait multiplies <= {most}"),
+            Action::MmaWait(most) => format!("wait MMAs <= {most}"),
             Action::Write(place) => format!("write {}", self.places(&[*place])),
             Action::Read(place) => format!("read {}", self.places(&[*place])),
             Action::Fence => "fence".into(),
             Action::Store(place) => format!("store {}", self.places(&[*place])),
             Action::StoreWait(most) => format!("wait stores <= {most}"),
             Action::NamedBarrierSync(named) => format!("sync {}", self.system.named_barriers[*named].name),
-            Action::NamedBarrierArrive(named) => format!("signal {}", self.system.named_barriers[*named].name),
+            Action::NamedBarrierArrive(named) => format!("arrive {}", self.system.named_barriers[*named].name),
         }
     }
 
@@ -127,7 +127,7 @@ impl Program<'_> {
                 if *completed == 1 { "" } else { "s" }
             ),
             Fault::TwiceAtNamed { process, named } => format!(
-                "{} comes to {} twice before it opens",
+                "{} arrives at {} twice before it opens",
                 self.process_name(*process),
                 self.system.named_barriers[*named].name
             ),
@@ -145,7 +145,7 @@ impl Program<'_> {
                 machine.completed(state, barrier)
             ),
             Some(&Action::NamedBarrierSync(named)) => format!(
-                " ({} of {} came)",
+                " ({} of {} arrived)",
                 machine.arrived(state, named).count_ones(),
                 self.system.named_barriers[named].participants
             ),

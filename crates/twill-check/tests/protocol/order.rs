@@ -40,10 +40,10 @@ fn ends_of_one_unit_are_not_those_of_another() {
 fn a_named_barrier_orders_both_ways() {
     let mut s = Builder::default();
     let (one, other) = (s.buffer("one", 1), s.buffer("other", 1));
-    let turn = s.named("turn", 2);
+    let pingpong = s.named("pingpong", 2);
     let (a, b) = (only(one, 0, Absolute(0)), only(other, 1, Absolute(0)));
-    s.process("first", &[], vec![write(a), sync(turn), read(b)]);
-    s.process("second", &[], vec![write(b), sync(turn), read(a)]);
+    s.process("first", &[], vec![write(a), sync(pingpong), read(b)]);
+    s.process("second", &[], vec![write(b), sync(pingpong), read(a)]);
     // Proved by the order of events.
     assert_eq!(verify(&s.0, &Limits::default()).unwrap().proof().searched, 0);
 }
@@ -53,10 +53,10 @@ fn a_named_barrier_orders_both_ways() {
 fn a_signal_orders_one_way() {
     let mut s = Builder::default();
     let tile = s.buffer("tile", 1);
-    let (turn, next) = (s.named("turn", 2), s.named("next", 2));
+    let (pingpong, next) = (s.named("pingpong", 2), s.named("next", 2));
     let value = only(tile, 0, Absolute(0));
-    s.process("signals", &[], vec![signal(turn), sync(next), read(value)]);
-    s.process("writes", &[], vec![write(value), sync(turn)]);
+    s.process("signals", &[], vec![signal(pingpong), sync(next), read(value)]);
+    s.process("writes", &[], vec![write(value), sync(pingpong)]);
     s.process("goes on", &[], vec![signal(next)]);
     assert!(matches!(kind(&s.0), FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
 }

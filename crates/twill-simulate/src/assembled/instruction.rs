@@ -15,7 +15,7 @@ pub enum Work {
         commits: bool,
     },
     /// `WARPGROUP.DEPBAR`: waits until at most N groups of MMAs run.
-    WaitMultiplies(usize),
+    WaitMmas(usize),
     /// Floating-point multiplication and addition.
     Fma,
     /// Comparison, selection, integers, moves.
@@ -117,7 +117,7 @@ fn work(text: &str) -> Work {
             from_registers: operands.get(1).is_some_and(|left| left.starts_with('R')),
             commits: operands.contains(&"gsb0"),
         },
-        "WARPGROUP" if name.contains("DEPBAR") => Work::WaitMultiplies(number(operands.last()) as usize),
+        "WARPGROUP" if name.contains("DEPBAR") => Work::WaitMmas(number(operands.last()) as usize),
         "FFMA" | "FMUL" | "FADD" | "IMAD" | "HFMA2" | "HMUL2" | "HADD2" => Work::Fma,
         "FMNMX" | "FSETP" | "FSEL" | "FCHK" | "ISETP" | "IADD3" | "IABS" | "IMNMX" | "LOP3" | "SEL" | "SHF" | "LEA"
         | "MOV" | "PRMT" | "PLOP3" | "VOTE" | "ELECT" | "I2FP" => Work::Alu,

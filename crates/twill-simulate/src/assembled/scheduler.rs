@@ -185,7 +185,7 @@ impl<'a> Scheduler<'a> {
                 let reads = 32.0 * (f64::from(columns) + rows) / rates.shared_bytes;
                 self.mma(index, f64::from(columns) / rates.columns, reads, commits).map(|()| 0.0)
             }
-            Work::WaitMultiplies(left) => {
+            Work::WaitMmas(left) => {
                 let warp = &mut self.warps[index];
                 let over = warp.mmas.len().checked_sub(left + 1).map_or(now, |last| warp.mmas[last]);
                 if over > now {

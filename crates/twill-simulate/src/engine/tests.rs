@@ -16,7 +16,7 @@ fn run(lists: Vec<Vec<Step>>, participants: Vec<usize>) -> (f64, Vec<GroupTime>,
 #[test]
 fn the_tensor_core_takes_mmas_in_their_order() {
     // As measured: a group that comes while another's first MMA runs is served after its second.
-    let two = vec![MMA, MMA, Step::WaitMultiplies(0)];
+    let two = vec![MMA, MMA, Step::WaitMmas(0)];
     let late = [vec![Step::Delay(316.0)], two.clone()].concat();
     let (end, times, served) = run(vec![two, late], Vec::new());
     let began: Vec<f64> = served.iter().map(|s| s.0).collect();
@@ -68,6 +68,6 @@ fn long_times_end_too() {
     let work = Work { other: 1e15 / 3.0, ..Work::default() };
     let long = Step::Mma { cycles: 1e15 / 7.0, instructions: 8.0, shared_bytes: 0.0 };
     let (end, _, _) =
-        run(vec![vec![Step::Compute(work)], vec![long.clone(), long, Step::WaitMultiplies(0)]], Vec::new());
+        run(vec![vec![Step::Compute(work)], vec![long.clone(), long, Step::WaitMmas(0)]], Vec::new());
     assert!(end >= 1e15 / 3.0, "{end}");
 }

@@ -7,7 +7,7 @@ fn one(work: Work) -> Instruction {
 /// N MMAs of 128 columns, from registers, that are waited for.
 fn mmas(count: usize) -> Vec<Instruction> {
     let each = |k| one(Work::Mma { columns: 128, from_registers: true, commits: k + 1 == count });
-    (0..count).map(each).chain([one(Work::WaitMultiplies(0))]).collect()
+    (0..count).map(each).chain([one(Work::WaitMmas(0))]).collect()
 }
 
 fn many(work: Work, count: usize) -> Vec<Instruction> {
@@ -37,7 +37,7 @@ fn two_groups_keep_the_tensor_core_busy() {
 #[test]
 fn exponentials_between_mmas_hide_and_behind_them_do_not() {
     let special = many(Work::Special, 64);
-    let between = [&mmas(8)[..8], &special, &[one(Work::WaitMultiplies(0))]].concat();
+    let between = [&mmas(8)[..8], &special, &[one(Work::WaitMmas(0))]].concat();
     let behind = [mmas(8), special].concat();
     assert!(cycles(&[between]) < 620.0);
     assert!(cycles(&[behind]) > 850.0);
@@ -75,7 +75,7 @@ fn values_without_a_register_go_through_a_narrow_way() {
 #[test]
 fn a_mma_that_is_long_in_coming_lets_others_in() {
     let part = |commits| one(Work::Mma { columns: 128, from_registers: true, commits });
-    let open = [vec![part(false)], many(Work::Fma, 1000), vec![part(true), one(Work::WaitMultiplies(0))]].concat();
+    let open = [vec![part(false)], many(Work::Fma, 1000), vec![part(true), one(Work::WaitMmas(0))]].concat();
     let other = mmas(8);
     let with = |hold| cycles_of_loop(&[open.clone(), other.clone()], &Rates { hold, ..Rates::hopper() }).unwrap();
     // What is kept to itself while it computes, the other group cannot use.
