@@ -36,7 +36,7 @@ def arguments(tile):
 
 
 def reference(a, b, c, k):
-    """What the kernel computed, and what it should have."""
+    """The kernel's result, and the expected one."""
     return c.base, a.base @ b.base.T
 
 

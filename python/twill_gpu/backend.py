@@ -47,14 +47,14 @@ def compile_kernel(ttir: str, name: str, machine: str | os.PathLike[str] | Machi
 def question(
     kind: str, name: str, text: str, machine: str | os.PathLike[str] | Machine | None, options: Mapping[str, object]
 ) -> _twill.Question:
-    """What `_twill` is asked about an input."""
+    """The question to `_twill` about an input."""
     if machine is not None:
         machine = Machine.of(machine).text
     return {"kind": kind, "name": name, "text": text, "machine": machine, "options": words(options)}
 
 
 def command() -> str:
-    """What a generated kernel says it was made by."""
+    """The provenance that a generated kernel states."""
     return "twill_gpu.jit"
 
 

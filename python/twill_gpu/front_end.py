@@ -23,7 +23,7 @@ OFFLINE_ARCHITECTURES = {"a100": 80, "b200": 100, "b200-left-shared": 100}
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What Triton's binder found out about the arguments of a call. Raises `TwillError` for tuples."""
+    """The facts of Triton's binder about the arguments of a call. Raises `TwillError` for tuples."""
 
     options: object
     """As its back end parsed them."""

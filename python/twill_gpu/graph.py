@@ -49,7 +49,7 @@ class Graph:
 
     @property
     def name(self) -> str:
-        """Of the loop."""
+        """The name of the loop."""
         return str(self._file["name"])
 
     def operation(

@@ -23,7 +23,7 @@ class Number:
     provenance: str
     """`measured`, `specified` or `derived`."""
     source: str
-    """What it was taken from."""
+    """Its source."""
 
 
 class Machine:

@@ -16,7 +16,7 @@ def handshakes(page: Page) -> Locator:
 
 
 def met(schedule: dict, operation: str, iteration: int) -> set[tuple]:
-    """What an operation has to do with barriers: barrier, value, reading group, slot, phase, cycles of arrival and wait;
+    """The barriers of an operation: barrier, value, reading group, slot, phase, cycles of arrival and wait;
     from the schedule and its graph as docs/formats.md defines them."""
     interval = schedule["initiation_interval"]
     placed = {one["name"]: one for one in schedule["operations"]}

@@ -7,7 +7,7 @@ from reports import EXAMPLES, Reports, changed, data_of
 
 
 def figures(page: Page, selector: str = "#loop-0 > .figures.cycles .figure") -> dict[str, str]:
-    """What is said of each figure, by its name."""
+    """The text of each figure, by its name."""
     found = {}
     for figure in page.locator(selector).all():
         name, *words = figure.locator("dt, dd").all_inner_texts()

@@ -1,4 +1,4 @@
-"""What holds of every report: one small file that asks for nothing, runs nothing foreign, and can be read by all."""
+"""Properties of every report: one small file that asks for nothing, runs nothing foreign, and can be read by all."""
 
 from pathlib import Path
 

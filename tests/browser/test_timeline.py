@@ -17,7 +17,7 @@ KERNELS = ["attention_forward", "attention_forward_causal", "attention_backward"
 
 
 def bars(page: Page, view: str = "timeline") -> list[dict]:
-    """What the bars of a chart say of themselves, and where they are on the screen."""
+    """The data of a chart's bars, and their places on the screen."""
     return page.evaluate(BARS, view)
 
 

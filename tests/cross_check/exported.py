@@ -2,7 +2,7 @@
 
     python tests/cross_check/exported.py [--count 150] [--seed 0] [--jobs 2] [--twill target/release/twill] [--only K]
 
-For every case, under one reading of the model each: at the interval I of twill's answer the text is satisfiable with its N stages,
+For every case, under one model variant each: at the interval I of twill's answer the text is satisfiable with its N stages,
 and Z3's schedule passes `replay`; at I - 1 it is not, with N and with N + 1 stages; where the text states the answer, that is Z3's;
 and it always is that of `model.py`, also with N - 1 stages. Exit status 0 if all agree, 1 otherwise.
 """
@@ -143,7 +143,7 @@ def by_model(problem: Problem, options: Options, interval: int, stages: int) -> 
 
 
 def violations(problem: Problem, options: Options, interval: int, model: z3.ModelRef) -> list[str]:
-    """What the schedule in a model of the text violates, replayed."""
+    """The violations of the schedule in a model of the text, replayed."""
     true = {str(d) for d in model.decls() if z3.is_true(model[d])}
     find = lambda pattern: [tuple(map(int, m.groups())) for m in map(re.compile(pattern).fullmatch, true) if m]
     cycles, groups = dict(find(r"op_(\d+)_(\d+)")), dict(find(r"warp_(\d+)_(\d+)"))

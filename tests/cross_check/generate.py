@@ -266,7 +266,7 @@ class Generator:
 
 
 def statistics(arguments: tuple[int, int, int]) -> dict:
-    """What decides one case."""
+    """The parameters of one case."""
     from bounds import recurrence_bound, resource_bound
     from problem import FAMILIES, build
     from search import phase_1, solve

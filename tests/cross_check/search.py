@@ -66,7 +66,7 @@ def solve_at(
 
 
 def feasible(problem: Problem, interval: int) -> bool:
-    """Whether there is a schedule with this interval, whatever its objectives."""
+    """Returns whether there is a schedule with this interval, whatever its objectives."""
     if earliest(problem, interval) is None or interval < resource_bound(problem):
         return False
     most = stage_bound(problem, interval)

@@ -51,7 +51,7 @@ def ended(found: Measured) -> str:
 
 
 def budgets(folder: Path) -> list[dict]:
-    """What was asked, and what was used."""
+    """The budget, and its use."""
     rows = []
 
     def row(budget: str, operations: int, asked: float, used: float, found: Measured) -> None:
@@ -90,7 +90,7 @@ def works() -> list[dict]:
 
 
 def extremes(folder: Path, seconds: float) -> list[dict]:
-    """What large and extreme graphs take with a limit of time alone."""
+    """The cost of large and extreme graphs with a limit of time alone."""
     names = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HERE)!r}); import graphs; print(*(c[0] for c in graphs.CASES), sep='\\n')"],
         capture_output=True, text=True, check=True,

@@ -47,7 +47,7 @@ def target() -> str:
 
 
 def has_sources() -> bool:
-    """Whether the standard library can be built."""
+    """Returns whether the standard library can be built."""
     root = subprocess.run(
         ["rustc", "+nightly", "--print", "sysroot"], capture_output=True, text=True, check=True
     ).stdout

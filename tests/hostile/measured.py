@@ -11,7 +11,7 @@ from command import ROOT, twill
 
 @dataclass
 class Measured:
-    """What a run of the command took."""
+    """The cost of a run of the command."""
 
     code: int
     """As the shell has it; negative: the signal that ended it."""

@@ -1,4 +1,4 @@
-"""What the tests of the loaders build with, and the kernels that they load. What is not there is None."""
+"""The tools of the loaders' tests, and the kernels that they load. A missing one is None."""
 
 import atexit
 import functools

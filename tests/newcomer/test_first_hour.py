@@ -1,4 +1,4 @@
-"""What one tries in the first hour, and what must come out: in the words of the command line, as a person types them.
+"""The commands of a first hour, and the expected output: in the words of the command line, as a person types them.
 
 Each case is a line of a shell in an empty folder that holds the examples, with what its output must and must not have. TWILL names the command under test, as for tests/hostile.
 """

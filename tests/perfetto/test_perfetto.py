@@ -144,7 +144,7 @@ class Loop:
         return names | ({"tensor memory": "columns"} if self.file["problem"]["resources"].get("tensor_memory") else {})
 
     def counted(self, counter: str) -> dict[int, int]:
-        """What a counter shows in slots of the steady state: in all in which it changes, and in those before them."""
+        """The values of a counter in slots of the steady state: in all in which it changes, and in those before them."""
         group = next((g for g in self.file["groups"] if counter == f"group {g['id']}: registers"), None)
         place, number = ("registers", group["id"]) if group else (counter.replace(" ", "_"), None)
         always = self.graph.get("reserved", {}).get(place, 0)

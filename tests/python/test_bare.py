@@ -28,7 +28,7 @@ import twill_gpu
 
 
 def printed(program, **more):
-    """What a program prints in a Python that has neither."""
+    """The output of a program in a Python that has neither."""
     command = [sys.executable, "-W", "error", "-c", BARE + program]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=more.get("cwd", ROOT / "examples"))
     assert ran.returncode == 0, ran.stderr

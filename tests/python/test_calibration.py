@@ -109,7 +109,7 @@ class TestFigures:
         assert found.value("mma.f16.m64n128k16.shared.wait_latency") == pytest.approx(54)
         assert found.value("mma.f16.rate") == pytest.approx(4096)
         assert found.value("mma.e4m3.rate") == pytest.approx(8192)
-        # 16, 32 columns, whose operands take longer to read than to multiply.
+        # 16, 32 columns, whose operands take longer to read than the MMA takes.
         assert found.value("mma.shared_bytes_per_cycle") == pytest.approx(128)
 
     @pytest.mark.parametrize("order", ["in_order", "interleaved"])

@@ -1,4 +1,4 @@
-"""What a sweep keeps, and what happens when something dies in the middle."""
+"""The journal of a sweep, and recovery after a death in the middle."""
 
 import json
 import os
@@ -212,7 +212,7 @@ def run(step, question, progress=None):
 
 jobs.run = run
 """
-"""What workers do when they start: jobs say where they are, and wait while they are held."""
+"""The setup of workers: jobs say where they are, and wait while they are held."""
 
 
 @pytest.fixture

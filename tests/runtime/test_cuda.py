@@ -43,7 +43,7 @@ CASES = {
 
 
 def missing():
-    """What is not here; None if all is."""
+    """The missing package; None if all are here."""
     if command() is None:
         return "needs twill: cargo build --release, or TWILL=…"
     try:

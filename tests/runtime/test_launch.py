@@ -41,7 +41,7 @@ class Dtype(str):
 
 
 class Tensor:
-    """What launch.py uses of a tensor."""
+    """The part of a tensor that launch.py uses."""
 
     def __init__(self, shape, dtype="float16", strides=None, address=1 << 20, device=Device()):
         self.shape, self.dtype, self.device, self.address = tuple(shape), Dtype("torch." + dtype), device, address

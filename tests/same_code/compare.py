@@ -111,7 +111,7 @@ def generate(binary, source, flags, folder):
 
 
 def sources(folder, language):
-    """What is compiled, without comments."""
+    """The compiled part of the source, without comments."""
     text = "\n".join((folder / name).read_text() for name in LANGUAGES[language])
     return re.sub(r"(?m)^\s*(#|//).*$", "", text)
 

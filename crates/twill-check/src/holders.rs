@@ -1,4 +1,4 @@
-//! Who holds how much of a unit or memory, and when: the place of a violation.
+//! Holders of a unit or memory, with amounts and times: the place of a violation.
 
 use std::fmt;
 use twill_graph::{Cycles, grouped};
@@ -22,7 +22,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// What an operation holds.
+/// The amount that an operation holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
     /// A functional unit.
@@ -42,7 +42,7 @@ pub enum Held {
 pub struct Holder {
     /// The operation.
     pub operation: String,
-    /// What it holds.
+    /// The amount that it holds.
     pub held: Held,
     /// How many copies of it, of different iterations.
     pub copies: u64,

@@ -82,7 +82,7 @@ fn copies(placed: &Placed) -> i128 {
     length / interval + i128::from(length % interval != 0)
 }
 
-/// Whether the storage of this schedule can be replayed: a steady state always, a straight-line
+/// Returns whether the storage of this schedule can be replayed: a steady state always, a straight-line
 /// program if it is not too long.
 pub(crate) fn replayable(placed: &Placed) -> Result<(), Violation> {
     let graph = placed.graph();

@@ -7,9 +7,9 @@ use twill_graph::{Cycles, Dependence, GroupId, LoopGraph, OpId, Operation, Probl
 
 /// A schedule whose shape fits its problem, for replaying.
 pub(crate) struct Placed<'a> {
-    /// What is to be solved.
+    /// The problem to solve.
     pub problem: &'a Problem,
-    /// What is claimed.
+    /// The claim.
     pub schedule: &'a Schedule,
     /// `I`, at least 1.
     pub interval: i128,
@@ -54,7 +54,7 @@ impl<'a> Placed<'a> {
         &self.readers[op.index()]
     }
 
-    /// Whether `d` passes a register value from one group to another.
+    /// Returns whether `d` passes a register value from one group to another.
     pub fn is_handoff(&self, d: &Dependence) -> bool {
         d.carries_value
             && matches!(self.graph().operation(d.from).storage, Storage::Registers(_))

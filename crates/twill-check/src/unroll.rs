@@ -57,7 +57,7 @@ pub(crate) struct Run {
     /// Copies of each span that are there always.
     always: Vec<i128>,
     interval: i128,
-    /// Whether cycles are those of the real loop.
+    /// True if cycles are those of the real loop.
     literal: bool,
 }
 
@@ -125,7 +125,7 @@ impl Run {
         peak
     }
 
-    /// Who holds what in `cycle`, the largest first.
+    /// The holders in `cycle`, the largest first.
     pub fn holders(&self, placed: &Placed, cycle: i128) -> Holders {
         let mut copies: BTreeMap<(OpId, Held), (i128, i128)> = BTreeMap::new();
         let mut add = |span: &Span, count: i128| {

@@ -34,7 +34,7 @@ fn naive(graph: &Dataflow, interval: Option<u64>, steps: &[u64]) -> Naive {
     sums
 }
 
-/// Whether dependences hold and everything is finished in time.
+/// Returns whether dependences hold and everything is finished in time.
 fn in_order(problem: &DataflowProblem, steps: &[u64]) -> bool {
     let start = |op: OpId| steps[op.index()] as i64;
     let interval = problem.interval.map(|ii| ii as i64);

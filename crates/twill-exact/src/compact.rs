@@ -1,4 +1,4 @@
-//! What the objective leaves free: operations are moved one at a time to shorten the lives of
+//! Freedom that the objective leaves: operations are moved one at a time to shorten the lives of
 //! values, then to issue as late as their readers allow (streaming loads as early as they may),
 //! until no single move helps.
 //!
@@ -41,7 +41,7 @@ pub(crate) fn compact_where(e: &Encoding, candidate: Candidate, allowed: impl Fn
     best
 }
 
-/// What must not grow.
+/// The quantities that must not grow.
 struct Limits {
     registers: i64,
     shared: u64,
@@ -154,7 +154,7 @@ fn gap(e: &Encoding, candidate: &Candidate, d: &Dependence) -> i64 {
     (d.delay + handoff).0 - i64::from(d.distance) * e.question.interval
 }
 
-/// Whether everything that keeps an operation away from others at some offset still holds.
+/// Returns whether everything that keeps an operation away from others at some offset still holds.
 fn offsets_hold(e: &Encoding, candidate: &Candidate, op: OpId) -> bool {
     let time = |v: OpId| candidate.times[v.index()];
     e.forbidden.iter().filter(|f| f.from == op || f.to == op).all(|f| {

@@ -9,7 +9,7 @@ use crate::constraints::assignment;
 use std::collections::BTreeMap;
 use twill_graph::{Dependence, GroupId, GroupRole, Liveness, OpId, Problem, RejectionReason, Storage};
 
-/// What all compute groups, or one of them, hold at some time in every schedule.
+/// The registers that all compute groups, or one of them, hold at some time in every schedule.
 #[derive(Default)]
 struct Demand {
     words: u64,

@@ -24,7 +24,7 @@ use std::rc::Rc;
 use twill_graph::proof::{Atom, Reason};
 use twill_graph::{Dependence, DependenceId, Families, Family, GroupId, GroupRole, OpId, Problem};
 
-/// What to ask.
+/// The question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     /// Initiation interval in cycles.
@@ -36,7 +36,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Whether warps are assigned too (phase 2), or only throughput matters (phase 1).
+    /// Returns whether warps are assigned too (phase 2), or only throughput matters (phase 1).
     pub(crate) fn joint(self) -> bool {
         !self.families.within(Families::THROUGHPUT)
     }
@@ -82,19 +82,19 @@ pub(crate) struct Encoding<'p> {
     pub(crate) channels: Vec<Lit>,
     same: HashMap<(OpId, OpId), Lit>,
     later: HashMap<Later, Lit>,
-    /// What [`Encoding::forbid_offsets`] was told.
+    /// The arguments of [`Encoding::forbid_offsets`].
     pub(crate) forbidden: Vec<ForbiddenOffsets>,
     pub(crate) storage: Storage,
     pub(crate) caps: Caps,
-    /// What it shares with other loops in the same engine.
+    /// The variables that it shares with other loops in the same engine.
     pub(crate) common: Option<Common>,
-    /// Whether interchangeable sub-tiles start in order.
+    /// True if interchangeable sub-tiles start in order.
     pub(crate) sub_tiles_in_order: bool,
     /// The first of its variables in the engine.
     base: usize,
 }
 
-/// What the loops of one kernel share (docs/model.md, "Sibling loops").
+/// The variables that the loops of one kernel share (docs/model.md, "Sibling loops").
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     /// The groups of tied operations, as rows of [`Encoding::assigned`].
@@ -124,7 +124,7 @@ impl Candidate {
         Candidate { times, groups, length, assignment: Rc::default() }
     }
 
-    /// Whether a literal holds.
+    /// Returns whether a literal holds.
     pub(crate) fn holds(&self, literal: Lit) -> bool {
         self.assignment.holds(literal)
     }
@@ -147,7 +147,7 @@ pub(crate) enum Reply {
     Stopped,
 }
 
-/// Turns of two operations, or copies of an item, that any problem of use has.
+/// Wraps of two operations, or copies of an item, that any problem of use has.
 pub(crate) const FEW_WRAPS: i64 = 1024;
 
 impl<'p> Encoding<'p> {
@@ -357,7 +357,7 @@ impl<'p> Encoding<'p> {
     }
 
     /// Adds clauses: if all of `conditions` hold, `(t_to − t_from) mod I` is not in `[first, end)`, for a
-    /// reason that says how many turns of the circle of slots a clause is about.
+    /// reason that says how many wraps of the circle of slots a clause is about.
     pub(crate) fn forbid_offsets(
         &mut self,
         conditions: &[Lit],
@@ -390,8 +390,8 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    /// Whether clauses need not be added any more after this many of a kind. Where an interval is short compared with occupancies, lives or
-    /// issue times there are very many turns, copies and slots: beyond a few they are work, each as much as there are already,
+    /// Returns whether clauses need not be added any more after this many of a kind. Where an interval is short compared with occupancies, lives or
+    /// issue times there are very many wraps, copies and slots: beyond a few they are work, each as much as there are already,
     /// for its bound takes its place among theirs.
     pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {
         count > FEW_WRAPS && self.engine.is_spent(u64::try_from(count / FEW_WRAPS).unwrap_or(u64::MAX))
@@ -416,7 +416,7 @@ impl<'p> Encoding<'p> {
             .collect()
     }
 
-    /// Whether a family of constraints is asked for.
+    /// Returns whether a family of constraints is asked for.
     pub(crate) fn has(&self, family: Family) -> bool {
         self.question.families.has(family)
     }
@@ -446,7 +446,7 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    /// What an assignment of the engine says of this loop.
+    /// This loop's schedule in an assignment of the engine.
     pub(crate) fn candidate(&self, assignment: Rc<Assignment>) -> Candidate {
         let graph = self.problem.graph();
         let interval = self.question.interval;

@@ -21,7 +21,7 @@ pub(crate) struct Engine {
     log: Log,
 }
 
-/// What the solver says.
+/// The solver's answer.
 pub(crate) enum Answer {
     /// All clauses and bounds hold.
     Satisfiable(Assignment),
@@ -102,12 +102,12 @@ impl Engine {
         Lit::new(self.solver.new_var_default(), true)
     }
 
-    /// Whether a proof is written.
+    /// Returns whether a proof is written.
     pub(crate) fn is_logged(&self) -> bool {
         self.log.is_on()
     }
 
-    /// What holds unconditionally: greatest `c` with `x_to − x_from ≥ c`. A proof may not count on what the
+    /// The bound that holds unconditionally: greatest `c` with `x_to − x_from ≥ c`. A proof may not count on what the
     /// solver has found out meanwhile.
     pub(crate) fn least(&self, from: Node, to: Node) -> i64 {
         match self.log.is_on() {
@@ -242,7 +242,7 @@ impl Engine {
         }
     }
 
-    /// Whether clauses need not be added any more, as the search is over. What has no more clauses has no answer.
+    /// Returns whether clauses need not be added any more, as the search is over. What has no more clauses has no answer.
     pub(crate) fn is_cut_off(&mut self) -> bool {
         self.is_cut_off = self.is_cut_off || self.solver.cb().meter.is_over();
         self.is_cut_off

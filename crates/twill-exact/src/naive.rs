@@ -67,7 +67,7 @@ pub fn unpipelined(problem: &Problem) -> impl Iterator<Item = Schedule> {
     layout.into_iter().flat_map(|layout| layout.intervals().map(move |interval| layout.claim(interval)))
 }
 
-/// The naive schedules of sibling loops, whose operations all have a fixed group.
+/// The naive schedules of several loops, whose operations all have a fixed group.
 pub fn naive_kernel(
     kernel: &MultiLoopProblem,
     how: Naive,

@@ -1,4 +1,4 @@
-//! What makes a problem impossible at every interval, without search.
+//! Reasons why a problem is impossible at every interval, without search.
 
 use crate::constraints::assignment;
 use crate::{bounds, demand};
@@ -53,7 +53,7 @@ fn handoff(problem: &Problem) -> Option<RejectionReason> {
     })
 }
 
-/// Whether an operation reads its own result of an earlier iteration, so that one is always alive.
+/// Returns whether an operation reads its own result of an earlier iteration, so that one is always alive.
 fn carries_itself(problem: &Problem, op: OpId) -> bool {
     problem.graph().uses(op).any(|d| d.to == op)
 }

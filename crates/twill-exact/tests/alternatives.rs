@@ -168,7 +168,7 @@ impl Loop {
         found
     }
 
-    /// What a schedule does, up to the names of groups and the order of the two sub-tiles, if there are two.
+    /// The behaviour of a schedule, up to the names of groups and the order of the two sub-tiles, if there are two.
     fn description(&self, point: &Point, interval: i64) -> Description {
         let in_turn: Vec<usize> = (0..self.ops.len()).collect();
         let own = self.described(point, &in_turn, interval);
@@ -181,7 +181,7 @@ impl Loop {
         own.min(self.described(&(times, turned(&point.1)), &turned(&in_turn), interval))
     }
 
-    /// `turns`: which of two operations that issue at once is first.
+    /// `priority`: which of two operations that issue at once is first.
     fn described(&self, (times, groups): &Point, turns: &[usize], interval: i64) -> Description {
         let first = times.iter().min().unwrap();
         let flipped = groups[0]; // The first operation's group is called 0.

@@ -206,7 +206,7 @@ fn random(choices: &[u32]) -> Problem {
     if tape.below(3) == 2 { ours.with_options(ModelOptions::paper()) } else { ours }
 }
 
-/// What of the table of docs/model.md a schedule breaks.
+/// The constraints of docs/model.md that a schedule breaks.
 fn broken(problem: &Problem, schedule: &Schedule, lifted: &[String]) -> BTreeSet<Family> {
     let family = |constraint| match constraint {
         Constraint::Dependence => Some(Family::Dependence),

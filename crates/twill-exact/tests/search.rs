@@ -189,7 +189,7 @@ fn with_work(work: u64) -> SearchOptions {
     SearchOptions { budget: Budget { work: Some(work), ..Budget::default() }, ..SearchOptions::default() }
 }
 
-/// What a search found within so much work: the interval, and the cycles a round of a kernel takes.
+/// The result of a search within a budget of work: the interval, and the cycles a round of a kernel takes.
 fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycles> {
     match outcome {
         Outcome::Feasible { schedule } => Some(cycles(schedule)),
@@ -201,7 +201,7 @@ fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycle
     }
 }
 
-/// An operation of 2^31 cycles against an interval of a few has 2^30 turns with every other on its unit, and as many copies where
+/// An operation of 2^31 cycles against an interval of a few has 2^30 wraps with every other on its unit, and as many copies where
 /// the unit has several instances: they are work of each part of the search. So it is where intervals are refuted one by one for
 /// ages.
 #[test]

@@ -18,7 +18,7 @@ use twill_graph::{ConcurrencyWindow, Dependence, GroupRole, Operation, Problem, 
 /// Stages, compute groups, handoff words, channels, length, registers a thread: the objective after the interval.
 pub type Objectives = [i64; 6];
 
-/// What trying everything gave.
+/// The result of trying everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The least interval.
@@ -67,7 +67,7 @@ struct Search<'p> {
     /// Group of each operation, slot of each operation.
     group: Vec<usize>,
     slot: Vec<i64>,
-    /// Whether it waits (`concurrency`); follows from the groups.
+    /// True for operations that wait (`concurrency`); follows from the groups.
     waits: Vec<bool>,
     /// Instances held, by unit and slot.
     held: Vec<Vec<u32>>,
@@ -102,7 +102,7 @@ impl<'p> Search<'p> {
         d.delay.0 + if self.crosses(d) { self.op(d.from.index()).handoff.0 } else { 0 }
     }
 
-    /// Whether there is nothing left to try with; counts a try.
+    /// Returns whether there is nothing left to try with; counts a try.
     fn is_over(&mut self) -> bool {
         self.tries = self.tries.saturating_sub(1);
         self.tries == 0

@@ -64,7 +64,7 @@ pub fn cases(seeds: u64, of_a_kind: usize) -> Vec<Case> {
     cases
 }
 
-/// What the checker says, in words.
+/// The checker's verdict, in words.
 fn verdict(problem: &Problem, certificate: &Certificate) -> (String, String) {
     match verify_certificate(problem, certificate) {
         Ok(Evidence { below, everything, proofs, clauses, lemmas, steps }) => {
@@ -82,7 +82,7 @@ fn kind(error: &CertificateError) -> String {
     format!("{error:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
 }
 
-/// Whether there is room for one more of this kind.
+/// Returns whether there is room for one more of this kind.
 fn is_new(seen: &mut BTreeMap<String, usize>, kind: String, most: usize) -> bool {
     let count = seen.entry(kind).or_default();
     *count += 1;

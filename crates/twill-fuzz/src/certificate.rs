@@ -15,7 +15,7 @@ use twill_graph::format::CertificateFile;
 use twill_graph::proof::{Certificate, Proof};
 use twill_graph::{Bytes, Columns, Cycles, Dependence, Operation, Outcome, Problem, Storage, Words};
 
-/// What became of a certificate.
+/// The outcome of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changed {
     /// There is none: no problem, or too much to try.
@@ -88,7 +88,7 @@ pub(crate) enum Other {
     Altered(Option<Certificate>),
 }
 
-/// What the bytes ask: a problem, its certificate, and what is made of either.
+/// The question that the bytes encode: a problem, its certificate, and changes of either.
 pub(crate) fn asked(bytes: &[u8]) -> Option<(Question, Certificate, Other)> {
     let mut tape = Tape::new(bytes);
     let question = Question::new(sample::problem(&mut tape)?);

@@ -17,7 +17,7 @@ use twill_exact::{Budget, SearchOptions, certify, schedule};
 use twill_graph::proof::{Atom, BoundWitness, Certificate, Clauses, Literal, Proof, Reason};
 use twill_graph::{Cycles, Problem, Schedule};
 
-/// What became of the clauses of one input.
+/// The outcome of the clauses of one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
     /// The checker rejected this many.
@@ -35,13 +35,13 @@ pub(crate) struct Asked {
     pub(crate) problem: Problem,
     /// Its schedule.
     schedule: Schedule,
-    /// What the clauses were taken from; only its atoms are of use.
+    /// The source of the clauses; only its atoms are used.
     pub(crate) atoms: Vec<Atom>,
     /// Proofs of one clause each.
     pub(crate) proofs: Vec<Proof>,
 }
 
-/// What the bytes ask.
+/// The question that the bytes encode.
 pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
     let mut tape = Tape::new(bytes);
     let question = Question::new(sample::problem(&mut tape)?);
@@ -78,7 +78,7 @@ pub fn check(bytes: &[u8]) -> Judged {
     judged
 }
 
-/// Whether a clause picks one of several schedules that are as good.
+/// Returns whether a clause picks one of several schedules that are as good.
 fn picks(reason: Reason) -> bool {
     matches!(reason, Reason::GroupOrder { .. } | Reason::UsedOrder { .. } | Reason::SubTileOrder { .. })
 }

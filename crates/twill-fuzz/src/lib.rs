@@ -17,7 +17,7 @@
 //! | [`gaus`] | the scheduler for large graphs, on small ones | its schedules are legal by the checker and no better than its own bounds |
 //! | [`warp_programs`] | the generators, on random kernels | the protocol checker proves the programs, and in every interleaving they compute what the TTIR says |
 //!
-//! The word-by-word reading of `docs/model.md` is that of the checker's own tests (`twill-check/tests/replay/literal.rs`).
+//! The word-by-word implementation of `docs/model.md` is that of the checker's own tests (`twill-check/tests/replay/literal.rs`).
 //!
 //! ```
 //! // What libFuzzer would do with bytes of its own choice.
@@ -55,7 +55,7 @@ use twill_graph::SplitMix64;
 pub struct Target {
     /// Its name, that of its module and of its program in `fuzz/`.
     pub name: &'static str,
-    /// What it tries, for people.
+    /// A description for people.
     pub tries: &'static str,
     /// How many bytes make a full input.
     pub bytes: usize,

@@ -2,7 +2,7 @@
 
 use arbitrary::Unstructured;
 
-/// What is left of the bytes.
+/// The remaining bytes.
 pub(crate) struct Tape<'a>(Unstructured<'a>);
 
 impl<'a> Tape<'a> {
@@ -36,7 +36,7 @@ impl<'a> Tape<'a> {
         choices.get(self.index(choices.len()))
     }
 
-    /// Whether all bytes are used up.
+    /// Returns whether all bytes are used up.
     pub(crate) fn is_over(&self) -> bool {
         self.0.is_empty()
     }

@@ -9,14 +9,14 @@ use crate::options::{Options, StartFrom};
 use crate::{Measure, Mobility, Precedence, Progress};
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, StartSteps};
 
-/// What was found of the smallest interval.
+/// The result for the smallest interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cyclic {
     /// No schedule has a smaller interval: [`least_interval`](crate::least_interval).
     pub least_interval: u64,
     /// The schedule, with its interval; `None` where none was found in time.
     pub schedule: Option<StartSteps>,
-    /// What it uses.
+    /// Its use of resources.
     pub measure: Option<Measure>,
     /// No schedule at that interval has a smaller latency: the longest path.
     pub least_latency: Option<u64>,

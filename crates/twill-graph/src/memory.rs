@@ -10,7 +10,7 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Whether so much is in use.
+    /// Returns whether so much is in use.
     pub fn is_used_up(&self) -> bool {
         (self.used)() >= self.bytes
     }

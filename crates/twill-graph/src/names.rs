@@ -29,7 +29,7 @@ pub enum NameFault {
     },
 }
 
-/// Whether a character can stand in a name: it is no control character (terminals obey them), and does not change the direction
+/// Returns whether a character can stand in a name: it is no control character (terminals obey them), and does not change the direction
 /// of text (Boucher & Anderson, "Trojan Source", USENIX Security 2023).
 pub fn is_shown(character: char) -> bool {
     let turns =
@@ -42,12 +42,12 @@ pub fn showable(text: &str) -> String {
     text.chars().map(|c| if is_shown(c) { c } else { '_' }).collect()
 }
 
-/// What is wrong with a name that must not be empty.
+/// The error in a name that must not be empty.
 pub(crate) fn fault(name: &str) -> Option<NameFault> {
     if name.is_empty() { Some(NameFault::Empty) } else { fault_if_any(name) }
 }
 
-/// What is wrong with a name that may be empty.
+/// The error in a name that may be empty.
 pub(crate) fn fault_if_any(name: &str) -> Option<NameFault> {
     if name.len() > LONGEST_NAME {
         return Some(NameFault::Long { bytes: name.len() });
@@ -85,7 +85,7 @@ pub(crate) fn check<'a>(named: impl IntoIterator<Item = (&'static str, &'a str)>
     Ok(())
 }
 
-/// What an operation's name is called.
+/// The term for an operation's name.
 pub(crate) const OPERATION: &str = "an operation";
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub enum Item {
     Reservation(OpId, usize),
 }
 
-/// What items take room in.
+/// The storage that items take room in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pool {
     /// Instances of a functional unit.
@@ -51,7 +51,7 @@ pub enum Pool {
     Tensor,
 }
 
-/// What an atom says of a schedule.
+/// The statement of an atom about a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Atom {
     /// `to − from ≥ least`.
@@ -98,7 +98,7 @@ pub enum Atom {
     },
     /// At least this many copies of an item are alive in the slot in which another starts.
     Alive {
-        /// What both take room in.
+        /// The storage that both take room in.
         pool: Pool,
         /// The item.
         item: Item,
@@ -130,7 +130,7 @@ pub enum Atom {
 pub enum RegisterLimit {
     /// Those of a fixed group.
     Fixed(GroupId),
-    /// What a thread can address.
+    /// The registers that a thread can address.
     Thread,
     /// Those of a compute group that is given fewer than this many a thread.
     Below(GroupId, u32),
@@ -139,7 +139,7 @@ pub enum RegisterLimit {
 /// Why a clause holds for every schedule at the interval (or for one that is as good).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// What the atom means, one of the two directions.
+    /// The definition of the atom, one of the two directions.
     Definition {
         /// The atom, from 1.
         atom: Literal,
@@ -155,7 +155,7 @@ pub enum Reason {
         /// Stages.
         stages: i64,
     },
-    /// Two reservations of a unit with one instance do not overlap, `turn` intervals apart.
+    /// Two reservations of a unit with one instance do not overlap, `wrap` intervals apart.
     Resource {
         /// Operation and position of its reservation.
         first: (OpId, usize),
@@ -225,14 +225,14 @@ pub enum Reason {
         /// Fewer.
         lower: u32,
     },
-    /// What is alive when an item starts exceeds a unit or a memory.
+    /// The items alive when an item starts exceed a unit or a memory.
     Overfull {
         /// Unit or memory.
         pool: Pool,
         /// The item that starts.
         event: Item,
     },
-    /// What is alive on a group when an item starts exceeds its registers.
+    /// The items alive on a group when an item starts exceed its registers.
     OverfullRegisters {
         /// The item that starts.
         event: Item,
@@ -288,7 +288,7 @@ impl<T> Clauses<T> {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -324,7 +324,7 @@ pub enum BoundWitness {
     Operation(OpId),
 }
 
-/// What shows that no schedule exists below an interval.
+/// The evidence that no schedule exists below an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// Every interval below this one is rejected.
@@ -334,9 +334,9 @@ pub struct Certificate {
     pub infeasible: bool,
     /// Intervals below this one need no search.
     pub bound: Cycles,
-    /// What proves that.
+    /// The proof.
     pub witness: BoundWitness,
-    /// Intervals at which an operation meets its own next iteration.
+    /// Intervals at which an operation overlaps its own next iteration.
     pub conflicts: Vec<(Cycles, OpId)>,
     /// Intervals rejected by search.
     pub proofs: Vec<Proof>,

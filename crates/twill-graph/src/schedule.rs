@@ -35,7 +35,7 @@ pub struct Placement {
 pub struct WarpGroup {
     /// Its place in the problem's pool.
     pub id: GroupId,
-    /// What it is there for.
+    /// Its purpose.
     pub role: GroupRole,
     /// Warps that work.
     pub warps: u32,

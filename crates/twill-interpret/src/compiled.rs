@@ -41,7 +41,7 @@ pub struct Way {
     pub handoff_depth: u32,
     /// Groups take pingpong on the tensor core, and hold left operands in registers.
     pub pingpong: bool,
-    /// MMAs start in mma_batches, and small tiles are read while they run.
+    /// MMAs start in batches, and small tiles are read while they run.
     pub mma_batches: bool,
 }
 

@@ -15,7 +15,7 @@ use twill_triton::{CtaCoarsening, Kernel, Options};
 
 const PLAIN: Way =
     Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handoff_depth: 1, pingpong: false, mma_batches: false };
-/// There and back, as with loops of different length: whatever the order, each tile is somebody's.
+/// Serpentine order, as with loops of different length: in every order, each tile has one CTA.
 const PERSISTENT: Way =
     Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };
 /// As attention backward is generated.

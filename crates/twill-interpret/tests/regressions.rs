@@ -26,7 +26,7 @@ struct Kept {
     sub_tiles: Option<u32>,
     assignment: WarpAssignment,
     way: Way,
-    /// What its loop's index goes up by.
+    /// The step of its loop's index.
     step: i64,
 }
 

@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// What `extends = "target"` means in this file, and the text that it names.
+    /// The target of `extends = "target"` in this file, and its text.
     fn target(&self, target: &str) -> Result<(Origin, String), Option<ErrorKind>> {
         if !is_path(target) {
             let (name, text) = builtin::find(target).ok_or(None)?;

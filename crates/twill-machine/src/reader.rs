@@ -301,7 +301,7 @@ impl Reader {
     }
 }
 
-/// Whether a text says something, and may be printed as it is.
+/// Returns whether a text says something, and may be printed as it is.
 fn is_readable(text: &str) -> bool {
     !text.trim().is_empty() && text.chars().all(|c| c == '\n' || c == '\t' || is_shown(c))
 }

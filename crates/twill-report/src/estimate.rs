@@ -20,7 +20,7 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, report: &Report<S>) {
     }
 }
 
-/// What stands between a schedule's interval and its simulation, where they are far apart.
+/// The causes of a gap between a schedule's interval and its simulation.
 pub(crate) fn warning(interval: Cycles, simulated: SimulatedCycles) -> Option<String> {
     let SimulatedCycles { cycles, copies_and_mmas, sass } = simulated;
     if sass.unwrap_or(cycles).0 * 10 <= interval.0 * FAR {

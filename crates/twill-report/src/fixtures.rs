@@ -36,7 +36,7 @@ pub(crate) fn blackwell() -> Resources {
     .unwrap()
 }
 
-/// A graph and a machine, posed.
+/// The problem of a graph on a machine.
 pub(crate) fn pose(graph: LoopGraph, resources: Resources) -> Problem {
     Problem::new(graph, resources, ModelOptions::default()).unwrap()
 }

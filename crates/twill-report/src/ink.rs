@@ -10,7 +10,7 @@ pub(crate) enum Ink {
     Plain,
     /// Headings.
     Bold,
-    /// What is there for orientation only.
+    /// Text for orientation only.
     Dim,
     /// Good news.
     Good,

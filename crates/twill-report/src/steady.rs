@@ -46,7 +46,7 @@ fn fold(start: i64, cycles: i64, interval: i64, bar: &Bar) -> Vec<Bar> {
         });
         from += interval;
     }
-    // The name stands in the longest piece.
+    // The name stands in the longest part.
     let longest = (0..pieces.len()).max_by_key(|&k| (pieces[k].end - pieces[k].start, std::cmp::Reverse(k)));
     for (k, piece) in pieces.iter_mut().enumerate() {
         if Some(k) != longest {
@@ -179,7 +179,7 @@ struct Use<'a> {
     instances: u32,
 }
 
-/// What units are held for, and shared memory for the bytes that it moves where their number is limited.
+/// The use of units, and of shared memory for the bytes that it moves where their number is limited.
 fn uses(problem: &Problem) -> Vec<Use<'_>> {
     let unit = |unit: UnitId| {
         let info = &problem.resources().units[unit.index()];
@@ -194,7 +194,7 @@ fn uses(problem: &Problem) -> Vec<Use<'_>> {
     uses
 }
 
-/// What shared memory is called among the units.
+/// The name of shared memory among the units.
 const SHARED_MEMORY: &str = "smem";
 
 /// Writes how busy each functional unit is, and shared memory.

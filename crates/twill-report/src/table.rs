@@ -94,13 +94,13 @@ impl Table {
         }
     }
 
-    /// Of each column the largest of its title and entries.
+    /// The width of each column: the largest of its title and entries.
     fn widths(&self, of: impl Fn(&str) -> usize) -> Vec<usize> {
         let entries = |c: usize| self.rows.iter().map(|row| of(entry(row, c))).max().unwrap_or(0);
         (0..self.columns.len()).map(|c| entries(c).max(of(&self.columns[c].title))).collect()
     }
 
-    /// Whether a column may be wrapped: bars have no title, and numbers are to the right.
+    /// Returns whether a column may be wrapped: bars have no title, and numbers are to the right.
     fn is_text(&self, column: usize) -> bool {
         let Column { title, align, .. } = &self.columns[column];
         *align == Align::Left && !title.is_empty()

@@ -99,7 +99,7 @@ impl Axis {
     }
 }
 
-/// What stands at the beginning of a bar.
+/// The beginning of a bar.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Label {
     /// Before the name; left out where there is no room for it.
@@ -130,11 +130,11 @@ pub(crate) struct Bar {
     pub start: i64,
     /// Cycle after the last.
     pub end: i64,
-    /// What it begins with, so that neighbours are told apart.
+    /// Its first character, so that neighbours are told apart.
     pub edge: char,
-    /// What it is.
+    /// Its kind.
     pub label: Label,
-    /// What the rest is filled with.
+    /// The fill of the rest.
     pub fill: char,
     /// Colour.
     pub ink: Ink,
@@ -144,7 +144,7 @@ pub(crate) struct Bar {
     pub to_right: bool,
 }
 
-/// What a bar begins with; half a character, so that two of them leave a gap.
+/// The first character of a bar; half a character, so that two of them leave a gap.
 pub(crate) const EDGE: char = '▌';
 
 /// Bars that do not show all that they could.

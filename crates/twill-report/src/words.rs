@@ -18,7 +18,7 @@ pub(crate) fn nothing_exists(problem: &Problem) -> String {
     format!("No schedule{searched} exists at any interval (infeasible: proved)")
 }
 
-/// What is proved of an optimal schedule, and in what: a model is no GPU.
+/// The proof of an optimal schedule, with its model: a model is no GPU.
 pub(crate) fn optimal(problem: &Problem) -> String {
     format!("optimal in the model of {}: proved", problem.resources().name)
 }
@@ -60,7 +60,7 @@ pub(crate) fn bounded(bound: &LowerBound) -> String {
     format!("I >= {}: {}", grouped(bound.interval.0), self::bound(bound))
 }
 
-/// What bounds the initiation interval, with the witness.
+/// The bound of the initiation interval, with the witness.
 pub(crate) fn bound(bound: &LowerBound) -> String {
     match &bound.kind {
         LowerBoundKind::Resource { unit, busy, capacity, operations } => {
@@ -116,7 +116,7 @@ pub(crate) fn rejection(reason: &RejectionReason) -> String {
     };
     match reason {
         RejectionReason::SelfConflict { operation, resource } => {
-            format!("{operation} meets its own next iteration on {resource}")
+            format!("{operation} overlaps its own next iteration on {resource}")
         }
         RejectionReason::Throughput { conflicts } => {
             format!("dependences and units alone exclude it, {}", after(*conflicts))

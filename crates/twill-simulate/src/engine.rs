@@ -17,11 +17,11 @@ pub struct Simulation {
     pub loops: Vec<LoopTime>,
     /// Cycles from the first instruction of a group to the last.
     pub cycles: f64,
-    /// What each warp group spent them on.
+    /// The cycles of each warp group, by activity.
     pub groups: Vec<GroupTime>,
 }
 
-/// What a warp group spent its cycles on.
+/// The cycles of a warp group, by activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GroupTime {
     /// Its threads computed.
@@ -43,7 +43,7 @@ pub struct GroupTime {
 pub struct LoopTime {
     /// Cycles from an iteration to the next, in the second half of the iterations; 0 for fewer than four.
     pub interval: f64,
-    /// Of these, for which the tensor core was busy.
+    /// The part of these in which the tensor core was busy.
     pub tensor: f64,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn simulate_tiles(
     })
 }
 
-/// What a group is at.
+/// The state of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Ready,
@@ -142,7 +142,7 @@ struct Barrier {
 /// A named barrier.
 #[derive(Debug)]
 struct Named {
-    /// Groups that must come.
+    /// Groups that must arrive.
     count: usize,
     came: usize,
     waiting: Vec<usize>,
@@ -168,7 +168,7 @@ struct Engine<'a> {
 const SAME: (f64, f64) = (1e-6, 1e-12);
 
 impl<'a> Engine<'a> {
-    /// Groups by their steps; arrivals that complete a phase, by `mbarrier`; groups that must come, by named barrier.
+    /// Groups by their steps; arrivals that complete a phase, by `mbarrier`; groups that must arrive, by named barrier.
     fn new(timing: &'a Timing, lists: Vec<Vec<Step>>, arrivals: Vec<usize>, participants: Vec<usize>) -> Engine<'a> {
         let group = |steps| Group {
             steps,
@@ -279,7 +279,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Whether a group gets further.
+    /// Returns whether a group gets further.
     fn act(&mut self, index: usize) -> bool {
         let (now, same) = (self.now, self.same());
         match self.groups[index].state {
@@ -398,7 +398,7 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// What a group that comes to a named barrier is at then.
+    /// The state of a group that arrives at a named barrier.
     fn sync(&mut self, index: usize, id: usize, waits: bool) -> State {
         let (now, latency) = (self.now, self.timing.named_barrier);
         let named = &mut self.named[id];
@@ -417,7 +417,7 @@ impl<'a> Engine<'a> {
         State::Until(now + if waits { latency } else { self.timing.arrive })
     }
 
-    /// How fast groups compute and the tensor core multiplies, against alone.
+    /// Speeds of groups and of the tensor core, versus alone.
     fn rates(&self) -> (Vec<f64>, f64) {
         let timing = self.timing;
         let computing = |g: &Group| matches!(g.state, State::Computing(_));

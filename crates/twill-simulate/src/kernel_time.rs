@@ -1,4 +1,4 @@
-//! What a launch takes: tiles one after another, each some iterations and what stands around them.
+//! The time of a launch: tiles one after another, each some iterations and the code around them.
 
 use crate::engine::{Stuck, simulate_tiles};
 use crate::{Timing, simulate};

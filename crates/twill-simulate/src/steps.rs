@@ -6,7 +6,7 @@ use twill_check::protocol::{BarrierId, CursorId};
 use twill_emit::kernel::op::{Op, Node};
 use twill_emit::kernel::program::{Group, KernelProgram, Operand, VariableId};
 
-/// What a group does next.
+/// The next step of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     /// Its threads compute.
@@ -21,9 +21,9 @@ pub(crate) enum Step {
     Arrive { barrier: usize },
     /// Until this many phases are complete.
     Wait { barrier: usize, target: u32 },
-    /// Comes to a named barrier and waits.
+    /// Arrives at a named barrier and waits.
     Sync(usize),
-    /// Comes to a named barrier and goes on.
+    /// Arrives at a named barrier and goes on.
     Signal(usize),
     /// Starts a copy from shared memory.
     Store { bytes: f64 },

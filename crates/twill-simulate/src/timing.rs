@@ -30,7 +30,7 @@ pub struct Timing {
     pub alu: f64,
     /// The same of special functions.
     pub special: f64,
-    /// Of these, for which the special-function unit is busy.
+    /// The part of these in which the special-function unit is busy.
     pub special_unit: f64,
     /// The same of conversions.
     pub convert: f64,
@@ -46,11 +46,11 @@ pub struct Timing {
     pub shared_bytes: f64,
     /// From a read of shared memory until it can be computed with.
     pub shared_read: f64,
-    /// Of stores to shared memory, what their bytes do not explain.
+    /// The cost of stores to shared memory that their bytes do not explain.
     pub shared_write: f64,
     /// From the last store until an asynchronous unit can read it, fence included.
     pub fence: f64,
-    /// Threads of a group meet.
+    /// Threads of a group sync.
     pub meet: f64,
     /// Arrival at an `mbarrier`.
     pub arrive: f64,
@@ -58,7 +58,7 @@ pub struct Timing {
     pub wait: f64,
     /// From an arrival until a group that waits for it goes on.
     pub handoff: f64,
-    /// From the last that comes to a named barrier until those that wait go on.
+    /// From the last arrival at a named barrier until those that wait go on.
     pub named_barrier: f64,
     /// From the start of a copy from global memory until its first byte is there.
     pub transfer: f64,

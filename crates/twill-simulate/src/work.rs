@@ -1,15 +1,15 @@
-//! What expressions keep busy.
+//! The units that expressions keep busy.
 
 use crate::Timing;
 use twill_emit::kernel::expression::{Expression, ExpressionKind};
 use twill_emit::kernel::program::{Buffer, Slot};
 
-/// What a stretch of a group's code takes.
+/// The cost of a stretch of a group's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
     /// Cycles of passes through the special-function unit.
     pub special: f64,
-    /// Of these, for which the unit is busy.
+    /// The part of these in which the unit is busy.
     pub special_unit: f64,
     /// Cycles of other passes, for the group alone.
     pub other: f64,
@@ -40,7 +40,7 @@ impl Work {
     }
 }
 
-/// What is looked at once: the tiles of an expression, by who holds them.
+/// The tiles of an expression, by holder, each counted once.
 pub(crate) struct Costs<'a> {
     pub timing: &'a Timing,
     pub buffers: &'a [Buffer],
@@ -49,7 +49,7 @@ pub(crate) struct Costs<'a> {
 }
 
 impl Costs<'_> {
-    /// What an expression takes.
+    /// The cost of an expression.
     pub fn of(&self, expression: &Expression) -> Work {
         match &expression.kind {
             ExpressionKind::Apply { operation, operands, .. } => {

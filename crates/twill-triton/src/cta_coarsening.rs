@@ -116,7 +116,7 @@ impl<'l> Copier<'l> {
         TileLoop { operations, tiles: self.tiles, split: Split::Programs { count, axis }, ..self.single.clone() }
     }
 
-    /// What a program reads: its own copy of a tile, or the one that all share. What is shared itself reads no other.
+    /// The tile that a program reads: its own copy, or the one that all share. A shared operation reads shared tiles alone.
     fn operand(&self, operand: &Operand, program: Option<usize>) -> Operand {
         let tiles = operand.tiles.iter().flat_map(|tile| {
             let copies = &self.copies[tile.index()];

@@ -1,4 +1,4 @@
-//! What can be wrong on the way from a kernel's text to a loop graph, where, and the way out.
+//! Errors on the way from a kernel's text to a loop graph, with place and way out.
 
 use std::fmt;
 
@@ -224,7 +224,7 @@ pub enum Error {
     NoRows {
         /// The loop.
         name: String,
-        /// What speaks against it.
+        /// The reason against it.
         why: String,
     },
     /// No CTA for that many programs.
@@ -250,7 +250,7 @@ pub enum Error {
     ProgramsOfParts {
         /// The loop.
         name: String,
-        /// What it is.
+        /// Its kind.
         split: Split,
     },
     /// Programs do not run the same iterations.

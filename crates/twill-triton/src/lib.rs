@@ -1,6 +1,6 @@
 //! From a Triton kernel, as MLIR text, to what the rest of Twill schedules.
 //!
-//! | station | from | to |
+//! | stage | from | to |
 //! |---|---|---|
 //! | [`mlir`] | text of Triton's intermediate representation (TTIR) | operations and values that remember their place in the Python source |
 //! | [`kernel`] | a module | the kernel's innermost loops, as tile operations ([`tile::TileLoop`]) |

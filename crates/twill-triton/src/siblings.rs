@@ -1,4 +1,4 @@
-//! What the loops of one kernel have to do with each other: which operations run on the same warp
+//! Relations between the loops of one kernel: which operations run on the same warp
 //! group in all of them, and how often each loop runs (docs/model.md, "Sibling loops").
 
 use std::collections::BTreeMap;

@@ -77,7 +77,7 @@ fn shared_out(l: &TileLoop, count: u32) -> BTreeSet<TileId> {
     found
 }
 
-/// Whether an operand is a tile as it was computed.
+/// Returns whether an operand is a tile as it was computed.
 fn is_whole(l: &TileLoop, operand: &Operand) -> bool {
     let [value] = operand.tiles.as_slice() else { return false };
     operand.shape == l.tile(*value).shape && !operand.is_transposed()
@@ -149,7 +149,7 @@ impl<'l> Cutter<'l> {
         TileLoop { operations, tiles: self.tiles, split: Split::Rows(self.count), ..self.whole.clone() }
     }
 
-    /// What a sub-tile of an operation that is shared out reads: its columns, and all of an MMA's left operand.
+    /// The operands of a sub-tile of an operation that is split by columns: its columns, and all of an MMA's left operand.
     fn columns(&self, op: &TileOperation, operand: &Operand, copy: u32) -> Operand {
         let mut result = self.rows(operand, None);
         let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);
@@ -171,7 +171,7 @@ impl<'l> Cutter<'l> {
         result
     }
 
-    /// What a sub-tile reads: its rows.
+    /// The operands of a sub-tile: its rows.
     fn rows(&self, operand: &Operand, sub_tile: Option<u32>) -> Operand {
         let mut result = operand.clone();
         let along = sub_tile.zip(operand.row_dimension);

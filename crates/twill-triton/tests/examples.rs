@@ -178,7 +178,7 @@ fn every_operation_of_a_graph_says_what_it_stands_for() {
     assert!(backward.stands_for.iter().any(|stands| matches!(stands, Stands::ToShared(_))));
 }
 
-/// What the operations of one kind and one sub-tile cost together.
+/// The total cost of the operations of one kind and one sub-tile.
 fn cycles(graph: &LoopGraph, unit: &str, sub_tile: Option<u32>) -> i64 {
     let mine = graph.operations().iter().filter(|op| op.sub_tile == sub_tile);
     mine.flat_map(|op| &op.reservations).filter(|r| r.unit == unit).map(|r| r.cycles.0).sum()
@@ -293,7 +293,7 @@ fn contraction_is_a_choice() {
     assert!(apart.find("p.subtract.0").is_some() && together.find("p.fma.0").is_some());
 }
 
-/// What the operations of a graph move, by name.
+/// The traffic of a graph's operations, by name.
 fn moved(graph: &LoopGraph, name: &str) -> (u64, u64, u64) {
     let Traffic { shared, global, flop } = graph.operation(graph.find(name).unwrap()).traffic;
     (shared.0, global.0, flop)

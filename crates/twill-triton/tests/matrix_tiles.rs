@@ -24,7 +24,7 @@ fn tiles(kernel: &Kernel) -> [Option<&MatrixTile>; 2] {
     tiles.try_into().unwrap()
 }
 
-/// Whether the loads of A and of B are tiles of matrices.
+/// Returns whether the loads of A and of B are tiles of matrices.
 fn recognized(changes: &[(&str, &str)]) -> [bool; 2] {
     let kernel = gemm(changes);
     tiles(&kernel).map(|tile| tile.is_some())
@@ -214,7 +214,7 @@ fn arguments_in_coordinates_must_not_be_negative() {
     assert_eq!(natural(&rest), ", ");
 }
 
-/// Whether the store of C writes a tile of a matrix.
+/// Returns whether the store of C writes a tile of a matrix.
 fn stored(changes: &[(&str, &str)]) -> Option<MatrixTile> {
     let kernel = gemm(changes);
     let module = kernel.module();

@@ -34,7 +34,7 @@ fn sources<'g>(graph: &'g LoopGraph, of: &str) -> Vec<&'g str> {
     graph.dependences().iter().filter(|d| d.to == to).map(|d| graph.operation(d.from).name.as_str()).collect()
 }
 
-/// What an operation is, without its name, its place, and what it moves, which is not published.
+/// An operation without its name, its place, and its traffic, which is not published.
 fn nameless(op: &Operation) -> Operation {
     Operation { name: String::new(), kind: String::new(), source: None, traffic: Traffic::default(), ..op.clone() }
 }
@@ -56,7 +56,7 @@ fn assert_as_published(ours: &LoopGraph, published: &LoopGraph, pairs: &[(String
             continue;
         }
         let mine = dependence(ours, our_from, our_to);
-        // An MMA that adds to its own result does not wait for itself in either reading.
+        // An MMA that adds to its own result does not wait for itself in either variant.
         let blocking = if from == to { mine.blocking } else { theirs.blocking };
         let expected = Dependence { from: mine.from, to: mine.to, blocking, ..theirs.clone() };
         assert_eq!(*mine, expected, "{our_from} -> {our_to}");

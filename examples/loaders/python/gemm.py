@@ -30,7 +30,7 @@ MAP = (
     "l2_promotion",
     "oob_fill",
 )
-"""What a tensor map is made of but for the address, as `cuTensorMapEncodeTiled` takes it."""
+"""The parameters of a tensor map but for the address, as `cuTensorMapEncodeTiled` takes it."""
 
 
 def beside(folder, name):
@@ -73,7 +73,7 @@ class Gemm:
         return self.planning.Tile(shape, (shape[1], 1), block["shape"], layout)
 
     def describe(self):
-        """What a launch takes, but for addresses."""
+        """The parameters of a launch, but for addresses."""
         return {
             "function": self.kernel["function"],
             "threads": self.kernel["threads"],
@@ -103,7 +103,7 @@ class Gemm:
             raise ValueError(f"{ctas} tiles are more than a launch can have")
         if grid["kind"] == "persistent":
             step = max(multiprocessors * grid["ctas_per_sm"] // cluster, 1) * cluster
-            # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
+            # Even waves: as few thread blocks as need no more waves of tiles, so that they share what they load.
             ctas = -(-ctas // max(1, -(-ctas // step)))
             ctas += -ctas % cluster
         compiled, _ = self.assemble.build(self.kernel, self.sources)

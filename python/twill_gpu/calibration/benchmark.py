@@ -1,4 +1,4 @@
-"""What a benchmark is: kernels, the launches of each, and what is made of the numbers that they write."""
+"""A benchmark: kernels, the launches of each, and the figures from the numbers that they write."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Kernel:
     """For the compiler: the most warp groups, which share the registers."""
     shared_bytes: int = 0
     box_rows: int = 8
-    """Of the boxes of its tensor map."""
+    """The rows of the boxes of its tensor map."""
     flushes: bool = False
     """Nothing of the tensor may be in the cache when it begins."""
 
@@ -70,7 +70,7 @@ class Program:
 
 @dataclass
 class Samples:
-    """What the kernels wrote, by kernel and launch: of each time that it was launched, all numbers."""
+    """The numbers that the kernels wrote, by kernel and launch, for each repetition."""
 
     multiprocessors: int
     numbers: dict[tuple[str, Launch], list[Sequence[int]]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Passes of a warp group while the tensor core multiplies for another."""
+"""Passes of a warp group while the tensor core runs MMAs for another."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .passes import FOUR, PAIR, PASSES, ROWS
 from .wgmma import struct, struct_name
 
 COLUMNS = 128
-"""Of the tile, and of the instructions."""
+"""Columns of the tile, and of the instructions."""
 KINDS = ("fma", "maximum", "exp2", "scaled_exp2", "convert", "row_maximum", "row_sum", "softmax")
 WHERE = {"shared": False, "registers": True}
-"""Of the left operand, and whether that is registers."""
+"""The place of the left operand, and whether that is registers."""
 BOTH = Launch(2)
 
 
@@ -42,7 +42,7 @@ def figures(samples: Samples) -> Iterable[Figure]:
         for where in WHERE:
             kernel = f"beside_{where}_{kind}"
             four, pair = (samples.rounds(kernel, series, BOTH).slope for series in (FOUR, PAIR))
-            meaning = f"while another group multiplies, its left operand in {where}"
+            meaning = f"while another group runs MMAs, its left operand in {where}"
             yield figure(
                 f"passes.{kind}.{ROWS}x{COLUMNS}.beside_mmas_{where}", (four - pair) / 2, "cycles", meaning
             )

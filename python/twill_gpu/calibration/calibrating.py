@@ -23,7 +23,7 @@ from .synchronization import SYNCHRONIZATION
 
 BENCHMARKS = (MMAS, PASSES_BENCHMARK, BESIDE, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
 LAUNCHES = 25
-"""Of each kernel that count; one more is to warm up."""
+"""The launches of each kernel that count; one more is to warm up."""
 ARCHITECTURE = "sm_90a"
 FREQUENCY = Program("frequency", "synchronization.cuh", (Kernel("frequency", "time_frequency(g)"),))
 RAMP = 40
@@ -32,7 +32,7 @@ RAMP = 40
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured, and on what."""
+    """The measurements, and their device."""
 
     machine: str
     """The machine that was named."""
@@ -40,7 +40,7 @@ class Calibration:
     driver: str
     date: str
     clock_mhz: float
-    """Of the multiprocessors while benchmarks ran: the median of before and after each round of launches."""
+    """The clock of the multiprocessors while benchmarks ran: the median of before and after each round of launches."""
     launches: int
     seconds: float
     """On the GPU, from the first launch to the last."""

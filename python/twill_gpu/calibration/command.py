@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """The arguments of the command."""
     made = _Parser(
         prog="twill machine calibrate",
         description=DESCRIPTION,

@@ -13,7 +13,7 @@ from ..errors import TwillError
 from .benchmark import WARP_GROUP, Kernel, Launch
 
 TENSOR_BYTES, FLUSH_BYTES, DATA_NUMBERS = 256 << 20, 256 << 20, 32768
-"""Of the tensor that TMA copies, of what is overwritten to empty the cache, of the numbers to compute with."""
+"""Sizes of the tensor that TMA copies, of the buffer that empties the cache, of the numbers to compute with."""
 LINE = 128
 """Bytes of a row of the tensor."""
 NEVER = 0xFFFFFFFF
@@ -69,7 +69,7 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """What its maker calls it."""
+        """The vendor's name for it."""
         name: bytes = self._checked(self._driver.cuDeviceGetName(128, self._device))
         return name.split(b"\0")[0].decode()
 

@@ -23,7 +23,7 @@ class Entry:
     table: str
     key: str
     figure: str
-    """What it is made of."""
+    """Its parts."""
     value: Callable[[Figure], float] = lambda figure: figure.value
     digits: int = 0
     """After the point."""
@@ -42,7 +42,7 @@ def _pass(rule: str, kind: str) -> Entry:
 
 
 def _reduction(rule: str, kind: str) -> tuple[Entry, Entry]:
-    """What it holds the unit by elements, and what it waits for shuffles, in which others can have the unit."""
+    """The time that it holds the unit by elements, and the wait for shuffles, in which others can have the unit."""
     return (
         Entry(f"costs.{rule}", "elements_per_cycle", f"passes.{kind}.rate", digits=1, note="one group alone"),
         Entry(f"costs.{rule}", "additional_latency", f"passes.{kind}.latency", note="shuffles"),

@@ -10,7 +10,7 @@ from .fits import Measured, line
 
 ROWS = 64
 COLUMNS = (32, 64, 128, 256)
-"""Of tiles."""
+"""Columns of tiles."""
 GROUPS = (Launch(1), Launch(2), Launch(3))
 KINDS = {
     "fma": "x a - b, b by row",

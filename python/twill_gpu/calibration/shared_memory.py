@@ -10,7 +10,7 @@ from .fits import Measured, line
 
 ROWS, HALF, SINGLE, KILOBYTE = 64, 2, 4, 1024
 COLUMNS = (64, 128, 256)
-"""Of tiles of f16."""
+"""Columns of tiles of f16."""
 HANDED = (8, 16, 32, 64, 128)
 """Columns of tiles of f32 for the handoff benchmarks."""
 SHARED_BYTES = 3 * 32768 + 64

@@ -44,7 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """The arguments of the command."""
     made = _Parser(
         prog="twill sweep",
         description="Which tiles and options are fastest: reject what cannot fit, rank by proof, solve the best.",

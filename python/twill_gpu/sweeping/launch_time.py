@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a launch meets. Numbers that a machine file does not say are left out of the prediction."""
+    """The GPU of a launch. Numbers that a machine file does not say are left out of the prediction."""
 
     multiprocessors: int
     clock_mhz: float
@@ -32,15 +32,15 @@ class Gpu:
     l2_bytes_per_cycle: float = math.inf
     """That each multiprocessor loads when all do, and those next to each other load different bytes."""
     watts: float = math.inf
-    """What may be drawn."""
+    """The power limit."""
     base_watts: float = 0.0
-    """What is drawn at the highest clock besides the following."""
+    """The power at the highest clock besides the following."""
     tensor_pj_per_flop: float = 0.0
     l2_pj_per_byte: float = 0.0
 
     @classmethod
     def of(cls, numbers: Mapping[str, float], sustained: bool = True) -> Gpu:
-        """Of a machine's numbers by their keys.
+        """The GPU of a machine's numbers by their keys.
 
         sustained: launches follow each other for long; otherwise they are the first few milliseconds after a rest.
         """
@@ -99,7 +99,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
 
 
 def of_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
-    """What a prediction takes of a kernel.json."""
+    """The part of a kernel.json that a prediction needs."""
     part = {"simulated": kernel.get("simulated"), "grid": kernel["grid"]}
     assembly = kernel.get("assembly") or {}
     return part | {"spilled": assembly.get("spill_stores", 0) + assembly.get("spill_loads", 0)}

@@ -16,7 +16,7 @@ AHEAD = 4
 
 
 class Pool(Protocol):
-    """What does jobs."""
+    """The workers of jobs."""
 
     capacity: int
 
@@ -41,19 +41,19 @@ class Search:
 
     # ------------------------------------------------------------------------------------------------ what is known
     def bound(self, one: Candidate) -> dict[str, Any] | None:
-        """What is known of a configuration without search; None if nothing is yet."""
+        """The result for a configuration without search; None if there is none yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.FIT))
 
     def schedule(self, one: Candidate) -> dict[str, Any] | None:
-        """What is known of its schedule; None if nothing is yet."""
+        """The result for its schedule; None if there is none yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.SOLVE))
 
     def simulation(self, one: Candidate) -> dict[str, Any] | None:
-        """What is known of its kernel's time; None if nothing is yet."""
+        """The result for its kernel's time; None if there is none yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.SIMULATE))
 
     def key(self, one: Candidate, step: str) -> str:
-        """Of its job in a step."""
+        """The key of its job in a step."""
         if (one.index, step) not in self._keys:
             self._keys[one.index, step] = jobs.key(step, self._question(one, step))
         return self._keys[one.index, step]

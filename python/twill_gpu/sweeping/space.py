@@ -20,7 +20,7 @@ from ..options import known, words
 LIMITS = ("time_limit", "work_limit")
 """Options of the search alone: bounds do not depend on them."""
 INPUT = "input"
-"""What a configuration calls its TTIR where there are several."""
+"""The name of a configuration's TTIR where there are several."""
 
 Configuration = Mapping[str, object]
 
@@ -33,11 +33,11 @@ class Candidate:
     """In the order of the space."""
     configuration: dict[str, object]
     constexprs: dict[str, object]
-    """Of the kernel, fixed ones included; empty for TTIR."""
+    """Constexprs of the kernel, fixed ones included; empty for TTIR."""
     options: dict[str, object]
-    """Of twill, fixed ones included, without limits."""
+    """Options of twill, fixed ones included, without limits."""
     question: _twill.Question | None
-    """What `_twill` is asked, without limits; None where the front end refuses the configuration."""
+    """The question to `_twill`, without limits; None where the front end refuses the configuration."""
     reason: str | None
     """Why it does."""
 
@@ -77,7 +77,7 @@ def candidates(
 def _asked(
     kernel: tuple[str, str] | InputError, machine: Machine, options: Mapping[str, object]
 ) -> tuple[_twill.Question | None, str | None]:
-    """What is asked about a configuration, or why nothing is."""
+    """The question about a configuration, or the reason for none."""
     if isinstance(kernel, InputError):
         return None, str(kernel)
     try:

@@ -24,7 +24,7 @@ def need(condition, what):
 
 @dataclass
 class Tensor:
-    """What a tensor map describes: the array, the extents of a box, and bytes of a swizzled line."""
+    """A tensor map: the array, the extents of a box, and bytes of a swizzled line."""
 
     array: np.ndarray
     box: tuple
@@ -48,17 +48,17 @@ class Barrier:
 
 
 class Meeting:
-    """A barrier of warps: each comes once in a round, and goes on or waits until all have come."""
+    """A barrier of warps: each arrives once in a phase, and goes on or waits until all have arrived."""
 
     def __init__(self):
         self.here, self.rounds, self.waiting, self.count = set(), 0, {}, None
 
     def come(self, warp, count, waits):
-        """Of `count` warps this one comes, or asks again; whether it waits."""
+        """This warp, one of `count`, arrives or tries again; true if it waits."""
         need(self.count in (None, count), "another count of threads than the others have")
         self.count = count
         if warp not in self.waiting:
-            need(warp not in self.here, "a warp comes again before the others have come")
+            need(warp not in self.here, "a warp arrives again before the others have arrived")
             self.here.add(warp)
             if waits:
                 self.waiting[warp] = self.rounds
@@ -108,7 +108,7 @@ class Cta:
         return self.barriers[at]
 
     def meet(self, warp, barrier, count, waits):
-        """Whether a warp waits at a named barrier."""
+        """Returns whether a warp waits at a named barrier."""
         return self.meetings.setdefault(barrier, Meeting()).come(warp, count // 32, waits)
 
     def local(self, at):
@@ -140,7 +140,7 @@ class Cta:
 
     # ---------------------------------------------------------------------------------------------------------- TMA
     def _box(self, tensor, start, coordinates):
-        """Of a box: addresses in shared memory of its elements, which of them exist, and their indices."""
+        """Elements of a box: their addresses in shared memory, which of them exist, and their indices."""
         size = tensor.array.itemsize
         grids = np.meshgrid(*(np.arange(n) for n in tensor.box), indexing="ij")
         index = np.stack(grids, -1).reshape(-1, len(tensor.box))
@@ -149,7 +149,7 @@ class Cta:
         at = rows * line + index[:, -1] * size
         if tensor.swizzle:
             need(line == tensor.swizzle and start % (8 * line) == 0, f"a swizzled box at {start}")
-            # Pieces of 16 bytes change places within a line of 128 bytes, by which of eight it is.
+            # Chunks of 16 bytes change places within a line of 128 bytes, by which of eight it is.
             at = at ^ (at // 128 % (tensor.swizzle // 16) * 16)
         need(start % 128 == 0, f"a box at {start}")
         where = index + np.array(coordinates[::-1])

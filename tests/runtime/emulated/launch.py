@@ -81,7 +81,7 @@ class Launch:
         left = [w.number for w in warps if any(open_group or groups for open_group, groups in w.stores)]
         need(not left, f"warps {left} end before their stores have read shared memory")
         left = [w.number for w in warps if w.open or w.groups]
-        need(not left, f"warps {left} end before their multiplies")
+        need(not left, f"warps {left} end before their MMAs")
 
 
 def of_kernel(kernel, ptx, tensors, numbers):

@@ -35,7 +35,7 @@ class Warp(Arithmetic, Multiplies):
         if operand in self.registers:
             value = self.registers[operand]
             if isinstance(value, Part):
-                need(value.is_done, f"{operand} is read before the multiply that writes it is waited for")
+                need(value.is_done, f"{operand} is read before the MMA that writes it is waited for")
                 value = value.numbers
             wanted = np.dtype(TYPES[kind])
             if value.dtype.itemsize == wanted.itemsize:
@@ -70,7 +70,7 @@ class Warp(Arithmetic, Multiplies):
         value = np.asarray(value)
         before = self.registers.get(name)
         if isinstance(before, Part):
-            need(before.is_done, f"{name} is written while a multiply does")
+            need(before.is_done, f"{name} is written while an MMA writes it")
             before = before.numbers
         if mask.all() or before is None or before.dtype.itemsize != value.dtype.itemsize:
             self.registers[name] = value.copy()
@@ -78,7 +78,7 @@ class Warp(Arithmetic, Multiplies):
             self.registers[name] = np.where(mask, value.view(before.dtype), before)
 
     def address(self, operand, kind="u64"):
-        """Of `[register]` or `[register+offset]`."""
+        """The address of `[register]` or `[register+offset]`."""
         base, _, offset = operand[1].partition("+")
         return self.read(base, kind).astype(np.int64) + int(offset or 0)
 
@@ -149,7 +149,7 @@ class Warp(Arithmetic, Multiplies):
         return "wait" if self.cta.meet(self, int(o[0]), count, i.parts[1] == "sync") else None
 
     def do_barrier(self, i, o, mask):
-        """All threads of a cluster meet."""
+        """Syncs all threads of a cluster."""
         meeting, count = self.cta.cluster[0].meeting_of_cluster, len(self.cta.cluster) * self.launch.threads // 32
         if i.parts[2] == "arrive":
             need(self.meets is None, "a second arrival")
@@ -335,7 +335,7 @@ class Warp(Arithmetic, Multiplies):
             return cta.multiply(int(self.address(o[0], "u32")[lane]), left, right, instruction, adds)
         if kind == "commit":
             lane = self.one(mask)
-            need(self.multiplied <= {lane}, "a commit by another thread than multiplied")
+            need(self.multiplied <= {lane}, "a commit by another thread than started the MMA")
             return cta.commit(cta.barrier(int(self.address(o[0], "u32")[lane])))
         if kind == "wait::ld":
             for name, value in self.loading:

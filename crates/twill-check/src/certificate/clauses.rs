@@ -6,7 +6,7 @@ use super::symmetry;
 use twill_graph::proof::{Atom, Literal, Reason};
 use twill_graph::{ConcurrencyWindow, GroupId, GroupRole, OpId, WarpAssignment};
 
-/// Whether a clause of a proof holds for the reason given.
+/// Returns whether a clause of a proof holds for the reason given.
 pub(super) fn is_instance(atoms: &Atoms, clause: &[Literal], reason: Reason) -> bool {
     if clause.iter().any(|&l| atoms.truth(l) == Some(true)) {
         return true;
@@ -119,7 +119,7 @@ fn at_most_stages(atoms: &Atoms, from: OpId, to: OpId, least: i128, c: i64) -> V
 }
 
 /// If all conditions hold, `(t_to − t_from) mod I` is not in `[first, end)`: the difference of slots lies
-/// before that range or after it, `turn` intervals on.
+/// before that range or after it, `wrap` intervals on.
 fn apart_on_circle(
     atoms: &Atoms,
     conditions: Vec<Claim>,
@@ -137,7 +137,7 @@ fn apart_on_circle(
     clause
 }
 
-/// Whether a clause is one direction of what an atom means.
+/// Returns whether a clause is one direction of what an atom means.
 fn defines(atoms: &Atoms, clause: &[Literal], number: Literal) -> bool {
     let exists = clause.contains(&number) || clause.contains(&-number);
     if number < 1 || !exists {

@@ -45,7 +45,7 @@ impl Propagation {
         }
     }
 
-    /// Whether the clauses contradict each other.
+    /// Returns whether the clauses contradict each other.
     pub(super) fn is_contradictory(&self) -> bool {
         self.contradiction
     }
@@ -88,7 +88,7 @@ impl Propagation {
         self.clauses[position] = Vec::new();
     }
 
-    /// Whether a clause follows by unit propagation.
+    /// Returns whether a clause follows by unit propagation.
     pub(super) fn follows(&mut self, clause: &[Literal]) -> bool {
         if self.contradiction {
             return true;

@@ -29,7 +29,7 @@ pub(super) struct Case {
     pub(super) tiles: Vec<Vec<u32>>,
 }
 
-/// What a [`Case`] is called in messages.
+/// The name of a [`Case`] in messages.
 pub(super) struct Named<'a>(pub(super) &'a System, pub(super) &'a Case);
 
 impl fmt::Display for Named<'_> {

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Moment {
     /// Its column; asynchronous units have the last one.
     pub column: usize,
-    /// What is done.
+    /// The action.
     pub text: String,
     /// It is among the last, or among the last that touch the slot or barrier at fault.
     pub matters: bool,
@@ -20,7 +20,7 @@ pub struct Moment {
 /// A way from the start to something that must not happen. [`Display`](fmt::Display) makes a table, one row a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
-    /// What goes wrong.
+    /// The fault.
     pub kind: FaultKind,
     /// The same in a sentence.
     pub fault: String,

@@ -11,7 +11,7 @@ pub enum ProtocolError {
     Malformed {
         /// Where.
         place: String,
-        /// What, and how it would be right.
+        /// The fault, and the remedy.
         problem: String,
     },
     /// Something can go wrong; this is how.

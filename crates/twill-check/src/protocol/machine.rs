@@ -1,4 +1,4 @@
-//! What a step of a process or of an asynchronous unit does, and what must not happen: the meaning of a program.
+//! The steps of processes and asynchronous units, and the faults: the meaning of a program.
 
 use super::fault::{Fault, Use};
 use super::program::{Action, Program};
@@ -61,7 +61,7 @@ impl<'a> Machine<'a> {
         usize::from(s[3 * p])
     }
 
-    /// What the process does next.
+    /// The next action of the process.
     pub(super) fn next(&self, s: &State, p: usize) -> Option<&'a Action> {
         self.program.actions[p].get(self.position(s, p))
     }
@@ -104,7 +104,7 @@ impl<'a> Machine<'a> {
         usize::from(s[self.barriers + 2 * barrier + 1])
     }
 
-    /// Processes that have come to a named barrier and count for the next time it opens, as bits.
+    /// Processes that have arrived at a named barrier and count for the next time it opens, as bits.
     pub(super) fn arrived(&self, s: &State, named: usize) -> u16 {
         s[self.named + 2 * named]
     }
@@ -145,7 +145,7 @@ impl<'a> Machine<'a> {
     /// Takes a step that is enabled.
     ///
     /// # Errors
-    /// What is wrong with it, or with where it leads.
+    /// The fault in it, or in the state to which it leads.
     pub(super) fn take(&self, s: &mut State, step: Step) -> Result<(), Fault> {
         match step {
             Step::Do(p) => self.perform(s, p)?,

@@ -45,7 +45,7 @@ struct Run<'m, 'a> {
     /// Steps with their epochs and clocks.
     steps: Vec<(Step, Epoch)>,
     clocks: Vec<Clock>,
-    /// What is before each process's next event.
+    /// The past of each process's next event.
     now: Vec<Clock>,
     uses: Uses,
     /// Steps that arrived at each barrier.

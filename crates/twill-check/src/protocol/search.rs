@@ -13,7 +13,7 @@ use super::program::Action;
 use super::witness::{Witness, shorten};
 use indexmap::IndexSet;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// The shortest way to a fault.

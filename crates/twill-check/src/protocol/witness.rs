@@ -48,7 +48,7 @@ enum Pace {
     OwnLast,
 }
 
-/// What comes first: small numbers.
+/// The priority: small numbers first.
 fn rank(machine: &Machine<'_>, state: &State, step: Step, slow: usize, pace: Pace) -> u8 {
     let owner = match step {
         Step::Do(p) => return if p == slow { 3 } else { 1 },

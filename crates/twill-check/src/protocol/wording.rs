@@ -38,7 +38,7 @@ impl Program<'_> {
         places.iter().map(|place| self.slot_name(place.slot)).collect::<Vec<_>>().join(" ")
     }
 
-    /// What an action is called: `slot=value` is a slot with the value that is put there or must be there.
+    /// The name of an action: `slot=value` is a slot with the value that is stored or expected there.
     pub(super) fn action_name(&self, action: &Action) -> String {
         match action {
             Action::Wait { barrier, target: 0 } => format!("wait {} fresh", self.barrier_name(*barrier)),
@@ -78,7 +78,7 @@ impl Program<'_> {
         format!("{what} of {}", self.process_name(p))
     }
 
-    /// What is wrong, in a sentence.
+    /// The fault, in a sentence.
     pub(super) fn fault_name(&self, machine: &Machine<'_>, state: &State, fault: &Fault) -> String {
         let verb = |write: bool| if write { "writes" } else { "reads" };
         match fault {
@@ -135,7 +135,7 @@ impl Program<'_> {
         }
     }
 
-    /// How far the thing that a process waits for has come.
+    /// The progress of a process's wait.
     fn progress(&self, machine: &Machine<'_>, state: &State, p: usize) -> String {
         match machine.next(state, p) {
             Some(&Action::Wait { barrier, .. }) => format!(
@@ -153,7 +153,7 @@ impl Program<'_> {
         }
     }
 
-    /// Who takes a step, and what it is called; the process of asynchronous units is `None`.
+    /// The process that takes a step, and the step's name; the process of asynchronous units is `None`.
     pub(super) fn step_name(&self, machine: &Machine<'_>, state: &State, step: Step) -> (Option<usize>, String) {
         let Some((p, action)) = self.action_of(machine, state, step) else { return (None, String::new()) };
         let name = match step {

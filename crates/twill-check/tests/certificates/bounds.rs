@@ -23,7 +23,7 @@ fn conflicts_are_of_operations_that_meet_themselves() {
         verdict(&problem, &Certificate { conflicts, below: Cycles(interval + 1), ..empty() })
     };
     let accepted = |below: i64| format!("below {below}: 0 proofs, 0 clauses, 0 lemmas, 0 steps");
-    // The multiply takes its unit for four cycles, the exponential its group for five.
+    // The MMA takes its unit for four cycles, the exponential its group for five.
     assert_eq!(conflict(3, 1), accepted(4));
     assert_eq!(conflict(4, 2), accepted(5));
     assert_eq!(conflict(1, 1), accepted(2));
@@ -93,7 +93,7 @@ fn bounds_have_witnesses() {
     of(&BoundWitness::Resource(UnitId::new(0)), 4);
     of(&BoundWitness::Resource(UnitId::new(1)), 5);
     of(&BoundWitness::Operation(OpId::new(2)), 5);
-    // Five cycles, and one in which the multiply that waits for its load is issued, on two groups.
+    // Five cycles, and one in which the MMA that waits for its load is issued, on two groups.
     of(&BoundWitness::GroupWork, 3);
     // On one. Without the wait, or where its window is empty, it takes no cycle; on another group neither, nor for its own
     // result of the iteration before.

@@ -4,7 +4,7 @@ use crate::support::{changed, holds, machine};
 use serde_json::{Value, json};
 use twill_graph::{ModelOptions, Problem};
 
-/// A load, and in each sub-tile a multiply and an exponential.
+/// A load, and in each sub-tile an MMA and an exponential.
 fn tiles(count: usize, change: impl Fn(&mut Value)) -> Problem {
     changed(machine(), ModelOptions::default(), |text| {
         let operations = text["operations"].as_array().unwrap().clone();

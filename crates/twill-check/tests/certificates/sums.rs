@@ -7,7 +7,7 @@ use twill_graph::{Bytes, Columns, ModelOptions, Resources};
 #[test]
 fn sums_are_of_what_is_assumed() {
     let problem = problem();
-    // Of the multiply's unit there is one.
+    // Of the MMA's unit there is one.
     let held = ["alive 0 0 3 1 0 1 3 1 0", "alive 0 0 3 1 0 2 3 1 0"];
     holds_with_all(&problem, &held, "-1 -2", "overfull 0 0 3 1 0");
     assert!(!holds(&problem, &held, "1 -2 0", "overfull 0 0 3 1 0"));

@@ -22,7 +22,7 @@ const NO_WORK: &str = "one tile less is worked on, or an empty part of a program
 /// In attention, K's slot is not loaded again before V's next one, which waits until both MMAs have ended.
 const HELD_BY_V: &str = "V's ring holds the producer back until the MMA of K has ended, too";
 
-/// What survives: mutation, event, neighbour, how often in all systems together, and why that is no mistake.
+/// The survivors: mutation, event, neighbour, count over all systems, and why the mutation is no mistake.
 const HARMLESS: &[(Mutation, &str, &str, usize, &str)] = &[
     (BufferSlots, "", "", 13, UNUSED),
     (BarrierSlots, "", "", 20, UNUSED),
@@ -95,7 +95,7 @@ fn mistakes_are_found_or_harmless() {
     assert_eq!((all, malformed, harmless), (768, 56, 204));
 }
 
-/// Whatever is taken away of what makes a group wait for data is found.
+/// Every removal of a wait for data is found.
 #[test]
 fn nothing_that_is_needed_can_go() {
     for (name, system) in systems::all() {

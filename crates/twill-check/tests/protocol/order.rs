@@ -1,4 +1,4 @@
-//! What puts events in order, and what does not.
+//! The steps that put events in order, and those that do not.
 
 use crate::build::{
     Absolute, Builder, arrive, fence, mma, only, read, signal, store, sync, wait, wgmma_wait_group, wait_stores,
@@ -17,7 +17,7 @@ fn mma_into(place: Access) -> Node {
     Node::Do(Event::Mma { reads: vec![], writes: vec![place], signals: vec![] })
 }
 
-/// Of whatever has ended only that is over: a store of one group says nothing of an MMA of another.
+/// The end of one operation says nothing of others: a store of one group says nothing of an MMA of another.
 #[test]
 fn ends_of_one_unit_are_not_those_of_another() {
     let mut s = Builder::default();
@@ -35,7 +35,7 @@ fn ends_of_one_unit_are_not_those_of_another() {
     assert!(matches!(kind(&s.0), FaultKind::InUse | FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
 }
 
-/// Who comes to a named barrier first and who comes last both know what the other did before.
+/// The first and the last to arrive at a named barrier both know what the other did before.
 #[test]
 fn a_named_barrier_orders_both_ways() {
     let mut s = Builder::default();
@@ -48,7 +48,7 @@ fn a_named_barrier_orders_both_ways() {
     assert_eq!(verify(&s.0, &Limits::default()).unwrap().proof().searched, 0);
 }
 
-/// Who only signals does not learn what others did, though it stands at another barrier when they come.
+/// A process that only arrives does not learn what others did, though it stands at another barrier when they arrive.
 #[test]
 fn a_signal_orders_one_way() {
     let mut s = Builder::default();

@@ -122,7 +122,7 @@ pub fn handoff(slots: u32) -> System {
     s.0
 }
 
-/// Two groups take pingpong at something that there is once.
+/// Ping-pong: two groups alternate at a buffer that exists once.
 pub fn ping_pong() -> System {
     let mut s = Builder::default();
     let n = s.trips("n");
@@ -140,7 +140,7 @@ pub fn ping_pong() -> System {
             signal(other),
         ];
         let tiles = Node::Tiles(vec![each(n, 0, turn)]);
-        // The second group gives the first its first turn, and the first takes back the last one.
+        // The second group arrives first at the first group's barrier; the first group waits there once more at the end.
         let body = if g == 1 { vec![signal(pingpong[0]), tiles] } else { vec![tiles, sync(pingpong[0])] };
         s.process(&format!("group{g}"), &[], body);
     }

@@ -1,4 +1,4 @@
-//! Random loops, random schedules: the replay and the literal reading of docs/model.md agree on
+//! Random loops, random schedules: the replay and a literal implementation of docs/model.md agree on
 //! which constraints hold.
 //!
 //! Each case walks from a schedule that holds to its neighbours: one operation issues elsewhere or

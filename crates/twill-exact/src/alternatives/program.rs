@@ -1,4 +1,4 @@
-//! What makes a schedule really another one: the programs of its warp groups, not its cycles.
+//! The difference between schedules: the programs of the warp groups, not the cycles.
 //!
 //! Two schedules are alike when, up to the names of interchangeable compute groups and of interchangeable sub-tiles,
 //!
@@ -6,8 +6,8 @@
 //! - the copies of any two operations that share a group or a unit issue in the same order, over all iterations, and
 //! - every operation is in the same stage, counted from the cycle in which the first operation issues.
 //!
-//! For operations `u < v` the order of copies is one number, the turn `⌊(t_v − t_u) / I⌋`: copy `i` of `v` issues
-//! between copies `i + turn` and `i + turn + 1` of `u`; of two that issue at once the one that stands first in the
+//! For operations `u < v` the order of copies is one number, the wrap `⌊(t_v − t_u) / I⌋`: copy `i` of `v` issues
+//! between copies `i + wrap` and `i + wrap + 1` of `u`; of two that issue at once the one that stands first in the
 //! graph counts as first. A shift of all times changes none of this.
 
 use crate::constraints::{assignment, symmetry};
@@ -77,7 +77,7 @@ impl Program {
         alike
     }
 
-    /// What each operation did is done by the one that takes its place.
+    /// Each operation's work is done by the one that takes its place.
     fn swapped(&self, problem: &Problem, map: &[OpId]) -> Program {
         let groups: Vec<GroupId> = map.iter().map(|to| self.groups[to.index()]).collect();
         Program {
@@ -100,14 +100,14 @@ impl Program {
         self.group(pair.first) == self.group(pair.second)
     }
 
-    /// Copy `i` of the second operation issues between copies `i + turn` and `i + turn + 1` of the first.
+    /// Copy `i` of the second operation issues between copies `i + wrap` and `i + wrap + 1` of the first.
     pub(super) fn turn(&self, pair: &Pair) -> i64 {
         let (first, second) = (pair.first.index(), pair.second.index());
         let overtakes = i64::from(self.ranks[second] < self.ranks[first]);
         (self.times[second] - self.times[first] - overtakes).div_euclid(self.interval)
     }
 
-    /// Whether the two differ in nothing that is compared.
+    /// Returns whether the two differ in nothing that is compared.
     pub(super) fn is_like(&self, other: &Program, scope: &Scope) -> bool {
         let pair = |pair: &Pair| {
             let together = self.together(pair);
@@ -151,7 +151,7 @@ pub(super) struct Pair {
     pub(super) share_unit: bool,
 }
 
-/// What is compared.
+/// The level of comparison.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) pairs: Vec<Pair>,

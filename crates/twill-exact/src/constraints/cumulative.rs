@@ -47,14 +47,14 @@ impl When {
 /// Something that takes room from its start to the latest of its ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// What it is.
+    /// Its kind.
     pub(crate) name: Name,
     /// The operation whose group holds it.
     pub(crate) owner: OpId,
     pub(crate) weight: u64,
     pub(crate) start: Place,
     pub(crate) ends: Vec<(Place, When)>,
-    /// Whether it exists at all.
+    /// The condition under which it exists.
     pub(crate) when: When,
     /// It recurs every `I` cycles (the steady state); otherwise it is one copy of a straight line.
     pub(crate) repeats: bool,

@@ -29,7 +29,7 @@ pub(super) struct Read {
     pub(super) when: When,
 }
 
-/// What `v` takes from its issue to the last of the reads, as the liveness option counts it; nothing without reads.
+/// The storage that `v` takes from its issue to the last of the reads, as the liveness option counts it; nothing without reads.
 pub(super) fn kept(e: &Encoding, name: Name, v: OpId, weight: u64, reads: &[Read]) -> Vec<Item> {
     if reads.is_empty() || weight == 0 {
         return Vec::new();
@@ -151,7 +151,7 @@ fn fixed_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> boo
     broken
 }
 
-/// What no thread can address, and the cap on registers a thread where one is set.
+/// The limit of what a thread can address, and the cap on registers a thread where one is set.
 fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> bool {
     let resources = e.problem.resources();
     let warps = resources.compute_groups.warps;
@@ -172,7 +172,7 @@ fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> b
     broken
 }
 
-/// Whether all groups get what they need.
+/// Returns whether all groups get what they need.
 pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
     let resources = e.problem.resources();
     let fixed_fit = e.problem.group_ids().zip(e.problem.groups()).all(|(group, pooled)| {

@@ -8,7 +8,7 @@ use crate::encoding::{Anchor, Candidate, Encoding};
 use twill_graph::proof::{Item as Name, Pool as Room, Reason};
 use twill_graph::{OpId, Problem, Reservation, UnitId};
 
-/// An operation that meets its own next iteration on a unit at this interval.
+/// An operation that overlaps its own next iteration on a unit at this interval.
 pub(crate) fn self_conflict(problem: &Problem, interval: i64) -> Option<(OpId, UnitId)> {
     for op in problem.graph().op_ids() {
         for (index, unit) in problem.resources().units.iter().enumerate() {
@@ -34,7 +34,7 @@ fn load_at(held: &[&Reservation], cycle: i64, interval: i64) -> i64 {
         .sum()
 }
 
-/// What an operation holds of a unit, with the positions of the reservations.
+/// The reservations that an operation has on a unit, with their positions.
 pub(crate) fn reservations(problem: &Problem, op: OpId, unit: UnitId) -> impl Iterator<Item = (usize, &Reservation)> {
     let units = problem.units_of(op);
     problem.graph().operation(op).reservations.iter().enumerate().filter(move |(at, _)| units[*at] == unit)
@@ -97,7 +97,7 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     broken
 }
 
-/// Whether units with several instances have enough of them.
+/// Returns whether units with several instances have enough of them.
 pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
     e.storage.units.iter().all(|pool| pool.peak(e, candidate, |_| true) <= pool.capacity)
 }

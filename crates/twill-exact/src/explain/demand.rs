@@ -79,7 +79,7 @@ struct Search<'a> {
     asker: &'a Asker,
     problem: &'a Problem,
     interval: i64,
-    /// What a schedule must keep.
+    /// The constraints that a schedule must keep.
     keeps: &'a Relaxation,
     /// That is the whole problem.
     suffices: bool,

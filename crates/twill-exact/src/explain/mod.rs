@@ -32,7 +32,7 @@ pub struct ExplainOptions {
     pub question_work: u64,
     /// Work units for each changed problem.
     pub what_if_work: u64,
-    /// Whether to ask what would change the interval.
+    /// True if to ask what would change the interval.
     pub what_ifs: bool,
     /// Largest interval that the search was allowed.
     pub largest_interval: Option<Cycles>,

@@ -1,4 +1,4 @@
-//! What two operations forbid each other once their groups are fixed: offsets of their issue cycles
+//! Conflicts of two operations once their groups are fixed: offsets of their issue cycles
 //! modulo `I` (docs/model.md: `resource` with one instance, `exclusive`, `concurrency`).
 
 use crate::constraints::concurrency;

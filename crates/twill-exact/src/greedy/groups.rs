@@ -1,6 +1,6 @@
 //! Promising assignments of operations to warp groups, for a schedule to be built on.
 //!
-//! What may not be parted (carried register values) moves together. The clusters are given out by
+//! Operations that must stay together (carried register values) move together. The clusters are given out by
 //! sub-tile, or merged along the heaviest handoffs while the synchronous work of a part allows it.
 
 use crate::constraints::assignment;

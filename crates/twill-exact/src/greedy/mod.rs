@@ -99,13 +99,13 @@ fn first(variants: &mut [Variant], interval: i64, orders: u64, meter: &Meter) ->
     None
 }
 
-/// Whether sums of all path lengths stay exact.
+/// Returns whether sums of all path lengths stay exact.
 fn is_small(problem: &Problem, limit: i64) -> bool {
     let distances: i128 = problem.graph().dependences().iter().map(|d| i128::from(d.distance)).sum();
     (distances + 64) * i128::from(limit) * 4 < i128::from(i64::MAX / 16)
 }
 
-/// What does not depend on the interval.
+/// The data that does not depend on the interval.
 struct Plan<'p> {
     problem: &'p Problem,
     groups: Vec<GroupId>,

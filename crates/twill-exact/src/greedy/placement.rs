@@ -13,7 +13,7 @@ use twill_graph::{OpId, Problem};
 /// No path between two operations.
 pub(super) const APART: i64 = i64::MIN / 4;
 
-/// What placing needs to know.
+/// The input of placement.
 pub(super) struct Puzzle<'a> {
     pub(super) problem: &'a Problem,
     pub(super) interval: i64,
@@ -40,7 +40,7 @@ const WAYS: usize = 4;
 struct Attempt<'a> {
     puzzle: &'a Puzzle<'a>,
     times: Vec<Option<i64>>,
-    /// What it costs to displace an operation.
+    /// The cost of displacing an operation.
     worth: Vec<u64>,
     /// First and last cycle that paths alone allow.
     widest: Vec<(i64, i64)>,
@@ -252,7 +252,7 @@ impl Attempt<'_> {
         u != v && self.times[u].is_some_and(|t| time < t + paths[u][v] || t < time + paths[v][u])
     }
 
-    /// What else must go for want of storage.
+    /// The operations that must also go for lack of storage.
     fn with_room(&mut self, v: usize, time: i64, mut others: Vec<usize>, meter: &Meter) -> Option<Vec<usize>> {
         let mut trial: Vec<Option<i64>> = self.times.clone();
         for &u in &others {

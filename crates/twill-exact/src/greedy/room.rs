@@ -98,7 +98,7 @@ impl<'p> Room<'p> {
         Ok(())
     }
 
-    /// Whether everything fits, the register file as a whole too.
+    /// Returns whether everything fits, the register file as a whole too.
     pub(super) fn fits(&self, times: &Times) -> bool {
         let resources = self.problem.resources();
         let mut file = 0_u64;
@@ -242,7 +242,7 @@ impl<'p> Room<'p> {
         peak
     }
 
-    /// Of what is held in a slot, the cheapest that can be shortened by moving one operation.
+    /// The cheapest item held in a slot that moving one operation can shorten.
     fn culprit(&self, held: &[Held], slot: i64, keep: OpId, worth: &[u64]) -> Option<OpId> {
         let alive =
             held.iter().filter(|h| h.life >= self.interval || (slot - h.start).rem_euclid(self.interval) < h.life);

@@ -87,7 +87,7 @@ impl Classes {
         first.iter().filter(everywhere).map(|swap| swap.first).collect()
     }
 
-    /// Whether operations of one class go to operations of one class.
+    /// Returns whether operations of one class go to operations of one class.
     fn survive(&self, maps: &[Vec<OpId>]) -> bool {
         let mut image: Vec<Option<Option<usize>>> = vec![None; self.groups.len()];
         for (row, map) in self.of.iter().zip(maps) {

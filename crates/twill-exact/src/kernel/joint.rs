@@ -135,7 +135,7 @@ impl<'p> Joint<'p> {
         needed
     }
 
-    /// Whether the groups that any loop uses exceed the register file; if so, that is excluded.
+    /// Returns whether the groups that any loop uses exceed the register file; if so, that is excluded.
     fn register_file(&mut self, candidates: &[Candidate]) -> bool {
         let resources = self.parts[0].problem.resources();
         let Some(too_many) = registers::over_file(resources, self.needed(candidates)) else { return false };
@@ -191,7 +191,7 @@ impl<'p> Joint<'p> {
         .collect()
     }
 
-    /// Whether all loops together fit the register file.
+    /// Returns whether all loops together fit the register file.
     pub(super) fn fits_file(&self, candidates: &[Candidate]) -> bool {
         registers::over_file(self.parts[0].problem.resources(), self.needed(candidates)).is_none()
     }

@@ -27,7 +27,7 @@ const BOUND_WORK: u64 = 4_000_000;
 /// proof, and the best schedules there. The budget is for all loops together.
 ///
 /// The problem's options must be those of folded liveness with any number of stages: the paper's
-/// readings are for one loop.
+/// variants are for one loop.
 ///
 /// The result depends only on the problem and the options, unless a time budget or an interrupt
 /// ends the search.
@@ -76,7 +76,7 @@ struct Together<'p, 'a> {
     progress: &'a mut dyn FnMut(Progress),
     /// The best schedule of each loop by itself, with its interval.
     own: Vec<Option<(i64, Candidate)>>,
-    /// What is not excluded by proof.
+    /// The vectors that no proof excludes.
     excluded: Frontier,
     limits: Vec<i64>,
     lower: i64,

@@ -1,4 +1,4 @@
-//! What dependences mean for slots at one interval.
+//! The meaning of dependences for slots at one interval.
 //!
 //! Within a strongly connected component any two operations bound each other from both sides. Between components they
 //! do not: a component may be moved by any multiple of `I` without changing its slots. So slots are decided component by

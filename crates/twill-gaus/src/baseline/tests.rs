@@ -72,7 +72,7 @@ proptest! {
     }
 }
 
-/// What nobody means is refused or done, and not by way of a panic.
+/// Nonsense options are refused or obeyed, without a panic.
 #[test]
 fn extreme_bounds_and_intervals_are_survived() {
     let graph = "nodes=12,resources=1,recurrence=0,density=0.3,back-edges=4,latency=9,limit=1,seed=5"

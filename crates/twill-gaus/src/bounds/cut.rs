@@ -1,4 +1,4 @@
-//! What is live at one step, at least: a minimum cut.
+//! The least live storage at one step: a minimum cut.
 //!
 //! At step `d` the operations are divided into those that have started, `S`, and the others. By windows, some are surely in
 //! `S` and some surely not; who reads a value, without a negative delay, is not in `S` unless its producer is. A value is live

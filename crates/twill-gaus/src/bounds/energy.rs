@@ -7,7 +7,7 @@
 //! "Constraint-Based Scheduling", 2001, ch. 3), with one step as its time table case.
 //!
 //! For fixed `a`, the overlap grows by one a step from `max (a, last)` on, until it has grown by
-//! `min (first + steps − max (a, first), last + steps − max (a, last))`: two changes of slope, so all `b` take O(|pieces| + D).
+//! `min (first + steps − max (a, first), last + steps − max (a, last))`: two changes of slope, so all `b` take O(|parts| + D).
 
 use crate::control::Clock;
 
@@ -24,7 +24,7 @@ pub(super) struct Piece {
     pub amount: i64,
 }
 
-/// Most pieces and steps looked at; where there are more, not all `a` are tried, which is as right, if weaker.
+/// Most parts and steps looked at; where there are more, not all `a` are tried, which is as right, if weaker.
 const WORK: usize = 400_000_000;
 /// Longest array of steps.
 const LONGEST: i64 = 1 << 24;

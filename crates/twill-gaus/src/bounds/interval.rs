@@ -66,7 +66,7 @@ const TRIES: usize = 256;
 const ANCHORS: usize = 64;
 const WORK: usize = 20_000_000;
 
-/// Whether windows of recurrences exclude `interval`, which is not below `MII`, as far as there is time.
+/// Returns whether windows of recurrences exclude `interval`, which is not below `MII`, as far as there is time.
 fn excluded(graph: &Dataflow, interval: u64, clock: &Clock<'_>) -> bool {
     if clock.is_over() || !graph.dependences().iter().any(|d| d.distance > 0) {
         return false;
@@ -139,7 +139,7 @@ fn resources(graph: &Dataflow) -> u64 {
     least
 }
 
-/// Whether an operation does not meet itself on more than there is.
+/// Returns whether an operation does not meet itself on more than there is.
 pub(crate) fn fits_alone(graph: &Dataflow, op: &DataflowOperation, interval: u64) -> bool {
     op.uses.iter().all(|used| {
         let Some(limit) = graph.resources()[used.resource.index()].limit else { return true };

@@ -9,7 +9,7 @@ use super::energy::{Piece, ceiling};
 
 /// Most lengths tried.
 const LENGTHS: usize = 8;
-/// Most pieces and steps looked at.
+/// Most parts and steps looked at.
 const WORK: usize = 100_000_000;
 
 /// The most that the argument gives; stops where it exceeds `enough`.

@@ -50,7 +50,7 @@ struct Line {
     before: Vec<Vec<(usize, i64)>>,
     after: Vec<Vec<(usize, i64)>>,
     holds: Vec<Vec<Hold>>,
-    /// What mirrored steps are counted back from.
+    /// The origin from which mirrored steps count back.
     end: i64,
 }
 

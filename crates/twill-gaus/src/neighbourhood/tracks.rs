@@ -1,10 +1,10 @@
-//! What is counted step by step: usage of resources, and live storage.
+//! Quantities counted step by step: usage of resources, and live storage.
 
 use crate::bounds::{LowerBound, Term};
 use crate::model::Model;
 use twill_graph::{DataflowObjective, UnitId};
 
-/// What a track counts.
+/// The quantity that a track counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// Usage of a resource.
@@ -24,7 +24,7 @@ pub(super) struct Track {
     pub least: i64,
 }
 
-/// What the objective consists of: `Σ weight · peak + alpha · communication`, or the latency.
+/// The parts of the objective: `Σ weight · peak + alpha · communication`, or the latency.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pub tracks: Vec<Track>,
@@ -105,7 +105,7 @@ fn pieces(model: &Model<'_>, start: i64, length: i64, amount: i64, mut piece: im
     piece(0, (rest - first) as usize, amount);
 }
 
-/// What an operation contributes to a track itself: (start, length, amount).
+/// An operation's own contribution to a track: (start, length, amount).
 pub(super) fn spans<'m>(
     model: &'m Model<'_>,
     counted: Counted,

@@ -45,7 +45,7 @@ impl Default for Polish {
     }
 }
 
-/// What to aim at, by resource, and for storage.
+/// The target, by resource, and for storage.
 struct Aim {
     weights: Vec<f64>,
     storage: f64,
@@ -60,7 +60,7 @@ struct Annealer<'m> {
     /// Operations that differ from `best`, perhaps.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// Whether the energy has a smooth maximum of usage rather than usage above targets: where peaks are traded for
+    /// True if the energy has a smooth maximum of usage rather than usage above targets: where peaks are traded for
     /// communication, no target is known beforehand.
     smooth: bool,
     random: SplitMix64,

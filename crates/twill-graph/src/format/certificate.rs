@@ -20,7 +20,7 @@ pub struct CertificateFile {
     pub rejected_below: Cycles,
     /// There is no schedule to go with it.
     pub infeasible: bool,
-    /// What needs no search.
+    /// Changes that need no search.
     pub bound: BoundEntry,
     /// Intervals at which one operation conflicts with itself.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct BoundEntry {
     pub witness: WitnessEntry,
 }
 
-/// What proves a bound.
+/// The proof of a bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum WitnessEntry {

@@ -108,7 +108,7 @@ impl TraceFile {
         TraceFile { format, version, name, machine, gpu, date, revision: None, timestamps, loops }
     }
 
-    /// Whether a text says that it is of this format.
+    /// Returns whether a text says that it is of this format.
     pub fn is_named_in(text: &str) -> bool {
         super::named_format(text).is_some_and(|format| format == FORMAT)
     }

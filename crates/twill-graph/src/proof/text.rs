@@ -16,7 +16,7 @@ pub enum ProofTextError {
         file: String,
         /// 1-based.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The files do not belong together.
@@ -24,7 +24,7 @@ pub enum ProofTextError {
     Count {
         /// The file.
         file: String,
-        /// What differs.
+        /// The difference.
         what: String,
     },
 }
@@ -262,7 +262,7 @@ impl Proof {
         out
     }
 
-    /// What each atom means, and why each clause holds.
+    /// The meaning of each atom, and the reason for each clause.
     pub fn meanings(&self) -> String {
         let mut out = format!("{HEADER}\ninterval {}\n", self.interval);
         for atom in &self.atoms {

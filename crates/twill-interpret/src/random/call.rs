@@ -9,7 +9,7 @@ use std::rc::Rc;
 use twill_graph::SplitMix64;
 use twill_triton::mlir::{FloatKind, Type};
 
-/// What is given to a kernel.
+/// The arguments of a kernel.
 struct Giver {
     arguments: HashMap<String, Argument>,
     memory: Memory,

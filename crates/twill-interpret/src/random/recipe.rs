@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A matrix of `f32`.
@@ -84,7 +84,7 @@ pub struct Recipe {
     pub(super) vectors: usize,
     pub(super) carried: Vec<Carried>,
     pub(super) steps: Vec<Step>,
-    /// What the induction variable goes up by; a trip is one of it.
+    /// The step of the induction variable; a trip is one step.
     pub(super) stride: u32,
     /// The loop is there twice, the second going on where the first ends.
     pub(super) twice: bool,
@@ -284,7 +284,7 @@ impl Maker<'_, '_> {
         Ok(self.push(Step::Scale(product, 0.0625), Kind::Single(rows, columns)))
     }
 
-    /// What a carried value becomes: the newest that is like it, or its half plus something new, so that numbers stay small.
+    /// The next value of a carried value: the newest that is like it, or its half plus something new, so that numbers stay small.
     fn close(&mut self, k: usize, width: u32) -> Result<()> {
         let kind = self.recipe.carried[k].kind;
         let first = self.recipe.carried.len() + self.recipe.outer.len();

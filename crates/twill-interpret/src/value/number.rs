@@ -20,7 +20,7 @@ struct Format {
     least_exponent: i32,
     /// The largest finite number.
     largest: f64,
-    /// Whether what is larger becomes infinite, or else no number.
+    /// True if larger numbers become infinite; otherwise they become NaN.
     has_infinity: bool,
 }
 

@@ -26,7 +26,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// What a group's threads find in a variable.
+    /// The value of a variable for a group's threads.
     pub(super) fn variable(&self, g: usize, id: VariableId) -> Result<Rc<Tile>, Fault> {
         let group = &self.groups[g];
         let name = || group.group.variables.get(id.index()).map_or_else(String::new, |v| v.name.clone());

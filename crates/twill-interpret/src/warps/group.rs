@@ -1,4 +1,4 @@
-//! What one step of a group does.
+//! One step of a group.
 
 use super::evaluate::extents;
 use super::machine::Machine;
@@ -14,7 +14,7 @@ use twill_emit::kernel::op::Op;
 use twill_emit::kernel::program::{Addend, Amount, DescriptorId, Operand, Tcgen05Mma, VariableId};
 
 impl Machine<'_, '_> {
-    /// Whether a group need not wait to do this.
+    /// Returns whether a group need not wait to do this.
     pub(super) fn is_ready(&self, g: usize, action: &Op) -> bool {
         let group = &self.groups[g];
         match action {
@@ -113,7 +113,7 @@ impl Machine<'_, '_> {
         Ok(true)
     }
 
-    /// Comes to a named barrier; a group that waits there goes on when it has opened.
+    /// Arrives at a named barrier; a group that waits there goes on when it has opened.
     fn come(&mut self, g: usize, id: u32, waits: bool) -> Result<bool, Fault> {
         if self.groups[g].ticket.take().is_some() {
             return Ok(true);

@@ -12,12 +12,12 @@ use std::rc::Rc;
 use twill_emit::kernel::op::{Op, Node};
 use twill_emit::kernel::program::{Group, KernelProgram, TileOrder};
 
-/// What an execution took.
+/// The cost of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Steps of groups.
     pub steps: u64,
-    /// Ends of asynchronous copies and multiplies.
+    /// Ends of asynchronous copies and MMAs.
     pub events: u64,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Working<'p> {
     pub mmas: u64,
     /// At a named barrier: when it may go on.
     pub ticket: Option<u64>,
-    /// What it does after this: code, and for which program of the grid.
+    /// Its remaining work: code, and for which program of the grid.
     parts: std::vec::IntoIter<(&'p [Node], [u32; 3])>,
     program: [u32; 3],
     /// The next thing that it does; none at the end.
@@ -193,7 +193,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Who can do something.
+    /// The actors that can take a step.
     fn actors(&self) -> Vec<Actor> {
         let mut actors = Vec::new();
         for (g, group) in self.groups.iter().enumerate() {

@@ -8,7 +8,7 @@ use twill_emit::kernel::program::{Buffer, KernelProgram};
 use twill_graph::SplitMix64;
 use twill_triton::mlir::Type;
 
-/// Who wrote what asynchronous units do not see yet.
+/// The writers whose writes asynchronous units do not see yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writer {
     /// A group's threads.

@@ -1,4 +1,4 @@
-//! What stands between operations: `[synchronization]`, and the tensor core's `wait_latency` and `sharing`.
+//! The costs between operations: `[synchronization]`, and the tensor core's `wait_latency` and `sharing`.
 
 use crate::{Element, Machine, Sharing, Synchronization, TileOperation, builtin_names, check};
 use twill_graph::Cycles;

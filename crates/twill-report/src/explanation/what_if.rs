@@ -7,7 +7,7 @@ use crate::words::{self, count, grouped};
 use std::collections::BTreeSet;
 use twill_graph::{Change, Explanation, Family, KnownBy, LowerBoundKind, Status, WhatIf};
 
-/// What is said where a change leaves no schedule.
+/// The text where a change leaves no schedule.
 const NOTHING: &str = "no schedule exists";
 
 pub(super) fn write(page: &mut Page, explanation: &Explanation, lines: &Lines) {
@@ -79,7 +79,7 @@ fn change(change: &Change) -> String {
     }
 }
 
-/// What bounds the interval then, or how it is known that nothing changes.
+/// The bound of the interval then, or the reason why nothing changes.
 fn why(what_if: &WhatIf, lines: &Lines, conflict: &BTreeSet<Family>) -> String {
     match (what_if.known_by, what_if.status) {
         (KnownBy::Conflict, _) => "takes no part in the conflict".into(),

@@ -31,7 +31,7 @@ fn at(steps: &[(i64, u64)], cycle: i64) -> u64 {
     steps.iter().rev().find(|(from, _)| *from <= cycle).unwrap().1
 }
 
-/// What is live in a cycle deep in the steady state, counted iteration by iteration as docs/model.md defines lives.
+/// The live amount in a cycle deep in the steady state, counted iteration by iteration as docs/model.md defines lives.
 fn counted(problem: &Problem, schedule: &Schedule, place: Place, cycle: i64) -> u64 {
     let graph = problem.graph();
     let around = 8;
@@ -278,7 +278,7 @@ fn hostile() -> Page {
     page_of(&problem, &report, None)
 }
 
-/// What stands between two marks.
+/// The text between two marks.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     let from = text.find(begin).unwrap() + begin.len();
     &text[from..from + text[from..].find(end).unwrap()]

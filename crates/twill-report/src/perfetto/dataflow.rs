@@ -5,7 +5,7 @@ use crate::run::first_fit;
 use std::collections::BTreeMap;
 use twill_graph::{Dataflow, OpId, StartSteps};
 
-/// What is in use of a resource.
+/// The part of a resource in use.
 struct Use {
     op: OpId,
     iteration: u32,

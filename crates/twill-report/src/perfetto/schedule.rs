@@ -147,7 +147,7 @@ impl<'a> Loops<'a> {
         }
     }
 
-    /// What holds each unit.
+    /// The holders of each unit.
     fn held(&mut self, run: &Run<'_>, at: i64) {
         for (index, unit) in run.problem.resources().units.iter().enumerate() {
             let Some(tracks) = self.units.get(&unit.name) else { continue };
@@ -180,7 +180,7 @@ impl<'a> Loops<'a> {
     }
 }
 
-/// What the process is called.
+/// The name of the process.
 fn title(runs: &[Run<'_>]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.problem.graph().name()).collect();
     let machine = runs.first().map_or("no machine", |run| run.problem.resources().name.as_str());

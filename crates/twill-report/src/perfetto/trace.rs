@@ -19,7 +19,7 @@ pub(crate) struct Track(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle(usize);
 
-/// What an event shows of itself.
+/// The details of an event.
 pub(crate) struct Label {
     /// Its name.
     pub name: String,
@@ -36,7 +36,7 @@ pub(crate) struct Builder {
     flows: u64,
 }
 
-/// What comes first of what happens in one nanosecond: a slice ends before another begins on its track.
+/// The order of events in one nanosecond: a slice ends before another begins on its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     End,

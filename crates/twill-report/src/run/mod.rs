@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
         self.schedule.placement(op).group
     }
 
-    /// What holds each instance of a unit; as few instances as there are ever held at once. The schedule does not say
+    /// The holders of each instance of a unit; as few instances as there are ever held at once. The schedule does not say
     /// which instance: the first free one.
     pub fn holdings(&self, unit: UnitId) -> Vec<Vec<Event>> {
         let of = |event: Event| {
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         dependences.flat_map(|d| (d.distance..self.iterations).map(move |to| (d, to - d.distance, to)))
     }
 
-    /// Whether the operation that a dependence leads to must wait for a barrier: an asynchronous operation ends, or
+    /// Returns whether the operation that a dependence leads to must wait for a barrier: an asynchronous operation ends, or
     /// another group hands on a value.
     pub fn waits(&self, dependence: &Dependence) -> bool {
         dependence.blocking || (dependence.carries_value && self.group(dependence.from) != self.group(dependence.to))

@@ -2,16 +2,16 @@
 
 use thiserror::Error;
 
-/// What an instruction keeps busy.
+/// The units that an instruction keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// `HGMMA` and the like: an MMA of 64 rows and N columns.
     Mma {
         /// Columns of the result.
         columns: u32,
-        /// Whether the left operand is in registers.
+        /// True if the left operand is in registers.
         from_registers: bool,
-        /// Whether it ends a group of MMAs that can be waited for.
+        /// True if it ends a group of MMAs that can be waited for.
         commits: bool,
     },
     /// `WARPGROUP.DEPBAR`: waits until at most N groups of MMAs run.
@@ -35,7 +35,7 @@ pub enum Work {
     Local {
         /// 1, 2 or 4.
         words: u32,
-        /// Whether it comes back.
+        /// True if it comes back.
         is_load: bool,
     },
     /// A look at the phase of an `mbarrier`.
@@ -46,9 +46,9 @@ pub enum Work {
     Meet {
         /// Its number.
         barrier: u32,
-        /// Warp groups that must come.
+        /// Warp groups that must arrive.
         groups: u32,
-        /// Whether it waits for them.
+        /// True if it waits for them.
         waits: bool,
     },
     /// All else: an issue slot.
@@ -61,7 +61,7 @@ pub enum Work {
 /// via microbenchmarking, 2018, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it keeps busy.
+    /// The units that it keeps busy.
     pub work: Work,
     /// Cycles until the warp issues its next instruction.
     pub stall: u8,
@@ -104,7 +104,7 @@ impl Instruction {
     }
 }
 
-/// What an instruction without its predicate keeps busy.
+/// The units that an instruction without its predicate keeps busy.
 fn work(text: &str) -> Work {
     let text = text.trim();
     let text = text.strip_prefix('@').map_or(text, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest)).trim();

@@ -13,7 +13,7 @@ struct Warp<'a> {
     scoreboards: [f64; SCOREBOARDS],
     /// When it sees the end of each of its groups of MMAs.
     mmas: Vec<f64>,
-    /// Whether an MMA is begun and not committed.
+    /// True if an MMA is begun and not committed.
     is_issuing_mmas: bool,
     meeting: Meeting,
     /// When it computed last.
@@ -48,7 +48,7 @@ struct Scheduler<'a> {
     owner: Option<usize>,
     /// When its last was.
     held: f64,
-    /// Groups that have come to each named barrier.
+    /// Groups that have arrived at each named barrier.
     came: BTreeMap<u32, u32>,
     last: usize,
     /// The state of a generator of numbers that look random (Marsaglia, Xorshift RNGs, 2003).
@@ -65,7 +65,7 @@ const RUNS: usize = 6;
 /// Cycles over which the beginnings of groups are spread, from run to run.
 const PHASES: usize = 2048;
 
-/// Of these, how many come before the steady state.
+/// The number of these before the steady state.
 const BEFORE: usize = 8;
 
 /// A warp that computed this many cycles ago still does.
@@ -77,7 +77,7 @@ const PATIENCE: u32 = 1000;
 /// Cycles from an iteration to the next in the steady state, of a loop's code in each warp group that has it. `None` where
 /// the groups wait for each other without end, or there is nothing.
 ///
-/// What is copied from global memory is there.
+/// A copy from global memory is complete.
 pub fn cycles_of_loop(groups: &[Vec<Instruction>], rates: &Rates) -> Option<f64> {
     if groups.is_empty() || groups.iter().any(Vec::is_empty) {
         return None;
@@ -244,7 +244,7 @@ impl<'a> Scheduler<'a> {
         Some(())
     }
 
-    /// Whether a warp at a named barrier goes on.
+    /// Returns whether a warp at a named barrier goes on.
     fn meet(&mut self, index: usize, barrier: u32, groups: u32, waits: bool) -> bool {
         match self.warps[index].meeting {
             Meeting::Waiting(_) => return false,

@@ -1,4 +1,4 @@
-//! What microbenchmarks found, in small.
+//! The findings of microbenchmarks, in small.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn the_tensor_core_takes_mmas_in_their_order() {
     let late = [vec![Step::Delay(316.0)], two.clone()].concat();
     let (end, times, served) = run(vec![two, late], Vec::new());
     let began: Vec<f64> = served.iter().map(|s| s.0).collect();
-    // Numbers are dealt out in the order of issue: the second group's first MMA is the third.
+    // Numbers are assigned in the order of issue: the second group's first MMA is the third.
     assert_eq!(began, [55.0, 567.0, 1079.0, 1591.0]);
     assert_eq!(end, 1591.0 + 512.0 + 56.0);
     // It stands at its first MMA until the tensor core takes it.

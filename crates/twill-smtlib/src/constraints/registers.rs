@@ -69,7 +69,7 @@ fn consumer_words(m: &mut Model) -> Vec<Held> {
     held
 }
 
-/// What a thread of a compute group can be given.
+/// The register counts that a thread of a compute group can have.
 fn choices(m: &Model) -> Vec<u32> {
     let file = m.problem.resources().registers;
     let granules = |r: u32| r.div_ceil(file.granularity);

@@ -118,7 +118,7 @@ fn asks_for(module: &Module, id: OperationId) -> Axes {
     }
 }
 
-/// What any function asks for.
+/// The requests of any function.
 fn called(module: &Module) -> Axes {
     let is_call = |id: &OperationId| matches!(module.operation(*id).name.as_str(), "tt.call" | "func.call");
     module.walk(module.top()).filter(|id| !is_call(id)).map(|id| asks_for(module, id)).collect()

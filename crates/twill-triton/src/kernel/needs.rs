@@ -38,7 +38,7 @@ fn roots(module: &Module, id: OperationId) -> Vec<ValueId> {
     }
 }
 
-/// What a needed value is computed from.
+/// The inputs of a needed value.
 fn sources(module: &Module, value: ValueId) -> Vec<ValueId> {
     match module.definition(value) {
         Definition::Argument { block, index } => {

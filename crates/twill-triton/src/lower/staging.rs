@@ -6,7 +6,7 @@ use super::Lowering;
 use super::routes::Route;
 use crate::tile::{Role, TileId, TileOperation, ValueId};
 
-/// What an operation of the graph stands for.
+/// The meaning of an operation of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stands {
     /// An operation of the loop.
@@ -103,7 +103,7 @@ fn accumulator(dot: &TileOperation) -> impl Iterator<Item = (ValueId, u32)> + '_
 }
 
 impl Lowering<'_> {
-    /// What a step reads.
+    /// The operands of a step.
     pub(super) fn reads(&self, step: Stands) -> Vec<Read> {
         let l = self.tile_loop;
         let produced = |value: ValueId| l.producer(value).map(Stands::Tile);

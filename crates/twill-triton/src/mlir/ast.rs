@@ -62,9 +62,9 @@ index_type! {
 pub struct Operation {
     /// The full name, such as `arith.addf`.
     pub name: String,
-    /// What it defines.
+    /// Its definitions.
     pub results: Vec<ValueId>,
-    /// What it uses.
+    /// Its use of resources.
     pub operands: Vec<ValueId>,
     /// Its constants.
     pub attributes: Attributes,

@@ -36,7 +36,7 @@ pub const AT_LEAST: &str = "twill.at_least";
 /// On a loop that was made one in steps of another size: what its source's step was.
 pub const SOURCE_STEP: &str = "twill.source_step";
 
-/// Most columns of a multiply, and most elements that TMA copies along a dimension.
+/// Most columns of an MMA, and most elements that TMA copies along a dimension.
 const LONGEST: u64 = 256;
 
 /// The kernel's only loop in steps of another size.
@@ -56,7 +56,7 @@ pub(crate) fn with_step(mut module: Module, function: OperationId, step: u64) ->
 /// The operation that is in the way, and why.
 type Refused = (OperationId, Cow<'static, str>);
 
-/// What is to be changed.
+/// The operations to change.
 struct Plan {
     loop_id: OperationId,
     source: u64,
@@ -70,7 +70,7 @@ struct Plan {
     followers: Vec<usize>,
 }
 
-/// What a loop from 0 goes up to.
+/// The upper bound of a loop from 0.
 #[derive(Clone, Copy)]
 enum Bound {
     Constant(u64),
@@ -146,7 +146,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What of an operation runs along the loop.
+    /// The dimensions of an operation that run along the loop.
     fn look(
         &mut self,
         module: &Module,

@@ -31,7 +31,7 @@ impl Element {
         }
     }
 
-    /// Whether it is an integer or a truth value.
+    /// Returns whether it is an integer or a truth value.
     pub fn is_integer(self) -> bool {
         matches!(self, Element::Integer(_))
     }

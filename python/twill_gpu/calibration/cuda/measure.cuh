@@ -5,7 +5,7 @@
 
 namespace twill {
 
-/// What a kernel is given. `never` is the number of a round that does not come, which the compiler cannot know.
+/// The arguments of a kernel. `never` is the number of a round that never runs, which the compiler cannot know.
 struct given {
   i64 *out;
   float *data;

@@ -1,4 +1,4 @@
-// Multiplies by the tensor core: chains of wgmma, and what comes between a chain and the next.
+// MMAs of the tensor core: chains of wgmma, and the gap between a chain and the next.
 #pragma once
 
 #include "measure.cuh"

@@ -14,7 +14,7 @@ TWILL void time_clock(given g) {
   }
 }
 
-/// Of one warp group, four times a round: arrivals; waits for a phase that is over; both, each time for the arrival before.
+/// One warp group, four times a round: arrivals; waits for a phase that is over; both, each time for the arrival before.
 TWILL void time_barrier(given g) {
   begin_barriers(0, 2, 4);
   time_rounds<8>(g.out, [](int) { repeat<4>([](int) { mbarrier_arrive(shared_at(0)); }); });
@@ -32,7 +32,7 @@ TWILL void time_barrier(given g) {
 }
 
 /// Two warp groups: each waits for the other's arrival at an mbarrier, to and fro, twice a round. Then with named barriers,
-/// at which one arrives and the other waits. Then both meet at one.
+/// at which one arrives and the other waits. Then both sync at one.
 TWILL void time_hand_over(given g) {
   begin_barriers(0, 2, 4);
   if (group() == 0) {
@@ -65,7 +65,7 @@ TWILL void time_hand_over(given g) {
   time_rounds<8>(g.out + 2 * SERIES, [](int) { repeat<4>([](int) { named_barrier_sync<3, 256>(); }); });
 }
 
-/// The threads of a warp group meet.
+/// The threads of a warp group sync.
 TWILL void time_group_sync(given g) {
   time_rounds<8>(g.out, [](int) { repeat<4>([](int) { named_barrier_sync<1, 128>(); }); });
 }

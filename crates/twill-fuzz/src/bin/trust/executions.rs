@@ -12,7 +12,7 @@ const RANDOM: &str = "random kernels";
 const PROGRAMS: &str = "programs of these; the other kernels are refused";
 const INTERLEAVINGS: &str = "interleavings, all with the numbers of the source";
 const STEPS: &str = "steps of warp groups";
-const EVENTS: &str = "ends of copies and multiplies";
+const EVENTS: &str = "ends of copies and MMAs";
 const MISTAKEN: &str = "programs whose mistakes were tried";
 
 /// Programs between two notes of how far it is.

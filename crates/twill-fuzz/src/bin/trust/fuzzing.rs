@@ -19,7 +19,7 @@ const SEEDS: u64 = 64;
 /// Most seconds of one run of libFuzzer: so much is lost where it is stopped.
 const LONGEST: f64 = 300.0;
 
-/// What one run of libFuzzer says.
+/// The report of one run of libFuzzer.
 #[derive(Debug, Default, PartialEq)]
 struct Run {
     executions: u64,
@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     if found.is_empty() { Ok(()) } else { Err(format!("found something: {}", found.join(", "))) }
 }
 
-/// What there is of earlier runs.
+/// The results of earlier runs.
 fn kept(root: &Path) -> Result<(Section, Table), String> {
     let section = Section::read(root, NAME)?;
     let table = section.tables.first().cloned().unwrap_or_else(|| Table::new(&COLUMNS));

@@ -77,7 +77,7 @@ enum Part {
     Interleavings,
     /// Licences, unsafe code, Miri.
     Supply,
-    /// Defects put into the checker and the constraints, by cargo-mutants.
+    /// Defects in the checker and the constraints, by cargo-mutants.
     Mutants,
     /// Nothing but the page, from the figures there are.
     Page,

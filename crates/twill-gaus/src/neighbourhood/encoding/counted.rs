@@ -9,11 +9,11 @@ use crate::neighbourhood::tracks::{self, Counted};
 use batsat::Lit;
 use std::collections::BTreeMap;
 
-/// What a track holds in each slot.
+/// The contents of a track in each slot.
 pub(super) struct Counts {
-    /// What is there whatever the window does.
+    /// The usage from outside the window.
     pub base: Vec<i64>,
-    /// What may be there besides.
+    /// The possible usage from the window.
     pub moving: BTreeMap<usize, Vec<(Lit, i64)>>,
     /// How it is now.
     pub now: Vec<i64>,

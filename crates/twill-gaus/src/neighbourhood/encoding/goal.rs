@@ -1,4 +1,4 @@
-//! What is asked for, as one sum that is to be small.
+//! The objective, as one sum to minimise.
 
 use super::counted::Counts;
 use super::{Around, Encoding, Pointless};

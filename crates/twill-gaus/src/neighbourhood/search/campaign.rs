@@ -12,7 +12,7 @@ pub(super) struct Campaign {
     caps: Vec<i64>,
     /// Windows in a row that did not help.
     failed: u32,
-    /// What communication may cost when it is over.
+    /// The final limit on the cost of communication.
     allowance: i64,
 }
 

@@ -30,14 +30,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use text::Source;
 
-/// What a file does not say itself.
+/// The options that a file does not state itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DataflowOptions<'a> {
     /// The resource model of a `.graphml`.
     pub model: Option<NamedText<'a>>,
     /// For a loop graph of Twill: the machine whose units it runs on, where its file does not hold one in full.
     pub machine: Option<&'a Resources>,
-    /// Of `.blif` and `.gml`: whether a consumer may share its producer's step. They say by convention: `.gml` may,
+    /// For `.blif` and `.gml`: a consumer may share its producer's step. They say by convention: `.gml` may,
     /// `.blif` may not.
     pub chaining: Option<bool>,
 }

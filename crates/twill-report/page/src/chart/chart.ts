@@ -35,14 +35,14 @@ export interface Drawn {
   element: SVGGElement;
   rect: SVGRectElement;
   text: SVGTextElement | null;
-  /** What the text says now. */
+  /** The current text. */
   label: string;
   shown: boolean;
   left: number;
   width: number;
 }
 
-/** What a chart tells its surroundings. */
+/** The events of a chart. */
 export interface ChartEvents {
   tip(tip: Tip | null, of?: Element): void;
   pick(selection: Selection): void;
@@ -72,7 +72,7 @@ export class Chart {
   private transform: ZoomTransform = zoomIdentity;
   private lighting: Lighting = DARK;
   private placed: ScaleLinear<number, number> | null = null;
-  /** Whether the pointer is a finger. */
+  /** True if the pointer is a finger. */
   private isTouched = false;
   private frame = 0;
   private rest = 0;

@@ -2,7 +2,7 @@
 import type { Tip } from "./spec";
 
 let element: HTMLDivElement | null = null;
-/** What it tells of. */
+/** Its subject. */
 let told: Element | null = null;
 
 function tooltip(): HTMLDivElement {

@@ -75,7 +75,7 @@ export function Cycles({ page, data, loop }: Properties) {
   );
 }
 
-/** What the assembler said that makes an iteration longer. */
+/** The assembler's remarks that make an iteration longer. */
 function found(assembly: Assembly): string[] {
   const has = (kind: string) => assembly.findings.some((finding) => finding.kind === kind);
   const { spill_stores: stores, spill_loads: loads } = assembly;

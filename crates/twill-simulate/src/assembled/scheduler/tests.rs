@@ -28,7 +28,7 @@ fn a_mma_alone_takes_its_time_and_the_ways_to_the_tensor_core_and_back() {
 #[test]
 fn two_groups_keep_the_tensor_core_busy() {
     assert!((cycles(&[mmas(8), mmas(8)]) - 1024.0).abs() < 5.0);
-    // What is computed between MMAs is hidden by those of the other group, but for what it costs them.
+    // Work between MMAs is hidden by those of the other group, but for what it costs them.
     let both = [mmas(8), many(Work::Fma, 100)].concat();
     let hidden = cycles(&[both.clone(), both]);
     assert!((1024.0..1024.0 * 1.25).contains(&hidden), "{hidden}");
@@ -45,7 +45,7 @@ fn exponentials_between_mmas_hide_and_behind_them_do_not() {
 
 #[test]
 fn operands_in_shared_memory_are_read_through_it() {
-    // 64 columns and 64 rows of 32 bytes take longer to read than to multiply.
+    // 64 columns and 64 rows of 32 bytes take longer to read than the MMA takes.
     let small = |from_registers| {
         let mma = |k| one(Work::Mma { columns: 64, from_registers, commits: k == 31 });
         (0..32).map(mma).collect::<Vec<_>>()
