@@ -116,7 +116,7 @@ fn two_writers() {
 }
 
 #[test]
-fn unequal_turns() {
+fn unequal_arrivals() {
     let mut s = Builder::default();
     let pingpong = s.named("pingpong", 2);
     s.process("one", &[], vec![signal(pingpong), signal(pingpong)]);

@@ -127,10 +127,10 @@ pub fn ping_pong() -> System {
     let mut s = Builder::default();
     let n = s.trips("n");
     let scratch = s.buffer("scratch", 1);
-    let pingpong = [s.named("turn0", 2), s.named("turn1", 2)];
+    let pingpong = [s.named("pingpong0", 2), s.named("pingpong1", 2)];
     for g in 0..2 {
         let (value, own, other) = (g as u32, pingpong[g], pingpong[1 - g]);
-        let turn = vec![
+        let iteration = vec![
             sync(own),
             write(only(scratch, value, Current(0))),
             fence(),
@@ -139,7 +139,7 @@ pub fn ping_pong() -> System {
             read(only(scratch, value, Current(0))),
             signal(other),
         ];
-        let tiles = Node::Tiles(vec![each(n, 0, turn)]);
+        let tiles = Node::Tiles(vec![each(n, 0, iteration)]);
         // The second group arrives first at the first group's barrier; the first group waits there once more at the end.
         let body = if g == 1 { vec![signal(pingpong[0]), tiles] } else { vec![tiles, sync(pingpong[0])] };
         s.process(&format!("group{g}"), &[], body);
