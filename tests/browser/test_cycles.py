@@ -67,7 +67,7 @@ def test_figures_are_those_of_the_data_at_the_machine_s_clock(backward, show):
     assert "all 132 multiprocessors of h200 at its clock, 1830 MHz" in page.locator("#loop-0").text_content()
 
 
-def test_measured_cycles_stand_beside_them(compiled, show):
+def test_measured_cycles_stand_next_to_them(compiled, show):
     page, loop = show(compiled), data_of(compiled)["trace"]["loops"][0]
     assert figures(page)["measured"].startswith(f"{loop['initiation_interval']['measured']:g} cycles 1.42 × I, ")
     assert "slowed by timestamps at operations" in figures(page)["measured"]

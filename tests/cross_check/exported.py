@@ -55,8 +55,8 @@ def main() -> int:
     cases = [arguments.only] if arguments.only is not None else list(range(arguments.count))
     failed, questions, began = 0, 0, time.perf_counter()
     with Pool(arguments.jobs) as pool:
-        for number, asked, differences in pool.imap(check, [(arguments, number) for number in cases]):
-            questions += asked
+        for number, wanted, differences in pool.imap(check, [(arguments, number) for number in cases]):
+            questions += wanted
             failed += bool(differences)
             for difference in differences:
                 print(f"case {number}, {READINGS[number % len(READINGS)][1] or 'default model'}: {difference}")
@@ -130,9 +130,9 @@ def check(work: tuple[argparse.Namespace, int]) -> tuple[int, int, list[str]]:
 def claim(text: str, stages: int | None) -> tuple[str, int]:
     """The status that the text states, and the number of stages that it asks for."""
     claimed = re.search(r"^\(set-info :status (\w+)\)$", text, re.MULTILINE).group(1)
-    asked = int(re.search(r"^; Is there .* (?:at most|exactly) (\d+) stages?\?$", text, re.MULTILINE).group(1))
-    assert stages in (None, asked), (stages, asked)
-    return claimed, asked
+    wanted = int(re.search(r"^; Is there .* (?:at most|exactly) (\d+) stages?\?$", text, re.MULTILINE).group(1))
+    assert stages in (None, wanted), (stages, wanted)
+    return claimed, wanted
 
 
 def by_model(problem: Problem, options: Options, interval: int, stages: int) -> str:

@@ -60,7 +60,7 @@ def loaded(folder, name):
     try:
         import gemm
 
-        return gemm.beside(folder, name)
+        return gemm.neighbour(folder, name)
     finally:
         sys.path.pop(0)
 

@@ -116,12 +116,12 @@ def test_what_moves_less_comes_first_among_those_that_take_as_long():
 def test_a_sweep_ranks_by_time():
     files = [EXAMPLES / "gemm_tma.ttir", EXAMPLES / "gemm_tma_n256.ttir"]
     # A wave of 132 tiles of 128 × 128 is one, a wave of 128 × 256 half of one.
-    asked = dict(machine="h200", solve=2, options={"emit": "cuda", "no_assemble": True}, progress=False)
-    asked["amounts"] = lambda _: (132, [64])
-    found = twill_gpu.sweep(files, **asked)
+    options = dict(machine="h200", solve=2, options={"emit": "cuda", "no_assemble": True}, progress=False)
+    options["amounts"] = lambda _: (132, [64])
+    found = twill_gpu.sweep(files, **options)
     assert [row.predicted_milliseconds is not None for row in found.rows] == [True, True]
     first, second = found.rows
-    rested = twill_gpu.sweep(files, sustained=False, **asked)
+    rested = twill_gpu.sweep(files, sustained=False, **options)
     assert all(b.predicted_milliseconds < a.predicted_milliseconds for a, b in zip(found.rows, rested.rows))
     assert first.predicted_milliseconds < second.predicted_milliseconds and first.ii < second.ii
     assert "predicted" in str(found) and found.best is first

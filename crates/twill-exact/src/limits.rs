@@ -242,12 +242,12 @@ mod tests {
 
     #[test]
     fn work_budgets_are_kept() {
-        for (copies, asked) in [(2, 20_000), (2, 200_000), (3, 100_000), (4, 500_000)] {
+        for (copies, limit) in [(2, 20_000), (2, 200_000), (3, 100_000), (4, 500_000)] {
             let problem = hard(copies);
-            let (used, by) = used(&problem, Budget { work: Some(asked), ..Budget::default() });
+            let (used, by) = used(&problem, Budget { work: Some(limit), ..Budget::default() });
             // Read by tests/hostile/budgets.py.
-            println!("work: {} operations asked {asked} used {used}", problem.graph().operations().len());
-            assert!(by.is_none() || used <= asked + asked / 10, "{asked}: {used}");
+            println!("work: {} operations limit {limit} used {used}", problem.graph().operations().len());
+            assert!(by.is_none() || used <= limit + limit / 10, "{limit}: {used}");
         }
     }
 

@@ -182,7 +182,7 @@ impl Loop {
     }
 
     /// `priority`: which of two operations that issue at once is first.
-    fn described(&self, (times, groups): &Point, turns: &[usize], interval: i64) -> Description {
+    fn described(&self, (times, groups): &Point, priority: &[usize], interval: i64) -> Description {
         let first = times.iter().min().unwrap();
         let flipped = groups[0]; // The first operation's group is called 0.
         let groups: Vec<usize> = groups.iter().map(|g| g ^ flipped).collect();
@@ -190,19 +190,19 @@ impl Loop {
         let stages = times.iter().map(|t| (t - first) / interval).collect();
         let order = |of: &[usize]| -> BTreeMap<usize, Order> {
             let members = |at: usize| (0..of.len()).filter(|&op| of[op] == at).collect::<Vec<_>>();
-            of.iter().map(|&at| (at, order(times, turns, interval, &members(at)))).collect()
+            of.iter().map(|&at| (at, order(times, priority, interval, &members(at)))).collect()
         };
         (groups.clone(), order(&groups), order(&units), stages)
     }
 }
 
-fn order(times: &[i64], turns: &[usize], interval: i64, members: &[usize]) -> Order {
+fn order(times: &[i64], priority: &[usize], interval: i64, members: &[usize]) -> Order {
     let first = members[0];
     let mut copies = Vec::new();
     for &op in members {
         for k in -20..20 {
-            let at = (times[op] + k * interval, turns[op]);
-            if at >= (times[first], turns[first]) && at < (times[first] + interval, turns[first]) {
+            let at = (times[op] + k * interval, priority[op]);
+            if at >= (times[first], priority[first]) && at < (times[first] + interval, priority[first]) {
                 copies.push((at, op, k));
             }
         }

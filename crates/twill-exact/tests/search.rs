@@ -205,7 +205,7 @@ fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycle
 /// the unit has several instances: they are work of each part of the search. So it is where intervals are refuted one by one for
 /// ages.
 #[test]
-fn turns_without_number_keep_to_the_budget() {
+fn wraps_without_number_keep_to_the_budget() {
     let cases = [
         (MANY_WRAPS, 20_000, None),
         (MANY_COPIES, 20_000, None),

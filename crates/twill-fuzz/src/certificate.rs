@@ -60,7 +60,7 @@ const WORDS: [&str; 24] = [
 /// # Panics
 /// When a whole one is rejected, or what is proved is not true.
 pub fn check(bytes: &[u8]) -> Changed {
-    let Some((question, whole, other)) = asked(bytes) else { return Changed::Nothing };
+    let Some((question, whole, other)) = derived(bytes) else { return Changed::Nothing };
     let report = question.by_engine();
     let evidence = verify_certificate(&question.problem, &whole);
     let claim = |e: &Evidence| (e.below == whole.below, e.everything || !question.all || !whole.infeasible);
@@ -89,7 +89,7 @@ pub(crate) enum Other {
 }
 
 /// The question that the bytes encode: a problem, its certificate, and changes of either.
-pub(crate) fn asked(bytes: &[u8]) -> Option<(Question, Certificate, Other)> {
+pub(crate) fn derived(bytes: &[u8]) -> Option<(Question, Certificate, Other)> {
     let mut tape = Tape::new(bytes);
     let question = Question::new(sample::problem(&mut tape)?);
     let certificate = certify(&question.problem, &question.by_engine(), &Budget::default()).ok()?;

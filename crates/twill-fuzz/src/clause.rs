@@ -30,7 +30,7 @@ pub struct Judged {
 const CLAUSES: usize = 60;
 
 /// Clauses of a problem's proofs, some changed by a little, and an easier problem that has a schedule.
-pub(crate) struct Asked {
+pub(crate) struct Derived {
     /// The easier problem.
     pub(crate) problem: Problem,
     /// Its schedule.
@@ -42,7 +42,7 @@ pub(crate) struct Asked {
 }
 
 /// The question that the bytes encode.
-pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
+pub(crate) fn derived(bytes: &[u8]) -> Option<Derived> {
     let mut tape = Tape::new(bytes);
     let question = Question::new(sample::problem(&mut tape)?);
     let certificate = certify(&question.problem, &question.by_engine(), &Budget::default()).ok()?;
@@ -61,7 +61,7 @@ pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
         let Some((clause, reason)) = proof.clauses.iter().nth(at) else { continue };
         proofs.extend(changed(&mut tape, schedule.interval.0, &proof.atoms, clause, *reason));
     }
-    Some(Asked { problem, schedule, atoms: proof.atoms.clone(), proofs })
+    Some(Derived { problem, schedule, atoms: proof.atoms.clone(), proofs })
 }
 
 /// Puts clauses of a problem's proofs to the checker, about an easier problem that has a schedule.
@@ -70,10 +70,10 @@ pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
 /// When it accepts one that is not true of the schedule.
 pub fn check(bytes: &[u8]) -> Judged {
     let mut judged = Judged::default();
-    let Some(asked) = asked(bytes) else { return judged };
-    let meaning = Meaning::new(&asked.problem, &asked.schedule);
-    for one in asked.proofs.iter().filter(|one| !one.clauses.iter().any(|(_, reason)| picks(*reason))) {
-        judge(&asked.problem, &meaning, one, &mut judged);
+    let Some(derived) = derived(bytes) else { return judged };
+    let meaning = Meaning::new(&derived.problem, &derived.schedule);
+    for one in derived.proofs.iter().filter(|one| !one.clauses.iter().any(|(_, reason)| picks(*reason))) {
+        judge(&derived.problem, &meaning, one, &mut judged);
     }
     judged
 }

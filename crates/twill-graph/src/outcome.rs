@@ -294,7 +294,7 @@ pub enum RejectionReason {
         all: bool,
     },
     /// The loops of one kernel have no schedules with common groups and registers.
-    Siblings {
+    OtherLoops {
         /// The resource that they cannot share.
         why: String,
     },

@@ -162,7 +162,7 @@ pub enum Reason {
         /// Operation and position of its reservation.
         second: (OpId, usize),
         /// Intervals.
-        turn: i64,
+        wrap: i64,
     },
     /// Two synchronous operations of a group do not overlap.
     Exclusive {
@@ -171,7 +171,7 @@ pub enum Reason {
         /// The other.
         second: OpId,
         /// Intervals apart.
-        turn: i64,
+        wrap: i64,
     },
     /// An operation that waits does not stall another of its group.
     Concurrency {
@@ -180,7 +180,7 @@ pub enum Reason {
         /// The other.
         other: OpId,
         /// Intervals apart.
-        turn: i64,
+        wrap: i64,
     },
     /// A register result is read on its own group, or the handoff's cycles later.
     Handoff {

@@ -100,8 +100,8 @@ pub fn run(plan: Plan, machines: &Machines, progress: &mut dyn FnMut(&Report)) -
 
 /// The reason without places and numbers.
 fn shortened(why: &str) -> String {
-    let behind = |mark: &str| why.find(mark).map(|k| &why[k + mark.len()..]);
-    let what = behind("code generation does not know ").unwrap_or(why);
+    let after = |mark: &str| why.find(mark).map(|k| &why[k + mark.len()..]);
+    let what = after("code generation does not know ").unwrap_or(why);
     let words: Vec<&str> = what.split(';').next().unwrap_or(what).split_whitespace().collect();
     words.iter().filter(|w| !w.chars().any(|c| c.is_ascii_digit())).copied().collect::<Vec<_>>().join(" ")
 }

@@ -88,12 +88,12 @@ pub(crate) fn bound(bound: &LowerBound) -> String {
             list(operations, 6)
         ),
         LowerBoundKind::GroupWork { work, issues, groups } => {
-            let behind = match issues {
+            let waits = match issues {
                 0 => String::new(),
                 n => format!(", and {} after waits,", count(*n, "issue")),
             };
             let (work, groups) = (grouped(work.0), count(*groups, "compute group"));
-            format!("synchronous work of {work} cycles{behind} an iteration on {groups}")
+            format!("synchronous work of {work} cycles{waits} an iteration on {groups}")
         }
         LowerBoundKind::Operation { operation, cycles } => {
             format!("synchronous operation {operation} keeps its warp group busy for {} cycles", grouped(cycles.0))
@@ -132,7 +132,7 @@ pub(crate) fn rejection(reason: &RejectionReason) -> String {
         RejectionReason::Handoff { from, to, why } => {
             format!("the register value {from} → {to} cannot stay on one group: {why}")
         }
-        RejectionReason::Siblings { why } => format!("the loops cannot share their warp groups: {why}"),
+        RejectionReason::OtherLoops { why } => format!("the loops cannot share their warp groups: {why}"),
         RejectionReason::Exhausted { largest, all: false } => {
             format!(
                 "every interval up to the largest allowed, {}, is excluded; larger ones were not asked for",

@@ -144,7 +144,7 @@ struct Barrier {
 struct Named {
     /// Groups that must arrive.
     count: usize,
-    came: usize,
+    arrived: usize,
     waiting: Vec<usize>,
 }
 
@@ -193,7 +193,7 @@ impl<'a> Engine<'a> {
             barriers: arrivals.into_iter().map(barrier).collect(),
             copies: Vec::new(),
             copies_until: 0.0,
-            named: participants.into_iter().map(|count| Named { count, came: 0, waiting: Vec::new() }).collect(),
+            named: participants.into_iter().map(|count| Named { count, arrived: 0, waiting: Vec::new() }).collect(),
         }
     }
 
@@ -402,15 +402,15 @@ impl<'a> Engine<'a> {
     fn sync(&mut self, index: usize, id: usize, waits: bool) -> State {
         let (now, latency) = (self.now, self.timing.named_barrier);
         let named = &mut self.named[id];
-        named.came += 1;
-        if named.came < named.count {
+        named.arrived += 1;
+        if named.arrived < named.count {
             if waits {
                 named.waiting.push(index);
                 return State::Named;
             }
             return State::Until(now + self.timing.arrive);
         }
-        named.came = 0;
+        named.arrived = 0;
         for group in std::mem::take(&mut named.waiting) {
             self.groups[group].state = State::Until(now + latency);
         }
@@ -442,8 +442,8 @@ impl<'a> Engine<'a> {
             1.0 / (load * if is_blocked { timing.blocked_issue } else { 1.0 })
         };
         let threads: Vec<f64> = self.groups.iter().enumerate().map(rate).collect();
-        let beside = if threads.iter().any(|r| *r > 0.0) { timing.beside_threads } else { 1.0 };
-        (threads, 1.0 / shared.max(1.0) / beside)
+        let overlap = if threads.iter().any(|r| *r > 0.0) { timing.threads_overlap } else { 1.0 };
+        (threads, 1.0 / shared.max(1.0) / overlap)
     }
 
     /// When something happens next.

@@ -86,7 +86,7 @@ fn hide(steps: &mut [Step], timing: &Timing) {
             stretch.iter().map(|s| if let Step::Compute(work) = s { of(work) } else { 0.0 }).sum()
         };
         let (special, other) = (sum(|w| w.special), sum(|w| w.other));
-        let hidden = other.min(special) * (1.0 - timing.beside_special);
+        let hidden = other.min(special) * (1.0 - timing.special_overlap);
         if hidden > 0.0 {
             for step in stretch {
                 if let Step::Compute(work) = step {
@@ -160,7 +160,7 @@ impl Writer<'_> {
                 self.compute(store);
             }
             Op::FenceProxyAsync => self.steps.push(Step::Delay(timing.fence)),
-            Op::GroupSync => self.steps.push(Step::Delay(timing.meet)),
+            Op::GroupSync => self.steps.push(Step::Delay(timing.group_sync)),
             Op::TmaStore { from, .. } => {
                 let bytes = self.costs.bytes(from);
                 self.steps.push(Step::Store { bytes });

@@ -23,7 +23,7 @@ pub struct Timing {
     /// How many times longer threads take while another group stands at an MMA that the tensor core does not take yet.
     pub blocked_issue: f64,
     /// How many times longer MMAs take while threads compute.
-    pub beside_threads: f64,
+    pub threads_overlap: f64,
     /// A pass of `fma`, by instruction of a thread, for a group alone.
     pub fma: f64,
     /// The same of comparisons, selections, integers.
@@ -35,7 +35,7 @@ pub struct Timing {
     /// The same of conversions.
     pub convert: f64,
     /// The part of other instructions that is not hidden by special functions of the same stretch of code.
-    pub beside_special: f64,
+    pub special_overlap: f64,
     /// Cycles of a scheduler for an instruction, where several groups have some to issue.
     pub issue: f64,
     /// Threads of a row exchange their parts of a sum or maximum.
@@ -51,7 +51,7 @@ pub struct Timing {
     /// From the last store until an asynchronous unit can read it, fence included.
     pub fence: f64,
     /// Threads of a group sync.
-    pub meet: f64,
+    pub group_sync: f64,
     /// Arrival at an `mbarrier`.
     pub arrive: f64,
     /// Wait for a phase that is complete.
@@ -96,7 +96,7 @@ impl Timing {
     }
 
     /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`handoff`, `small`,
-    /// `beside_threads`, `issue` within bounds) is chosen so that the kernels there come out.
+    /// `threads_overlap`, `issue` within bounds) is chosen so that the kernels there come out.
     pub fn hopper() -> Timing {
         Timing {
             mma_flop: 4096.0,
@@ -105,13 +105,13 @@ impl Timing {
             instruction_issue: 20.0,
             mma_seen: 56.0,
             blocked_issue: 1.75,
-            beside_threads: 1.06,
+            threads_overlap: 1.06,
             fma: 2.1,
             alu: 2.1,
             special: 9.0,
             special_unit: 8.2,
             convert: 0.9,
-            beside_special: 0.55,
+            special_overlap: 0.55,
             issue: 1.4,
             exchange: 20.0,
             small: 12.0,
@@ -119,7 +119,7 @@ impl Timing {
             shared_read: 30.0,
             shared_write: 20.0,
             fence: 60.0,
-            meet: 25.0,
+            group_sync: 25.0,
             arrive: 10.0,
             wait: 30.0,
             handoff: 100.0,

@@ -32,7 +32,7 @@ pub mod kernel;
 pub mod retile_loop;
 mod lower;
 pub mod mlir;
-mod siblings;
+mod multi_loop;
 mod sub_tile;
 pub mod tile;
 

@@ -60,8 +60,8 @@ fn shared_out(l: &TileLoop, count: u32) -> BTreeSet<TileId> {
         let shape = op.result.map(|result| &l.tile(result).shape);
         let divides = |shape: &[u64]| shape.last().is_some_and(|columns| columns % u64::from(count) == 0);
         let goes_on = |operand: &Operand| {
-            let behind = operand.tiles.iter().all(|value| l.producer(*value).is_some_and(|id| found.contains(&id)));
-            behind && is_whole(l, operand) && shape.is_none_or(|shape| *shape == operand.shape)
+            let split = operand.tiles.iter().all(|value| l.producer(*value).is_some_and(|id| found.contains(&id)));
+            split && is_whole(l, operand) && shape.is_none_or(|shape| *shape == operand.shape)
         };
         let can_be = match op.kind {
             Kind::Dot { .. } => shape.is_some_and(|shape| divides(shape)),

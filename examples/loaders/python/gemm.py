@@ -33,7 +33,7 @@ MAP = (
 """The parameters of a tensor map but for the address, as `cuTensorMapEncodeTiled` takes it."""
 
 
-def beside(folder, name):
+def neighbour(folder, name):
     """A file of the kernel's folder as a module."""
     spec = importlib.util.spec_from_file_location(f"twill_{name}", Path(folder).resolve() / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -50,7 +50,7 @@ class Gemm:
     """The kernel of a folder for matrices of these sizes."""
 
     def __init__(self, folder, assemble, m: int, n: int, k: int):
-        self.assemble, self.planning = assemble, beside(folder, "plan")
+        self.assemble, self.planning = assemble, neighbour(folder, "plan")
         self.kernel, self.sources = assemble.read_kernel(folder)
         if self.kernel["name"] != "gemm_tma":
             raise ValueError(f"{folder}: this program calls gemm_tma, not {self.kernel['name']}")
@@ -183,7 +183,7 @@ def main():
     arguments = parser.parse_args()
     if not (Path(arguments.folder) / "kernel.cu").is_file():
         sys.exit(f"gemm: {arguments.folder} holds no kernel.cu; give a folder that twill compile --emit cuda wrote")
-    assemble = beside(arguments.folder, "assemble")
+    assemble = neighbour(arguments.folder, "assemble")
     try:
         gemm = Gemm(arguments.folder, assemble, *arguments.sizes)
         if arguments.describe:

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from ..errors import InputError, TwillError
 from ..machine import Machine
 from .benchmark import SERIES, Benchmark, Kernel, Launch, Program, Samples
-from .beside import BESIDE
 from .building import build
 from .copies import COPIES
 from .device import TENSOR_BYTES, Gpu
 from .figures import Figure
 from .mma import MMAS
+from .overlap import OVERLAP
 from .passes import PASSES_BENCHMARK
 from .shared_memory import SHARED_MEMORY
 from .synchronization import SYNCHRONIZATION
 
-BENCHMARKS = (MMAS, PASSES_BENCHMARK, BESIDE, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
+BENCHMARKS = (MMAS, PASSES_BENCHMARK, OVERLAP, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
 LAUNCHES = 25
 """The launches of each kernel that count; one more is to warm up."""
 ARCHITECTURE = "sm_90a"

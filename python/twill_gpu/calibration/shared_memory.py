@@ -39,9 +39,9 @@ def figures(samples: Samples) -> Iterable[Figure]:
         for launch in GROUPS:
             points = [(ROWS * n * HALF, samples.round(f"{kernel}_{n}", series, launch)) for n in COLUMNS]
             over = line(points)
-            beside = "" if launch.groups == 1 else f".{launch.groups}_groups"
+            groups = "" if launch.groups == 1 else f".{launch.groups}_groups"
             rate = over.slope.reciprocal(launch.groups)
-            yield fitted(f"shared_memory.{name}.rate{beside}", rate, "bytes/cycle", over, "bytes", meaning)
+            yield fitted(f"shared_memory.{name}.rate{groups}", rate, "bytes/cycle", over, "bytes", meaning)
         one = samples.round(f"{kernel}_128", series)
         yield figure(f"shared_memory.{name}.{ROWS}x128", one, "cycles", meaning)
     for n in COLUMNS:

@@ -8,7 +8,7 @@ DEPTH = {"f16": 16, "e4m3": 32}
 
 def struct_name(kind: str, columns: int, left_in_registers: bool) -> str:
     """Name of the struct of an instruction."""
-    return f"multiply_{kind}_{columns}_{'registers' if left_in_registers else 'shared'}"
+    return f"wgmma_{kind}_{columns}_{'registers' if left_in_registers else 'shared'}"
 
 
 def struct(kind: str, columns: int, left_in_registers: bool) -> str:

@@ -110,14 +110,14 @@ def fastest_first(
     time: Callable[[Item], float],
     moved: Callable[[Item], float],
     flop: Callable[[Item], float],
-    asked: Callable[[Item], int],
+    options: Callable[[Item], int],
 ) -> list[Item]:
-    """By time; of those within 1 % of the first among them, what asks for fewer options comes first, then what moves fewer
-    bytes for each FLOP, then longer iterations."""
+    """By time; of those within 1 % of the first among them, those with fewer options first, then those with fewer
+    bytes for each FLOP, then those with longer iterations."""
     order, left = [], sorted(items, key=time)
     while left:
         limit = time(left[0]) * (1 + TIE)
         count = sum(time(item) <= limit for item in left)
-        order += sorted(left[:count], key=lambda item: (asked(item), moved(item), -flop(item), time(item)))
+        order += sorted(left[:count], key=lambda item: (options(item), moved(item), -flop(item), time(item)))
         left = left[count:]
     return order

@@ -75,8 +75,8 @@ def torch_with_gpu() -> Any:
 
 
 def _key(one: Candidate, limits: Mapping[str, object], device: str) -> str:
-    asked: dict[str, Any] = {**(one.question or {})}
-    return jobs.key(jobs.MEASURE, {**asked, "limits": dict(limits), "device": device})
+    question: dict[str, Any] = {**(one.question or {})}
+    return jobs.key(jobs.MEASURE, {**question, "limits": dict(limits), "device": device})
 
 
 def _checked(

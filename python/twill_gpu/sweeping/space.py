@@ -1,4 +1,4 @@
-"""The configurations of a sweep: every combination of values, with what is asked about each."""
+"""The configurations of a sweep: every combination of values, with the question about each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Configuration = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A configuration, and what is asked about it."""
+    """A configuration, and the question about it."""
 
     index: int
     """In the order of the space."""
@@ -66,15 +66,15 @@ def candidates(
         if where is not None and not where(configuration):
             continue
         own = {name: value for name, value in configuration.items() if not source.has(name)}
-        asked, reason = _asked(source.kernel(configuration), machine, {**fixed, **own})
+        question, reason = _question(source.kernel(configuration), machine, {**fixed, **own})
         tile = source.constexprs_of(configuration)
-        found.append(Candidate(len(found), dict(configuration), tile, {**fixed, **own}, asked, reason))
+        found.append(Candidate(len(found), dict(configuration), tile, {**fixed, **own}, question, reason))
     if not found:
         raise InputError("the space has no configuration; `where` may have refused all of them")
     return found
 
 
-def _asked(
+def _question(
     kernel: tuple[str, str] | InputError, machine: Machine, options: Mapping[str, object]
 ) -> tuple[_twill.Question | None, str | None]:
     """The question about a configuration, or the reason for none."""

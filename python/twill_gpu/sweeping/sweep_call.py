@@ -160,7 +160,7 @@ def _in_order(solved: Sequence[Candidate], search: Search, predicted: Mapping[in
         lambda one: predicted[one.index] or 0.0,
         lambda one: _moved(bounds[one.index]),
         lambda one: int(bounds[one.index]["flop"]),
-        lambda one: _asked(one.options),
+        lambda one: _option_count(one.options),
     )
     return first + sorted(rest, key=lambda one: -_simulated_rate(bounds[one.index], search.schedule(one)))
 
@@ -176,7 +176,7 @@ def _moved(bound: dict[str, Any]) -> float:
     return (bound.get("moved_bytes") or 0) / bound["flop"] if bound["flop"] else 0.0
 
 
-def _asked(options: Mapping[str, object]) -> int:
+def _option_count(options: Mapping[str, object]) -> int:
     """Options that are not left alone."""
     return sum(value is not None for value in options.values())
 
@@ -204,7 +204,7 @@ def _rows(
         lambda row: row.predicted_milliseconds or 0.0,
         lambda row: row.moved_per_flop,
         lambda row: row.flop or 0,
-        lambda row: _asked(row.options),
+        lambda row: _option_count(row.options),
     )
     return [*first, *sorted(rest, key=order)]
 

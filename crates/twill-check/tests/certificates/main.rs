@@ -48,11 +48,11 @@ struct ClauseCase {
 
 fn cases() -> Vec<(Case, Problem)> {
     let cases: Vec<Case> = serde_json::from_str(include_str!("cases.json")).unwrap();
-    let posed = |case: &Case| {
+    let problem = |case: &Case| {
         let ProblemEntry { graph, resources, options } = case.problem.clone();
         Problem::new(graph.graph().unwrap(), resources, options).unwrap()
     };
-    cases.into_iter().map(|case| (posed(&case), case)).map(|(problem, case)| (case, problem)).collect()
+    cases.into_iter().map(|case| (problem(&case), case)).map(|(problem, case)| (case, problem)).collect()
 }
 
 fn verdict(problem: &Problem, certificate: &Certificate) -> String {

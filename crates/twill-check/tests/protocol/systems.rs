@@ -290,7 +290,7 @@ pub fn two_loops(slots: u32) -> System {
         ];
         each(loops[g], 0, body)
     };
-    s.process("consumer", &[("at", slots), ("behind", slots)], vec![Node::Tiles(vec![consume(0), consume(1)])]);
+    s.process("consumer", &[("at", slots), ("start", slots)], vec![Node::Tiles(vec![consume(0), consume(1)])]);
     s.0
 }
 

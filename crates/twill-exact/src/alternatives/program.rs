@@ -101,7 +101,7 @@ impl Program {
     }
 
     /// Copy `i` of the second operation issues between copies `i + wrap` and `i + wrap + 1` of the first.
-    pub(super) fn turn(&self, pair: &Pair) -> i64 {
+    pub(super) fn wrap(&self, pair: &Pair) -> i64 {
         let (first, second) = (pair.first.index(), pair.second.index());
         let overtakes = i64::from(self.ranks[second] < self.ranks[first]);
         (self.times[second] - self.times[first] - overtakes).div_euclid(self.interval)
@@ -112,7 +112,7 @@ impl Program {
         let pair = |pair: &Pair| {
             let together = self.together(pair);
             let ordered = together || pair.share_unit;
-            together == other.together(pair) && (!ordered || self.turn(pair) == other.turn(pair))
+            together == other.together(pair) && (!ordered || self.wrap(pair) == other.wrap(pair))
         };
         scope.pairs.iter().all(pair) && scope.stages.iter().all(|&op| self.stage(op) == other.stage(op))
     }
@@ -128,9 +128,9 @@ impl Program {
             differs.push(if together { !same } else { same });
             if together || pair.share_unit {
                 let (first, second) = (Anchor::Issue(pair.first), Anchor::Issue(pair.second));
-                let turn = self.turn(pair);
-                differs.push(!e.at_least(first, second, turn * interval));
-                differs.push(e.at_least(first, second, (turn + 1) * interval));
+                let wrap = self.wrap(pair);
+                differs.push(!e.at_least(first, second, wrap * interval));
+                differs.push(e.at_least(first, second, (wrap + 1) * interval));
             }
         }
         for &op in &scope.stages {

@@ -22,7 +22,7 @@ pub(super) fn encode(e: &mut Encoding) {
                 continue; // `exclusive` forbids more.
             }
             let same = e.same_group(v, o);
-            let reason = |turn| Reason::Concurrency { waiting: v, other: o, turn };
+            let reason = |wrap| Reason::Concurrency { waiting: v, other: o, wrap };
             e.forbid_offsets(&[waits, same], o, v, (0, window), reason);
         }
     }

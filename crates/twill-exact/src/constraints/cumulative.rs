@@ -289,11 +289,11 @@ impl Pool {
         let event_name = self.items[event].name;
         let alive = e.engine.fresh(|| Atom::Alive { pool: self.room, item: item.name, copies, event: event_name });
         let (low, high) = ((offset - interval + 1).div_euclid(interval), (offset + interval - 1).div_euclid(interval));
-        for turns in low..=high {
-            let reached = e.slot_at_least(from, to, turns * interval - offset);
-            let passed = e.slot_at_least(from, to, (turns + 1) * interval - offset);
+        for wraps in low..=high {
+            let reached = e.slot_at_least(from, to, wraps * interval - offset);
+            let passed = e.slot_at_least(from, to, (wraps + 1) * interval - offset);
             for &(end, when) in &item.ends {
-                let least = 1 - end.offset + at.offset + (copies - 1 - turns) * interval;
+                let least = 1 - end.offset + at.offset + (copies - 1 - wraps) * interval;
                 let long = e.stages_and_slots((from, op(end)), (to, op(end)), least);
                 let when = when.literal(e);
                 e.engine.clause([!reached, passed, !long, !when, alive], Log::definition(alive));

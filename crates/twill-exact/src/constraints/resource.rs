@@ -48,7 +48,7 @@ pub(crate) fn busy(problem: &Problem, unit: UnitId) -> i64 {
 pub(super) fn encode(e: &mut Encoding) {
     let problem = e.problem;
     if let Some((op, _)) = self_conflict(problem, e.question.interval) {
-        e.engine.clause([], Reason::Resource { first: (op, 0), second: (op, 0), turn: 0 });
+        e.engine.clause([], Reason::Resource { first: (op, 0), second: (op, 0), wrap: 0 });
         return;
     }
     for (index, unit) in problem.resources().units.iter().enumerate() {
@@ -63,7 +63,7 @@ pub(super) fn encode(e: &mut Encoding) {
                 for (v, second) in holders[..i].iter().filter(|(v, _)| v.0 != u.0) {
                     let shift = first.start.0 - second.start.0;
                     let offsets = (shift - second.cycles.0 + 1, shift + first.cycles.0);
-                    let reason = |turn| Reason::Resource { first: *u, second: *v, turn };
+                    let reason = |wrap| Reason::Resource { first: *u, second: *v, wrap };
                     e.forbid_offsets(&[], u.0, v.0, offsets, reason);
                 }
             }

@@ -186,18 +186,18 @@ impl Attempt<'_> {
         let graph = self.puzzle.problem.graph();
         let placed = |op: OpId| self.times[op.index()].is_some();
         let (mut ends, mut starts) = (0_u64, 0_u64);
-        let (mut before, mut behind) = (false, false);
+        let (mut before, mut after) = (false, false);
         for d in graph.dependences().iter().filter(|d| d.from != d.to) {
             if d.to.index() == v && placed(d.from) {
                 before = true;
                 ends += if d.carries_value { self.puzzle.words[d.from.index()] } else { 0 };
             } else if d.from.index() == v && placed(d.to) {
-                behind = true;
+                after = true;
                 starts = if d.carries_value { self.puzzle.words[v] } else { starts };
             }
         }
         let (early, late) = self.windows[v];
-        if behind && (!before || starts > ends) {
+        if after && (!before || starts > ends) {
             return late;
         }
         let paths = &self.puzzle.paths[v];

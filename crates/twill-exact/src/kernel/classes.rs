@@ -68,7 +68,7 @@ impl Classes {
         let class = self.groups.iter().position(Vec::is_empty)?;
         let (one, other) = &self.named[class];
         let why = format!("{one} and {other} are tied, and no group may run both");
-        Some(RejectionReason::Siblings { why })
+        Some(RejectionReason::OtherLoops { why })
     }
 
     /// First operations, in the first loop, of neighbouring sub-tiles that can be swapped in all

@@ -21,7 +21,7 @@ use twill_graph::{Families, GroupId, MultiLoopProblem, OpId, RejectionReason, Wa
 pub(super) struct Joint<'p> {
     pub(super) parts: Vec<Encoding<'p>>,
     /// The loop that holds the engine.
-    turn: usize,
+    active: usize,
     /// A limit on the handoff words of all loops.
     pub(super) handoff_words: Option<Cap>,
 }
@@ -63,10 +63,10 @@ impl<'p> Joint<'p> {
         let rows: Vec<Vec<Lit>> =
             classes.groups().iter().map(|groups| assignment::choice(&mut engine, OpId::new(0), groups, pool)).collect();
         let used: Vec<Lit> = (0..pool).map(|_| engine.unnamed()).collect();
-        let mut joint = Joint { parts: Vec::new(), turn: 0, handoff_words: None };
+        let mut joint = Joint { parts: Vec::new(), active: 0, handoff_words: None };
         let mut engine = Some(engine);
         for (k, (problem, &interval)) in kernel.loops().iter().zip(intervals).enumerate() {
-            // Those whose turn it is not hold an engine without variables.
+            // The others hold an engine without variables.
             let own = engine.take().or_else(|| Engine::new(&[1], [], meter, Log::default()))?;
             let mut part = Encoding::within(problem, question(interval), own, bases[k]);
             let row = |class: &Option<usize>| class.map(|c| rows[c].clone());
@@ -87,16 +87,16 @@ impl<'p> Joint<'p> {
 
     /// A loop, with the engine.
     pub(super) fn part(&mut self, k: usize) -> &mut Encoding<'p> {
-        if let Ok([from, to]) = self.parts.get_disjoint_mut([self.turn, k]) {
+        if let Ok([from, to]) = self.parts.get_disjoint_mut([self.active, k]) {
             from.hand_on(to);
-            self.turn = k;
+            self.active = k;
         }
         &mut self.parts[k]
     }
 
     /// The engine.
     pub(super) fn engine(&mut self) -> &mut Engine {
-        &mut self.parts[self.turn].engine
+        &mut self.parts[self.active].engine
     }
 
     /// Searches for schedules under `assumptions`, adding constraints that candidates break until

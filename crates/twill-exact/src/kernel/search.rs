@@ -278,7 +278,7 @@ impl Together<'_, '_> {
         let all = self.kernel.loops().iter().zip(&self.limits).all(|(p, &limit)| limit >= bounds::largest_interval(p));
         let reason = if all {
             let why = "each has a schedule by itself, and at no intervals do all of them".to_owned();
-            RejectionReason::Siblings { why }
+            RejectionReason::OtherLoops { why }
         } else {
             let largest = self.limits.iter().copied().min().unwrap_or(0);
             RejectionReason::Exhausted { largest: Cycles(largest), all: false }

@@ -163,8 +163,8 @@ impl<'a> System<'a> {
         let count = self.steps.len();
         // Least steps after, greatest before; far away where nothing leads.
         const FAR: i64 = i64::MIN / 4;
-        let mut behind = vec![FAR; count];
-        behind[v] = step;
+        let mut after = vec![FAR; count];
+        after[v] = step;
         let mut ahead = vec![-FAR; count];
         ahead[v] = step;
         let reaches = |steps: &mut Vec<i64>, forward: bool| {
@@ -182,9 +182,9 @@ impl<'a> System<'a> {
                 }
             }
         };
-        reaches(&mut behind, true);
+        reaches(&mut after, true);
         reaches(&mut ahead, false);
-        let stays = |w: usize| self.fixed[w].is_none_or(|at| w == v || (behind[w] <= at && at <= ahead[w]));
+        let stays = |w: usize| self.fixed[w].is_none_or(|at| w == v || (after[w] <= at && at <= ahead[w]));
         (0..count).filter(|&w| !stays(w)).collect()
     }
 }

@@ -105,7 +105,7 @@ impl PipelineFile {
     /// # Errors
     /// When the graph or the machine is not well formed.
     pub fn problem(&self) -> Result<Problem, FormatError> {
-        self.problem.posed(&self.file)
+        self.problem.to_problem(&self.file)
     }
 
     /// The pipeline that the file claims for `problem`; nothing about it is checked but that it is complete.

@@ -185,7 +185,7 @@ impl ProblemEntry {
     }
 
     /// The problem; `file` is named in errors.
-    pub(super) fn posed(&self, file: &str) -> Result<Problem, FormatError> {
+    pub(super) fn to_problem(&self, file: &str) -> Result<Problem, FormatError> {
         self.graph.check_version(file)?;
         Problem::new(self.graph.graph()?, self.resources.clone(), self.options)
             .map_err(|error| FormatError::Problem { file: file.to_owned(), error })
@@ -269,7 +269,7 @@ impl ScheduleFile {
     /// # Errors
     /// When the graph or the machine is not well formed.
     pub fn problem(&self) -> Result<Problem, FormatError> {
-        self.problem.posed(&self.file)
+        self.problem.to_problem(&self.file)
     }
 
     /// All that the file claims about `problem`; nothing about it is checked but that it is complete.

@@ -72,7 +72,7 @@ pub(crate) fn reduce(
 }
 
 /// The row sums of a tile as four per-thread partials: that of thread `t` has the columns `8k + 2t` and `8k + 2t + 1`.
-pub(crate) fn shares(tile: &Tile, element: &Type, arithmetic: Arithmetic) -> Result<Tile, Fault> {
+pub(crate) fn partials(tile: &Tile, element: &Type, arithmetic: Arithmetic) -> Result<Tile, Fault> {
     let unfit = || Fault::Shapes { what: "row sums as per-thread partials".into() };
     let [rows, columns] = tile.shape.as_slice() else { return Err(unfit()) };
     if columns % 8 != 0 {

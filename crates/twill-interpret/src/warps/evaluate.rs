@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::storage::At;
 use super::units::Held;
 use crate::fault::Fault;
-use crate::value::{Combine, Data, Elementwise, Tile, apply, reduce, shares};
+use crate::value::{Combine, Data, Elementwise, Tile, apply, partials, reduce};
 use std::rc::Rc;
 use twill_emit::kernel::expression::{Expression, ExpressionKind, IterationNumber};
 use twill_emit::kernel::program::{Slot, VariableId};
@@ -102,7 +102,7 @@ impl Machine<'_, '_> {
                 let how = Combine::of(combine).ok_or_else(|| Fault::Unknown { what: format!("`{combine}`") })?;
                 reduce(&*self.evaluate(g, operand)?, *axis, how, element, arithmetic)?
             }
-            ExpressionKind::PartialSums(x) => shares(&*self.evaluate(g, x)?, element, arithmetic)?,
+            ExpressionKind::PartialSums(x) => partials(&*self.evaluate(g, x)?, element, arithmetic)?,
             ExpressionKind::Load { pointers, mask, other } => {
                 let pointers = self.evaluate(g, pointers)?;
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;

@@ -43,7 +43,7 @@ pub enum Work {
     /// An arrival at an `mbarrier`.
     Arrive,
     /// A named barrier.
-    Meet {
+    NamedBarrier {
         /// Its number.
         barrier: u32,
         /// Warp groups that must arrive.
@@ -134,7 +134,7 @@ fn work(text: &str) -> Work {
         "SYNCS" => Work::Arrive,
         "BAR" => {
             let barrier = number(operands.first());
-            Work::Meet { barrier, groups: number(operands.get(1)) / 128, waits: !name.contains("ARV") }
+            Work::NamedBarrier { barrier, groups: number(operands.get(1)) / 128, waits: !name.contains("ARV") }
         }
         _ => Work::Other,
     }
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(mma.work, Work::Mma { columns: 128, from_registers: true, commits: true });
         assert_eq!((mma.stall, mma.writes, mma.reads, mma.waits), (1, None, None, 0));
         let arrive = read("BAR.ARV 0x8, 0x100 ; /* 0x0204000000007b1d */ /* 0x000fec0000002000 */");
-        assert_eq!(arrive.work, Work::Meet { barrier: 8, groups: 2, waits: false });
+        assert_eq!(arrive.work, Work::NamedBarrier { barrier: 8, groups: 2, waits: false });
         assert_eq!(arrive.stall, 6);
         assert_eq!(read("@!P0 BRA `(.L_x_19) ; /* 0x1 */ /* 0x002fea0000000000 */").waits, 2);
         assert!(Instruction::read("BRA `(.L_x_19)").is_err());

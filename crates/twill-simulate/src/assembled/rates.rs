@@ -35,15 +35,15 @@ pub struct Rates {
     /// Cycles of a wait for a phase that is complete.
     pub wait: f64,
     /// From the last arrival at a named barrier until those that wait go on.
-    pub meet: f64,
+    pub named_barrier: f64,
     /// How much longer, in part, the special-function unit takes while the tensor core runs.
-    pub special_beside: f64,
+    pub special_overlap: f64,
     /// The same of the unit that compares.
-    pub alu_beside: f64,
+    pub alu_overlap: f64,
     /// The same of issue slots.
-    pub issue_beside: f64,
+    pub issue_overlap: f64,
     /// How much longer, in part, MMAs take while another warp computes.
-    pub mma_beside: f64,
+    pub mma_overlap: f64,
     /// Issue slots besides its own that an MMA takes whose left operand is in registers.
     pub register_operand: f64,
     /// After its last instruction of an MMA that it has not committed, how long a warp keeps the tensor core to itself.
@@ -85,11 +85,11 @@ impl Rates {
             exchange_latency: 16.16,
             memory_latency: 37.37,
             wait: 34.85,
-            meet: 8.0,
-            special_beside: 0.5035,
-            alu_beside: 0.2915,
-            issue_beside: 0.1293,
-            mma_beside: 0.1495,
+            named_barrier: 8.0,
+            special_overlap: 0.5035,
+            alu_overlap: 0.2915,
+            issue_overlap: 0.1293,
+            mma_overlap: 0.1495,
             register_operand: 1.419,
             hold: 64.83,
             local_bytes: 33.0,

@@ -6,7 +6,7 @@ const MMA: Step = Step::Mma { cycles: 512.0, instructions: 8.0, shared_bytes: 0.
 
 /// Runs groups that share no `mbarrier`.
 fn run(lists: Vec<Vec<Step>>, participants: Vec<usize>) -> (f64, Vec<GroupTime>, Vec<(f64, f64)>) {
-    let timing = Timing { beside_threads: 1.0, ..Timing::hopper() };
+    let timing = Timing { threads_overlap: 1.0, ..Timing::hopper() };
     let mut engine = Engine::new(&timing, lists, Vec::new(), participants);
     assert_eq!(engine.run(), Ok(()));
     let times = engine.mmas.iter().map(|m| (m.began.unwrap_or(-1.0), m.ended.unwrap_or(-1.0)));
@@ -28,12 +28,12 @@ fn the_tensor_core_takes_mmas_in_their_order() {
 }
 
 #[test]
-fn who_computes_beside_a_group_that_stands_at_a_mma_is_slower() {
+fn threads_are_slower_while_another_group_waits_to_issue_an_mma() {
     let work = Work { other: 1000.0, ..Work::default() };
     let alone = run(vec![vec![Step::Compute(work)]], Vec::new()).0;
     assert_eq!(alone, 1000.0);
-    let beside = vec![MMA, MMA, MMA, MMA];
-    let (_, times, _) = run(vec![vec![Step::Compute(work)], beside], Vec::new());
+    let overlap = vec![MMA, MMA, MMA, MMA];
+    let (_, times, _) = run(vec![vec![Step::Compute(work)], overlap], Vec::new());
     assert!(times[0].computing > 1400.0, "{times:?}");
 }
 

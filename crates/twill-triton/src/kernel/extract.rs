@@ -158,7 +158,7 @@ fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Opera
         };
         let addresses: Vec<ValueId> =
             operands.iter().enumerate().filter(|(place, _)| !is_data(*place)).map(|(_, value)| *value).collect();
-        read.extend(resolver.behind(&addresses).into_iter().map(|(tile, distance)| address(resolver, tile, distance)));
+        read.extend(resolver.tiles_of(&addresses).into_iter().map(|(tile, distance)| address(resolver, tile, distance)));
         return Ok((kind, read));
     }
     let kind = match name {
@@ -193,8 +193,8 @@ fn inputs(resolver: &mut Resolver<'_>, id: OperationId, values: &[ValueId]) -> R
             Resolved::Tile(view) => read.push(operand(Role::Input, view)),
             Resolved::Scalar => {
                 // A scalar may still wait for a tile, for instance through a branch.
-                let behind = resolver.behind(&[*value]);
-                read.extend(behind.into_iter().map(|(tile, distance)| {
+                let tiles = resolver.tiles_of(&[*value]);
+                read.extend(tiles.into_iter().map(|(tile, distance)| {
                     let tile::Tile { shape, element, .. } = resolver.tiles[tile.index()].clone();
                     let dimensions = vec![None; shape.len()];
                     operand(Role::Input, View { tile, distance, shape, element, dimensions })

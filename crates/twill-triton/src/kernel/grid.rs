@@ -32,7 +32,7 @@ impl Differences {
     pub fn of_trips(&self, module: &Module, parts: &ForLoop<'_>) -> Axes {
         let around = module.ancestors(parts.operation).map(|id| match module.for_loop(id) {
             Some(outer) => self.of_bounds(&outer),
-            None if module.operation(id).name == "scf.while" => self.behind(module, id),
+            None if module.operation(id).name == "scf.while" => self.of_operands(module, id),
             None => self.of_all(&module.operation(id).operands),
         });
         around.collect::<Axes>().union(self.of_bounds(parts)).union(self.branches)
@@ -47,7 +47,7 @@ impl Differences {
     }
 
     /// The operands of an operation and of all that is nested in it.
-    fn behind(&self, module: &Module, id: OperationId) -> Axes {
+    fn of_operands(&self, module: &Module, id: OperationId) -> Axes {
         module.walk(id).map(|inner| self.of_all(&module.operation(inner).operands)).collect()
     }
 
@@ -56,7 +56,7 @@ impl Differences {
             return self.update_loop(&parts);
         }
         let operation = module.operation(id);
-        let axes = asks_for(module, id).union(self.behind(module, id));
+        let axes = asks_for(module, id).union(self.of_operands(module, id));
         let mut changed = self.add_all(&operation.results, axes);
         for region in &operation.regions {
             for block in &module.region(*region).blocks {

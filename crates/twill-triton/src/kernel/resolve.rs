@@ -194,7 +194,7 @@ impl<'m> Resolver<'m> {
     }
 
     /// The tiles that values depend on through arithmetic that is no tile operation, and from how many iterations ago.
-    pub fn behind(&self, values: &[ValueId]) -> Vec<(tile::ValueId, u32)> {
+    pub fn tiles_of(&self, values: &[ValueId]) -> Vec<(tile::ValueId, u32)> {
         let mut found = Vec::new();
         let mut passed = HashSet::new();
         let mut work: Vec<(ValueId, u32)> = values.iter().map(|value| (*value, 0)).collect();

@@ -38,9 +38,9 @@ fn two_groups_keep_the_tensor_core_busy() {
 fn exponentials_between_mmas_hide_and_behind_them_do_not() {
     let special = many(Work::Special, 64);
     let between = [&mmas(8)[..8], &special, &[one(Work::WaitMmas(0))]].concat();
-    let behind = [mmas(8), special].concat();
+    let after = [mmas(8), special].concat();
     assert!(cycles(&[between]) < 620.0);
-    assert!(cycles(&[behind]) > 850.0);
+    assert!(cycles(&[after]) > 850.0);
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn the_same_loops_take_the_same_cycles() {
 }
 
 #[test]
-fn groups_take_turns_at_named_barriers() {
+fn groups_alternate_at_named_barriers() {
     let turn = |own, other| {
-        let meet = |barrier, waits| one(Work::Meet { barrier, groups: 2, waits });
-        [vec![meet(own, true)], mmas(4), vec![meet(other, false)], many(Work::Fma, 10)].concat()
+        let named_barrier = |barrier, waits| one(Work::NamedBarrier { barrier, groups: 2, waits });
+        [vec![named_barrier(own, true)], mmas(4), vec![named_barrier(other, false)], many(Work::Fma, 10)].concat()
     };
     let both = cycles(&[turn(1, 2), turn(2, 1)]);
     assert!(both >= 512.0, "{both}");
@@ -101,7 +101,7 @@ fn groups_take_turns_at_named_barriers() {
 
 #[test]
 fn what_never_comes_is_no_time() {
-    let alone = vec![one(Work::Meet { barrier: 1, groups: 3, waits: true })];
+    let alone = vec![one(Work::NamedBarrier { barrier: 1, groups: 3, waits: true })];
     assert!(cycles_of_loop(&[alone], &Rates::hopper()).is_some(), "pingpong are given before the loop");
     assert_eq!(cycles_of_loop(&[], &Rates::hopper()), None);
     assert_eq!(cycles_of_loop(&[Vec::new()], &Rates::hopper()), None);

@@ -24,8 +24,8 @@ def programs() -> Iterable[Program]:
         one = struct_name("f16", COLUMNS, left)
         kernels = (
             Kernel(
-                f"beside_{where}_{kind}",
-                f"time_pass_beside_multiplies<{PASSES[kind]}, {COLUMNS}, {one}>(g)",
+                f"overlap_{where}_{kind}",
+                f"time_pass_overlapping_mmas<{PASSES[kind]}, {COLUMNS}, {one}>(g)",
                 2,
                 (BOTH,),
                 2,
@@ -33,19 +33,19 @@ def programs() -> Iterable[Program]:
             )
             for kind in KINDS
         )
-        yield Program(f"beside_{where}", "beside.cuh", tuple(kernels), struct("f16", COLUMNS, left))
+        yield Program(f"overlap_{where}", "overlap.cuh", tuple(kernels), struct("f16", COLUMNS, left))
 
 
 def figures(samples: Samples) -> Iterable[Figure]:
     """Cycles of a pass of the one group while the other issues MMAs."""
     for kind in KINDS:
         for where in WHERE:
-            kernel = f"beside_{where}_{kind}"
+            kernel = f"overlap_{where}_{kind}"
             four, pair = (samples.rounds(kernel, series, BOTH).slope for series in (FOUR, PAIR))
             meaning = f"while another group runs MMAs, its left operand in {where}"
             yield figure(
-                f"passes.{kind}.{ROWS}x{COLUMNS}.beside_mmas_{where}", (four - pair) / 2, "cycles", meaning
+                f"passes.{kind}.{ROWS}x{COLUMNS}.overlapping_mmas_{where}", (four - pair) / 2, "cycles", meaning
             )
 
 
-BESIDE = Benchmark("beside", programs, figures)
+OVERLAP = Benchmark("overlap", programs, figures)

@@ -32,7 +32,7 @@ template <int TIMES, typename Pass, int N> TWILL void time_flagged(i64 *out, u32
 }
 
 /// Two passes a round, then four, as by themselves; the second group runs MMAs meanwhile.
-template <template <int> typename Pass, int N, typename One> TWILL void time_pass_beside_mmas(given g) {
+template <template <int> typename Pass, int N, typename One> TWILL void time_pass_overlapping_mmas(given g) {
   fill_shared(g, BARRIERS);
   const u32 flag = shared_at(BARRIERS);
   scores<N> x;
