@@ -1,4 +1,4 @@
-"""Keywords that a call does not have: what may have been meant."""
+"""Suggestions for keywords that a call does not have."""
 
 from __future__ import annotations
 

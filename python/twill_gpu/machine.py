@@ -1,4 +1,4 @@
-"""Machine descriptions: what a GPU offers and what operations cost on it."""
+"""Machine descriptions: the resources of a GPU, and the costs of operations on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of the `twill` command, as keywords. Which there are is what the command itself says."""
+"""Options of the `twill` command, as keywords. The command itself lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules: what was found, with its proof, explained and shown."""
+"""Schedules with their proofs, explained and shown."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How fast large reports are in a browser: first paint, and frames while zooming. Not a test.
+"""The speed of large reports in a browser: first paint, and frames while zooming. Not a test.
 
     python tests/browser/measure.py [REPORT ...]
 
 Without reports, it makes a loop graph of 200 operations and dataflow schedules of 5000, once with names of 40 letters.
 First paint is the browser's own `first-contentful-paint` after navigation; a frame is the time between two animation
-frames, of 60 turns of the wheel over the chart; work is what of it the page's script, layout and painting took.
+frames, of 60 wheel steps over the chart; work is the part that the page's script, layout and painting took.
 """
 
 import statistics
@@ -19,7 +19,7 @@ from reports import Reports, chromium, loop_graph
 TURNS = 60
 REPEATS = 5
 
-# Zooms in, out and in again, a turn a frame, and returns the milliseconds between frames.
+# Zooms in, out and in again, a wheel step a frame, and returns the milliseconds between frames.
 ZOOM = """([selector, turns]) => new Promise(done => {
   const chart = document.querySelector(selector);
   chart.scrollIntoView({ block: "center" });

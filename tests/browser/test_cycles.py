@@ -1,4 +1,4 @@
-"""The cycles of an iteration versus the interval: simulated, estimated from machine code, measured; and what stands in the way."""
+"""The cycles of an iteration versus the interval: simulated, estimated from machine code, measured; and the obstacles."""
 
 import pytest
 from playwright.sync_api import Page

@@ -1,4 +1,4 @@
-"""The command, and what it said."""
+"""The command, and its output."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Graphs that are large, deep or extreme, as texts: what a hostile or a careless program might hand to Twill."""
+"""Graphs that are large, deep or extreme, as texts: the input of a hostile or careless program."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""A command, and what it took: seconds, peak memory, how it ended."""
+"""A command, and its cost: seconds, peak memory, and its end."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Names that would do something if they were taken for more than names, and how to see that they were not."""
+"""Names that would act if they were taken for more than names, and checks that they do not."""
 
 import ast
 import io

@@ -1,4 +1,4 @@
-"""Texts that are nested, long, endless or full of numbers that are none: each reader says what is wrong, and nothing crashes."""
+"""Texts that are nested, long, endless or full of invalid numbers: each reader reports the error, and nothing crashes."""
 
 import json
 import os

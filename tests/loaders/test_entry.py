@@ -1,4 +1,4 @@
-"""Tests of the entry from C: what it says of wrong arguments, which it must say before it needs a GPU."""
+"""Tests of the entry from C: its errors for wrong arguments, before it needs a GPU."""
 
 import ctypes
 import importlib.util

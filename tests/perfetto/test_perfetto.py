@@ -1,4 +1,4 @@
-"""Traces in Perfetto's own trace processor: what its queries say is what the schedule says (`--format json`)."""
+"""Traces in Perfetto's own trace processor: its queries agree with the schedule (`--format json`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GPU that is not there, for what is launched on it, and kernels that are compiled once for all tests.
+"""A mock GPU for launches, and kernels that are compiled once for all tests.
 
 The tests are of the package as it is installed (`pip install .`).
 """

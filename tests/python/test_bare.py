@@ -1,4 +1,4 @@
-"""The package where neither Triton nor torch is installed: all can be looked at, and what needs them says what to install."""
+"""The package where neither Triton nor torch is installed: everything can be read, and calls that need them name the package to install."""
 
 import re
 import subprocess

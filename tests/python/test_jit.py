@@ -1,4 +1,4 @@
-"""`@twill_gpu.jit` without a GPU: from the Python of a kernel to machine code and to what would be launched."""
+"""`@twill_gpu.jit` without a GPU: from the Python of a kernel to machine code and to the launch."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`twill_gpu.sweep` without a GPU: what is proved, what is rejected, what is shown, and the command."""
+"""`twill_gpu.sweep` without a GPU: proofs, rejections, output, and the command."""
 
 import json
 import xml.etree.ElementTree as xml

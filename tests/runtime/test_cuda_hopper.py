@@ -91,7 +91,7 @@ class CudaForHopper(unittest.TestCase):
         for eager in (True, False):
             self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=2, eager=eager), 1e-3)
 
-    def test_ctas_in_step_wait_for_each_other(self):
+    def test_ctas_in_wave_sync_wait_for_each_other(self):
         _, kernel, ptx = written(self.scratch, "gemm_tma", "h200", "--wave-sync")
         for at_once in (1, 2):
             with self.subTest(at_once=at_once):

@@ -5,7 +5,7 @@ use crate::{Rejected, Verified, verify};
 use std::collections::BTreeSet;
 use std::fmt;
 use thiserror::Error;
-use twill_graph::{GroupId, GroupRole, MultiLoopProblem, LoopOperation, Schedule, TieReason, WarpGroup};
+use twill_graph::{GroupId, GroupRole, LoopOperation, MultiLoopProblem, Schedule, TieReason, WarpGroup};
 
 /// A broken statement about the resources that loops share.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -1,4 +1,4 @@
-//! How long values are kept: spans of storage, and what they sum up to.
+//! Lifetimes of values: spans of storage, and their sums.
 //!
 //! The result of `v` of iteration 0 is live from its issue to the last moment at which someone
 //! reads it, `max over its value dependences (v, u, δ) of t_u + δI + hold`; a result that nobody

@@ -202,8 +202,8 @@ fn synchronous_work(problem: &Problem, ops: &[OpId]) -> Cycles {
     ops.filter(|op| op.is_synchronous()).map(|op| op.occupancy).sum()
 }
 
-/// Returns whether an asynchronous operation takes a cycle of its group for itself: it waits, wherever it is, so that no synchronous
-/// operation runs when it is issued (`concurrency`), and no other that waits is issued then.
+/// Returns whether an asynchronous operation takes a cycle of its group for itself: it waits, wherever it is, so that
+/// no synchronous operation runs when it is issued (`concurrency`), and no other that waits is issued then.
 fn issues_alone(problem: &Problem, op: OpId) -> bool {
     let graph = problem.graph();
     let waits = graph.dependences().iter().any(|d| d.to == op && d.from != op && d.blocking);

@@ -1,4 +1,4 @@
-//! Certificates: for every interval that a report rejects, what proves it (docs/certificates.md).
+//! Certificates: for every interval that a report rejects, its proof (docs/certificates.md).
 
 use crate::bounds;
 use crate::limits::{Budget, Meter};

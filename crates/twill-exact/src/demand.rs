@@ -1,4 +1,4 @@
-//! Registers that every schedule takes, without search.
+//! Registers that every schedule needs, without search.
 //!
 //! A value that is carried from iteration to iteration is always alive, in one of the operations around its cycle, for the
 //! life of each ends no earlier than the next begins. Just before an operation issues, all that it reads is alive; and when

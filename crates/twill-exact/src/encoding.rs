@@ -1,4 +1,4 @@
-//! One question to the solver: is there a schedule at this interval?
+//! One question to the solver: does a schedule exist at this interval?
 //!
 //! Two forms of the same question. With a bound on stages, an operation is one integer variable,
 //! its issue cycle: paths propagate well, and schedules are found at once. Without a bound it is
@@ -390,9 +390,9 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    /// Returns whether clauses need not be added any more after this many of a kind. Where an interval is short compared with occupancies, lives or
-    /// issue times there are very many wraps, copies and slots: beyond a few they are work, each as much as there are already,
-    /// for its bound takes its place among theirs.
+    /// Returns whether clauses need not be added any more after this many of a kind. Where an interval is short
+    /// compared with occupancies, lives or issue times there are very many wraps, copies and slots: beyond a few they
+    /// are work, each as much as there are already, for its bound takes its place among theirs.
     pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {
         count > FEW_WRAPS && self.engine.is_spent(u64::try_from(count / FEW_WRAPS).unwrap_or(u64::MAX))
     }

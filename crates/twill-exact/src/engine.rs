@@ -242,7 +242,8 @@ impl Engine {
         }
     }
 
-    /// Returns whether clauses need not be added any more, as the search is over. What has no more clauses has no answer.
+    /// Returns whether clauses need not be added any more, as the search is over. What has no more clauses has no
+    /// answer.
     pub(crate) fn is_cut_off(&mut self) -> bool {
         self.is_cut_off = self.is_cut_off || self.solver.cb().meter.is_over();
         self.is_cut_off

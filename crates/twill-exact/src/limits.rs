@@ -1,4 +1,4 @@
-//! Budgets: when to stop, and who may ask for it.
+//! Budgets: limits of time, work and memory, and interrupts.
 
 use crate::proof_log::Log;
 use batsat::Callbacks;
@@ -166,7 +166,8 @@ impl Meter {
         self.allowed.set(self.limit.get());
     }
 
-    /// Returns whether the part of the search is over that [`allow`](Self::allow) began, whatever is small and left to be finished.
+    /// Returns whether the part of the search is over that [`allow`](Self::allow) began, whatever is small and left to
+    /// be finished.
     pub(crate) fn is_used_up(&self) -> bool {
         self.work.get() >= self.allowed.get() || self.stopped().is_some()
     }

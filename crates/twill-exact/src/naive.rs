@@ -1,4 +1,4 @@
-//! Schedules as compilers make them without a search over warp groups, to compare with.
+//! Baseline schedules, as compilers make them without a search over warp groups.
 //!
 //! Every operation runs on the group that [`WarpAssignment::BySubTile`](twill_graph::WarpAssignment) gives it, so there is
 //! nothing to choose. What is left is an order for each group, laid out in time: an operation issues as soon as the ones
@@ -11,7 +11,7 @@ use crate::search::{Progress, SearchOptions};
 use crate::{bounds, extract, modulo, query};
 use std::collections::BTreeMap;
 use twill_graph::{
-    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, MultiLoopProblem, KernelReport, OpId, Outcome,
+    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, KernelReport, MultiLoopProblem, OpId, Outcome,
     Placement, Problem, Report, Schedule, Storage, WarpGroup,
 };
 

@@ -1,4 +1,4 @@
-//! One interval: is there a schedule, for any number of stages?
+//! One interval: the search for a schedule with any number of stages.
 
 use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Question, Reply, Stages};
@@ -38,8 +38,8 @@ const PAPER_STAGES: u32 = 8;
 const FEW_INTERVALS: usize = 1024;
 const INTERVAL_WORK: u64 = 100;
 
-/// Spends the work of going on after N intervals that were refused, and tells whether to stop. Without it there would be as
-/// many questions as there are cycles in a graph, and nobody would look at the clock.
+/// Spends the work of going on after N intervals that were refused, and tells whether to stop. Without it there would
+/// be as many questions as there are cycles in a graph, and nobody would look at the clock.
 pub(crate) fn spend_on_refused(refused: usize, meter: &Meter) -> bool {
     if refused < FEW_INTERVALS {
         return false;

@@ -1,4 +1,4 @@
-//! The search for the least initiation interval, and what is proved on the way.
+//! The search for the least initiation interval, with its proofs.
 
 use crate::bounds;
 use crate::compact;

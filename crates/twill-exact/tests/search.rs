@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_kernel};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
-    Cycles, MultiLoopProblem, LowerBoundKind, ModelOptions, Outcome, Problem, RejectionReason, Report, Status,
+    Cycles, LowerBoundKind, ModelOptions, MultiLoopProblem, Outcome, Problem, RejectionReason, Report, Status,
 };
 
 /// A problem on a machine with one tensor core, one TMA, one unit of two instances, `shared` bytes and up to two compute groups.
@@ -201,9 +201,9 @@ fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycle
     }
 }
 
-/// An operation of 2^31 cycles against an interval of a few has 2^30 wraps with every other on its unit, and as many copies where
-/// the unit has several instances: they are work of each part of the search. So it is where intervals are refuted one by one for
-/// ages.
+/// An operation of 2^31 cycles against an interval of a few has 2^30 wraps with every other on its unit, and as many
+/// copies where the unit has several instances: they are work of each part of the search. So it is where intervals are
+/// refuted one by one for ages.
 #[test]
 fn wraps_without_number_keep_to_the_budget() {
     let cases = [

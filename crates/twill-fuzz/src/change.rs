@@ -2,8 +2,8 @@
 
 use crate::tape::Tape;
 
-/// The text after up to eight changes: parts are left out, inserted, moved or repeated, and numbers become others. `words`
-/// are parts that mean something in the format.
+/// The text after up to eight changes: parts are left out, inserted, moved or repeated, and numbers become others.
+/// `words` are parts that mean something in the format.
 pub(crate) fn changed(tape: &mut Tape, text: &str, words: &[&str]) -> String {
     let mut text = text.to_owned();
     for _ in 0..1 + tape.below(8) {

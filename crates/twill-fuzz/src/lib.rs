@@ -4,7 +4,7 @@
 //! A target takes bytes, makes an input of them, asks Twill, and compares the answer with something that shares no code
 //! with what is tested. A disagreement is a failed assertion. The same bytes are the same input on every machine.
 //!
-//! | target | what is asked | what must hold |
+//! | target | question | what must hold |
 //! |---|---|---|
 //! | [`ttir`] | texts of kernels, changed and unchanged | an answer or an error; read, written in the generic form and read again, they are the same |
 //! | [`graph_file`] | graph, schedule and certificate files | the same; what is written is read as what it was |
@@ -17,7 +17,8 @@
 //! | [`gaus`] | the scheduler for large graphs, on small ones | its schedules are legal by the checker and no better than its own bounds |
 //! | [`warp_programs`] | the generators, on random kernels | the protocol checker proves the programs, and in every interleaving they compute what the TTIR says |
 //!
-//! The word-by-word implementation of `docs/model.md` is that of the checker's own tests (`twill-check/tests/replay/literal.rs`).
+//! The word-by-word implementation of `docs/model.md` is that of the checker's own tests
+//! (`twill-check/tests/replay/literal.rs`).
 //!
 //! ```
 //! // What libFuzzer would do with bytes of its own choice.

@@ -113,8 +113,8 @@ impl Measure {
     }
 }
 
-/// Returns whether `steps` keep the dependences, the latency bound and the limits of `problem`. For answers that others rely
-/// on, the checker is independent of this crate.
+/// Returns whether `steps` keep the dependences, the latency bound and the limits of `problem`. For answers that others
+/// rely on, the checker is independent of this crate.
 pub fn is_legal(problem: &DataflowProblem, precedence: &Precedence, steps: &[u64]) -> bool {
     let graph = &problem.graph;
     let waits = |v: usize| {

@@ -115,7 +115,8 @@ impl Precedence {
         self.predecessors.row(op)
     }
 
-    /// Returns whether dependences between iterations count, so that one sweep in [`order`](Self::order) may not settle all.
+    /// Returns whether dependences between iterations count, so that one sweep in [`order`](Self::order) may not settle
+    /// all.
     pub fn loops(&self) -> bool {
         self.back > 0
     }

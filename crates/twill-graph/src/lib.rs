@@ -48,7 +48,7 @@ pub use family::{Families, Family};
 pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reservation, Reserved, Source, Storage};
 pub use ids::{DependenceId, GroupId, OpId, UnitId};
 pub use kernel::{
-    CommonGroups, KernelError, KernelObjective, MultiLoopProblem, KernelRejection, KernelReport, LoopOperation, Tie,
+    CommonGroups, KernelError, KernelObjective, KernelRejection, KernelReport, LoopOperation, MultiLoopProblem, Tie,
     TieReason, corresponding,
 };
 pub use memory::MemoryBudget;

@@ -29,8 +29,8 @@ pub enum NameFault {
     },
 }
 
-/// Returns whether a character can stand in a name: it is no control character (terminals obey them), and does not change the direction
-/// of text (Boucher & Anderson, "Trojan Source", USENIX Security 2023).
+/// Returns whether a character can stand in a name: it is no control character (terminals obey them), and does not
+/// change the direction of text (Boucher & Anderson, "Trojan Source", USENIX Security 2023).
 pub fn is_shown(character: char) -> bool {
     let turns =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -3,8 +3,8 @@
 use crate::memory::Memory;
 use crate::value::Data;
 use std::fmt;
-use twill_emit::kernel::op::{Op, Node};
 use twill_emit::kernel::expression::{Expression, ExpressionKind};
+use twill_emit::kernel::op::{Node, Op};
 use twill_emit::kernel::program::KernelProgram;
 
 /// How much two results may differ.

@@ -4,7 +4,7 @@ use twill_check::{Verified, verify, verify_kernel};
 use twill_emit::kernel::program::{KernelProgram, TileOrder};
 use twill_emit::kernel::{self, Options, ScheduledLoop};
 use twill_exact::{Budget, Naive, SearchOptions, naive, naive_kernel};
-use twill_graph::{MultiLoopProblem, LoopGraph, ModelOptions, Problem, Schedule, Tie, WarpAssignment};
+use twill_graph::{LoopGraph, ModelOptions, MultiLoopProblem, Problem, Schedule, Tie, WarpAssignment};
 use twill_machine::Machine;
 use twill_triton::{Kernel, Lowered, lower_parts, read};
 

@@ -185,7 +185,10 @@ impl Memory {
     }
 
     fn addresses(&self, tensor: &Tensor, tile_origin: &[i64], block: &[usize]) -> Result<Vec<Option<Pointer>>, Fault> {
-        if tile_origin.len() != block.len() || tensor.extents.len() != block.len() || tensor.strides.len() != block.len() {
+        if tile_origin.len() != block.len()
+            || tensor.extents.len() != block.len()
+            || tensor.strides.len() != block.len()
+        {
             return Err(Fault::Shapes { what: "a block of a tensor".into() });
         }
         let at = |offset: Option<i64>| offset.map(|offset| Pointer { array: tensor.array, offset });

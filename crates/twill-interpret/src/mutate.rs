@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use twill_check::protocol::{BarrierId, BufferId, CursorId};
-use twill_emit::kernel::op::{Op, Node};
+use twill_emit::kernel::op::{Node, Op};
 use twill_emit::kernel::program::{Arrival, Group, KernelProgram, Operand};
 
 /// A program that differs from a right one in one place.

@@ -108,7 +108,8 @@ impl<'a> Program<'a> {
             ("scf.yield" | "tt.return" | "llvm.intr.assume", _) => return Ok(()),
             ("tt.descriptor_store" | "tt.descriptor_reduce", [tensor, value, coordinates @ ..]) => {
                 let how = combination(operation)?;
-                let (tensor, tile_origin, value) = (self.tensor(*tensor)?, self.tile_origin(coordinates)?, self.get(*value)?);
+                let (tensor, tile_origin, value) =
+                    (self.tensor(*tensor)?, self.tile_origin(coordinates)?, self.get(*value)?);
                 return self.memory.store_block(&tensor, &tile_origin, &value, how, arithmetic);
             }
             ("tt.store" | "tt.atomic_rmw", [pointers, value, mask @ ..]) => {

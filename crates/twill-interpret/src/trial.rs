@@ -131,8 +131,8 @@ impl std::error::Error for Finding {}
 /// Work that is spent on a schedule.
 const WORK: u64 = 60_000;
 
-/// A trial from a fuzzer's bytes: the kernel that they make is compiled, checked and executed in every habit. `None` where
-/// they make none.
+/// A trial from a fuzzer's bytes: the kernel that they make is compiled, checked and executed in every habit. `None`
+/// where they make none.
 ///
 /// # Errors
 /// A failure: a defect, a program that the check rejects, or one that computes something else than its source.

@@ -13,8 +13,14 @@ use twill_machine::Machine;
 use twill_triton::tile::Axis;
 use twill_triton::{CtaCoarsening, Kernel, Options};
 
-const PLAIN: Way =
-    Way { persistent: false, order: TileOrder::Linear, ring_depth: 1, handoff_depth: 1, pingpong: false, mma_batches: false };
+const PLAIN: Way = Way {
+    persistent: false,
+    order: TileOrder::Linear,
+    ring_depth: 1,
+    handoff_depth: 1,
+    pingpong: false,
+    mma_batches: false,
+};
 /// Serpentine order, as with loops of different length: in every order, each tile has one CTA.
 const PERSISTENT: Way =
     Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };

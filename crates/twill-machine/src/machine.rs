@@ -122,8 +122,8 @@ impl Sharing {
     }
 }
 
-/// The cost of synchronisation for a warp group, in cycles; `None` where the file does not say. No cost of an operation has any of
-/// it: it is for models of what stands between operations.
+/// The cost of synchronisation for a warp group, in cycles; `None` where the file does not say. No cost of an operation
+/// has any of it: it is for models of what stands between operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Synchronization {
     /// An arrival of each of its warps at a barrier in shared memory (mbarrier).

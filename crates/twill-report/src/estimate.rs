@@ -1,4 +1,5 @@
-//! Estimates next to a proof: how long the generated kernel takes by simulation, and which space of schedules was searched.
+//! Estimates next to a proof: how long the generated kernel takes by simulation, and which space of schedules was
+//! searched.
 
 use crate::ink::{Ink, Page};
 use crate::words;

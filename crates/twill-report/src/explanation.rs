@@ -73,7 +73,8 @@ fn status(page: &mut Page, problem: &Problem, explanation: &Explanation) {
     page.paragraph(0, &text, ink);
 }
 
-/// The exclusions of intervals, in words and in their order: each range with who takes part, and the largest interval in full.
+/// The exclusions of intervals, in words and in their order: each range with who takes part, and the largest interval
+/// in full.
 pub(crate) fn rejected(problem: &Problem, explanation: &Explanation) -> Vec<(String, String)> {
     let Some((last, smaller)) = explanation.rejections.split_last() else { return Vec::new() };
     let text: Vec<String> = rejection(last, &Lines::of(problem)).into_iter().map(|s| s.text).collect();

@@ -5,7 +5,7 @@ use crate::search;
 use crate::table::{Align, Table};
 use crate::words;
 use std::collections::BTreeSet;
-use twill_graph::{CommonGroups, MultiLoopProblem, KernelReport, LoopOperation, Outcome, RejectionReason, Schedule};
+use twill_graph::{CommonGroups, KernelReport, LoopOperation, MultiLoopProblem, Outcome, RejectionReason, Schedule};
 
 /// Excluded vectors that are shown.
 const MOST_REJECTIONS: usize = 12;

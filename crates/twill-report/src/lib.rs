@@ -1,6 +1,6 @@
 //! Reports on a schedule: for a terminal, headline, timelines and tables; pictures; traces.
 //!
-//! [`text`] renders a report of a search in the manner of `llvm-mca`: what was reached and what
+//! [`text`] renders a report of a search in the manner of `llvm-mca`: the result and what
 //! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
 //! as they overlap, then tables of operations, registers, memories and the search itself. [`page`] has the same as an HTML file.
 //!
@@ -49,7 +49,7 @@ use ink::Page;
 pub use ink::folded;
 pub use table::{Align, Table};
 use twill_check::Verified;
-use twill_graph::{Explanation, MultiLoopProblem, KernelReport, Problem, Report, Schedule};
+use twill_graph::{Explanation, KernelReport, MultiLoopProblem, Problem, Report, Schedule};
 
 /// How to lay out a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,11 @@ pub fn text(problem: &Problem, report: &Report<Verified<Schedule>>, options: Tex
 }
 
 /// A report on several loops as text: the resources that they share, then each as [`text`] has it.
-pub fn kernel_text(kernel: &MultiLoopProblem, report: &KernelReport<Verified<Schedule>>, options: TextOptions) -> String {
+pub fn kernel_text(
+    kernel: &MultiLoopProblem,
+    report: &KernelReport<Verified<Schedule>>,
+    options: TextOptions,
+) -> String {
     let mut page = Page::new(options.width.max(LEAST_WIDTH), options.color);
     kernel::write(&mut page, kernel, report);
     let loops = kernel.loops().iter().zip(&report.loops).map(|(problem, own)| text(problem, own, options));

@@ -100,8 +100,8 @@ pub(crate) fn ring(problem: &Problem, schedule: &Schedule, ring: &Ring) -> Life 
     Life { operation: ring.load, start: start.0, end: end.0, amount: ring.bytes.0 }
 }
 
-/// The values of a place: values in their own, and copies of register values for other groups, at the consumer or in handoff
-/// buffers.
+/// The values of a place: values in their own, and copies of register values for other groups, at the consumer or in
+/// handoff buffers.
 pub(crate) fn kept(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Kept> {
     let ops = problem.graph().op_ids();
     ops.flat_map(|op| own(problem, schedule, place, op).into_iter().chain(copies(problem, schedule, place, op)))

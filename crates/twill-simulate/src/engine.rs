@@ -463,8 +463,9 @@ impl<'a> Engine<'a> {
     }
 
     fn interval(&self, index: usize) -> LoopTime {
-        let timestamps =
-            |g: &Group| -> Vec<(f64, f64)> { g.timestamps.iter().filter(|m| m.0 == index).map(|m| (m.1, m.2)).collect() };
+        let timestamps = |g: &Group| -> Vec<(f64, f64)> {
+            g.timestamps.iter().filter(|m| m.0 == index).map(|m| (m.1, m.2)).collect()
+        };
         let longest = self.groups.iter().map(timestamps).max_by_key(Vec::len).unwrap_or_default();
         let half = longest.len() / 2;
         match (longest.get(half), longest.last()) {

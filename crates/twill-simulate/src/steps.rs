@@ -3,7 +3,7 @@
 use crate::Timing;
 use crate::work::{Costs, Work};
 use twill_check::protocol::{BarrierId, CursorId};
-use twill_emit::kernel::op::{Op, Node};
+use twill_emit::kernel::op::{Node, Op};
 use twill_emit::kernel::program::{Group, KernelProgram, Operand, VariableId};
 
 /// The next step of a group.

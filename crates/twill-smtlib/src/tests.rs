@@ -168,7 +168,8 @@ fn the_models_of_the_toy_are_its_schedules() {
                 }
             }));
         }
-        // The products alternate on the tensor core, and P is anywhere in between; nobody waits, so one group does it all.
+        // The products alternate on the tensor core, and P is anywhere in between; nobody waits, so one group does it
+        // all.
         let mut tried = 0;
         for s in 0..cycles {
             for o in (s + 2..cycles).filter(|o| s % interval != o % interval) {

@@ -1,4 +1,4 @@
-//! Lets a CTA run consecutive programs of the grid.
+//! CTA coarsening: a CTA runs consecutive programs of the grid.
 //!
 //! Every operation that differs between these programs, or stores, is made `count` operations, one for each program. The
 //! others stay one and are shared: programs of attention forward that attend to the same keys load them once. Shapes stay
@@ -116,7 +116,8 @@ impl<'l> Copier<'l> {
         TileLoop { operations, tiles: self.tiles, split: Split::Programs { count, axis }, ..self.single.clone() }
     }
 
-    /// The tile that a program reads: its own copy, or the one that all share. A shared operation reads shared tiles alone.
+    /// The tile that a program reads: its own copy, or the one that all share. A shared operation reads shared tiles
+    /// alone.
     fn operand(&self, operand: &Operand, program: Option<usize>) -> Operand {
         let tiles = operand.tiles.iter().flat_map(|tile| {
             let copies = &self.copies[tile.index()];

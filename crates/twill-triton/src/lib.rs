@@ -1,4 +1,4 @@
-//! From a Triton kernel, as MLIR text, to what the rest of Twill schedules.
+//! From a Triton kernel, as MLIR text, to the loop graph that the rest of Twill schedules.
 //!
 //! | stage | from | to |
 //! |---|---|---|
@@ -26,19 +26,19 @@
 //! ```
 
 mod contract;
-mod error;
 mod cta_coarsening;
+mod error;
 pub mod kernel;
-pub mod retile_loop;
 mod lower;
 pub mod mlir;
 mod multi_loop;
+pub mod retile_loop;
 mod sub_tile;
 pub mod tile;
 
 pub use contract::contract;
-pub use error::{Error, Place};
 pub use cta_coarsening::{CtaCoarsening, coarsening};
+pub use error::{Error, Place};
 pub use kernel::Kernel;
 pub use lower::{Lowered, Options, Stands, lower, lower_parts};
 pub use sub_tile::sub_tile;

@@ -27,8 +27,8 @@ use twill_graph::{Bytes, LoopGraph, Reserved};
 use twill_machine::Machine;
 
 use crate::contract::contract;
-use crate::error::Error;
 use crate::cta_coarsening::{CtaCoarsening, coarsening};
+use crate::error::Error;
 use crate::sub_tile::sub_tile;
 use crate::tile::{Axis, Kind, Split, TileLoop};
 

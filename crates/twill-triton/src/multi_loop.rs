@@ -10,8 +10,8 @@ use crate::mlir::{ForLoop, OperationId, ValueId};
 use crate::tile::TileLoop;
 
 impl Kernel {
-    /// Iterations of a loop, by its number; `None` unless its step is a constant and its bounds differ by one, and where it
-    /// does not run at all. The kernel's arithmetic must not overflow.
+    /// Iterations of a loop, by its number; `None` unless its step is a constant and its bounds differ by one, and
+    /// where it does not run at all. The kernel's arithmetic must not overflow.
     pub fn trip_count(&self, index: usize) -> Option<u64> {
         let parts = self.parts(index)?;
         let step = self.module().integer_constant(parts.step).filter(|step| *step > 0)?;

@@ -149,7 +149,8 @@ impl<'l> Cutter<'l> {
         TileLoop { operations, tiles: self.tiles, split: Split::Rows(self.count), ..self.whole.clone() }
     }
 
-    /// The operands of a sub-tile of an operation that is split by columns: its columns, and all of an MMA's left operand.
+    /// The operands of a sub-tile of an operation that is split by columns: its columns, and all of an MMA's left
+    /// operand.
     fn columns(&self, op: &TileOperation, operand: &Operand, copy: u32) -> Operand {
         let mut result = self.rows(operand, None);
         let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);

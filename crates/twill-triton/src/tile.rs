@@ -1,4 +1,4 @@
-//! A loop of tile operations: what of a kernel's innermost loop is worth scheduling.
+//! A loop of tile operations: the part of a kernel's innermost loop that is worth scheduling.
 //!
 //! A *tile operation* computes or moves a whole tile. Views (transposition, broadcasting), constants, scalar arithmetic,
 //! the arithmetic of addresses and masks, and whatever does not change from iteration to iteration are not tile

@@ -1,10 +1,12 @@
-//! Programs of a grid that share a CTA: what they share, and when they cannot.
+//! CTA coarsening: programs of a grid that share a CTA, and the cases where they cannot.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use twill_machine::Machine;
 use twill_triton::tile::{Axes, Axis, Kind, Origin, Role, Split, TileLoop};
-use twill_triton::{Error, CtaCoarsening, Kernel, Options, Stands, contract, coarsening, lower, lower_parts, read, sub_tile};
+use twill_triton::{
+    CtaCoarsening, Error, Kernel, Options, Stands, coarsening, contract, lower, lower_parts, read, sub_tile,
+};
 
 fn example(name: &str) -> Kernel {
     let path = format!("{}/../../examples/{name}.ttir", env!("CARGO_MANIFEST_DIR"));
@@ -302,7 +304,8 @@ fn loops_that_programs_cannot_share_are_refused() {
         "loop `attention_forward` is made of 3 programs along x already; let programs share a CTA before anything else splits the loop"
     );
     assert!(
-        message(coarsening(&sub_tile(l, 2).unwrap(), x(2))).starts_with("loop `attention_forward` is cut into 2 sub-tiles")
+        message(coarsening(&sub_tile(l, 2).unwrap(), x(2)))
+            .starts_with("loop `attention_forward` is cut into 2 sub-tiles")
     );
     assert_eq!(
         message(coarsening(l, CtaCoarsening { count: 2, axis: Axis::Z })),

@@ -1,4 +1,4 @@
-//! Which loads through pointers are proved to read a tile of a matrix.
+//! Loads through pointers that are proved to read a tile of a matrix.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -49,7 +49,9 @@ fn matrices_are_what_pointers_and_masks_say() {
     let [a, b] = tiles(&kernel).map(Option::unwrap);
     assert_eq!((a.matrix.extents.map(name), name(a.matrix.stride)), (["M", "K"].map(str::to_owned), "stride_a".into()));
     assert_eq!((b.matrix.extents.map(name), name(b.matrix.stride)), (["K", "N"].map(str::to_owned), "stride_b".into()));
-    for (along_depth, along_programs) in [(&a.tile_origin[1], &a.tile_origin[0]), (&b.tile_origin[0], &b.tile_origin[1])] {
+    for (along_depth, along_programs) in
+        [(&a.tile_origin[1], &a.tile_origin[0]), (&b.tile_origin[0], &b.tile_origin[1])]
+    {
         assert_eq!(along_depth.terms().collect::<Vec<_>>(), [(&[Symbol::Iteration][..], 64)]);
         assert!(matches!(along_programs.terms().collect::<Vec<_>>()[..], [([Symbol::Scalar(_)], 128)]));
     }

@@ -1,9 +1,9 @@
-//! A loop over tiles of one size as a loop over tiles of another.
+//! Loop re-tiling: a loop over tiles of one size as a loop over tiles of another.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
-use twill_triton::retile_loop::{AT_LEAST, FIRST_ITERATION, SOURCE_STEP};
 use twill_triton::mlir::{Module, parse};
+use twill_triton::retile_loop::{AT_LEAST, FIRST_ITERATION, SOURCE_STEP};
 use twill_triton::{Error, Kernel};
 
 fn text(name: &str) -> String {

@@ -1,4 +1,4 @@
-//! Small loops: what counts as a tile operation, what it reads, and what is wrong with some.
+//! Small loops: tile operations, their operands, and errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 

@@ -1,4 +1,4 @@
-"""The machine file that a calibration makes: what extends the machine that was named."""
+"""The machine file that a calibration makes: it extends the machine that was named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a launch takes: cycles of the multiprocessor that has most to do, at the clock that the power limit leaves.
+"""The time of a launch: cycles of the multiprocessor that has most to do, at the clock that the power limit leaves.
 
 Plain data in, plain data out, and nothing imported of the package: the benchmarks read this file by itself.
 """

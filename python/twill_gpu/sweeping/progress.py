@@ -1,4 +1,4 @@
-"""How far a sweep is, for a person."""
+"""The progress of a sweep, for a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which configurations are bounded and which are solved, in which order."""
+"""The configurations that are bounded and solved, in their order."""
 
 from __future__ import annotations
 

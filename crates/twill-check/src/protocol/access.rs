@@ -1,4 +1,4 @@
-//! Which accesses to a slot are wrong.
+//! Faulty accesses to a slot.
 
 use super::fault::{Fault, Use};
 use super::machine::{Machine, State};

@@ -1,4 +1,4 @@
-//! Which trip counts and tiles stand for all.
+//! Trip counts and tiles that represent all others.
 //!
 //! In the middle of a long loop, behaviour is the same again and again: what a process does in an iteration depends on
 //! the iteration's number only by constants of the program (`first`, `at_least`, offsets of tags, operations in flight: at

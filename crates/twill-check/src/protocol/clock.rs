@@ -1,4 +1,4 @@
-//! Vector clocks: which events are before which.
+//! Vector clocks: the order of events.
 
 /// For every chain of events, how many of it are before (and with) an event.
 pub(super) type Clock = Vec<u32>;

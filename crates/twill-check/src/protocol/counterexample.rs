@@ -1,4 +1,4 @@
-//! How something goes wrong, as a table.
+//! Counterexamples as tables.
 
 use super::cases::Named;
 use super::fault::{Fault, FaultKind};

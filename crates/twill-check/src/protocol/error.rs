@@ -1,4 +1,4 @@
-//! Why a system is not accepted.
+//! Errors for systems that are not accepted.
 
 use super::counterexample::Counterexample;
 use thiserror::Error;

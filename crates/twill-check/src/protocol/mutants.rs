@@ -1,4 +1,4 @@
-//! Small mistakes, to see whether a check finds them.
+//! Small mistakes, to test a check.
 
 use super::system::{CursorId, Event, Node, System};
 

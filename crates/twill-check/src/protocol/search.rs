@@ -69,8 +69,7 @@ pub(super) fn search(machine: &Machine<'_>, limit: usize) -> Outcome {
 /// Takes all steps that need not be counted, and notes them.
 fn hurry(machine: &Machine<'_>, state: &mut State, taken: &mut Vec<Step>) -> Result<(), Fault> {
     for p in 0..machine.program.actions.len() {
-        while let Some(Action::MmaWait(_) | Action::StoreWait(_) | Action::Arrive { .. }) =
-            machine.next(state, p)
+        while let Some(Action::MmaWait(_) | Action::StoreWait(_) | Action::Arrive { .. }) = machine.next(state, p)
             && machine.enabled(state, Step::Do(p))
         {
             taken.push(Step::Do(p));

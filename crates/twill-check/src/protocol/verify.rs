@@ -1,4 +1,4 @@
-//! The check itself, and the seal that it puts on.
+//! The check itself, and its seal.
 
 use super::cases::{Named, cases};
 use super::counterexample::Counterexample;

@@ -1,4 +1,4 @@
-//! Bounds, conflicts, and what one rejected interval says of others.
+//! Bounds, conflicts, and consequences of one rejected interval for others.
 
 use crate::support::{OPEN, changed, empty, machine, problem, problem_on, proof, said};
 use crate::verdict;
@@ -42,7 +42,8 @@ fn everything_is_rejected_with_the_last_interval_that_matters() {
         let proof = proof(interval, &[], clauses, "");
         verdict(&problem, &Certificate { proofs: vec![proof], infeasible, below: Cycles(interval + 1), ..empty() })
     };
-    // `S`: operations twice, with transfers (2·10 + 6, 2·8 + 8, 2·5 + 5), then dependences with handoffs and holds (8, 8 + 3 + 5).
+    // `S`: operations twice, with transfers (2·10 + 6, 2·8 + 8, 2·5 + 5), then dependences with handoffs and holds (8,
+    // 8 + 3 + 5).
     let largest = 89;
     let accepted =
         |interval: i64, all: &str| format!("below {}{all}: 1 proofs, 1 clauses, 0 lemmas, 0 steps", interval + 1);

@@ -1,4 +1,4 @@
-//! Certificates and single clauses, right and nearly right, and what the checker says of each.
+//! Certificates and single clauses, right and nearly right, and the checker's verdict on each.
 //!
 //! `cases.json` is made by `cargo run --release -p twill-fuzz --example cases`, with the engine's proofs; that what is accepted
 //! there is true was seen by brute force. A change of the checker that changes a verdict has to be explained.

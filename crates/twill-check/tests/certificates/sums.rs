@@ -1,4 +1,4 @@
-//! Sums of what is alive, on both sides of what there is room for.
+//! Sums of live items, on both sides of the limit.
 
 use crate::support::{changed, holds, holds_with_all, machine, problem, problem_on};
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! Each kind of fault, with the shortest way to it.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, mma, only, read, signal, store,
-    sync, wait, wgmma_wait_group, wait_previous, wait_stores, write,
+    Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, mma, only, read, signal, store, sync,
+    wait, wait_previous, wait_stores, wgmma_wait_group, write,
 };
 use crate::systems;
 use twill_check::protocol::{
@@ -131,13 +131,8 @@ fn a_cursor_of_another_ring() {
     let (tile, full, empty) = (s.buffer("tile", 3), s.barrier("full", 3, 1), s.barrier("empty", 3, 1));
     let produce = vec![wait_previous(empty, 0), load(access(tile, 0, 1, Current(0)), full, 0), advance(0)];
     s.process("producer", &[("at", 3)], vec![each(n, 0, produce)]);
-    let consume = vec![
-        wait(full, 0),
-        mma(&[access(tile, 0, 1, Current(0))]),
-        wgmma_wait_group(0),
-        arrive(empty, 0),
-        advance(0),
-    ];
+    let consume =
+        vec![wait(full, 0), mma(&[access(tile, 0, 1, Current(0))]), wgmma_wait_group(0), arrive(empty, 0), advance(0)];
     s.process("consumer", &[("at", 2)], vec![each(n, 0, consume)]);
     let found = violated(&s.0);
     assert_eq!((found.kind, found.case.as_str()), (FaultKind::Deadlock, "trips of n: 3"), "{found}");

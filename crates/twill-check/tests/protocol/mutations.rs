@@ -101,7 +101,9 @@ fn nothing_that_is_needed_can_go() {
     for (name, system) in systems::all() {
         for mutant in mutants(&system) {
             let needed = match mutant.mutation {
-                Mutation::Drop => matches!(mutant.event, "Wait" | "Fence" | "NamedBarrierArrive" | "StoreWait" | "CopyCursor"),
+                Mutation::Drop => {
+                    matches!(mutant.event, "Wait" | "Fence" | "NamedBarrierArrive" | "StoreWait" | "CopyCursor")
+                }
                 Mutation::Previous | Mutation::Arrivals | Mutation::Participants | Mutation::CursorSlots => true,
                 _ => false,
             };

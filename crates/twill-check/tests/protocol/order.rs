@@ -1,8 +1,7 @@
 //! The steps that put events in order, and those that do not.
 
 use crate::build::{
-    Absolute, Builder, arrive, fence, mma, only, read, signal, store, sync, wait, wgmma_wait_group, wait_stores,
-    write,
+    Absolute, Builder, arrive, fence, mma, only, read, signal, store, sync, wait, wait_stores, wgmma_wait_group, write,
 };
 use twill_check::protocol::{Access, Event, FaultKind, Limits, Node, ProtocolError, System, verify};
 

@@ -1,8 +1,8 @@
 //! Correct systems: the shapes that generated code has.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, mma, only,
-    read, signal, store, sync, wait, wgmma_wait_group, wait_previous, wait_stores, write,
+    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, mma, only, read,
+    signal, store, sync, wait, wait_previous, wait_stores, wgmma_wait_group, write,
 };
 use twill_check::protocol::{Access, Event, Node, System};
 
@@ -140,7 +140,8 @@ pub fn ping_pong() -> System {
             signal(other),
         ];
         let tiles = Node::Tiles(vec![each(n, 0, iteration)]);
-        // The second group arrives first at the first group's barrier; the first group waits there once more at the end.
+        // The second group arrives first at the first group's barrier; the first group waits there once more at the
+        // end.
         let body = if g == 1 { vec![signal(pingpong[0]), tiles] } else { vec![tiles, sync(pingpong[0])] };
         s.process(&format!("group{g}"), &[], body);
     }

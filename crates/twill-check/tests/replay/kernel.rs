@@ -4,7 +4,7 @@ use crate::support::{hopper, problem, schedule, schedule_with};
 use serde_json::json;
 use twill_check::verify_kernel;
 use twill_graph::{
-    GroupId, MultiLoopProblem, LoopOperation, OpId, Problem, Resources, Schedule, Tie, TieReason, WarpGroup,
+    GroupId, LoopOperation, MultiLoopProblem, OpId, Problem, Resources, Schedule, Tie, TieReason, WarpGroup,
 };
 
 /// A load and an exponential.

@@ -1,4 +1,4 @@
-//! A schedule that somebody else found: attention forward on Hopper by the CP-SAT prototype.
+//! A schedule of another solver: attention forward on Hopper by the CP-SAT prototype.
 
 use crate::literal::broken;
 use crate::support::{accepted, hopper, rejected, schedule_with};

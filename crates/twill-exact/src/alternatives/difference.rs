@@ -1,4 +1,4 @@
-//! How one schedule differs from another.
+//! Differences between schedules.
 
 use super::program::{Program, Scope};
 use std::cmp::Reverse;

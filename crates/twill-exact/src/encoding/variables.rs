@@ -1,4 +1,4 @@
-//! The variables of a question, and what holds of them unconditionally.
+//! The variables of a question, and the facts that hold unconditionally.
 
 use super::{Question, Stages};
 use crate::constraints;

@@ -1,4 +1,4 @@
-//! Why an initiation interval is what it is (docs/explain.md): for every excluded interval a minimal
+//! Explanations of an initiation interval (docs/explain.md): for every excluded interval a minimal
 //! set of constraint families that conflict, with what they require; and what would change it.
 
 mod ask;

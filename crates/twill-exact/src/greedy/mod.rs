@@ -1,4 +1,4 @@
-//! A first schedule without search, for graphs on which the exact search would be long in finding one.
+//! A first schedule without search, for graphs on which the exact search needs long to find one.
 //!
 //! For a few assignments of operations to warp groups (`groups.rs`), operations are placed one by one
 //! (`placement.rs`) at the lower bound, then at wider and wider intervals until an attempt succeeds;

@@ -3,7 +3,7 @@
 use crate::constraints::assignment;
 use crate::constraints::symmetry::{self, Swap};
 use std::collections::BTreeSet;
-use twill_graph::{GroupId, MultiLoopProblem, LoopOperation, OpId, RejectionReason};
+use twill_graph::{GroupId, LoopOperation, MultiLoopProblem, OpId, RejectionReason};
 
 /// The partition of all operations that the ties make, coarsest last.
 pub(super) struct Classes {

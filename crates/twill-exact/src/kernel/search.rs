@@ -1,4 +1,4 @@
-//! The search for the least `Σ weight · I` over all loops, and what is proved on the way.
+//! The search for the least `Σ weight · I` over all loops, with its proofs.
 
 use super::classes::Classes;
 use super::frontier::Frontier;
@@ -13,7 +13,7 @@ use crate::query;
 use crate::search::{self, Progress, Search, SearchOptions, Settled};
 use std::time::Instant;
 use twill_graph::{
-    CommonGroups, Cycles, GroupRole, KernelObjective, MultiLoopProblem, KernelRejection, KernelReport, ObjectiveLevel,
+    CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, KernelReport, MultiLoopProblem, ObjectiveLevel,
     Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
 };
 

@@ -7,7 +7,8 @@
 //! "Constraint-Based Scheduling", 2001, ch. 3), with one step as its time table case.
 //!
 //! For fixed `a`, the overlap grows by one a step from `max (a, last)` on, until it has grown by
-//! `min (first + steps − max (a, first), last + steps − max (a, last))`: two changes of slope, so all `b` take O(|parts| + D).
+//! `min (first + steps − max (a, first), last + steps − max (a, last))`: two changes of slope, so all `b` take
+//! O(|parts| + D).
 
 use crate::control::Clock;
 

@@ -23,8 +23,8 @@ pub struct Polish {
     /// Moves tried, in multiples of the number of operations (of 5000 where there are fewer). 0 for none. Default 200
     /// (own).
     pub sweeps: u32,
-    /// First temperature, in means of the moves that make the energy worse. Default 0.2 (own: measured against 0.1, 0.5,
-    /// 1 and 1.5).
+    /// First temperature, in means of the moves that make the energy worse. Default 0.2 (own: measured against 0.1,
+    /// 0.5, 1 and 1.5).
     pub hot: f64,
     /// Last temperature, in the same. Default 0.005 (own: measured against 0.002, 0.01, 0.02 and 0.1).
     pub cold: f64,

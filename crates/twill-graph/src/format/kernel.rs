@@ -2,7 +2,7 @@
 
 use super::{FormatError, GroupEntry, ScheduleFile, VERSION, check_version, parse};
 use crate::{
-    CommonGroups, Cycles, GroupId, KernelObjective, MultiLoopProblem, KernelRejection, KernelReport, LoopOperation,
+    CommonGroups, Cycles, GroupId, KernelObjective, KernelRejection, KernelReport, LoopOperation, MultiLoopProblem,
     Outcome, RejectionReason, Report, Schedule, Status, Tie, TieReason, WarpGroup,
 };
 use indexmap::IndexMap;

@@ -25,8 +25,8 @@ pub struct TraceFile {
     /// The revision of the code that was measured, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// The level of the timestamps: `operations`, `segments` of them or `iterations`. All but the last keep operations apart,
-    /// which takes time.
+    /// The level of the timestamps: `operations`, `segments` of them or `iterations`. All but the last keep operations
+    /// apart, which takes time.
     #[serde(alias = "marks")]
     pub timestamps: String,
     /// The kernel's loops, in the order of the text.
@@ -102,7 +102,13 @@ pub struct TraceEvent {
 
 impl TraceFile {
     /// A file of these loops; `run` is the GPU and the date.
-    pub fn new(name: String, machine: String, run: [String; 2], timestamps: String, loops: Vec<TracedLoop>) -> TraceFile {
+    pub fn new(
+        name: String,
+        machine: String,
+        run: [String; 2],
+        timestamps: String,
+        loops: Vec<TracedLoop>,
+    ) -> TraceFile {
         let [gpu, date] = run;
         let (format, version) = (FORMAT.into(), VERSION);
         TraceFile { format, version, name, machine, gpu, date, revision: None, timestamps, loops }

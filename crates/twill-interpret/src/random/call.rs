@@ -17,8 +17,8 @@ struct Giver {
 }
 
 impl Recipe {
-    /// A call with these trips of each loop and this many programs, and what is in memory before it. Loads reach over the ends of
-    /// what they load from.
+    /// A call with these trips of each loop and this many programs, and what is in memory before it. Loads reach over
+    /// the ends of what they load from.
     pub fn call(&self, trips: [u32; 2], programs: u32, arithmetic: Arithmetic, seed: u64) -> (Launch, Memory) {
         let random = SplitMix64::new(seed);
         let mut giver = Giver { arguments: HashMap::new(), memory: Memory::default(), random };

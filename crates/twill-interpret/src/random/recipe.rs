@@ -284,7 +284,8 @@ impl Maker<'_, '_> {
         Ok(self.push(Step::Scale(product, 0.0625), Kind::Single(rows, columns)))
     }
 
-    /// The next value of a carried value: the newest that is like it, or its half plus something new, so that numbers stay small.
+    /// The next value of a carried value: the newest that is like it, or its half plus something new, so that numbers
+    /// stay small.
     fn close(&mut self, k: usize, width: u32) -> Result<()> {
         let kind = self.recipe.carried[k].kind;
         let first = self.recipe.carried.len() + self.recipe.outer.len();

@@ -66,14 +66,7 @@ impl Sum for f64 {
     }
 }
 
-fn mma<S: Sum>(
-    a: &[f64],
-    b: &[f64],
-    start: Option<&[f64]>,
-    rows: usize,
-    depth: usize,
-    columns: usize,
-) -> Vec<f64> {
+fn mma<S: Sum>(a: &[f64], b: &[f64], start: Option<&[f64]>, rows: usize, depth: usize, columns: usize) -> Vec<f64> {
     let b: Vec<S> = b.iter().map(|x| S::of(*x)).collect();
     let mut result = Vec::with_capacity(rows * columns);
     let mut row = vec![S::of(0.0); columns];

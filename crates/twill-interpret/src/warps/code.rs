@@ -1,6 +1,6 @@
 //! Where a group is in its code.
 
-use twill_emit::kernel::op::{Op, Node};
+use twill_emit::kernel::op::{Node, Op};
 
 /// A block of code that a group is in the middle of.
 #[derive(Clone, Debug)]

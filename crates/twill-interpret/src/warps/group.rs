@@ -106,7 +106,9 @@ impl Machine<'_, '_> {
                 let to = &mut self.groups[g].cursors[to.index()];
                 (to.slot, to.phase) = (from.slot, from.phase);
             }
-            Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_))),
+            Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => {
+                return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_)));
+            }
             // Threads of a group are one, and waits have been waited for.
             Op::MbarrierWait { .. } | Op::TmaStoreWait(_) | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
         }

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::memory::{Launch, Memory};
 use crate::value::{Tile, dot};
 use std::rc::Rc;
-use twill_emit::kernel::op::{Op, Node};
+use twill_emit::kernel::op::{Node, Op};
 use twill_emit::kernel::program::{Group, KernelProgram, TileOrder};
 
 /// The cost of an execution.

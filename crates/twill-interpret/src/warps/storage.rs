@@ -1,5 +1,5 @@
-//! Shared and tensor memory. What threads write to shared memory is seen by asynchronous units only after a fence, so a slot
-//! has two contents.
+//! Shared and tensor memory. What threads write to shared memory is seen by asynchronous units only after a fence, so a
+//! slot has two contents.
 
 use crate::fault::Fault;
 use crate::value::{Data, Tile};

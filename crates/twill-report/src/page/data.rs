@@ -8,7 +8,7 @@ use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile,
     TraceFile,
 };
-use twill_graph::{DataflowProblem, Explanation, MultiLoopProblem, KernelReport, Problem, Report, Schedule, Status};
+use twill_graph::{DataflowProblem, Explanation, KernelReport, MultiLoopProblem, Problem, Report, Schedule, Status};
 
 /// Everything that a page shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]

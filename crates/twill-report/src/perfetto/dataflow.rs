@@ -1,4 +1,4 @@
-//! A schedule of a dataflow graph as a trace: what uses each resource, and how much of it.
+//! A schedule of a dataflow graph as a trace: the users of each resource, with amounts.
 
 use super::trace::{Builder, Label, Track, number, text};
 use crate::run::first_fit;

@@ -126,8 +126,8 @@ pub(crate) fn rectangle(out: &mut String, (x, y): (f64, f64), (width, height): (
     let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {more}/>");
 }
 
-/// As much of a text as fits into this many pixels; nothing where that would say nothing. The number of a sub-tile at the
-/// end, which tells names apart, stays.
+/// As much of a text as fits into this many pixels; nothing where that would say nothing. The number of a sub-tile at
+/// the end, which tells names apart, stays.
 pub(crate) fn fitting(text: &str, pixels: f64) -> String {
     const LEAST: usize = 4;
     let room = (pixels / CHARACTER).max(0.0) as usize;

@@ -1,4 +1,4 @@
-//! How much of a memory is live in each cycle (docs/model.md, "Live values, folded", "Consumer registers", "Handoff
+//! The live amount of a memory in each cycle (docs/model.md, "Live values, folded", "Consumer registers", "Handoff
 //! buffers", "Rings").
 //!
 //! In the steady state it is what the model counts. Before it, what iterations before the first would have made for

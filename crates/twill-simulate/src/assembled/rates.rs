@@ -1,4 +1,4 @@
-//! How long instructions keep units busy.
+//! The cycles for which instructions keep units busy.
 
 use crate::Timing;
 use twill_machine::Machine;

@@ -212,7 +212,9 @@ impl<'a> Scheduler<'a> {
                 Some(self.local - now + if is_load { rates.local_latency } else { 0.0 })
             }
             Work::Wait => Some(rates.wait + self.random() * rates.jitter),
-            Work::NamedBarrier { barrier, groups, waits } => self.named_barrier(index, barrier, groups, waits).then_some(0.0),
+            Work::NamedBarrier { barrier, groups, waits } => {
+                self.named_barrier(index, barrier, groups, waits).then_some(0.0)
+            }
             Work::Arrive | Work::Other => Some(0.0),
         }
     }

@@ -67,7 +67,6 @@ fn long_times_end_too() {
     // Where rounding is more than what counts as the same time on short ones.
     let work = Work { other: 1e15 / 3.0, ..Work::default() };
     let long = Step::Mma { cycles: 1e15 / 7.0, instructions: 8.0, shared_bytes: 0.0 };
-    let (end, _, _) =
-        run(vec![vec![Step::Compute(work)], vec![long.clone(), long, Step::WaitMmas(0)]], Vec::new());
+    let (end, _, _) = run(vec![vec![Step::Compute(work)], vec![long.clone(), long, Step::WaitMmas(0)]], Vec::new());
     assert!(end >= 1e15 / 3.0, "{end}");
 }

@@ -32,8 +32,8 @@ pub(super) struct Reader<'m> {
 enum Sight {
     Iteration,
     Invariants,
-    /// The invariant part, outside of loops, with quotients taken apart that are whole. Addresses keep theirs, about which the
-    /// kernel may have said something.
+    /// The invariant part, outside of loops, with quotients taken apart that are whole. Addresses keep theirs, about
+    /// which the kernel may have said something.
     Bounds,
 }
 

@@ -158,7 +158,9 @@ fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Opera
         };
         let addresses: Vec<ValueId> =
             operands.iter().enumerate().filter(|(place, _)| !is_data(*place)).map(|(_, value)| *value).collect();
-        read.extend(resolver.tiles_of(&addresses).into_iter().map(|(tile, distance)| address(resolver, tile, distance)));
+        read.extend(
+            resolver.tiles_of(&addresses).into_iter().map(|(tile, distance)| address(resolver, tile, distance)),
+        );
         return Ok((kind, read));
     }
     let kind = match name {

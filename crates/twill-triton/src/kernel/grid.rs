@@ -1,4 +1,4 @@
-//! Along which axes of the grid programs differ in the values of a kernel.
+//! The axes of the grid along which programs differ in the values of a kernel.
 //!
 //! Programs differ in what is computed from `tl.program_id`, in what branches and trip counts that depend on it decide,
 //! and in what atomics and inline assembly give. Two programs may be said to differ where they do not, never the other way

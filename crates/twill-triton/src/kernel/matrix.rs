@@ -1,4 +1,4 @@
-//! Loads and stores through pointers that read or write a tile of a matrix: what a tensor descriptor could say as well.
+//! Loads and stores through pointers that read or write a tile of a matrix, as a tensor descriptor would.
 //!
 //! The rule. A `tt.load` of two dimensions in a loop is such a load if, read as polynomials in the element's indices `x₀`
 //! and `x₁`, the iteration's number and scalars of before the loop,

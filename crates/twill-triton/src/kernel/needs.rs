@@ -1,4 +1,4 @@
-//! Which values are data.
+//! The values that are data.
 //!
 //! A value is *needed* if what the kernel stores depends on it other than through addresses, offsets, masks, bounds or
 //! branches. Everything else is the arithmetic of addresses, which belongs to whoever moves data.

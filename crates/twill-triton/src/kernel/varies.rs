@@ -71,7 +71,8 @@ impl Facts {
     }
 }
 
-/// Returns whether a carried value becomes something that the loop computes; otherwise it only moves from place to place.
+/// Returns whether a carried value becomes something that the loop computes; otherwise it only moves from place to
+/// place.
 fn carried_changes(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> bool {
     let mut at = value;
     for _ in 0..=parts.carried.len() {

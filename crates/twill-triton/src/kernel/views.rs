@@ -1,7 +1,7 @@
 //! Views: operations that show a tile under another shape or order and compute nothing.
 
-use crate::retile_loop::FIRST_ITERATION;
 use crate::mlir::{Attribute, Module, Operation, OperationId};
+use crate::retile_loop::FIRST_ITERATION;
 
 /// Where the extents of a view's result come from: for each, the dimension of its operand, or `None` where elements are
 /// repeated or dimensions do not correspond.
@@ -22,8 +22,8 @@ pub(super) fn is_view(operation: &str) -> bool {
     )
 }
 
-/// Returns whether an operation shows one of its operands and computes nothing that counts: which of them. A mask of the first
-/// iteration alone ([`FIRST_ITERATION`]) is no operation of the schedule.
+/// Returns whether an operation shows one of its operands and computes nothing that counts: which of them. A mask of
+/// the first iteration alone ([`FIRST_ITERATION`]) is no operation of the schedule.
 pub(super) fn viewed(operation: &Operation) -> Option<usize> {
     if is_view(&operation.name) {
         return Some(0);

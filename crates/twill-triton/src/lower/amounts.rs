@@ -1,4 +1,4 @@
-//! How much of a tile there is: register words, bytes, columns, elements to compute.
+//! The amounts of a tile: register words, bytes, columns, elements to compute.
 
 use twill_graph::{Bytes, Columns, Cycles, Storage, Words};
 

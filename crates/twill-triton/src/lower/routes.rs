@@ -1,4 +1,4 @@
-//! By which way an operation gets at the tiles that it reads.
+//! The route by which an operation reads its tiles.
 //!
 //! | tile | reader | way |
 //! |---|---|---|
@@ -107,7 +107,8 @@ impl Lowering<'_> {
         !operand.is_transposed() && operand.shape == self.tile_loop.tile(*value).shape
     }
 
-    /// Returns whether an MMA may add to a result in its place: no other does, and nobody reads it in a later iteration.
+    /// Returns whether an MMA may add to a result in its place: no other does, and nobody reads it in a later
+    /// iteration.
     fn is_last_reader(&self, accumulator: &Operand, value: ValueId) -> bool {
         let operands = self.tile_loop.operations().iter().flat_map(|op| &op.operands);
         operands

@@ -1,4 +1,4 @@
-//! Which names stand for which values and blocks at a place in the text.
+//! The names of values and blocks in scope at a place in the text.
 
 use std::collections::HashMap;
 

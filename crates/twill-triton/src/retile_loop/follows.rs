@@ -59,8 +59,8 @@ pub(super) fn tiles(
     Ok(found)
 }
 
-/// The values that advance with the loop say where tiles begin and which elements they have, and nothing else: as a number of
-/// iterations, say, it would be another one.
+/// The values that advance with the loop say where tiles begin and which elements they have, and nothing else: as a
+/// number of iterations, say, it would be another one.
 pub(super) fn only_places(
     module: &Module,
     parts: &ForLoop<'_>,

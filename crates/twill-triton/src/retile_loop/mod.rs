@@ -1,4 +1,4 @@
-//! A loop over tiles of one size made a loop over tiles of another.
+//! Loop re-tiling: a loop over tiles of one size becomes a loop over tiles of another.
 //!
 //! `for n in range(lower, upper, s)` with tiles of `s` elements along `n` becomes a loop in steps of `t`, where `t` need not
 //! divide the span `S = s · ⌈(upper − lower) / s⌉` that the source covers. Its iterations end where the source's do, so the

@@ -1,5 +1,5 @@
 // Passes of a warp group over a tile of 64 x N numbers in its registers. Each pass works on what the one before it left, so that
-// none can be left out, done once for all, or begun before its turn; what makes it so is done by naming registers anew.
+// none can be left out, done once for all, or begun too early; what makes it so is done by naming registers anew.
 #pragma once
 
 #include "measure.cuh"

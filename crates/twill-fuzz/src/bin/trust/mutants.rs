@@ -281,8 +281,8 @@ fn lines(path: &Path) -> Result<Vec<String>, String> {
     }
 }
 
-/// The mutants that do not compile, of all runs: from the second on cargo-mutants has it among what was noticed before, so it is
-/// kept in a list next to its own.
+/// The mutants that do not compile, of all runs: from the second on cargo-mutants has it among what was noticed before,
+/// so it is kept in a list next to its own.
 fn unviable(folder: &Path) -> Result<Vec<String>, String> {
     let kept = folder.join("unviable.txt");
     let all = [lines(&kept)?, lines(&folder.join("mutants.out").join("unviable.txt"))?].concat();

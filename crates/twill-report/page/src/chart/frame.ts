@@ -1,4 +1,4 @@
-// What stands around the bars of a chart: names of rows, the axis, bands and marks.
+// The frame of a chart: names of rows, the axis, bands and marks.
 import type { ScaleLinear } from "d3-scale";
 import { grouped } from "../words";
 import type { ChartSpec, Row } from "./spec";

@@ -8,7 +8,7 @@ import { Figure } from "./figure";
 const FAR = 1.3;
 /** Intervals that are next to nothing. */
 const NEAR = 1.05;
-/** Where what is known of machine code comes from. */
+/** The source of facts about machine code. */
 const ASSEMBLE = "from twill compile, where Triton is";
 
 /** TFLOP/s of the whole chip at its clock; null where that is not known. */
