@@ -1,6 +1,6 @@
 //! A schedule with its problem, with times wide enough that nothing overflows.
 //!
-//! A schedule is untrusted: its times may be any 64-bit numbers, and a distance may MMA them
+//! A schedule is untrusted: its times may be any 64-bit numbers, and a distance may multiply them
 //! by 2^20. All sums of times are therefore taken in 128 bits.
 
 use twill_graph::{Cycles, Dependence, GroupId, LoopGraph, OpId, Operation, Problem, Schedule, Storage};

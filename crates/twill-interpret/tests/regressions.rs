@@ -133,7 +133,7 @@ fn values_and_slots_of_many_iterations_ago_are_found() {
 }
 
 #[test]
-fn what_a_mma_in_tensor_memory_adds_to_may_be_of_the_iteration_before() {
+fn what_an_mma_in_tensor_memory_adds_to_may_be_of_the_iteration_before() {
     let way = way(false, 2, 1, false);
     agrees(&Kept { name: "addend_of_before", machine: "b200", sub_tiles: None, assignment: FREE, way, step: 1 });
 }

@@ -325,10 +325,10 @@ mod tests {
 
     #[test]
     fn a_short_name_means_one_operation() {
-        let names = ["new_max.reduce_max.0", "new_max.mma.0", "new_max.max.0", "acc.dot.0", "acc.convert.0"];
+        let names = ["new_max.reduce_max.0", "new_max.multiply.0", "new_max.max.0", "acc.dot.0", "acc.convert.0"];
         assert_eq!(shortened("acc.dot.0", 9, &names).as_deref(), Some("acc.dot.0"));
         assert_eq!(shortened("acc.dot.0", 8, &names).as_deref(), Some("acc…ot.0"));
-        assert_eq!(shortened("new_max.mma.0", 10, &names).as_deref(), Some("new_…ply.0"));
+        assert_eq!(shortened("new_max.multiply.0", 10, &names).as_deref(), Some("new_…ply.0"));
         // `new_…max.0` would be two operations.
         assert_eq!(shortened("new_max.reduce_max.0", 8, &names), None);
         assert_eq!(shortened("acc.convert.0", 5, &names), None);

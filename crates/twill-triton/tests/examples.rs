@@ -199,7 +199,7 @@ fn attention_forward_costs_what_the_published_graph_costs() {
         ("alpha.exp2.0", "alpha0"),
         ("row_sum.reduce_sum.1", "sum1"),
         ("acc.convert.1", "cast1"),
-        ("acc.mma.1", "resc1"),
+        ("acc.multiply.1", "resc1"),
         ("acc.dot.1", "O1"),
     ] {
         let find = |graph: &LoopGraph, name: &str| graph.operation(graph.find(name).unwrap()).clone();

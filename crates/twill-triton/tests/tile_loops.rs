@@ -227,11 +227,11 @@ fn what_goes_on_with_columns_is_shared_out_and_what_needs_whole_rows_is_not() {
       h.1          = dot x.1, w', h.1[-1]         : 64x64xf32
       o.0          = dot {x.0, x.1}^T, {x.0, x.1} : 64x32xf32
       o.1          = dot {x.0, x.1}^T, {x.0, x.1} : 64x32xf32
-      e.mma.0 = mma o.0, {o.0, o.1}^T   : 64x32xf32
-      e.mma.1 = mma o.1, {o.0, o.1}^T   : 64x32xf32
+      e.multiply.0 = multiply o.0, {o.0, o.1}^T   : 64x32xf32
+      e.multiply.1 = multiply o.1, {o.0, o.1}^T   : 64x32xf32
       v.exp2       = exp2 {o.0, o.1}^T            : 64x64xf32
-      e.store.0      store pointer e.mma.0
-      e.store.1      store pointer e.mma.1
+      e.store.0      store pointer e.multiply.0
+      e.store.1      store pointer e.multiply.1
       v.store        store pointer v.exp2
     ");
 }

@@ -67,7 +67,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Positions of the MMAs of a process that are under way.
-    pub(super) fn multiplying(&self, s: &State, p: usize) -> &'a [usize] {
+    pub(super) fn mmas_in_flight(&self, s: &State, p: usize) -> &'a [usize] {
         let issued = self.issued[p][self.position(s, p)].0;
         &self.program.mmas[p][usize::from(s[3 * p + 1])..usize::from(issued)]
     }
@@ -119,13 +119,13 @@ impl<'a> Machine<'a> {
             Step::Do(p) => match self.next(s, p) {
                 None => false,
                 Some(Action::Wait { barrier, target }) => self.completed(s, *barrier) % 2 == target % 2,
-                Some(Action::MmaWait(most)) => self.multiplying(s, p).len() <= *most as usize,
+                Some(Action::MmaWait(most)) => self.mmas_in_flight(s, p).len() <= *most as usize,
                 Some(Action::StoreWait(most)) => self.storing(s, p).len() <= *most as usize,
                 Some(Action::NamedBarrierSync(named)) => self.held(s, *named) & (1 << p) == 0,
                 Some(_) => true,
             },
             Step::FinishLoad(slot) => self.loading(s, slot).is_some(),
-            Step::FinishMma(p) => !self.multiplying(s, p).is_empty(),
+            Step::FinishMma(p) => !self.mmas_in_flight(s, p).is_empty(),
             Step::FinishStore(p) => !self.storing(s, p).is_empty(),
         }
     }
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
                 }
             }
             Step::FinishMma(p) => {
-                let mma = self.multiplying(s, p).first();
+                let mma = self.mmas_in_flight(s, p).first();
                 s[3 * p + 1] += 1;
                 if let Some(Action::Mma { signals, .. }) = mma.map(|&at| &self.program.actions[p][at]) {
                     signals.iter().for_each(|&barrier| self.arrive(s, barrier));
@@ -244,7 +244,7 @@ impl<'a> Machine<'a> {
                 }
             }
             for p in 0..self.program.actions.len() {
-                if !self.multiplying(s, p).is_empty() {
+                if !self.mmas_in_flight(s, p).is_empty() {
                     return Err(Fault::Unfinished { by: Use::MmaReads(p) });
                 }
                 if !self.storing(s, p).is_empty() {

@@ -107,7 +107,7 @@ impl Run<'_, '_> {
             }
         }
         for p in 0..program.actions.len() {
-            while let Some(&at) = self.machine.multiplying(&self.state, p).first() {
+            while let Some(&at) = self.machine.mmas_in_flight(&self.state, p).first() {
                 let signals: &[usize] = match &program.actions[p][at] {
                     Action::Mma { signals, .. } => signals,
                     _ => &[],

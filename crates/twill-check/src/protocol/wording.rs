@@ -177,7 +177,7 @@ impl Program<'_> {
         let (p, at) = match step {
             Step::Do(p) => (p, machine.position(state, p)),
             Step::FinishLoad(slot) => machine.loading(state, slot)?,
-            Step::FinishMma(p) => (p, *machine.multiplying(state, p).first()?),
+            Step::FinishMma(p) => (p, *machine.mmas_in_flight(state, p).first()?),
             Step::FinishStore(p) => (p, *machine.storing(state, p).first()?),
         };
         self.actions[p].get(at).map(|action| (p, action))

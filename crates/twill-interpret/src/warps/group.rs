@@ -63,7 +63,7 @@ impl Machine<'_, '_> {
                 self.hold(g, *to, held);
             }
             Op::Wgmma { to, left, right, accumulator } => self.mma(g, *to, left, right, *accumulator)?,
-            Op::Tcgen05Mma(mma) => self.multiply_in_tensor(g, mma)?,
+            Op::Tcgen05Mma(mma) => self.tcgen05_mma(g, mma)?,
             Op::Tcgen05Commit(signals) => {
                 let signals = self.signals(g, signals);
                 self.groups[g].in_flight.mmas.push_back(Mma { product: None, signals });
@@ -163,7 +163,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn multiply_in_tensor(&mut self, g: usize, mma: &Tcgen05Mma) -> Result<(), Fault> {
+    fn tcgen05_mma(&mut self, g: usize, mma: &Tcgen05Mma) -> Result<(), Fault> {
         let sum = match &mma.addend {
             Addend::Zero => Sum::Zero,
             Addend::Value(_) | Addend::Before => Sum::Place,

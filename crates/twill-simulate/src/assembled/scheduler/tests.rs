@@ -19,7 +19,7 @@ fn cycles(groups: &[Vec<Instruction>]) -> f64 {
 }
 
 #[test]
-fn a_mma_alone_takes_its_time_and_the_ways_to_the_tensor_core_and_back() {
+fn an_mma_alone_takes_its_time_and_the_ways_to_the_tensor_core_and_back() {
     let rates = Rates::hopper();
     let wanted = 8.0 * 64.0 + rates.start + rates.seen;
     assert!((cycles(&[mmas(8)]) - wanted).abs() < 5.0, "{} {wanted}", cycles(&[mmas(8)]));
@@ -35,7 +35,7 @@ fn two_groups_keep_the_tensor_core_busy() {
 }
 
 #[test]
-fn exponentials_between_mmas_hide_and_behind_them_do_not() {
+fn exponentials_between_mmas_hide_and_after_them_do_not() {
     let special = many(Work::Special, 64);
     let between = [&mmas(8)[..8], &special, &[one(Work::WaitMmas(0))]].concat();
     let after = [mmas(8), special].concat();
@@ -73,7 +73,7 @@ fn values_without_a_register_go_through_a_narrow_way() {
 }
 
 #[test]
-fn a_mma_that_is_long_in_coming_lets_others_in() {
+fn an_mma_that_is_long_in_coming_lets_others_in() {
     let part = |commits| one(Work::Mma { columns: 128, from_registers: true, commits });
     let open = [vec![part(false)], many(Work::Fma, 1000), vec![part(true), one(Work::WaitMmas(0))]].concat();
     let other = mmas(8);
