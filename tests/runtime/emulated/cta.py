@@ -201,7 +201,7 @@ class Cta:
         at = at ^ (at // 128 % (line // 16) * 16)
         return floats(self.shared[at[..., None] + np.arange(2)].view(np.uint16)[..., 0], kind)
 
-    def wgmma(self, to, left, right, instruction, adds):
+    def tcgen05_mma(self, to, left, right, instruction, adds):
         """One tcgen05.mma.kind::f16; `left` is a descriptor, or a list with an address in tensor memory."""
         field = lambda low, count: instruction >> low & (1 << count) - 1
         need(field(4, 2) == 1 and field(0, 4) == 0 and field(13, 2) == 0 and field(29, 3) == 0, "results of 32 bits")

@@ -6,7 +6,7 @@ import numpy as np
 
 from .arithmetic import TYPES, Arithmetic
 from .cta import CLUSTER, DYNAMIC, Barrier, Wrong, need
-from .wgmma import Multiplies, Part
+from .wgmma import Part, Wgmma
 
 LANES = np.arange(32)
 PARAMETERS = 1 << 40
@@ -15,7 +15,7 @@ ELECTED = 7
 """The thread of a warp that is elected: none that a kernel could take for it by chance."""
 
 
-class Warp(Arithmetic, Multiplies):
+class Warp(Arithmetic, Wgmma):
     """`step` goes on until the warp waits for others or is done."""
 
     def __init__(self, number, program, cta, launch):
@@ -26,7 +26,7 @@ class Warp(Arithmetic, Multiplies):
         self.is_done, self.yields, self.meets = False, False, None
         # Bulk stores of each lane: those not yet committed, and the groups that may still read shared memory.
         self.stores = [([], []) for _ in range(32)]
-        self.loading, self.storing, self.multiplied, self.waiting = [], [], set(), None
+        self.loading, self.storing, self.mma_lanes, self.waiting = [], [], set(), None
 
     # ------------------------------------------------------------------------------------------------------ registers
     def read(self, operand, kind):
@@ -327,15 +327,15 @@ class Warp(Arithmetic, Multiplies):
             return cta.give_back(int(self.read(o[0], "u32")[0]), int(o[1]))
         if kind == "mma":
             lane = self.one(mask)
-            self.multiplied.add(lane)
+            self.mma_lanes.add(lane)
             in_tensor = isinstance(o[1], list)
             left = [int(self.address(o[1], "u32")[lane])] if in_tensor else int(self.read(o[1], "u64")[lane])
             right, instruction = int(self.read(o[2], "u64")[lane]), int(self.read(o[3], "u32")[lane])
             adds = bool(self.read(o[4], "pred")[lane])
-            return cta.multiply(int(self.address(o[0], "u32")[lane]), left, right, instruction, adds)
+            return cta.tcgen05_mma(int(self.address(o[0], "u32")[lane]), left, right, instruction, adds)
         if kind == "commit":
             lane = self.one(mask)
-            need(self.multiplied <= {lane}, "a commit by another thread than started the MMA")
+            need(self.mma_lanes <= {lane}, "a commit by another thread than started the MMA")
             return cta.commit(cta.barrier(int(self.address(o[0], "u32")[lane])))
         if kind == "wait::ld":
             for name, value in self.loading:

@@ -60,7 +60,7 @@ class Together:
             self.ended[warp] = one + 1
 
 
-class Multiplies:
+class Wgmma:
     """The operations that a warp does in warp groups of four. Where its CTA is not eager, MMAs read when they are waited for."""
 
     def __init__(self):
@@ -81,7 +81,7 @@ class Multiplies:
             return None
         if kind == "wait_group":
             ended = self.groups[: max(len(self.groups) - int(o[0]), 0)]
-            ended = [multiply for group in ended for multiply in group]
+            ended = [mma for group in ended for mma in group]
             if not all(self.together.can_end(number) for number, _ in ended):
                 self.waiting = i
                 return "wait"

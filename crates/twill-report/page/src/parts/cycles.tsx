@@ -41,7 +41,8 @@ export function Registers({ page }: { page: Page }) {
 /** The interval, and next to it the cycles of an iteration outside the model. */
 export function Cycles({ page, data, loop }: Properties) {
   const traced = page.trace?.loops.find((entry) => entry.loop === loop.index);
-  const slowed = page.trace && page.trace.timestamps !== "iterations" ? `slowed by timestamps at ${page.trace.timestamps}` : null;
+  const slowed =
+    page.trace && page.trace.timestamps !== "iterations" ? `slowed by timestamps at ${page.trace.timestamps}` : null;
   const said = (cycles: number, more: (string | null)[]) => ({
     value: grouped(cycles),
     note: "cycles",
