@@ -73,8 +73,8 @@ TWILL void fill_shared(given g, int bytes) {
 
 TWILL void begin_barriers(int at, int count, int arrivals) {
   if (threadIdx.x == 0) {
-    for (int i = 0; i < count; ++i) barrier_begin(shared_at(at + 8 * i), arrivals);
-    barriers_begun();
+    for (int i = 0; i < count; ++i) mbarrier_init(shared_at(at + 8 * i), arrivals);
+    fence_mbarrier_init();
   }
   __syncthreads();
 }

@@ -74,8 +74,8 @@ TWILL void time_group_sync(given g) {
 TWILL void time_registers(given g) {
   time_rounds<8>(g.out, [](int) {
     repeat<2>([](int) {
-      fewer_registers<128>();
-      more_registers<168>();
+      setmaxnreg_dec<128>();
+      setmaxnreg_inc<168>();
     });
   });
 }
