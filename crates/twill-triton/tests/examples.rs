@@ -104,7 +104,7 @@ fn causal_attention_is_two_loops() {
 }
 
 #[test]
-fn matrix_mmas_are_read_and_cut() {
+fn gemms_are_read_and_cut() {
     let names = ["gemm_tma.ttir", "gemm_pointers.ttir", "swiglu.ttir", "fixtures/nested_loops.ttir"];
     insta::assert_snapshot!(names.map(listing).concat());
 }

@@ -88,7 +88,7 @@ fn what_stays_the_same_is_no_operation() {
         lines,
         [
             "x = load tma : 128x64xf32",
-            "y = MMA x, twice' : 128x64xf32",
+            "y = multiply x, twice' : 128x64xf32",
             "z = add q[-1], y : 128x64xf32",
             "q = add z, same' : 128x64xf32",
         ]
@@ -163,7 +163,7 @@ fn scalars_that_come_from_tiles_are_operations() {
             "m = reduce_max axis 1 x : 128xf32",
             "all = reduce_max axis 0 m : f32",
             "factor = divide all : f32",
-            "y = MMA x, factor : 128x64xf32",
+            "y = multiply x, factor : 128x64xf32",
             "next = max next[-1], y : 128x64xf32",
         ]
     );
@@ -178,7 +178,7 @@ fn a_product_that_is_read_twice_is_not_contracted() {
     let contracted = |last: &str| contract(&only_loop(carried, &body(last), &format!("%q : {TILE}"))).to_string();
     assert!(contracted("arith.maxnumf %z, %x").contains("z = fma x, x, q[-1]"));
     assert!(contracted("arith.maxnumf %z, %y").contains("z = add q[-1], y"));
-    // One MMA can go into one add only, and an add takes one MMA only.
+    // One multiplication can go into one add only, and an add takes one multiplication only.
     let two = format!(
         "{LOAD} %y = arith.mulf %x, %x : {TILE}\n %u = arith.mulf %sum, %x : {TILE}\n %q = arith.subf %y, %u : {TILE}"
     );
@@ -358,7 +358,7 @@ fn branches_around_tiles_are_refused_and_those_around_scalars_are_not() {
         branch("f32", "%s")
     );
     let lines = listing("%sum = %zero", &scalars, &format!("%q : {TILE}"));
-    assert_eq!(lines[1], "u = MMA x : 128x64xf32");
+    assert_eq!(lines[1], "u = multiply x : 128x64xf32");
 }
 
 #[test]
