@@ -51,7 +51,7 @@ def met(schedule: dict, operation: str, iteration: int) -> set[tuple]:
                 arrives = placed[value]["cycle"] + made * interval + edge["delay"]
                 arrives += producer.get("handoff", 0) if crosses else 0
                 if streaming:
-                    # As late as it may be shown, but in time for whoever reads it first.
+                    # As late as it may be shown, but in time for its first reader.
                     late = placed[value]["cycle"] + made * interval + max(over(value), producer["transfer_latency"])
                     arrives = min(late, *reads)
                 waits = placed[reader]["cycle"] + at * interval

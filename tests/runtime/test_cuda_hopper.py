@@ -99,7 +99,7 @@ class CudaForHopper(unittest.TestCase):
                 launch = of_kernel(kernel, ptx, case.tensors, case.numbers)
                 launch.run(2, at_once=at_once)
                 self.assertLess(np.max([*case.errors().values()]), 1e-3)
-                # Whoever is alone waits its 20,000 cycles, and the counter is zero again.
+                # A CTA that is alone waits its 20,000 cycles, and the counter is zero again.
                 self.assertEqual(launch.clock > 20000, at_once == 1)
                 self.assertFalse(launch.arrays[-1].any())
 

@@ -377,7 +377,7 @@ impl<'p> Encoding<'p> {
         self.forbidden.push(ForbiddenOffsets { conditions: conditions.to_vec(), from, to, first, end });
         let (a, b) = (self.issue(from), self.issue(to));
         let (least, most) = (self.engine.least(a, b), -self.engine.least(b, a));
-        // Copies k whose forbidden range [first + kI, end − 1 + kI] meets [least, most].
+        // Copies k whose forbidden range [first + kI, end − 1 + kI] overlaps [least, most].
         let low = -(end - 1 - least).div_euclid(interval);
         let high = (most - first).div_euclid(interval);
         for k in low..=high {

@@ -50,7 +50,7 @@ pub(crate) fn feasible(
             match attempt % 4 {
                 // Rau's priority, the longest path to the end, is the latest start.
                 0 => model.latest[v] as f64 * jitter,
-                // Whoever can be moved least first: recurrences before all.
+                // Operations with the least mobility first: recurrences before all.
                 1 => model.width(v) as f64 * jitter,
                 2 => wishes[v] as f64 * jitter,
                 _ => (model.width(v) as f64 + model.latest[v] as f64) * jitter,

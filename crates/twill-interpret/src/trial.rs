@@ -78,7 +78,7 @@ impl<'b> Arbitrary<'b> for Trial {
 /// The outcome of a trial without a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no program: why, in the words of whoever refused.
+    /// There is no program: the reason, in the words of the stage that refused.
     Refused(String),
     /// All interleavings computed what the source says.
     Agreed {

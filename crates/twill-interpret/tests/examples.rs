@@ -25,7 +25,7 @@ const PLAIN: Way = Way {
 const PERSISTENT: Way =
     Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };
 /// As attention backward is generated.
-const BURSTS: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
+const MMA_BATCHES: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
 const BACK: TileOrder = TileOrder::Lpt { heads: 2, even_in_pairs: true };
 
 const PRODUCTS: [&str; 7] = [
@@ -81,7 +81,7 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
     // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
     let ctas = if name.contains("backward") { 1 } else { 2 };
     let mut fitting = 0;
-    let mma_batches = (name.contains("backward") && lowering.programs.is_none()).then_some((BURSTS, effort.trips[1]));
+    let mma_batches = (name.contains("backward") && lowering.programs.is_none()).then_some((MMA_BATCHES, effort.trips[1]));
     for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips).chain(mma_batches) {
         let program = match compiled.program(way) {
             Ok(program) => program,

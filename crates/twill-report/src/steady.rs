@@ -96,7 +96,7 @@ fn issue_marks(graph: &LoopGraph, schedule: &Schedule, group: GroupId, axis: &Ax
     let mut marks: Vec<Bar> = Vec::new();
     for op in graph.op_ids().filter(here) {
         let mut mark = Bar { edge: '^', fill: '·', ..bar(graph, schedule, op) };
-        // In columns, not cycles: what matters is that the names do not meet.
+        // In columns, not cycles: the names must not overlap.
         let width = 1 + columns(&mark.label.name) + columns(&mark.label.suffix);
         let at = axis.column(schedule.slot(op).0).min(axis.columns() - 1);
         (mark.start, mark.end) = (at as i64, (at + width + 1) as i64);

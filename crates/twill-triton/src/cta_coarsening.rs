@@ -5,7 +5,7 @@
 //! as they are.
 //!
 //! All programs run the same iterations, so bounds may not differ between them. If the grid's extent is no multiple of
-//! `count`, the last CTA has programs to run that are none; whoever makes the CTA's program keeps them from storing.
+//! `count`, the last CTA has programs to run that do not exist; the code generator keeps them from storing.
 //!
 //! A tile's extents are powers of two, but three warp groups of 64 query rows, 192 in all, are what fits Hopper best at
 //! head dimension 64: measured on an H200, three programs of 64 rows a CTA are 10 % faster there than tiles of 128 rows

@@ -1,6 +1,6 @@
 //! From a loop of tile operations to the loop graph of a machine.
 //!
-//! - Loads are asynchronous and leave their tile in shared memory; whoever reads it reads it there. A load that depends on
+//! - Loads are asynchronous and leave their tile in shared memory; its readers read it there. A load that depends on
 //!   no tile is streaming.
 //! - An MMA takes its left operand from registers if the machine lets it, the operand was computed by the loop
 //!   and is neither transposed nor put together from several sub-tiles. Any other operand that was computed goes through

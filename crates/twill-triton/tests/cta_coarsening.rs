@@ -209,7 +209,7 @@ fn programs_differ_in_what_is_computed_from_their_number() {
         (walk("%px", "%c0", "%c1"), "x"),
         ("%row = tt.load %counter : !tt.ptr<i32>".to_owned(), ""),
         ("%mine = tt.addptr %counter, %py : !tt.ptr<i32>, i32\n %row = tt.load %mine : !tt.ptr<i32>".to_owned(), "y"),
-        // Whoever comes first gets the first.
+        // The first to arrive gets the first.
         (
             "%row = tt.atomic_rmw add, acq_rel, gpu, %counter, %c1, %true : (!tt.ptr<i32>, i32, i1) -> i32".to_owned(),
             "xyz",

@@ -47,13 +47,13 @@ class Barrier:
             self.pending, self.phase = self.count, self.phase ^ 1
 
 
-class Meeting:
+class NamedBarrier:
     """A barrier of warps: each arrives once in a phase, and goes on or waits until all have arrived."""
 
     def __init__(self):
-        self.here, self.rounds, self.waiting, self.count = set(), 0, {}, None
+        self.here, self.phase, self.waiting, self.count = set(), 0, {}, None
 
-    def come(self, warp, count, waits):
+    def arrive(self, warp, count, waits):
         """This warp, one of `count`, arrives or tries again; true if it waits."""
         need(self.count in (None, count), "another count of threads than the others have")
         self.count = count
@@ -61,12 +61,12 @@ class Meeting:
             need(warp not in self.here, "a warp arrives again before the others have arrived")
             self.here.add(warp)
             if waits:
-                self.waiting[warp] = self.rounds
+                self.waiting[warp] = self.phase
             if len(self.here) == count:
-                self.here, self.rounds, self.count = set(), self.rounds + 1, None
+                self.here, self.phase, self.count = set(), self.phase + 1, None
         if not waits:
             return False
-        if self.waiting[warp] == self.rounds:
+        if self.waiting[warp] == self.phase:
             return True
         del self.waiting[warp]
         return False
@@ -79,7 +79,7 @@ class Cta:
     def __init__(self, eager, seed, number=0, cluster=()):
         # The CTAs of its cluster in order, with itself; none where there is no cluster.
         self.number, self.cluster, self.rank, self.has_ended = number, cluster, 0, False
-        self.meetings, self.meeting_of_cluster, self.warp_groups = {}, Meeting(), {}
+        self.named_barriers, self.cluster_barrier, self.warp_groups = {}, NamedBarrier(), {}
         self.shared = np.full(SHARED, 0xFF, np.uint8)
         # Not a number, wherever nobody has written.
         self.tensor = np.full((128, 512), 0x7FC0DEAD, np.uint32)
@@ -107,9 +107,9 @@ class Cta:
         need(at in self.barriers, f"no barrier at {at}")
         return self.barriers[at]
 
-    def meet(self, warp, barrier, count, waits):
+    def bar(self, warp, barrier, count, waits):
         """Returns whether a warp waits at a named barrier."""
-        return self.meetings.setdefault(barrier, Meeting()).come(warp, count // 32, waits)
+        return self.named_barriers.setdefault(barrier, NamedBarrier()).arrive(warp, count // 32, waits)
 
     def local(self, at):
         """Addresses in this CTA's shared memory, without the upper bits by which those of a cluster differ."""

@@ -23,7 +23,7 @@ class Warp(Arithmetic, Wgmma):
         self.number, self.program, self.cta, self.launch = number, program, cta, launch
         self.registers = {}
         self.at = np.zeros(32, int)
-        self.is_done, self.yields, self.meets = False, False, None
+        self.is_done, self.yields, self.cluster_phase = False, False, None
         # Bulk stores of each lane: those not yet committed, and the groups that may still read shared memory.
         self.stores = [([], []) for _ in range(32)]
         self.loading, self.storing, self.mma_lanes, self.waiting = [], [], set(), None
@@ -146,20 +146,20 @@ class Warp(Arithmetic, Wgmma):
         need(i.parts[1] in ("sync", "arrive"), "another kind of barrier")
         count = int(o[1]) if len(o) > 1 else self.launch.threads
         self.waiting = i
-        return "wait" if self.cta.meet(self, int(o[0]), count, i.parts[1] == "sync") else None
+        return "wait" if self.cta.bar(self, int(o[0]), count, i.parts[1] == "sync") else None
 
     def do_barrier(self, i, o, mask):
         """Syncs all threads of a cluster."""
-        meeting, count = self.cta.cluster[0].meeting_of_cluster, len(self.cta.cluster) * self.launch.threads // 32
+        barrier, count = self.cta.cluster[0].cluster_barrier, len(self.cta.cluster) * self.launch.threads // 32
         if i.parts[2] == "arrive":
-            need(self.meets is None, "a second arrival")
-            self.meets = meeting.come(self, count, True)
+            need(self.cluster_phase is None, "a second arrival")
+            self.cluster_phase = barrier.arrive(self, count, True)
             return None
-        need(self.meets is not None, "a wait without an arrival")
-        self.meets, self.waiting = self.meets and meeting.come(self, count, True), i
-        if self.meets:
+        need(self.cluster_phase is not None, "a wait without an arrival")
+        self.cluster_phase, self.waiting = self.cluster_phase and barrier.arrive(self, count, True), i
+        if self.cluster_phase:
             return "wait"
-        self.meets = None
+        self.cluster_phase = None
         return None
 
     def do_mapa(self, i, o, mask):

@@ -10,7 +10,7 @@
 //! loops only repeat what is between.
 //!
 //! - One tile: all trip counts that exceed `K` by that window in all (a window cannot hold more of several loops).
-//! - Two tiles: all pairs of small trip counts, 0 included: every end meets every beginning.
+//! - Two tiles: all pairs of small trip counts, 0 included: every end is paired with every beginning.
 //! - As many tiles as the window has iterations, and one more, with equal trip counts, so that rings that are used once in
 //!   a tile go round and drift as far; and one long run in which every three small trip counts follow each other, in
 //!   every order.

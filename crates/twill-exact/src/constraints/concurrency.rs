@@ -46,7 +46,7 @@ fn waits(e: &mut Encoding, v: OpId) -> Lit {
     waits
 }
 
-/// Cycles during which an operation must not meet a wait of its group.
+/// Cycles during which an operation must not overlap a wait of its group.
 pub(crate) fn window(problem: &Problem, o: OpId) -> i64 {
     let op = problem.graph().operation(o);
     match problem.options().concurrency_window {

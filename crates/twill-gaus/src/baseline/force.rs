@@ -141,7 +141,7 @@ impl<'a> Forces<'a> {
         up_to(to) - up_to(from)
     }
 
-    /// Mean over the starts `low..=high` of the demand that an operation meets.
+    /// Mean over the starts `low..=high` of the demand at an operation's steps.
     fn mean(&self, used: &ResourceUse, low: i64, high: i64) -> f64 {
         let (first, steps) = (low + i64::from(used.offset), i64::from(used.steps));
         let width = high - low + 1;
@@ -159,7 +159,7 @@ impl<'a> Forces<'a> {
         inner / width as f64
     }
 
-    /// The change of all that an operation meets, when its window becomes `low..=high`.
+    /// The change of the demand at an operation's steps, when its window becomes `low..=high`.
     fn change(&self, v: usize, low: i64, high: i64) -> f64 {
         let uses = &self.task.graph.operations()[v].uses;
         let of = |used: &ResourceUse| {
@@ -168,7 +168,7 @@ impl<'a> Forces<'a> {
         uses.iter().map(of).sum()
     }
 
-    /// The demand that `v` meets at `step` now.
+    /// The demand at `step` for `v` now.
     fn met(&self, v: usize, step: i64) -> f64 {
         let uses = &self.task.graph.operations()[v].uses;
         let of = |used: &ResourceUse| {
@@ -193,7 +193,7 @@ impl<'a> Forces<'a> {
             for (ahead, neighbours) in
                 [(true, self.task.precedence.successors(v)), (false, self.task.precedence.predecessors(v))]
             {
-                // Neighbours that are cut alike meet each other: half of the square of what they add.
+                // Neighbours that are cut alike overlap each other: half of the square of what they add.
                 let (mut before, mut after) = (0.0, 0.0);
                 for n in neighbours.iter().filter(|n| n.op() != v) {
                     let w = n.op();

@@ -1,6 +1,6 @@
 //! The least initiation interval, as resources and recurrences by themselves have it.
 //!
-//! `ResMII = max_r ⌈Σ amount · steps / limit_r⌉`, and no operation by itself may meet itself on more than there is;
+//! `ResMII = max_r ⌈Σ amount · steps / limit_r⌉`, and no operation may overlap itself beyond a limit;
 //! `RecMII = max over cycles ⌈Σ delay / Σ distance⌉` (Rau, "Iterative Modulo Scheduling", MICRO 1994).
 //!
 //! And both together (own): on a recurrence, operations have windows relative to each other, whatever the latency, from the
@@ -130,7 +130,7 @@ fn resources(graph: &Dataflow) -> u64 {
         // Sums are at most 2^48.
         least = least.max(ceiling(energy, limit.into()) as u64);
     }
-    // An operation holds something in at most this many steps in a row; from there on it cannot meet itself.
+    // An operation holds something in at most this many steps in a row; from there on it cannot overlap itself.
     let longest = |op: &DataflowOperation| op.uses.iter().map(|u| u64::from(u.offset) + u64::from(u.steps)).max();
     let most = graph.operations().iter().filter_map(longest).max().unwrap_or(1);
     while least < most && !graph.operations().iter().all(|op| fits_alone(graph, op, least)) {
@@ -139,7 +139,7 @@ fn resources(graph: &Dataflow) -> u64 {
     least
 }
 
-/// Returns whether an operation does not meet itself on more than there is.
+/// Returns whether an operation does not overlap itself beyond a limit.
 pub(crate) fn fits_alone(graph: &Dataflow, op: &DataflowOperation, interval: u64) -> bool {
     op.uses.iter().all(|used| {
         let Some(limit) = graph.resources()[used.resource.index()].limit else { return true };

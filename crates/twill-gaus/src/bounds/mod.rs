@@ -1,4 +1,4 @@
-//! Lower bounds: what no schedule can undercut, whoever looks for it.
+//! Lower bounds: values that no schedule can undercut.
 //!
 //! Objectives are bounded term by term, so that a sum is bounded by the sum of its terms' bounds.
 //!

@@ -18,7 +18,7 @@ pub(super) fn peak(
 ) -> i128 {
     let uses = graph.operations().iter().enumerate().flat_map(|(op, o)| o.uses.iter().map(move |used| (op, used)));
     let uses = || uses.clone().filter(|(_, used)| used.resource == resource);
-    // Each by itself: it meets itself every interval.
+    // Each by itself: it overlaps itself every interval.
     let copies = |steps: u32| interval.map_or(1, |ii| ceiling(steps.into(), ii.into()));
     let alone = uses().map(|(_, used)| copies(used.steps) * i128::from(used.amount)).max().unwrap_or(0);
     let Some(mobility) = mobility else {

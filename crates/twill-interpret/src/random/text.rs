@@ -3,7 +3,7 @@
 use super::recipe::{Kind, Recipe, Source, Step, Walk};
 use std::fmt::Write as _;
 
-/// Iterations for which stores of different programs do not meet.
+/// Iterations for which stores of different programs do not overlap.
 pub(super) const MOST_TRIPS: u32 = 12;
 
 impl Recipe {

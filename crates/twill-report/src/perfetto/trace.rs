@@ -87,7 +87,7 @@ impl Builder {
         track
     }
 
-    /// A stretch of time, from the cycle `start` to the cycle `end`. On one track, slices nest or do not meet.
+    /// A stretch of time, from the cycle `start` to the cycle `end`. On one track, slices nest or are disjoint.
     pub fn slice(&mut self, track: Track, (start, end): (i64, i64), label: Label) -> Handle {
         let handle = self.push(start, Order::Begin, event(track, EventType::SliceBegin, Some(label)));
         self.push(end, Order::End, event(track, EventType::SliceEnd, None));

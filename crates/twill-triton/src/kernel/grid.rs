@@ -67,7 +67,7 @@ impl Differences {
             changed |= self.add_all(&module.block(*block).arguments, axes);
         }
         if operation.successors.len() > 1 {
-            // Where control flow meets again, a value depends on the way that was taken.
+            // Where control flow joins again, a value depends on the way that was taken.
             let region = operation.block.map(|block| module.block(block).region);
             for block in region.into_iter().flat_map(|region| module.region(region).blocks.iter().skip(1)) {
                 changed |= self.add_all(&module.block(*block).arguments, axes);

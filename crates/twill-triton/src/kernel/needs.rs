@@ -1,7 +1,7 @@
 //! The values that are data.
 //!
 //! A value is *needed* if what the kernel stores depends on it other than through addresses, offsets, masks, bounds or
-//! branches. Everything else is the arithmetic of addresses, which belongs to whoever moves data.
+//! branches. Everything else is the arithmetic of addresses, which belongs to the unit that moves data.
 
 use crate::mlir::{Definition, Module, OperationId, ValueId};
 

@@ -40,21 +40,21 @@ template <int ROWS, int SLOTS> TWILL void time_stream(i64 *out, const tensor_map
   const auto slot_barrier = [](int slot) { return shared_at(BARRIERS + 8 * slot); };
 #pragma unroll 1
   for (int step = 0; step <= STEPS; ++step) {
-    const int turns = (step == 0 ? 1 : step) * 8;
+    const int passes = (step == 0 ? 1 : step) * 8;
     int box = 0;
     const i64 begin = now();
 #pragma unroll 1
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int pass = 0; pass < passes; ++pass) {
       repeat<SLOTS>([&](int slot) {
-        if (turn > 0) mbarrier_wait(slot_barrier(slot), (rings + turn - 1) & 1);
+        if (pass > 0) mbarrier_wait(slot_barrier(slot), (rings + pass - 1) & 1);
         mbarrier_arrive_expect_tx(slot_barrier(slot), ROWS * LINE);
         tma_load_box(shared_at(slot * ROWS * LINE), map, at(first + box * ROWS, 0), slot_barrier(slot));
         box = box + 1 == boxes ? 0 : box + 1;
       });
     }
-    repeat<SLOTS>([&](int slot) { mbarrier_wait(slot_barrier(slot), (rings + turns - 1) & 1); });
+    repeat<SLOTS>([&](int slot) { mbarrier_wait(slot_barrier(slot), (rings + passes - 1) & 1); });
     const i64 end = now();
-    rings += turns;
+    rings += passes;
     if (step > 0) out[step - 1] = end - begin;
   }
 }
@@ -77,11 +77,11 @@ template <int ROWS, int SLOTS> TWILL void time_stores(given g, const tensor_map 
   const int first = blockIdx.x * (OWN_BYTES / LINE), boxes = OWN_BYTES / (ROWS * LINE);
 #pragma unroll 1
   for (int step = 0; step <= STEPS; ++step) {
-    const int turns = (step == 0 ? 1 : step) * 8;
+    const int passes = (step == 0 ? 1 : step) * 8;
     int box = 0;
     const i64 begin = now();
 #pragma unroll 1
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int pass = 0; pass < passes; ++pass) {
       repeat<SLOTS>([&](int slot) {
         tma_store_wait<SLOTS - 1>();
         tma_store_box(map, at(first + box * ROWS, 0), shared_at(slot * ROWS * LINE));

@@ -24,9 +24,9 @@ TWILL void time_barrier(given g) {
   mbarrier_wait(shared_at(16), 0);
   time_rounds<8>(g.out + SERIES, [](int) { repeat<4>([](int) { mbarrier_wait(shared_at(16), 0); }); });
   time_rounds<8>(g.out + 2 * SERIES, [](int) {
-    repeat<4>([](int turn) {
+    repeat<4>([](int phase) {
       mbarrier_arrive(shared_at(8));
-      mbarrier_wait(shared_at(8), turn % 2);
+      mbarrier_wait(shared_at(8), phase % 2);
     });
   });
 }
@@ -37,9 +37,9 @@ TWILL void time_hand_over(given g) {
   begin_barriers(0, 2, 4);
   if (group() == 0) {
     time_rounds<8>(g.out, [](int) {
-      repeat<2>([](int turn) {
+      repeat<2>([](int phase) {
         mbarrier_arrive(shared_at(0));
-        mbarrier_wait(shared_at(8), turn);
+        mbarrier_wait(shared_at(8), phase);
       });
     });
     time_rounds<8>(g.out + SERIES, [](int) {
@@ -50,8 +50,8 @@ TWILL void time_hand_over(given g) {
     });
   } else {
     time_rounds<8>(g.out, [](int) {
-      repeat<2>([](int turn) {
-        mbarrier_wait(shared_at(0), turn);
+      repeat<2>([](int phase) {
+        mbarrier_wait(shared_at(0), phase);
         mbarrier_arrive(shared_at(8));
       });
     });

@@ -21,7 +21,7 @@ const ROW_GAP = 5;
 const PART_GAP = 13;
 /** Milliseconds after which a window that has not moved rests. */
 const REST = 120;
-/** Pixels from a bar within which a finger meets it. */
+/** Pixels from a bar within which a finger hits it. */
 const FINGER = 14;
 /** Pixels that a cycle may take at most. */
 const CLOSEST = 40;
