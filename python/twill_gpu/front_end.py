@@ -125,7 +125,7 @@ def ttir_of_call(kernel: Any, named: dict[str, Any]) -> tuple[int | None, Any, s
         if kernel.machine is None:
             raise
         device, (target, backend, binder) = None, offline(function, machine_name(kernel.machine))
-    # What Triton's `run` adds to every call.
+    # The arguments that Triton's `run` adds to every call.
     named = {"debug": False, "instrumentation_mode": "", **named}
     bound, specialisation, options = binder(**named)
     packed = function._pack_args(backend, named, bound, specialisation, options)

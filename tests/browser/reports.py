@@ -24,7 +24,7 @@ ANSWERED = {0, 2, 3}
 # Where the data stand in a report, packed.
 DATA = re.compile(r'(?<= id="data">)[^<]*')
 
-# What a page must not run, and names that objects of JavaScript have already.
+# Text that a page must not run, and names that objects of JavaScript have already.
 HOSTILE = [
     "</script><script>window.hostile = 1</script>",
     "<img src=x onerror='window.hostile = 2'>",

@@ -51,7 +51,7 @@ def solve_at(
             return None
         first = last = -(-modulo // interval)
     if options.liveness == "paper":
-        # What is live depends on the number of stages, so each is a problem of its own.
+        # The live values depend on the number of stages, so each is a problem of its own.
         for stages in range(first, last + 1):
             model = Model(problem, options, interval, stages * interval, stages, drop)
             if model.check():

@@ -73,7 +73,7 @@ def groups(count: int) -> str:
 
 
 def slow_operations(cycles: int) -> str:
-    """Operations that each take so long."""
+    """Operations that each take N cycles."""
     chain = [{"from": a, "to": b} for a, b in ("ab", "bc", "cd")]
     return _loop("slow", [_operation(name, cycles) for name in "abcd"], chain)
 

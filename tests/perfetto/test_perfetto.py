@@ -25,7 +25,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 BUILT = [TARGET / profile / "twill" for profile in ("release", "debug")]
 TWILL = max((path for path in BUILT if path.is_file()), key=lambda path: path.stat().st_mtime, default=None)
 
-# What is asked about an argument of a slice.
+# A query about an argument of a slice.
 ARGUMENT = "EXTRACT_ARG(s.arg_set_id, 'debug.{0}') AS a_{0}"
 ITERATIONS = 5
 

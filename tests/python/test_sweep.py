@@ -22,7 +22,7 @@ class TestProof:
         bounds = {row.name: row.bound for row in found.rows if row.bound is not None}
         assert len(rates) >= 6 and set(rates) <= set(bounds)
         assert all(rates[name] <= bounds[name] for name in rates)
-        # What was left out could not have been among the best three.
+        # Configurations left out could not have been among the best three.
         best = sorted(rates.values(), reverse=True)[:3]
         assert sorted((row.flop_per_cycle for row in found.rows if row.flop_per_cycle is not None), reverse=True)[:3] == best
         unsolved = [row for row in found.rows if row.status == "bounded"]

@@ -68,7 +68,7 @@ def test_the_clock_falls_until_power_is_at_the_limit():
     for flop, moved, watts in ((90_000, 0, 200.0), (10_000, 16_000, 200.0), (90_000, 20_000, 400.0)):
         # Energy of an operation goes with the clock: what is left is the limit.
         assert watts * (gpu.clock(flop, moved) / 1000.0) ** 2 == pytest.approx(100.0)
-    # What the multiprocessors do together counts, so half of them draw less.
+    # The work of all multiprocessors counts, so half of them draw less.
     traffic = [{"global": 0, "common": 0, "flop": 10**7}, {"global": 0, "common": 0, "flop": 0}]
     busy, half = (cycles(count, [1000, 0], gpu=gpu, traffic=traffic) for count in (4, 2))
     at_full_clock = cycles(4, [1000, 0], traffic=traffic)

@@ -277,7 +277,7 @@ class TestRay:
         (other,) = {*workers} - {node}
         again = {key: where for key, where in begun.items() if len(where) > 1}
         assert again and all(where == [node, other] for where in again.values())
-        # What was done was written down once, and never begun again.
+        # Finished jobs were written down once, and never begun again.
         keys = keys_of(state)
         assert len(keys) == len(set(keys)) and set(again) <= set(keys)
         assert done_before and not set(again) & set(done_before)

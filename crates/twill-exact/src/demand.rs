@@ -211,7 +211,7 @@ mod tests {
                 let Some(reason) = impossible(&problem) else { continue };
                 found += 1;
                 let meter = Meter::start(&Budget::default());
-                // What is feasible at all is feasible there.
+                // A feasible problem is feasible there.
                 let largest = bounds::largest_interval(&problem);
                 let verdict = query::exists(&problem, largest, Families::ALL, &meter);
                 assert!(matches!(verdict, Verdict::Excluded { stages: None, .. }), "{seed} {assignment:?}: {reason:?}");

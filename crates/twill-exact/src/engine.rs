@@ -208,7 +208,7 @@ impl Engine {
             return;
         }
         let limit = limit - fixed;
-        // What is too heavy by itself is excluded outright.
+        // An item that is too heavy by itself is excluded outright.
         let (heavy, light): (Vec<_>, Vec<_>) = merged.into_iter().partition(|&(_, weight)| weight > limit);
         for (literal, _) in heavy {
             self.clause(conditions.iter().chain(&given).map(|&c| !c).chain([!literal]), reason);
@@ -249,7 +249,8 @@ impl Engine {
         self.is_cut_off
     }
 
-    /// The same, after so much work besides, of what a part of the search is allowed, also where it is otherwise run to its end.
+    /// The same, after this much work besides, of what a part of the search is allowed, also where it is otherwise run
+    /// to its end.
     pub(crate) fn is_spent(&mut self, work: u64) -> bool {
         let meter = &self.solver.cb().meter;
         meter.spend(work);

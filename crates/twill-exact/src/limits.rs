@@ -153,7 +153,7 @@ impl Meter {
         result
     }
 
-    /// A meter for a search within this one, which may do so much work.
+    /// A meter for a search within this one, which may do this much work.
     pub(crate) fn part(&self, work: u64) -> Meter {
         let total = self.total.min(self.work.get().saturating_add(work));
         Meter { limit: Rc::new(Cell::new(total)), allowed: Rc::new(Cell::new(total)), total, ..self.clone() }

@@ -163,7 +163,7 @@ fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> O
             // Asked again with more work, unless this was all there is.
             Reply::Stopped if meter.stopped().is_none() => return None,
             Reply::Stopped => {
-                // What was found answers another encoding, whose literals mean nothing in this one.
+                // The candidate answers another encoding, whose literals mean nothing in this one.
                 let question = Question { stages: Stages::AtMost(used), ..question };
                 let Candidate { times, groups, .. } = found.candidate;
                 let places = times.into_iter().zip(groups);

@@ -287,7 +287,7 @@ impl<'p, 'a> Search<'p, 'a> {
         if !wanted || out_of_reach || !bounds::is_monotone(self.problem) {
             return;
         }
-        // What the search finds at the bound by itself has the fewest stages, and is better to go on from.
+        // A schedule that the search finds at the bound by itself has the fewest stages, and is better to go on from.
         let bottom = self.lower.interval.0;
         self.meter.allow(Some(BEFORE_WORK));
         match self.ask(bottom) {
@@ -480,7 +480,7 @@ impl<'p, 'a> Search<'p, 'a> {
         if self.stages_were_limited() {
             return Outcome::Unknown { stopped_by: "largest number of stages tried".to_owned() };
         }
-        // What excludes all larger intervals too is said in docs/model.md.
+        // docs/model.md lists the reasons that exclude all larger intervals too.
         let options = self.problem.options();
         let all = limit >= bounds::largest_interval(self.problem)
             && options.liveness == Liveness::Folded

@@ -124,7 +124,7 @@ impl Loop {
             let kept = !e.value || e.distance == 0 || !apart(e.from, e.to);
             kept && times[e.to] + i64::from(e.distance) * interval >= times[e.from] + self.span(e.from) + handoff
         });
-        // Whether [u, u + a) and [v, v + b) are disjoint modulo the interval.
+        // True if [u, u + a) and [v, v + b) are disjoint modulo the interval.
         let disjoint = |u: i64, a: i64, v: i64, b: i64| {
             let offset = (v - u).rem_euclid(interval);
             offset >= a && interval - offset >= b
@@ -369,7 +369,7 @@ fn better_schedules_come_first() {
         let values = |r: &Report| r.objectives.iter().map(|o| o.value).collect::<Vec<_>>();
         let values: Vec<Vec<i64>> = found.reports.iter().map(values).collect();
         assert_eq!(values[0], *values.iter().min().unwrap(), "seed {seed}");
-        // Of groups and orders, then of stages too.
+        // Groups and orders, then stages too.
         let falls = values.windows(2).filter(|pair| pair[0] > pair[1]).count();
         assert!(falls <= 1, "seed {seed}: {values:?}");
         several += usize::from(values.last() > values.first());

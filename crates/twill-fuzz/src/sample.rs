@@ -54,7 +54,7 @@ fn machine(tape: &mut Tape, shape: Shape) -> Resources {
         registers_per_thread: if tape.one_in(6) { 40 } else { 24 },
     };
     let reserve_per_thread = if tape.one_in(4) { 39 } else { 32 };
-    // Of most compute groups, one more granule than the reserve holds what one value needs.
+    // With the most compute groups, one more granule than the reserve holds what one value needs.
     let granules = 1 + tape.below(if shape.tight_registers { 3 } else { 5 }) as u32;
     let maximum_per_thread = 40 + 8 * granules - u32::from(tape.one_in(3));
     let maximum = 1 + tape.below(3) as u32;

@@ -154,7 +154,7 @@ impl Search<'_, '_> {
             if self.clock.is_over() || self.is_done() {
                 break;
             }
-            // What is left of the time is for the rounds left, in equal parts; the gradient has half of each.
+            // The rest of the time is for the rounds left, in equal parts; the gradient has half of each.
             let clock = self.clock.share(1.0 / f64::from(self.options.rounds.max(1) - round));
             let mut mu = match (&self.best, round) {
                 (Some((_, best)), 1..) => best.iter().map(|&s| s as f64).collect(),

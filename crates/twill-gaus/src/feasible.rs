@@ -28,7 +28,7 @@ pub(crate) fn feasible(
 ) -> (Option<Vec<i64>>, u64) {
     let mut random = SplitMix64::new(seed);
     let mut gradients = 0;
-    // What the gradient wishes is found once, and only when the first orders fail.
+    // The gradient's wishes are found once, and only when the first orders fail.
     let mut wished: Option<Vec<i64>> = None;
     for attempt in 0..options.tries {
         if clock.is_over() {
@@ -64,7 +64,7 @@ pub(crate) fn feasible(
     if effort == Effort::Orders {
         return (None, gradients);
     }
-    // What cannot be placed one by one may still be moved together.
+    // Operations that cannot be placed one by one may still be moved together.
     let start = wished.unwrap_or_else(|| settle(model, &model.middle(), options.side));
     let short = Polish { sweeps: options.polish.sweeps / 4, ..options.polish };
     let (steps, _) = polish(model, start, short, random.next_number(), clock);

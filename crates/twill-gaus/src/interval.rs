@@ -78,7 +78,7 @@ pub fn smallest_interval(
             None => low = middle + 1,
         }
     }
-    // What failed far below, or once, need not fail just below.
+    // A search that failed far below, or once, need not fail just below.
     let mut failed = 0;
     while high > least_interval && failed < options.patience && !clock.is_over() {
         match attempt(high - 1, Effort::All, 0.2)? {

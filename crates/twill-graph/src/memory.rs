@@ -10,7 +10,7 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Returns whether so much is in use.
+    /// Returns whether more than the limit is in use.
     pub fn is_used_up(&self) -> bool {
         (self.used)() >= self.bytes
     }

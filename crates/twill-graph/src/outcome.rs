@@ -170,7 +170,7 @@ pub struct LowerBound {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "witness", rename_all = "snake_case")]
 pub enum LowerBoundKind {
-    /// A unit is busy so long in every iteration (ResMII).
+    /// A unit is busy this long in every iteration (ResMII).
     Resource {
         /// The unit.
         unit: String,
@@ -209,7 +209,7 @@ pub enum LowerBoundKind {
         /// Compute groups.
         groups: u32,
     },
-    /// One synchronous operation alone keeps its warp group busy so long.
+    /// One synchronous operation alone keeps its warp group busy this long.
     Operation {
         /// The operation.
         operation: String,

@@ -165,7 +165,7 @@ fn execute(program: &KernelProgram, calls: &[crate::trial::Expected]) -> Notice 
         for habit in Habit::ALL {
             match call.execute(program, &mut Choice::new(habit, 1)) {
                 Ok(_) => {}
-                // What is not known is no mistake of the program.
+                // An unknown operation is no mistake of the program.
                 Err(Finding::Fault { fault: Fault::Unknown { .. }, .. }) => return Notice::Nothing,
                 Err(finding) => return Notice::Wrong(finding.to_string()),
             }

@@ -118,7 +118,7 @@ pub(crate) fn resolve(text: &str, origin: &Origin) -> Result<Resolved, Vec<Machi
         }
         let mut base = parse(&text, &there.shown())?;
         next = take_extends(&mut base);
-        // What a machine is called is not inherited.
+        // The name of a machine is not inherited.
         remove(&mut base, "name");
         remove(&mut base, "description");
         extended.push(base);

@@ -18,7 +18,7 @@ pub(crate) fn machine(text: &str, origin: &Origin) -> Result<Machine, Vec<Machin
     let parts = reader.parts(&document);
     let mut errors = reader.errors;
     if let Some(incomplete) = incomplete {
-        // What the file does not say itself may stand in what it extends.
+        // Keys that the file lacks may stand in the file that it extends.
         errors.retain(|e| !matches!(e, MachineError::Missing { .. } | MachineError::UnknownUnit { .. }));
         errors.push(incomplete);
     }

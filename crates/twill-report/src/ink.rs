@@ -133,7 +133,7 @@ fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String>
             }
             line.push_str(&part);
             lines.push(std::mem::replace(&mut line, " ".repeat(others)));
-            // What has no place on a terminal is not in `part`.
+            // Characters without a place on a terminal are not in `part`.
             let taken: usize = rest
                 .char_indices()
                 .filter(|(_, c)| columns_of(*c) > 0)
@@ -148,7 +148,7 @@ fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String>
     lines
 }
 
-/// Lines that go on have at least so much room, or no blanks before them.
+/// Lines that go on have at least this much room, or no blanks before them.
 const LEAST_ROOM: usize = 8;
 
 /// A text whose lines are at most `width` columns wide: what is longer goes on below, four blanks further to the right.

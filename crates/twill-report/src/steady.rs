@@ -7,7 +7,7 @@ use crate::timeline::{self, Axis, Bar, Label, Short};
 use crate::words;
 use twill_graph::{Cycles, GroupId, LoopGraph, OpId, Problem, Schedule, UnitId};
 
-/// Bars are drawn round the end of the interval at most so often.
+/// Bars wrap around the end of the interval at most this often.
 const MOST_WRAPS: i64 = 6;
 
 /// After a name: nothing, `'` one stage later, `'4` four stages later.

@@ -117,7 +117,7 @@ impl<'l> Cutter<'l> {
         let first = self.tiles.len();
         for (index, origin) in (0_u32..).zip(origins) {
             let mut part = Tile { origin, part: cut.then_some(index), ..tile.clone() };
-            // What has no rows was cut along its columns.
+            // An operation without rows was cut along its columns.
             let dimension = part.row_dimension.or(part.shape.len().checked_sub(1));
             if let (true, Some(dimension)) = (cut, dimension) {
                 part.shape[dimension] /= u64::from(self.count);

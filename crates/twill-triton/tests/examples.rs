@@ -204,7 +204,7 @@ fn attention_forward_costs_what_the_published_graph_costs() {
     ] {
         let find = |graph: &LoopGraph, name: &str| graph.operation(graph.find(name).unwrap()).clone();
         let (ours, published) = (find(&ours, name), find(&published, theirs));
-        // What it moves is not published.
+        // Its traffic is not published.
         let cost = |op: Operation| Operation {
             name: String::new(),
             kind: String::new(),

@@ -211,7 +211,7 @@ fn arguments_in_coordinates_must_not_be_negative() {
     let quotient =
         format!("{row_of_tiles}\n%which = arith.divsi %rows, %count : i32\n%rows_2 = arith.muli %which, %c128_i32 :");
     assert_eq!(natural(&quotient), "N, ");
-    // What is left of a number of a program has its sign, whatever the divisor.
+    // A remainder of a program number has its sign, for every divisor.
     let rest = quotient.replace("arith.divsi %rows", "arith.remsi %rows");
     assert_eq!(natural(&rest), ", ");
 }

@@ -144,7 +144,7 @@ def run(gemm: Gemm):
         name: (random.integers(-1024, 1024, shape, dtype=numpy.int16) / numpy.float32(1024)).astype(numpy.float16)
         for name, shape in gemm.shapes.items()
     }
-    # What is not written stays no number.
+    # Elements that are not written stay NaN.
     matrices["c_desc"][:] = numpy.nan
     addresses = {name: call(driver.cuMemAlloc(matrix.nbytes)) for name, matrix in matrices.items()}
     for name, matrix in matrices.items():

@@ -131,7 +131,7 @@ class Gpu:
         return written.tolist()
 
     def flush(self) -> None:
-        """Writes so much that nothing of the tensor is left in the cache."""
+        """Writes enough that nothing of the tensor is left in the cache."""
         self._checked(self._driver.cuMemsetD32(self._flushed, 1, FLUSH_BYTES // 4))
         self._checked(self._driver.cuCtxSynchronize())
 

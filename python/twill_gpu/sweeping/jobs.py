@@ -97,7 +97,7 @@ def solved(question: _twill.Question, progress: Callable[[str], None] | None = N
             found["simulated"] = sum(weight * file["simulated"]["cycles"] for weight, file in zip(weights, files))
         found["stages"] = max(file["stages"] for file in files)
         found["length"] = max(file["length"] for file in files)
-        # The schedule needs so much; rings that are asked for may take more, which fit knows.
+        # The schedule needs this much; requested rings may take more, which fit knows.
         found["shared_bytes"] = max(map(_shared, loops))
         found["registers"] = max(
             (group["registers_per_thread"] for file in files for group in file["groups"]), default=0

@@ -78,7 +78,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     if len(trips) != len(work):
         raise ValueError(f"the kernel has {len(work)} loops, and there are {len(trips)} trip counts")
     traffic = simulated.get("traffic") or [{}] * len(work)
-    # What neighbours load alike comes once for several of them; the rest bounds an iteration as work does.
+    # Tiles that neighbours share are loaded once for several of them; the rest bounds an iteration as work does.
     own = [one.get("global", 0) - one.get("common", 0) for one in traffic]
     iterations = [max(cycles, bytes_ / gpu.l2_bytes_per_cycle) for cycles, bytes_ in zip(work, own)]
     tiles = -(-programs // math.prod(grid["cta_coarsening"]))

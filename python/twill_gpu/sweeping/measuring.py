@@ -58,7 +58,7 @@ def measured(
     for index, milliseconds in _medians(torch, launches, line).items():
         found[index]["milliseconds"] = milliseconds
     for one in missing:
-        # What went wrong may go right another time.
+        # A failed job may succeed another time.
         if one.index in launches:
             journal.add(keys[one.index], jobs.MEASURE, found[one.index])
     line.end()

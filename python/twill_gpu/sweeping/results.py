@@ -151,7 +151,7 @@ class Sweep:
 
         known = [(row, cost) for row in self.rows if (cost := costs(row)) is not None]
         front: list[tuple[Row, tuple[Any, ...]]] = []
-        # Whatever beats a row comes before it in this order, and is beaten by none or by one on the front.
+        # A row that beats another comes before it in this order, and is beaten by none or by one on the front.
         for row, cost in sorted(known, key=lambda pair: (pair[1], pair[0].index)):
             if not any(other != cost and all(a <= b for a, b in zip(other, cost)) for _, other in front):
                 front.append((row, cost))

@@ -106,7 +106,7 @@ def sweep(
         except KeyboardInterrupt:
             line.end()
             interrupted = True
-            # What was solved meanwhile counts, whether or not what comes before it was.
+            # Rows solved meanwhile count, even if rows before them are not solved.
             solved = [one for one in found if search.schedule(one) is not None]
         finally:
             search.close()
@@ -198,7 +198,7 @@ def _rows(
 
     predicted = [row for row in rows if row.predicted_milliseconds is not None and row.flop_per_cycle is not None]
     rest = [row for row in rows if row not in predicted]
-    # What is equal in all that counts stays in the order of the rest.
+    # Rows that are equal in all criteria stay in the order of the rest.
     first = fastest_first(
         sorted(predicted, key=order),
         lambda row: row.predicted_milliseconds or 0.0,

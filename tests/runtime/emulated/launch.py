@@ -25,7 +25,7 @@ class Launch:
                 self.values[name] = np.uint64(GLOBAL + (len(self.arrays) - 1 << 32))
             elif not isinstance(argument, Tensor):
                 self.values[name] = {"u32": np.int32, "f32": np.float32, "u64": np.int64}[kind](argument)
-        # What the kernel itself has in global memory, zero at first.
+        # The kernel's own global memory, zero at first.
         self.globals = {name: GLOBAL + (len(self.arrays) + k << 32) for k, name in enumerate(self.program.globals)}
         self.arrays += [np.zeros(size, np.uint8) for size in self.program.globals.values()]
 
@@ -91,7 +91,7 @@ def of_kernel(kernel, ptx, tensors, numbers):
     for name in kernel["arguments"]:
         if name in blocks:
             parameter, block = blocks[name]
-            # Of a matrix at a pointer, the shape that the kernel says is there.
+            # The shape that the kernel states of a matrix at a pointer.
             extents = [numbers.get(extent, extent) for extent in block.get("extents", ())]
             array = tensors[parameter][tuple(slice(extent) for extent in extents)]
             arguments.append(Tensor(array, tuple(block["box"]), block["swizzle"]))

@@ -198,7 +198,7 @@ class Warp(Arithmetic, Wgmma):
             memory, where = self.memory(i.parts[1], at + k * size, mask)
             value = np.ascontiguousarray(memory[where[:, None] + np.arange(size)]).view(kind)[:, 0]
             self.write(name, value.astype(np.uint16) if size == 1 else value, mask)
-        # Who looks at what others write lets them.
+        # A warp that polls yields to the others.
         self.yields = "relaxed" in i.parts
         return None
 

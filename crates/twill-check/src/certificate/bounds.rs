@@ -52,7 +52,8 @@ pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) ->
                 !taken
             };
             let groups = problem.groups().iter().filter(|g| g.role == GroupRole::Compute).count().max(1);
-            // What waits and runs by itself is issued while no synchronous operation runs, and nothing else that waits is issued.
+            // An operation that waits and runs by itself is issued while no synchronous operation runs, and nothing
+            // else that waits is issued.
             let busy = |v: OpId| {
                 let op = graph.operation(v);
                 let waits = || graph.dependences().iter().any(|d| d.blocking && d.to == v && d.from != v);

@@ -58,7 +58,7 @@ impl Propagation {
         let mut literals = sorted(clause);
         let position = self.clauses.len();
         self.positions.entry(literals.clone()).or_default().push(position);
-        // What is not false comes first, to be watched.
+        // Literals that are not false come first, to be watched.
         literals.sort_by_key(|&l| self.values[code(l)] == Some(false));
         let open = literals.iter().filter(|&&l| self.values[code(l)] != Some(false)).count();
         match (open, literals.as_slice()) {

@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(tried(&system(&["k"], false), &Limits::default()), one);
         let further = Limits { further: 2, ..Limits::default() };
         assert_eq!(tried(&system(&["k"], false), &further).len(), 8);
-        // Of two loops a window cannot hold more.
+        // A window cannot hold more than two loops.
         assert_eq!(
             combinations(2, 1, 1, 100).unwrap(),
             [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [2, 0], [2, 1]]

@@ -98,7 +98,7 @@ impl Concern {
             }
             Fault::Unfinished { .. } => {}
         }
-        // What those who touch the slot waited for before.
+        // The earlier waits of the processes that touch the slot.
         let mut waited = vec![None; machine.program.actions.len()];
         for (p, action) in actions.iter().copied().flatten() {
             match action {

@@ -170,7 +170,7 @@ fn only_what_streams_has_a_ring() {
     let atoms = ["later 1 2 1 2 0", "ring 0 3"];
     assert!(holds(&with(true), &atoms, "-1 2 0", "definition 2"));
     assert!(!holds(&with(false), &atoms, "-1 2 0", "definition 2"));
-    // What does not takes its bytes as any value does, and its slots count nowhere.
+    // Another load takes its bytes as any value does, and its slots count nowhere.
     let alive = |streaming: bool| said(&with(streaming), 10, &["alive 2 0 0 0 0 1 0 0 0"], &[], "");
     assert!(alive(false).ends_with(OPEN) && alive(true).ends_with("means nothing in this problem"));
     assert!(holds(&with(true), &["ring 0 5"], "-1 0", "overfull-rings"));
@@ -231,6 +231,6 @@ fn buffers_are_alive_of_a_handoff() {
     assert!(is_known(&with(every, 0), "alive 1 0 1 1 0 1 1 1 0"));
     assert!(!is_known(&with(every, 0), "alive 2 0 1 1 0 1 1 1 0"));
     assert!(!is_known(&with(uncounted, 0), "alive 1 0 1 1 0 1 1 1 0"));
-    // What loads put in shared memory is in no register.
+    // Values that loads write to shared memory are in no register.
     assert!(!is_known(&with(every, 0), "alive 1 0 1 0 0 1 1 0 0"));
 }

@@ -119,7 +119,7 @@ fn who_waits_stalls_nobody() {
         assert!(!judged(end, "-1 2 0", "concurrency 2 1 0"));
         assert!(!judged(wrong, "-1 2 3 0", "concurrency 2 1 0"), "{window:?}");
     }
-    // What takes no time stalls nobody by the letter.
+    // An operation that takes no time stalls nobody by the letter.
     let atoms = ["same 1 2", "bound 3 5 0", "bound 5 3 1"];
     assert!(!holds(&with(0, Literal), &atoms, "-1 2 3 0", "concurrency 2 1 0"));
 }
@@ -137,12 +137,12 @@ fn registers_are_read_at_home_or_by_handoff() {
     let atoms = ["same 1 2", "later 1 2 1 2 11", "later 1 2 1 2 12"];
     holds_with_all(&with(every, 0, true), &atoms, "1 2", "handoff 1");
     assert!(!holds(&with(every, 0, true), &atoms, "1 3 0", "handoff 1"));
-    // Of an iteration before there is none, nor where none is allowed.
+    // There is none of an iteration before, nor where none is allowed.
     let never = ModelOptions { cross_group_registers: false, ..every };
     for problem in [with(every, 1, true), with(never, 0, true), with(never, 1, true)] {
         holds_with_all(&problem, &atoms, "1", "handoff 1");
     }
-    // What is no value, or in no register, has no handoff.
+    // A dependence without a value, or with none in a register, has no handoff.
     assert!(!holds(&with(every, 0, false), &atoms, "1 2 0", "handoff 1"));
     assert!(!holds(&with(every, 0, true), &["same 0 1", "later 0 1 0 1 0"], "1 2 0", "handoff 0"));
 }

@@ -7,7 +7,7 @@ use twill_graph::{Bytes, Columns, ModelOptions, Resources};
 #[test]
 fn sums_are_of_what_is_assumed() {
     let problem = problem();
-    // Of the MMA's unit there is one.
+    // The MMA's unit has one instance.
     let held = ["alive 0 0 3 1 0 1 3 1 0", "alive 0 0 3 1 0 2 3 1 0"];
     holds_with_all(&problem, &held, "-1 -2", "overfull 0 0 3 1 0");
     assert!(!holds(&problem, &held, "1 -2 0", "overfull 0 0 3 1 0"));
@@ -95,7 +95,7 @@ fn register_files_hold_what_groups_are_given() {
     }
     holds_with_all(&problem, &["registers 1 457", "used 2"], "-1 -2", "register-file");
     assert!(!holds(&problem, &["registers 1 456", "used 2"], "-1 -2 0", "register-file"));
-    // Of one group the most counts; of the group that loads nothing.
+    // The most counts for one group; nothing for the group that loads.
     assert!(!holds(
         &problem,
         &["registers 1 248", "registers 1 240", "registers 0 255"],

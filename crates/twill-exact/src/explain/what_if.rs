@@ -103,7 +103,7 @@ fn changes(problem: &Problem) -> Vec<Changed> {
         changes.extend(problem.map(|problem| Changed { change, problem, loosened }));
     };
     let groups = resources.compute_groups.maximum;
-    // Of the other families, what several groups keep one group keeps too.
+    // One group keeps the other families if several groups keep them.
     let shared_among_groups = [Family::Exclusive, Family::Concurrency, Family::Registers].into_iter().collect();
     for (count, loosened) in [(groups + 1, Some(shared_among_groups)), (groups.saturating_sub(1), None)] {
         if (1..=MOST_GROUPS).contains(&count) {

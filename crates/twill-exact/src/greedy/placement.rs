@@ -242,7 +242,7 @@ impl Attempt<'_> {
         let (_, time, others) = best?;
         self.displace(&others);
         self.set(v, time);
-        // Who had to force its way in is not displaced lightly.
+        // An operation that was placed by force is not displaced lightly.
         self.worth[v] += 1;
         Some(())
     }

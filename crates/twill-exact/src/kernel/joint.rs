@@ -324,7 +324,7 @@ fn fewest_stages<'p>(
             // Asked again with more work, unless this was all there is.
             JointReply::Stopped if meter.stopped().is_none() => return None,
             JointReply::Stopped => {
-                // What was found answers another encoding, whose literals mean nothing in this one.
+                // The candidate answers another encoding, whose literals mean nothing in this one.
                 let mut joint = Joint::new(kernel, classes, intervals, Stages::AtMost(used), meter)?;
                 let placed: Vec<Lit> =
                     (0..).zip(&found.candidates).flat_map(|(k, candidate)| placed(&mut joint, k, candidate)).collect();

@@ -134,7 +134,7 @@ impl Together<'_, '_> {
     /// the others are settled; the bound itself, which is often the answer, with much more.
     fn least_cycles(&mut self) -> bool {
         let monotone = self.kernel.loops().iter().all(bounds::is_monotone);
-        // What is not excluded, nor took too much work this time.
+        // Vectors that are not excluded, and did not take too much work this time.
         let mut open = self.excluded.clone();
         let (mut work, mut step) = (FIRST_WORK, 0);
         let (mut bound, mut patient) = (self.corner(&open), None);

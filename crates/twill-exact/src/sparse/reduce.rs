@@ -46,7 +46,7 @@ pub(crate) fn reduce(net: &Net, interval: i64, potentials: &[i64], meter: &Meter
             _ => groups.push((component, limited)),
         }
     }
-    // Of the first component the pivot's slot may be chosen: all others turn with it.
+    // The pivot's slot of the first component may be chosen: all others rotate with it.
     groups.sort_by_key(|(_, limited)| Reverse(limited.len()));
     if groups.first().is_some_and(|(_, limited)| limited.len() > LARGEST) {
         return Err(Verdict::TooLarge);

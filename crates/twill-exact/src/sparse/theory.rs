@@ -52,7 +52,7 @@ impl SlotTheory {
                 }
             }
         }
-        // What was just implied has consequences, and they come first.
+        // Consequences of the last implications come first.
         if implied || new == 0 {
             return;
         }

@@ -81,7 +81,7 @@ fn in_order(task: &Task, interval: u64, rank: &[(u64, u64)]) -> Result<Vec<u64>,
             system.fixed[w] = None;
             release.push(w);
         }
-        // Who is fixed where this one's step does not let it be goes, too.
+        // Operations fixed at steps that this one's step forbids go, too.
         for w in system.against(v, step) {
             if let Some(at) = system.fixed[w].take() {
                 table.remove(&graph.operations()[w], at as u64);

@@ -38,7 +38,7 @@ proptest! {
                     let verified = verified.map_err(|error| TestCaseError::fail(format!("{baseline}: {error}")))?;
                     prop_assert!(verified.objective >= bound, "{}: {} < {}", baseline, verified.objective, bound);
                 }
-                // What is called legal by the crate itself, the checker has to agree with; this one is our own mistake.
+                // The checker has to agree with the crate on legality; a disagreement is our own mistake.
                 Err(error) => prop_assert!(!error.to_string().contains("dependences are broken"), "{}", error),
             }
         }

@@ -163,7 +163,7 @@ impl Network {
             if v == SINK {
                 let least = path.iter().map(|&arc| self.left[arc as usize]).min().unwrap_or(0);
                 for &arc in &path {
-                    // What has no end stays without.
+                    // A life without an end stays so.
                     if self.left[arc as usize] != i64::MAX {
                         self.left[arc as usize] -= least;
                     }

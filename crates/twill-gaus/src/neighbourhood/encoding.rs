@@ -270,7 +270,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
         self.solver.cb_mut().release(effort);
         let result = self.solver.solve_limited_th(&mut self.sums, &within);
         if result == lbool::FALSE {
-            // Whatever is learnt later, this stays refuted.
+            // This stays refuted for all later clauses.
             let refuted: Vec<Lit> = within.iter().map(|&l| !l).collect();
             self.clause(&refuted);
             return Answer::No;

@@ -49,7 +49,7 @@ pub struct BoundEntry {
 pub enum WitnessEntry {
     /// An iteration takes at least a cycle.
     Trivial,
-    /// A unit is held so long.
+    /// A unit is held this long.
     Resource {
         /// Its name.
         unit: String,

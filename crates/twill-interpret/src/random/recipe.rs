@@ -313,7 +313,7 @@ impl Maker<'_, '_> {
         };
         let is_loaded = matches!(self.recipe.steps.get(new - first), Some(Step::LoadRows(_)));
         let next = match self.from.int_in_range(0..=2)? {
-            // What only goes through the loop is refused.
+            // A value that only passes through the loop is refused.
             0 if !is_loaded => new,
             1 if !matches!(kind, Kind::Half(..)) => {
                 let half = self.push(Step::Scale(k, 0.5), kind);

@@ -208,7 +208,7 @@ impl Machine<'_, '_> {
             ];
             actors.extend(units.into_iter().filter(|(busy, _)| *busy).map(|(_, actor)| actor));
         }
-        // What threads wrote may be seen before its fence, but nobody waits for that.
+        // Writes of threads may be seen before their fence, but nobody waits for that.
         if !actors.is_empty() && !self.storage.unfenced().is_empty() {
             actors.push(Actor::Visibility);
         }

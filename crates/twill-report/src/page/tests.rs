@@ -333,7 +333,7 @@ fn only_the_bundle_may_run() {
     assert!(policy.contains(&format!("script-src 'sha256-{}';", hash(script))), "{policy}");
     assert!(policy.contains(&format!("style-src 'sha256-{}';", hash(style))), "{policy}");
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-    // What would end the elements that hold the bundle, or change how they are read.
+    // Text that would end the elements that hold the bundle, or change how they are read.
     let (script, style) = (script.to_lowercase(), style.to_lowercase());
     assert!(!script.contains("</script") && !script.contains("<!--") && !style.contains("</style"));
     assert!(is_page(&file) && !is_page("<!doctype html><title>mine</title>"));

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// The most iterations of initial values that are counted.
 const MOST_BEFORE: i64 = 1024;
 
-/// `(cycle, amount)`: from this cycle on so much is live, of shared and tensor memory with rings and with what is reserved; the
-/// first is at cycle 0, and all are before `end`.
+/// `(cycle, amount)`: from this cycle on this much is live, of shared and tensor memory with rings and with what is
+/// reserved; the first is at cycle 0, and all are before `end`.
 pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
     let mut changes: BTreeMap<i64, i128> = BTreeMap::new();
     let mut live = |from: i64, to: i64, amount: u64| {

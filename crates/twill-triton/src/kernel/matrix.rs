@@ -303,7 +303,7 @@ impl Recognizer<'_> {
                 continue;
             }
             match module.definition(value) {
-                // What is nested in an operation may be its result.
+                // Nested operations may make its result.
                 Definition::Result { operation, .. } => {
                     next.extend(module.walk(operation).flat_map(|id| &module.operation(id).operands));
                 }

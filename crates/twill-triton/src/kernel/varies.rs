@@ -52,7 +52,7 @@ impl Facts {
         let is_memory = memory(&operation.name).is_some();
         let moves_tiles = (is_memory && operation.operands.iter().any(|v| is_tile(module.type_of(*v))))
             || operation.name.starts_with("tt.descriptor_");
-        // What is nested in an operation counts as its operands.
+        // Nested operations count as its operands.
         let nested = || module.walk(id).flat_map(|inner| module.operation(inner).operands.iter());
         let varies = is_memory
             || !operation.regions.is_empty() && operation.name != "tt.reduce"

@@ -61,7 +61,7 @@ fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Stands)> {
                 stores.extend(match lowering.route(op, operand, *value) {
                     Route::Shared => Some((*value, Stands::ToShared(*value))),
                     Route::Tensor => Some((*value, Stands::ToTensor(*value))),
-                    // What an earlier iteration made is stored before the MMA, as what comes from before the loop is.
+                    // A value of an earlier iteration is stored before the MMA, like a loop-invariant one.
                     Route::Accumulator if operand.distance > 0 => None,
                     Route::Accumulator => Some((*value, Stands::Accumulator(TileId::new(index)))),
                     Route::Direct | Route::Registers => None,

@@ -112,7 +112,7 @@ fn base(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> Option<ValueId>
     }
     match operation.operands.first() {
         Some(from) if is_conversion(&operation.name) && is_wide(module.type_of(*from)) => {
-            // What is converted may be loaded: then there is nothing to mask.
+            // The operand of a conversion may be loaded: then there is nothing to mask.
             base(module, parts, *from)
         }
         _ => Some(value),

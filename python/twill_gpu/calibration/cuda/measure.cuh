@@ -1,4 +1,4 @@
-// What all microbenchmarks have: a clock, rounds of work that are timed, and ways to keep work whose result nobody needs.
+// The common part of all microbenchmarks: a clock, rounds of work that are timed, and ways to keep work whose result nobody needs.
 #pragma once
 
 #include "twill.cuh"

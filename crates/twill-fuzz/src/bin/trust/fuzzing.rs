@@ -16,7 +16,7 @@ const COLUMNS: [&str; 7] =
 /// First inputs of a target that has none yet.
 const SEEDS: u64 = 64;
 
-/// Most seconds of one run of libFuzzer: so much is lost where it is stopped.
+/// Most seconds of one run of libFuzzer: the loss where it is stopped.
 const LONGEST: f64 = 300.0;
 
 /// The report of one run of libFuzzer.
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
                     break;
                 }
             };
-            // What another process, with other targets, found in the meantime stays.
+            // Results of another process with other targets stay.
             let (section, mut table) = kept(root)?;
             table.set(row(&table, target, &run, seconds));
             let section = Section {
@@ -113,7 +113,7 @@ fn build(root: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{} has no programs", target.display()))
 }
 
-/// Runs libFuzzer for so long; what it says, and its CPU seconds.
+/// Runs libFuzzer for a time; returns its report, and its CPU seconds.
 fn fuzz(root: &Path, programs: &Path, target: &Target, seconds: u64) -> Result<(Run, f64), String> {
     let folder = root.join("fuzz");
     let corpus = folder.join("corpus").join(target.name);
@@ -132,7 +132,7 @@ fn fuzz(root: &Path, programs: &Path, target: &Target, seconds: u64) -> Result<(
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-max_len={}", 2 * target.bytes))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
-        // What takes longer, or more memory, is a finding.
+        // An input that takes longer, or more memory, is a finding.
         .args(["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"])
         .arg(&corpus)
         .output()

@@ -103,7 +103,7 @@ fn main() -> ExitCode {
     part(Part::Supply, &|| scripts::run(&arguments, "supply.py", "supply", &[]));
     part(Part::Mutants, &|| mutants::run(&arguments));
     part(Part::Fuzzing, &|| fuzzing::run(&arguments));
-    // What was found is written, whatever it is.
+    // All results are written.
     failures.extend(section::write_page(&arguments.root).err());
     for failure in &failures {
         eprintln!("trust: {failure}");

@@ -114,7 +114,7 @@ const SUBJECTS: [Subject; 2] = [
 
 /// Tries all defects that earlier runs have not noticed, and explains what is left with the words that were found before.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
-    // What is not explained in one leaves the others to be tried.
+    // The others are tried even if one has an unexplained mutant.
     let each: Vec<Result<(), String>> = SUBJECTS.iter().map(|subject| put_into(arguments, subject)).collect();
     each.into_iter().collect()
 }
@@ -143,7 +143,7 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
             }
             tries(group.tests, &[]);
         }
-        // What was tried until it was stopped is not lost.
+        // Results until the stop are kept.
         lists.add(Lists::read(&folder)?);
     }
     let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();

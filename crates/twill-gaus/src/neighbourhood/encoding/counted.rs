@@ -132,7 +132,7 @@ impl Encoding<'_, '_> {
         if amount == 0 || reads.is_empty() {
             return;
         }
-        // Of the reads that do not move, the last.
+        // The last of the fixed reads.
         let fixed = reads.iter().filter(|read| self.index[read.0] == FIXED);
         let fixed = fixed.map(|&(w, shift)| self.steps[w] + shift).max();
         let moving: Vec<(usize, i64)> = reads.iter().copied().filter(|read| self.index[read.0] != FIXED).collect();

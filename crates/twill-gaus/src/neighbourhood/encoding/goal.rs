@@ -34,7 +34,7 @@ impl Encoding<'_, '_> {
                 Track { weight, limit, .. } => {
                     let most = (floor + room / weight).min(limit.unwrap_or(i64::MAX));
                     let levels = self.levels(most - floor);
-                    // What levels do not take away from the peak costs.
+                    // The part of the peak that levels do not remove has a cost.
                     terms.extend(levels.iter().map(|&(level, units)| (!level, weight * units)));
                     let units: i64 = levels.iter().map(|level| level.1).sum();
                     self.constant -= weight * (units - (most - floor));

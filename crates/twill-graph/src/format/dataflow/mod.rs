@@ -62,7 +62,7 @@ pub fn read_dataflow(source: NamedText, options: &DataflowOptions) -> Result<Dat
     }
     let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(source.file);
     match ending.as_str() {
-        // Whatever the file is called.
+        // For every file name.
         _ if DataflowFile::is_named_in(source.text) => read_json(source, options),
         "json" => read_json(source, options),
         "graphml" => match options.model {

@@ -1,4 +1,4 @@
-// What a chart of bars over time shows.
+// The data of a chart of bars over time.
 import type { Selection } from "../state";
 
 /** The text of the tooltip. */

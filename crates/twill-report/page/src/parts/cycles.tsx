@@ -1,4 +1,4 @@
-// What an iteration takes: by the model, as simulated, as estimated from machine code, as measured; and what stands in the way.
+// The cycles of an iteration: by the model, as simulated, as estimated from machine code, as measured; and the obstacles.
 import type { Assembly, Loop, Page } from "../data";
 import type { LoopModel } from "../model/loop";
 import { grouped } from "../words";

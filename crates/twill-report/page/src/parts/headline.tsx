@@ -1,4 +1,4 @@
-// What was reached: a sentence, then figures.
+// The result: a sentence, then figures.
 import type { KernelFile, Loop, Page } from "../data";
 import type { LoopModel } from "../model/loop";
 import { count, grouped } from "../words";

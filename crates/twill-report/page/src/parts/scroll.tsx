@@ -1,4 +1,4 @@
-// What scrolls shows that it does: a shadow at each edge beyond which there is more.
+// Scrolling parts show that they scroll: a shadow at each edge beyond which there is more.
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -78,7 +78,7 @@ fn an_mma_that_is_long_in_coming_lets_others_in() {
     let open = [vec![part(false)], many(Work::Fma, 1000), vec![part(true), one(Work::WaitMmas(0))]].concat();
     let other = mmas(8);
     let with = |hold| cycles_of_loop(&[open.clone(), other.clone()], &Rates { hold, ..Rates::hopper() }).unwrap();
-    // What is kept to itself while it computes, the other group cannot use.
+    // The other group cannot use a unit that a group keeps while it computes.
     assert!(with(Rates::hopper().hold) < 0.95 * with(1e9), "{} {}", with(Rates::hopper().hold), with(1e9));
 }
 
