@@ -190,7 +190,7 @@ class Kernels(unittest.TestCase):
         )
 
     def test_parameters(self):
-        # Other texts than identifiers cannot be written; an identifier is a parameter, even if generated code uses the name.
+        # Other texts than identifiers cannot be written; an identifier is a parameter, whatever generated code uses.
         names = ["tile", "i", "k", "gl", "bars", "base", "tma", "import", "raise", "a.b", "a-b", "a$b", "0", "int", "acc",
                  "BARRIERS_AT", "programs_x", "program_x", "a_buffer", "group_1", "threadIdx", "shared", "K_"]  # fmt: skip
         for name in names:

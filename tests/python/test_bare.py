@@ -1,4 +1,4 @@
-"""The package where neither Triton nor torch is installed: everything can be read, and calls that need them name the package to install."""
+"""The package where neither Triton nor torch is installed: all can be read; calls name the package to install."""
 
 import re
 import subprocess
