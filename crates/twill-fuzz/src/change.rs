@@ -32,8 +32,8 @@ fn change(tape: &mut Tape, text: &mut String, words: &[&str]) {
             text.replace_range(at..end, "");
         }
         1 => {
-            let piece = piece(tape, words);
-            text.insert_str(at, &piece);
+            let part = part(tape, words);
+            text.insert_str(at, &part);
         }
         2 => {
             let end = after(text, at, 1 + tape.index(400));
@@ -46,8 +46,8 @@ fn change(tape: &mut Tape, text: &mut String, words: &[&str]) {
             replace(text, at, |c| c.is_ascii_digit(), &number);
         }
         4 => {
-            let piece = piece(tape, words);
-            replace(text, at, |c| c.is_alphanumeric() || c == '_', &piece);
+            let part = part(tape, words);
+            replace(text, at, |c| c.is_alphanumeric() || c == '_', &part);
         }
         // A word of the text in the place of another.
         _ => {
@@ -77,7 +77,7 @@ fn replace(text: &mut String, at: usize, so: impl Fn(char) -> bool, with: &str) 
     text.replace_range(start..end, with);
 }
 
-fn piece(tape: &mut Tape, words: &[&str]) -> String {
+fn part(tape: &mut Tape, words: &[&str]) -> String {
     match tape.below(8) {
         0 => number(tape),
         1 => char::from_u32(tape.below(0x11_0000) as u32).unwrap_or('\u{fffd}').into(),

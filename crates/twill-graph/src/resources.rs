@@ -165,8 +165,8 @@ impl Resources {
             return None;
         }
         let granule = u64::from(file.granularity);
-        let dealt = needed.div_ceil(granule) * granule;
-        u32::try_from(dealt).ok().map(|r| r.max(file.minimum_per_thread))
+        let granted = needed.div_ceil(granule) * granule;
+        u32::try_from(granted).ok().map(|r| r.max(file.minimum_per_thread))
     }
 
     /// Registers left for compute groups after the fixed groups have theirs.
@@ -221,9 +221,9 @@ impl Resources {
         number("registers.granularity", r.granularity.into(), 1, 1 << 16, small)?;
         number("registers.maximum_per_thread", r.maximum_per_thread.into(), 1, 1 << 16, small)?;
         // Whole granules are allocated, which can be more than a thread can address (256 for 255).
-        let dealt = u64::from(r.maximum_per_thread).next_multiple_of(r.granularity.into());
+        let granted = u64::from(r.maximum_per_thread).next_multiple_of(r.granularity.into());
         let at_most = "at most registers.maximum_per_thread in whole granules";
-        number("registers.minimum_per_thread", r.minimum_per_thread.into(), 0, dealt, at_most)?;
+        number("registers.minimum_per_thread", r.minimum_per_thread.into(), 0, granted, at_most)?;
         if !r.minimum_per_thread.is_multiple_of(r.granularity) {
             // An empty range: no value but a multiple will do.
             let multiple = "a multiple of registers.granularity";

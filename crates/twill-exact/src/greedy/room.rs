@@ -137,8 +137,8 @@ impl<'p> Room<'p> {
         let used = self.problem.group_ids().filter(|g| compute(g) && self.groups.contains(g)).count() as u64;
         let each = resources.compute_register_budget() / used.max(1) / resources.compute_group_cost(1).max(1);
         let granule = u64::from(file.granularity);
-        let dealt = u32::try_from(each / granule * granule).unwrap_or(u32::MAX);
-        resources.tile_words(resources.compute_groups.warps, dealt)
+        let granted = u32::try_from(each / granule * granule).unwrap_or(u32::MAX);
+        resources.tile_words(resources.compute_groups.warps, granted)
     }
 
     fn held(&self, times: &Times, pool: Pool) -> Vec<Held> {

@@ -7,7 +7,7 @@
 //! longest path there to the longest path back. Where [energy](super::energy) within these is more than the limit, the
 //! interval is excluded.
 
-use super::energy::{Piece, ceiling, densest};
+use super::energy::{Part, ceiling, densest};
 use super::spaced::spaced;
 use crate::Precedence;
 use crate::control::{Clock, Control};
@@ -81,19 +81,19 @@ fn excluded(graph: &Dataflow, interval: u64, clock: &Clock<'_>) -> bool {
         let start = there.iter().zip(&back).filter_map(|(there, back)| there.filter(|_| back.is_some())).min();
         graph.resources().iter().enumerate().any(|(r, resource)| {
             let (Some(limit), Some(start)) = (resource.limit, start) else { return false };
-            let piece = |&v: &usize| {
+            let part = |&v: &usize| {
                 let (first, last) = (there[v]? - start, -back[v]? - start);
                 let uses = graph.operations()[v].uses.iter().filter(move |used| used.resource.index() == r);
-                Some(uses.map(move |used| Piece {
+                Some(uses.map(move |used| Part {
                     first: first + i64::from(used.offset),
                     last: last + i64::from(used.offset),
                     steps: used.steps.into(),
                     amount: used.amount as i64,
                 }))
             };
-            let pieces: Vec<Piece> = limited.iter().filter_map(piece).flatten().collect();
+            let parts: Vec<Part> = limited.iter().filter_map(part).flatten().collect();
             let limit = i128::from(limit);
-            densest(&pieces, Some(interval), limit, clock) > limit || spaced(&pieces, Some(interval), limit) > limit
+            densest(&parts, Some(interval), limit, clock) > limit || spaced(&parts, Some(interval), limit) > limit
         })
     })
 }
