@@ -1,6 +1,6 @@
 """Attention by Triton's tutorial, with one line changed: `@twill_gpu.jit` in the place of `@triton.jit`.
 
-On a GPU it runs, is compared with torch and timed beside stock Triton; without one it is compiled to machine code.
+On a GPU it runs, is compared with torch and timed against stock Triton; without one it is compiled to machine code.
 """
 
 import math

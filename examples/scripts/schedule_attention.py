@@ -15,7 +15,7 @@ for group in schedule.groups:
 
 print(schedule.explain(what_if=False))
 
-# What an exponential at half the price would give, on a machine of our own.
+# An exponential at half the cost, on a machine of our own.
 h200 = twill_gpu.Machine("h200")
 key = next(key for key in h200.numbers if key.startswith("costs.special_function") and "per" in key)
 faster = h200.with_numbers("faster-exp2", {key: 2 * h200.numbers[key].value}, source="a thought")

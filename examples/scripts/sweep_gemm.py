@@ -36,13 +36,13 @@ def arguments(tile):
 
 
 def reference(a, b, c, k):
-    """What the kernel computed, and what it should have."""
+    """The kernel's result, and the expected one."""
     return c.base, a.base @ b.base.T
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measure", type=int, default=0, metavar="K", help="time the best so many on the GPU")
+    parser.add_argument("--measure", type=int, default=0, metavar="K", help="time the best K on the GPU")
     parser.add_argument("--save", metavar="DIR", help="write the table, its JSON and its picture")
     told = parser.parse_args()
     found = twill_gpu.sweep(

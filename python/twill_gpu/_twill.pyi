@@ -1,4 +1,4 @@
-"""What the package asks of Twill: plain data in, plain data out."""
+"""The package's interface to Twill: plain data in, plain data out."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike

@@ -31,11 +31,11 @@ def compile_kernel(ttir: str, name: str, machine: str | os.PathLike[str] | Machi
     Raises `TwillError` with the reason where there is none. The folder lasts as long as this process; the kernel itself is
     kept in the cache on disk.
     """
-    asked = question("kernel", name, ttir, machine, {"time_limit": TIME_LIMIT, **options})
+    request = question("kernel", name, ttir, machine, {"time_limit": TIME_LIMIT, **options})
     try:
-        kernel = json.loads(_twill.compile(asked, sys.executable, command(), toolchain()))
+        kernel = json.loads(_twill.compile(request, sys.executable, command(), toolchain()))
     except TwillError as error:
-        # Lines of the TTIR mean nothing to who wrote the Python.
+        # Lines of the TTIR mean nothing to the author of the Python.
         raise type(error)(re.sub(rf"^{re.escape(name)}(:\d+)*: ", "", str(error)), error.place) from None
     place = folder() / f"{next(_numbers)}-{re.sub(r'[^A-Za-z0-9_]', '_', name)[:100]}"
     place.mkdir()
@@ -47,20 +47,20 @@ def compile_kernel(ttir: str, name: str, machine: str | os.PathLike[str] | Machi
 def question(
     kind: str, name: str, text: str, machine: str | os.PathLike[str] | Machine | None, options: Mapping[str, object]
 ) -> _twill.Question:
-    """What `_twill` is asked about an input."""
+    """The question to `_twill` about an input."""
     if machine is not None:
         machine = Machine.of(machine).text
     return {"kind": kind, "name": name, "text": text, "machine": machine, "options": words(options)}
 
 
 def command() -> str:
-    """What a generated kernel says it was made by."""
+    """The provenance that a generated kernel states."""
     return "twill_gpu.jit"
 
 
 @functools.cache
 def toolchain() -> str:
-    """What machine code depends on beside the kernel."""
+    """Everything that machine code depends on besides the kernel."""
     from importlib.metadata import PackageNotFoundError, version
 
     def installed(package: str) -> str:

@@ -22,7 +22,7 @@ class CacheInfo:
 
 
 def cache_info() -> CacheInfo:
-    """What the cache holds. It is the folder `TWILL_CACHE`, or `twill` in `XDG_CACHE_HOME` or `~/.cache`; `TWILL_CACHE=off`
+    """The contents of the cache. It is the folder `TWILL_CACHE`, or `twill` in `XDG_CACHE_HOME` or `~/.cache`; `TWILL_CACHE=off`
     turns it off."""
     folder = _twill.cache_folder()
     return CacheInfo(Path(folder) if folder else None, *_twill.cache_info())

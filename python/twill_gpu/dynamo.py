@@ -1,4 +1,4 @@
-"""What torch.compile is to do with kernels: nothing. Imports no torch, but uses it where somebody else did."""
+"""torch.compile is to do nothing with kernels. Imports no torch, but uses it where somebody else did."""
 
 from __future__ import annotations
 

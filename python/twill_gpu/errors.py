@@ -1,4 +1,4 @@
-"""What Twill says when there is no schedule or kernel."""
+"""The errors of Twill where there is no schedule or kernel."""
 
 from __future__ import annotations
 

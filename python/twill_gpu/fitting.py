@@ -1,4 +1,4 @@
-"""Whether configurations fit, before anything is compiled."""
+"""Checks that configurations fit, before anything is compiled."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Holder:
 
 @dataclass(frozen=True)
 class Need:
-    """What a kernel needs of a resource: bytes of shared memory, columns of tensor memory, registers of a thread, warps."""
+    """A kernel's use of a resource: bytes of shared memory, columns of tensor memory, registers of a thread, warps."""
 
     resource: str
     required: int
     available: int
     largest: tuple[Holder, ...]
-    """What takes most of it."""
+    """The largest user of it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Bound:
     interval: int
     """No shorter initiation interval exists, in cycles; proved."""
     why: dict[str, Any]
-    """What bounds it: `kind`, `witness`."""
+    """Its bound: `kind`, `witness`."""
     flop: int
     """Floating-point operations of the MMAs of an iteration."""
     teraflops: float | None
@@ -59,7 +59,7 @@ class Bound:
 
 
 class Fit:
-    """Whether a configuration fits a machine, and what it needs there."""
+    """The fit of a configuration on a machine, and its needs there."""
 
     def __init__(self, text: str):
         self._text, file = text, json.loads(text)
@@ -68,20 +68,20 @@ class Fit:
         self.needs: dict[str, Need] = {one["resource"]: _need(one) for one in file["needs"]}
         """By resource, as far as is known: `shared_memory`, `tensor_memory`, `registers`, `register_file`, `warps`."""
         self.bounds: tuple[Bound, ...] = tuple(map(_bound, file["loops"]))
-        """Of each loop, in the order of the text."""
+        """One for each loop, in the order of the text."""
         misfit = file.get("misfit") or {}
         self.resource: str | None = misfit.get("resource")
-        """What there is too little of."""
+        """The scarce resource."""
         self.culprit: str | None = misfit.get("culprit")
         """The buffer, value or operation to blame."""
         self.reason: str | None = misfit.get("reason")
         """Why it does not fit, or why that is not known."""
         self.way_out: str | None = misfit.get("way_out")
-        """What to change."""
+        """The suggested change."""
 
     @property
     def fits(self) -> bool:
-        """Whether it is known to fit."""
+        """Returns whether it is known to fit."""
         return self.verdict == "fits"
 
     def to_json(self) -> str:
@@ -105,7 +105,7 @@ def fit(
     constexprs: Mapping[str, object] | None = None,
     **options: object,
 ) -> Fit:
-    """Whether the kernel that Twill generates fits, what it needs, and the proven bound on its throughput.
+    """The fit of the kernel that Twill generates, its needs, and the proven bound on its throughput.
 
     Nothing is searched or compiled: it takes milliseconds, and for a Triton function the time of Triton's front end. Arguments
     are those of `schedule`, options those of `twill compile`. Raises `InputError` where no kernel could be generated anyway.
@@ -126,7 +126,7 @@ def prune_configs(configs: list[Any], named_args: Mapping[str, object], **named:
     from triton.compiler.errors import CompilationError
 
     kernel = _autotuned()
-    # The autotuner passes on what the launch has beside arguments.
+    # The autotuner passes on what the launch has besides arguments.
     arguments = {name: value for name, value in {**named_args, **named}.items() if name not in ("grid", "warmup")}
     kept, refused = [], []
     for config in configs:
@@ -160,7 +160,7 @@ def _autotuned() -> Any:
 
 
 def _fit_of(kernel: Any, config: Any, arguments: dict[str, object]) -> Fit:
-    """Whether a configuration of an autotuner fits for these arguments."""
+    """Returns whether a configuration of an autotuner fits for these arguments."""
     from . import gpu
     from .front_end import ttir_of_call
     from .jit_kernel import JitKernel

@@ -23,7 +23,7 @@ OFFLINE_ARCHITECTURES = {"a100": 80, "b200": 100, "b200-left-shared": 100}
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What Triton's binder found out about the arguments of a call. Raises `TwillError` for tuples."""
+    """The facts of Triton's binder about the arguments of a call. Raises `TwillError` for tuples."""
 
     options: object
     """As its back end parsed them."""
@@ -71,7 +71,7 @@ def ttir_of(function: Any, signature: Any, constexprs: Mapping[str, object], mac
     """Name and TTIR of a Triton function for these types, without a GPU.
 
     signature: types of the run-time parameters, by name or in their order, as Triton writes them: `*fp16`, `i32`, `fp32`,
-        `tensordesc<fp16[128, 64]>`; `:16` behind one says that it is a multiple of 16.
+        `tensordesc<fp16[128, 64]>`; `:16` after one says that it is a multiple of 16.
     Raises `InputError` where they are not those of the function.
     """
     while not isinstance(function, JITFunction):
@@ -90,7 +90,7 @@ def ttir_of(function: Any, signature: Any, constexprs: Mapping[str, object], mac
     for position, name in enumerate(function.arg_names):
         kind, _, multiple = str(types.get(name, "")).partition(":")
         if multiple not in ("", "16"):
-            raise InputError(f"{name}: {types[name]}: only :16 may stand behind a type")
+            raise InputError(f"{name}: {types[name]}: only :16 may follow a type")
         if multiple:
             attributes[position,] = [["tt.divisibility", 16]]
         types[name] = kind if name in types else "constexpr"
@@ -125,7 +125,7 @@ def ttir_of_call(kernel: Any, named: dict[str, Any]) -> tuple[int | None, Any, s
         if kernel.machine is None:
             raise
         device, (target, backend, binder) = None, offline(function, machine_name(kernel.machine))
-    # What Triton's `run` adds to every call.
+    # The arguments that Triton's `run` adds to every call.
     named = {"debug": False, "instrumentation_mode": "", **named}
     bound, specialisation, options = binder(**named)
     packed = function._pack_args(backend, named, bound, specialisation, options)

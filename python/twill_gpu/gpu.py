@@ -1,4 +1,4 @@
-"""Which machine a GPU is."""
+"""The machine file of a GPU."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Graph:
 
     @property
     def name(self) -> str:
-        """Of the loop."""
+        """The name of the loop."""
         return str(self._file["name"])
 
     def operation(
@@ -68,13 +68,13 @@ class Graph:
     def load(
         self, name: str, units: Mapping[str, int], *, shared_memory: int, transfer_latency: int, **fields: object
     ) -> Graph:
-        """Adds a load that runs ahead of the loop through a ring buffer of slots of so many bytes."""
+        """Adds a load that runs ahead of the loop through a ring buffer of slots of this many bytes."""
         usual = {"kind": "load", "execution": "asynchronous", "issue_width": 1, "variable_latency": True, "streaming": True}
         fields = {**usual, "result": {"shared_memory": shared_memory}, "transfer_latency": transfer_latency, **fields}
         return self.operation(name, units, **fields)
 
     def dependence(self, from_: str, to: str, distance: int = 0, **fields: object) -> Graph:
-        """Adds a dependence over so many iterations; gives back the graph."""
+        """Adds a dependence over this many iterations; gives back the graph."""
         self._file["dependences"].append({"from": from_, "to": to, "distance": distance, **fields})
         return self
 

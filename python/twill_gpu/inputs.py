@@ -1,4 +1,4 @@
-"""What can be scheduled: a Triton function, TTIR, a loop graph, or the name of a built-in one."""
+"""An input: a Triton function, TTIR, a loop graph, or the name of a built-in one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def question_of(
     constexprs: Mapping[str, object] | None,
     options: Mapping[str, object],
 ) -> _twill.Question:
-    """What `_twill` is asked about an input. Raises `InputError` where it is none."""
+    """The question to `_twill` about an input. Raises `InputError` where it is none."""
     if callable(what) or hasattr(what, "fn"):
         if signature is None:
             raise InputError("a Triton function needs signature=…, the types of its parameters, such as {'x_ptr': '*fp16:16'}")

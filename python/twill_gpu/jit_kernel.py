@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from triton.runtime.jit import JITFunction
 
 ON_FAILURE = ("stock", "error")
-"""What may happen where Twill makes no kernel."""
+"""The behaviour where Twill makes no kernel."""
 STOCK_ONLY = ("instrumentation_mode", "ir_override", "launch_cooperative_grid", "launch_pdl")
 """Options of a launch that only stock Triton can do."""
 
@@ -26,10 +26,10 @@ _ABSENT = object()
 
 
 class JitKernel:
-    """What `@twill_gpu.jit` makes of a function: in the place of a `triton.JITFunction`, which it has in `fn`.
+    """The result of `@twill_gpu.jit` for a function: in the place of a `triton.JITFunction`, which it has in `fn`.
 
     It is none itself, so that what looks for those, as torch.compile does, does not quietly take stock Triton. Whatever
-    it lacks it takes from `fn`. Other kernels may call it: Triton's compiler then sees a builtin that hands over `fn`,
+    it lacks it takes from `fn`. Other kernels may call it: Triton's compiler then sees a builtin that returns `fn`,
     and an aggregate whose one attribute is `fn`, so that a change of its source changes them too.
     """
 
@@ -75,7 +75,7 @@ class JitKernel:
 
     @property
     def hash_attrs(self) -> list[JITFunction]:
-        """What Triton hashes of an aggregate: the function, whose globals it knows once that is hashed itself."""
+        """The part of an aggregate that Triton hashes: the function, whose globals it knows once that is hashed itself."""
         self._function.cache_key  # noqa: B018
         return [self._function]
 
@@ -145,7 +145,7 @@ class JitKernel:
     del _call
 
     def _device(self, device: int | None) -> _Device:
-        """What is kept for a device; None is no device, but the machine that was named."""
+        """The state for a device; None is no device, but the machine that was named."""
         with self._lock:
             if device not in self._devices:
                 if device is None:
@@ -253,7 +253,7 @@ class JitKernel:
 
 
 class _Device:
-    """What a kernel keeps for a device: Triton's compiler and binder, and its kernels or why there is none."""
+    """The state of a kernel for a device: Triton's compiler and binder, and its kernels or why there is none."""
 
     def __init__(self, target: Any, compiler: Any, binder: Callable[..., Any], offline: bool):
         self.target, self.compiler, self.binder, self.offline = target, compiler, binder, offline

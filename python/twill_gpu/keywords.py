@@ -1,4 +1,4 @@
-"""Keywords that a call does not have: what may have been meant."""
+"""Suggestions for keywords that a call does not have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def spelled(
 ) -> Callable[[Call], Call]:
     """A call that says what was meant where it is given a keyword that it does not have.
 
-    more: keywords that it takes beside its parameters. options: names that go into its parameter `options`.
+    more: keywords that it takes besides its parameters. options: names that go into its parameter `options`.
     """
 
     def decorate(call: Call) -> Call:

@@ -26,7 +26,7 @@ class LargeSchedule:
 
     @property
     def objective(self) -> int | None:
-        """What was to be small; None where no schedule was found in time."""
+        """The objective; None where no schedule was found in time."""
         return cast("int | None", self.summary["objective"].get("value"))
 
     @property
@@ -36,7 +36,7 @@ class LargeSchedule:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether that proves it the least."""
+        """Returns whether that proves it the least."""
         return self.objective == self.lower_bound
 
     @property

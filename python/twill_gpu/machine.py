@@ -1,4 +1,4 @@
-"""Machine descriptions: what a GPU offers and what operations cost on it."""
+"""Machine descriptions: the resources of a GPU, and the costs of operations on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Number:
     provenance: str
     """`measured`, `specified` or `derived`."""
     source: str
-    """What it was taken from."""
+    """Its source."""
 
 
 class Machine:

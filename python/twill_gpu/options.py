@@ -1,4 +1,4 @@
-"""Options of the `twill` command, as keywords. Which there are is what the command itself says."""
+"""Options of the `twill` command, as keywords. The command itself lists them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ OURS = {
     "compile": frozenset({"machine", "output", "python", "top", "within"}),
     "gaus": frozenset({"color", "format", "output", "width"}),
 }
-"""What the package itself tells the command, or has a parameter for."""
+"""The options that the package itself sets, or has a parameter for."""
 SWITCH: tuple[str, ...] = ("on", "off")
 
 
 class Option(NamedTuple):
-    """What an option takes."""
+    """The value of an option."""
 
     value: str
     """`no` for a flag, `maybe` or `yes`."""

@@ -25,21 +25,21 @@ class ScheduledKernel:
         self.folder = Path(folder)
         """kernel.py or kernel.cu, kernel.json, schedule.json, launch.py and more."""
         self.ttir = ttir
-        """What it was made from."""
+        """Its source."""
         self.machine = machine
         self._module = load(self.folder / "launch.py")
         self._kernel = self._module.load(self.folder)
         self.metadata: dict[str, Any] = json.loads((self.folder / "kernel.json").read_text(encoding="utf-8"))
-        """What kernel.json says."""
+        """The contents of kernel.json."""
         self.name: str = self.metadata["name"]
         self.language = language_of(self.metadata)
-        """What its source is written in: `gluon` or `cuda`."""
+        """The language of its source: `gluon` or `cuda`."""
         self.launch = self._kernel.launch
         """Launches it on values by their parameters' names and a grid, on the current stream."""
         self.plan = self._kernel.plan
         """Checks the arguments of `launch`; what is left to do."""
         self.refused: type[Exception] = self._module.Refused
-        """What both raise for arguments that the Triton kernel may take, but not this one."""
+        """The error of both for arguments that the Triton kernel may take, but not this one."""
 
     @property
     def parameters(self) -> list[str]:
@@ -48,7 +48,7 @@ class ScheduledKernel:
 
     @property
     def architecture(self) -> str:
-        """What its machine code is for, such as `sm_90a`."""
+        """The target of its machine code, such as `sm_90a`."""
         return str(self.metadata["architecture"])
 
     @property
@@ -91,7 +91,7 @@ class ScheduledKernel:
 
 
 def language_of(metadata: dict[str, Any]) -> str:
-    """What kernel.json says that the source is written in."""
+    """The language of the source by kernel.json."""
     return str(metadata.get("language", "gluon"))
 
 

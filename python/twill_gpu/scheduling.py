@@ -1,4 +1,4 @@
-"""Schedules: what was found, with its proof, explained and shown."""
+"""Schedules with their proofs, explained and shown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PlacedOperation:
     name: str
     kind: str
     cycle: int
-    """Of its issue, within its own iteration."""
+    """The cycle of its issue, within its own iteration."""
     stage: int
     group: int
     """Id of its warp group."""
@@ -54,14 +54,14 @@ class PlacedOperation:
 
 
 class LoopSchedule:
-    """What is known of the schedule of one loop."""
+    """The result for the schedule of one loop."""
 
     def __init__(self, text: str):
         self._text, self._file = text, json.loads(text)
 
     @property
     def name(self) -> str:
-        """Of the loop."""
+        """The name of the loop."""
         return str(self._file["problem"]["graph"]["name"])
 
     @property
@@ -84,7 +84,7 @@ class LoopSchedule:
 
     @property
     def bound(self) -> dict[str, Any]:
-        """What says so: `interval`, `kind`, `witness`."""
+        """The proof: `interval`, `kind`, `witness`."""
         return dict(self._file["lower_bound"])
 
     @property
@@ -323,7 +323,7 @@ class Alternatives(list[Schedule]):
         self.differences = [list(one) for one in differences]
         """In what each differs from the first, in words, the most important first."""
         self.is_complete = complete
-        """Whether it is proved that all others at the least interval, with at most `stages` stages, do the same as one of these."""
+        """True if it is proved that all others at the least interval, with at most `stages` stages, do the same as one of these."""
         self.stages = stages
 
 

@@ -29,7 +29,7 @@ def custom_op(
     mutates_args: names of the tensors that it writes.
     fake: what gives results of the right shapes for given arguments, without data; needed where it returns something.
 
-    Without it a launch inside a compiled function ends the graph before and begins another behind it.
+    Without it a launch inside a compiled function ends the graph before and begins another after it.
     Raises TypeError for a function that returns something and has no `fake`.
     """
 

@@ -44,7 +44,7 @@ def hostile(reports: Reports) -> Path:
 
 @pytest.fixture(scope="session")
 def compiled(reports: Reports) -> Path:
-    """What `twill compile` writes, with the trace of an H200 beside it."""
+    """The folder that `twill compile` writes, with the trace of an H200 in it."""
     return reports.compiled("attention_forward", "attention_forward.operations")
 
 

@@ -1,10 +1,10 @@
-"""How fast large reports are in a browser: first paint, and frames while zooming. Not a test.
+"""The speed of large reports in a browser: first paint, and frames while zooming. Not a test.
 
     python tests/browser/measure.py [REPORT ...]
 
 Without reports, it makes a loop graph of 200 operations and dataflow schedules of 5000, once with names of 40 letters.
 First paint is the browser's own `first-contentful-paint` after navigation; a frame is the time between two animation
-frames, of 60 turns of the wheel over the chart; work is what of it the page's script, layout and painting took.
+frames, of 60 wheel steps over the chart; work is the part that the page's script, layout and painting took.
 """
 
 import statistics
@@ -16,22 +16,22 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from reports import Reports, chromium, loop_graph
 
-TURNS = 60
+STEPS = 60
 REPEATS = 5
 
-# Zooms in, out and in again, a turn a frame, and returns the milliseconds between frames.
-ZOOM = """([selector, turns]) => new Promise(done => {
+# Zooms in, out and in again, a wheel step a frame, and returns the milliseconds between frames.
+ZOOM = """([selector, steps]) => new Promise(done => {
   const chart = document.querySelector(selector);
   chart.scrollIntoView({ block: "center" });
   const box = chart.getBoundingClientRect();
   const times = [], work = [];
-  let turn = 0, last = performance.now();
+  let step = 0, last = performance.now();
   const step = now => {
     times.push(now - last);
     last = now;
-    if (turn++ >= turns) return done({ times: times.slice(2), work: work.slice(2) });
+    if (step++ >= steps) return done({ times: times.slice(2), work: work.slice(2) });
     chart.dispatchEvent(new WheelEvent("wheel", {
-      deltaY: turn % 30 < 15 ? -60 : 60, ctrlKey: true, bubbles: true, cancelable: true,
+      deltaY: step % 30 < 15 ? -60 : 60, ctrlKey: true, bubbles: true, cancelable: true,
       clientX: box.left + box.width / 2, clientY: box.top + box.height / 2,
     }));
     requestAnimationFrame(step);
@@ -63,7 +63,7 @@ def first_paint(browser: Browser, report: Path) -> float:
 def zoom(page: Page) -> dict[str, list[float]]:
     """Milliseconds of the frames while zooming."""
     canvas = page.locator(".placement canvas").count() > 0
-    return page.evaluate(ZOOM, [".placement canvas" if canvas else "[data-view=timeline]", TURNS])
+    return page.evaluate(ZOOM, [".placement canvas" if canvas else "[data-view=timeline]", STEPS])
 
 
 def row(browser: Browser, report: Path) -> str:

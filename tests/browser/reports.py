@@ -24,7 +24,7 @@ ANSWERED = {0, 2, 3}
 # Where the data stand in a report, packed.
 DATA = re.compile(r'(?<= id="data">)[^<]*')
 
-# What a page must not run, and names that objects of JavaScript have already.
+# Text that a page must not run, and names that objects of JavaScript have already.
 HOSTILE = [
     "</script><script>window.hostile = 1</script>",
     "<img src=x onerror='window.hostile = 2'>",
@@ -49,7 +49,7 @@ def twill() -> str:
 
 
 def chromium() -> str:
-    """The browser: CHROMIUM, the one that tests/tools puts beside this interpreter, or the one on the path."""
+    """The browser: CHROMIUM, the one that tests/tools puts next to this interpreter, or the one on the path."""
     brought = Path(sys.executable).parent / "chromium"
     found = os.environ.get("CHROMIUM") or (str(brought) if brought.exists() else shutil.which("chromium"))
     if not found:
@@ -205,7 +205,7 @@ class Reports:
         return self.of(trace, str(folder), "--no-explain")
 
     def assembled(self, name: str, cycles: int, stores: int, loads: int) -> Path:
-        """The report of the folder of a kernel in Gluon, as if it were assembled with so many bytes of spills.
+        """The report of the folder of a kernel in Gluon, as if it were assembled with this many bytes of spills.
 
         The numbers are those that a machine with Triton gives; here there is none.
         """
@@ -215,7 +215,7 @@ class Reports:
             run(["compile", str(EXAMPLES / f"{name}.ttir"), *options], self.folder / "cache")
             file = folder / "kernel.json"
             kernel = json.loads(file.read_text())
-            kernel["simulated"]["assembled"] = [cycles]
+            kernel["simulated"]["sass"] = [cycles]
             spills = [{"kind": "spilled", "message": f"{stores} bytes of spill stores"}] if stores else []
             kernel["assembly"] = {
                 "registers": 168, "spill_stores": stores, "spill_loads": loads,
@@ -239,7 +239,7 @@ class Reports:
         return self.of(name, str(source), *options)
 
     def dataflow(self, nodes: int, letters: int = 0) -> Path:
-        """The report of a schedule of a random dataflow graph, with names of so many letters at least."""
+        """The report of a schedule of a random dataflow graph, with names of at least N letters."""
         source = self.folder / f"dataflow-{nodes}.json"
         if not source.exists():
             spec = f"nodes={nodes},density={2.5 / nodes:.6f},back-edges=0,seed=7"

@@ -16,7 +16,7 @@ def handshakes(page: Page) -> Locator:
 
 
 def met(schedule: dict, operation: str, iteration: int) -> set[tuple]:
-    """What an operation has to do with barriers: barrier, value, reading group, slot, phase, cycles of arrival and wait;
+    """The barriers of an operation: barrier, value, reading group, slot, phase, cycles of arrival and wait;
     from the schedule and its graph as docs/formats.md defines them."""
     interval = schedule["initiation_interval"]
     placed = {one["name"]: one for one in schedule["operations"]}
@@ -51,7 +51,7 @@ def met(schedule: dict, operation: str, iteration: int) -> set[tuple]:
                 arrives = placed[value]["cycle"] + made * interval + edge["delay"]
                 arrives += producer.get("handoff", 0) if crosses else 0
                 if streaming:
-                    # As late as it may be shown, but in time for whoever reads it first.
+                    # As late as it may be shown, but in time for its first reader.
                     late = placed[value]["cycle"] + made * interval + max(over(value), producer["transfer_latency"])
                     arrives = min(late, *reads)
                 waits = placed[reader]["cycle"] + at * interval

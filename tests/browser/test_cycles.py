@@ -1,4 +1,4 @@
-"""What an iteration takes, beside the interval: simulated, estimated from machine code, measured; and what stands in the way."""
+"""The cycles of an iteration versus the interval: simulated, estimated from machine code, measured; and the obstacles."""
 
 import pytest
 from playwright.sync_api import Page
@@ -7,7 +7,7 @@ from reports import EXAMPLES, Reports, changed, data_of
 
 
 def figures(page: Page, selector: str = "#loop-0 > .figures.cycles .figure") -> dict[str, str]:
-    """What is said of each figure, by its name."""
+    """The text of each figure, by its name."""
     found = {}
     for figure in page.locator(selector).all():
         name, *words = figure.locator("dt, dd").all_inner_texts()
@@ -41,7 +41,7 @@ def test_one_near_its_interval_does_not(reports: Reports, show):
     assert page.locator(".warning").count() == 0
     found = figures(page)
     assert found["SASS estimate"].startswith("2324 cycles 1.13 × I, ")
-    assert found["registers as assembled"] == "168 a thread no spills"
+    assert found["registers by ptxas"] == "168 a thread no spills"
 
 
 def test_the_limit_is_1_3_intervals_and_simulated_cycles_count_too(reports: Reports, forward, show):
@@ -63,14 +63,14 @@ def test_figures_are_those_of_the_data_at_the_machine_s_clock(backward, show):
     assert found["initiation interval I"] == f"2560 cycles at most {rate(flop, 2560)} TFLOP/s"
     assert found["simulated"] == f"{simulated} cycles {simulated / 2560:.2f} × I, {rate(flop, simulated)} TFLOP/s"
     assert found["SASS estimate"] == f"4974 cycles 1.94 × I, {rate(flop, 4974)} TFLOP/s"
-    assert found["registers as assembled"] == "168 a thread 272 bytes spilled"
+    assert found["registers by ptxas"] == "168 a thread 272 bytes spilled"
     assert "all 132 multiprocessors of h200 at its clock, 1830 MHz" in page.locator("#loop-0").text_content()
 
 
-def test_measured_cycles_stand_beside_them(compiled, show):
+def test_measured_cycles_stand_next_to_them(compiled, show):
     page, loop = show(compiled), data_of(compiled)["trace"]["loops"][0]
     assert figures(page)["measured"].startswith(f"{loop['initiation_interval']['measured']:g} cycles 1.42 × I, ")
-    assert "slowed by marks at operations" in figures(page)["measured"]
+    assert "slowed by timestamps at operations" in figures(page)["measured"]
 
 
 def test_what_is_not_known_says_how_to_get_it(forward, show):
@@ -78,7 +78,7 @@ def test_what_is_not_known_says_how_to_get_it(forward, show):
     assert found["simulated"].startswith("2429 cycles 1.19 × I, ")
     assert found["SASS estimate"] == "not known from twill compile, where Triton is"
     assert found["measured"] == "not known from twill trace, after a run on the GPU"
-    assert found["registers as assembled"] == "not known from twill compile, where Triton is"
+    assert found["registers by ptxas"] == "not known from twill compile, where Triton is"
 
 
 def test_rates_are_left_out_where_clock_or_cycles_are_not_those_of_a_machine(reports: Reports, forward, show):
@@ -96,5 +96,5 @@ def test_loops_have_their_cycles_and_a_kernel_its_registers(reports: Reports, sh
     page = show(reports.kernel("attention_forward_causal"))
     for index in range(2):
         own = figures(page, f"#loop-{index} > .figures.cycles .figure")
-        assert {"simulated", "SASS estimate", "measured"} < set(own) and "registers as assembled" not in own
-    assert "registers as assembled" in figures(page, ".headline .figure")
+        assert {"simulated", "SASS estimate", "measured"} < set(own) and "registers by ptxas" not in own
+    assert "registers by ptxas" in figures(page, ".headline .figure")

@@ -85,10 +85,10 @@ def test_names_stay_in_their_bars_while_the_window_moves(forward, show):
     box = chart.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
     page.keyboard.down("Control")
-    for turn in range(12):
-        page.mouse.wheel(0, -60 if turn < 8 else 45)
+    for step in range(12):
+        page.mouse.wheel(0, -60 if step < 8 else 45)
         page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        assert page.evaluate(OVERFLOWING) == [], turn
+        assert page.evaluate(OVERFLOWING) == [], step
     page.keyboard.up("Control")
 
 

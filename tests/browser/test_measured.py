@@ -1,4 +1,4 @@
-"""What was measured on a GPU, beside what was predicted: traces of an H200."""
+"""Measurement versus prediction: traces of an H200."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -19,7 +19,7 @@ def test_measured_stands_under_predicted(compiled, show):
     trace, schedule = data["trace"], data["loops"][0]["schedule"]
     loop = trace["loops"][0]
     assert (trace["gpu"], schedule["initiation_interval"]) == ("NVIDIA H200", 2048)
-    assert "predicted 2048, measured 2910 (+42.1 %), slowed by marks at operations" in said(page, "#measured-0 .bound")
+    assert "predicted 2048, measured 2910 (+42.1 %), slowed by timestamps at operations" in said(page, "#measured-0 .bound")
     events = [[event[key] for key in ("operation", "iteration", "start", "end")] for event in loop["events"]]
     assert len(events) == 4 * len(schedule["operations"])
     assert sorted(measured(page)) == sorted(events)

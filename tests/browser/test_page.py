@@ -1,4 +1,4 @@
-"""What holds of every report: one small file that asks for nothing, runs nothing foreign, and can be read by all."""
+"""Properties of every report: one small file that asks for nothing, runs nothing foreign, and can be read by all."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from reports import HOSTILE, Reports, data_of, settle
 
 MEGABYTE = 1_000_000
 
-# The least contrast of text with what is behind it, over elements of a selector.
+# The least contrast of text with its background, over elements of a selector.
 CONTRAST = """selector => {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
@@ -24,7 +24,7 @@ CONTRAST = """selector => {
     const [r, g, b] = rgb.map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const behind = element => {
+  const after = element => {
     const fills = [];
     for (let at = element; at; at = at.parentElement) {
       if (at.matches(".bar-name, .node")) {
@@ -42,7 +42,7 @@ CONTRAST = """selector => {
   for (const element of document.querySelectorAll(selector)) {
     if (!element.textContent.trim() || !element.checkVisibility()) continue;
     const style = getComputedStyle(element);
-    const grounds = behind(element);
+    const grounds = after(element);
     const text = element instanceof SVGElement ? style.fill : style.color;
     const [a, b] = [light(channels(...grounds, text)), light(channels(...grounds))];
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

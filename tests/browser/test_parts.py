@@ -24,7 +24,7 @@ def test_the_interval_is_said_once(forward, show):
     assert not re.search("interval of 2048|2048 cycles later", text)
 
 
-def test_what_is_open_stands_beside_the_interval(reports: Reports, forward, show):
+def test_what_is_open_stands_next_to_the_interval(reports: Reports, forward, show):
     def open_(data: dict) -> None:
         schedule = data["loops"][0]["schedule"]
         schedule["status"], schedule["lower_bound"]["interval"] = "feasible", 2000

@@ -12,8 +12,8 @@ def phone(forward, show) -> Page:
     return show(forward, PHONE, has_touch=True)
 
 
-def tap_beside(page: Page, selector: str, away: float) -> None:
-    """Taps so many pixels left of an element."""
+def tap_next_to(page: Page, selector: str, away: float) -> None:
+    """Taps N pixels left of an element."""
     box = page.locator(selector).first.bounding_box()
     page.touchscreen.tap(box["x"] - away, box["y"] + box["height"] / 2)
 
@@ -58,9 +58,9 @@ def test_a_tap_on_another_bar_tells_of_that(phone):
 def test_a_finger_is_wider_than_a_bar(phone):
     tip = phone.get_by_role("tooltip")
     first = '[data-view=timeline] .bar[data-operation="qk.1"][data-iteration="0"]'
-    tap_beside(phone, first, 10)
+    tap_next_to(phone, first, 10)
     expect(tip).to_contain_text("qk.1")
-    tap_beside(phone, first, 40)
+    tap_next_to(phone, first, 40)
     expect(tip).to_be_hidden()
 
 

@@ -17,7 +17,7 @@ KERNELS = ["attention_forward", "attention_forward_causal", "attention_backward"
 
 
 def bars(page: Page, view: str = "timeline") -> list[dict]:
-    """What the bars of a chart say of themselves, and where they are on the screen."""
+    """The data of a chart's bars, and their places on the screen."""
     return page.evaluate(BARS, view)
 
 
@@ -61,7 +61,7 @@ def test_cycles_are_to_scale(kernel, show):
             assert bar["right"] - bar["left"] == pytest.approx(max(1, length), abs=2.5), bar
 
 
-def test_only_bars_beside_others_in_the_same_pixel_are_left_out(kernel, show):
+def test_only_bars_next_to_others_in_the_same_pixel_are_left_out(kernel, show):
     shown, hidden = [], []
     for bar in bars(show(kernel)):
         (shown if bar["shown"] else hidden).append(bar)

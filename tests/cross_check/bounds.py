@@ -37,7 +37,7 @@ def recurrence_bound(problem: Problem) -> int:
 
 
 def stage_bound(problem: Problem, interval: int) -> int:
-    """So many stages suffice at one interval.
+    """This many stages suffice at one interval.
 
     Split the operations by stage. If no dependence and no pair of consumers of one load is as close across the split as its weight
     below, the later part can move one stage earlier: slots stay, delays hold, lives and rings do not grow. So in some schedule these

@@ -101,7 +101,7 @@ def check(work: tuple[argparse.Namespace, int]) -> dict:
 
 
 def compare(arguments, case: dict, problem, options: Options, solution: Solution | None, modulo) -> list[str]:
-    """What twill answers otherwise than Z3."""
+    """The answers of twill that differ from Z3's."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.json"
         path.write_text(json.dumps(case))

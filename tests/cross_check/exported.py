@@ -2,7 +2,7 @@
 
     python tests/cross_check/exported.py [--count 150] [--seed 0] [--jobs 2] [--twill target/release/twill] [--only K]
 
-For every case, under one reading of the model each: at the interval I of twill's answer the text is satisfiable with its N stages,
+For every case, under one model variant each: at the interval I of twill's answer the text is satisfiable with its N stages,
 and Z3's schedule passes `replay`; at I - 1 it is not, with N and with N + 1 stages; where the text states the answer, that is Z3's;
 and it always is that of `model.py`, also with N - 1 stages. Exit status 0 if all agree, 1 otherwise.
 """
@@ -55,8 +55,8 @@ def main() -> int:
     cases = [arguments.only] if arguments.only is not None else list(range(arguments.count))
     failed, questions, began = 0, 0, time.perf_counter()
     with Pool(arguments.jobs) as pool:
-        for number, asked, differences in pool.imap(check, [(arguments, number) for number in cases]):
-            questions += asked
+        for number, wanted, differences in pool.imap(check, [(arguments, number) for number in cases]):
+            questions += wanted
             failed += bool(differences)
             for difference in differences:
                 print(f"case {number}, {READINGS[number % len(READINGS)][1] or 'default model'}: {difference}")
@@ -130,9 +130,9 @@ def check(work: tuple[argparse.Namespace, int]) -> tuple[int, int, list[str]]:
 def claim(text: str, stages: int | None) -> tuple[str, int]:
     """The status that the text states, and the number of stages that it asks for."""
     claimed = re.search(r"^\(set-info :status (\w+)\)$", text, re.MULTILINE).group(1)
-    asked = int(re.search(r"^; Is there .* (?:at most|exactly) (\d+) stages?\?$", text, re.MULTILINE).group(1))
-    assert stages in (None, asked), (stages, asked)
-    return claimed, asked
+    wanted = int(re.search(r"^; Is there .* (?:at most|exactly) (\d+) stages?\?$", text, re.MULTILINE).group(1))
+    assert stages in (None, wanted), (stages, wanted)
+    return claimed, wanted
 
 
 def by_model(problem: Problem, options: Options, interval: int, stages: int) -> str:
@@ -143,7 +143,7 @@ def by_model(problem: Problem, options: Options, interval: int, stages: int) -> 
 
 
 def violations(problem: Problem, options: Options, interval: int, model: z3.ModelRef) -> list[str]:
-    """What the schedule in a model of the text violates, replayed."""
+    """The violations of the schedule in a model of the text, replayed."""
     true = {str(d) for d in model.decls() if z3.is_true(model[d])}
     find = lambda pattern: [tuple(map(int, m.groups())) for m in map(re.compile(pattern).fullmatch, true) if m]
     cycles, groups = dict(find(r"op_(\d+)_(\d+)")), dict(find(r"warp_(\d+)_(\d+)"))

@@ -266,7 +266,7 @@ class Generator:
 
 
 def statistics(arguments: tuple[int, int, int]) -> dict:
-    """What decides one case."""
+    """The parameters of one case."""
     from bounds import recurrence_bound, resource_bound
     from problem import FAMILIES, build
     from search import phase_1, solve
@@ -318,7 +318,7 @@ def main() -> int:
         ("what binds it", Counter(f["kind"] for f in facts)),
         ("stages", Counter(f["answer"][1] for f in facts if f["answer"])),
         ("compute groups", Counter(f["answer"][2] for f in facts if f["answer"])),
-        ("hand-offs", Counter(f["answer"][3] > 0 for f in facts if f["answer"])),
+        ("handoffs", Counter(f["answer"][3] > 0 for f in facts if f["answer"])),
         ("interval above phase 1's", Counter(f["phase 1 shorter"] for f in facts)),
         ("reservations that start late", Counter(f["later reservations"] for f in facts)),
     ):

@@ -16,7 +16,7 @@ class Memories(Unknowns):
         ends: list[tuple[int, int, int, Literal]],
         condition: Literal = True,
     ) -> dict[int, list[Literal]]:
-        """What is held in `[t_v + begin, max(t_u + distance * I + end))`, by slot (folded) or by
+        """An item held in `[t_v + begin, max(t_u + distance * I + end))`, by slot (folded) or by
         cycle (the paper's straight-line program).
 
         An end counts only if its literal holds, all of it only if `condition` does.
@@ -47,7 +47,7 @@ class Memories(Unknowns):
         return cells
 
     def _inside(self, cycle: int) -> Literal:
-        """Whether `cycle < (N - 1) * I + L`."""
+        """Returns whether `cycle < (N - 1) * I + L`."""
         if not hasattr(self, "_inside_at"):
             self._inside_at: dict[int, Literal] = {}
         rest = cycle - (self.stages - 1) * self.interval

@@ -32,7 +32,7 @@ class Solution:
 
 class Model(Constraints, Memories):
     """All schedules with one interval whose length is at most `horizon`; with `stages`, only those
-    of exactly so many stages."""
+    of exactly N stages."""
 
     def __init__(
         self,

@@ -109,7 +109,7 @@ class Problem:
     shared_memory: int
     tensor_memory: int
     shared_bytes_per_cycle: int | None
-    """What shared memory moves in a cycle; without limit if there is none."""
+    """The bytes that shared memory moves in a cycle; without limit if there is none."""
     reserved_shared: int
     reserved_tensor: int
     register_words: int
@@ -147,7 +147,7 @@ class Problem:
         return self.register_words - self.fixed_words
 
     def register_choices(self) -> list[int]:
-        """What a thread of a compute group in use can be given: multiples of the granularity, of
+        """The register counts of a thread of a compute group in use: multiples of the granularity, of
         which the least leaves room for at least nothing and more than the last adds nothing."""
         granule = self.register_granularity
         up = lambda value: -(-value // granule) * granule

@@ -1,6 +1,6 @@
 """docs/model.md once more, by laying iterations out cycle by cycle; and by trying everything.
 
-`replay` shares nothing with the Z3 model but the reading of the file. It unrolls the loop far enough that the cycles `[0, I)` see
+`replay` shares nothing with the Z3 model but the reader of the file. It unrolls the loop far enough that the cycles `[0, I)` see
 the steady state, and counts there what is issued, busy and alive. `enumerate_all` tries every schedule of a tiny problem.
 """
 

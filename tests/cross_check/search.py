@@ -51,7 +51,7 @@ def solve_at(
             return None
         first = last = -(-modulo // interval)
     if options.liveness == "paper":
-        # What is live depends on the number of stages, so each is a problem of its own.
+        # The live values depend on the number of stages, so each is a problem of its own.
         for stages in range(first, last + 1):
             model = Model(problem, options, interval, stages * interval, stages, drop)
             if model.check():
@@ -66,7 +66,7 @@ def solve_at(
 
 
 def feasible(problem: Problem, interval: int) -> bool:
-    """Whether there is a schedule with this interval, whatever its objectives."""
+    """Returns whether there is a schedule with this interval, whatever its objectives."""
     if earliest(problem, interval) is None or interval < resource_bound(problem):
         return False
     most = stage_bound(problem, interval)

@@ -1,4 +1,4 @@
-"""What a schedule decides: `t_v` (`le`, and `slot` modulo I) and `w_v` (`runs`)."""
+"""The decisions of a schedule: `t_v` (`le`, and `slot` modulo I) and `w_v` (`runs`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Unknowns:
             formula.clause(*[negate(self.le(v, short - op.span)) for v, op in enumerate(problem.operations)])
 
     def le(self, v: int, t: int) -> Literal:
-        """Whether `t_v <= t`."""
+        """Returns whether `t_v <= t`."""
         if t < 0:
             return False
         return True if t >= self.latest[v] else self.order[v][t]
@@ -71,11 +71,11 @@ class Unknowns:
         self._apart: dict[tuple[int, int], Literal] = {}
 
     def runs(self, v: int, g: int) -> Literal:
-        """Whether `w_v = g`."""
+        """Returns whether `w_v = g`."""
         return self.on[v].get(g, False)
 
     def apart(self, a: int, b: int) -> Literal:
-        """Whether `w_a != w_b`."""
+        """Returns whether `w_a != w_b`."""
         if a == b:
             return False
         key = (min(a, b), max(a, b))

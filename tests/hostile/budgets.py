@@ -1,4 +1,4 @@
-"""Budgets, asked and used: time, work and memory; and what large and extreme graphs take.
+"""Budgets, and their use: time, work and memory; and what large and extreme graphs take.
 
 python tests/hostile/budgets.py --json docs/trust/budgets.json
 """
@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 MOST_MEGABYTES = 2000
 MOST_OVER = 0.10
 
-# A search that would take longer: operations, and what is asked of it.
+# A search that would take longer: operations, and its budget.
 TIMES = [(100, 2.0), (100, 10.0), (300, 10.0), (500, 10.0)]
 MEMORIES = [(300, 100), (500, 200), (500, 400)]
 
@@ -51,13 +51,13 @@ def ended(found: Measured) -> str:
 
 
 def budgets(folder: Path) -> list[dict]:
-    """What was asked, and what was used."""
+    """The budget, and its use."""
     rows = []
 
-    def row(budget: str, operations: int, asked: float, used: float, found: Measured) -> None:
-        over = used / asked - 1
+    def row(budget: str, operations: int, limit: float, used: float, found: Measured) -> None:
+        over = used / limit - 1
         rows.append({
-            "budget": budget, "operations": operations, "asked": asked, "used": round(used, 3), "over": round(over, 4),
+            "budget": budget, "operations": operations, "limit": limit, "used": round(used, 3), "over": round(over, 4),
             "ended": ended(found), "within_10_percent": over <= MOST_OVER,
         })  # fmt: skip
         print(rows[-1], file=sys.stderr, flush=True)
@@ -80,17 +80,17 @@ def works() -> list[dict]:
     words = ["cargo", "test", "--quiet", "-p", "twill-exact", "--lib", "work_budgets_are_kept", "--", "--nocapture"]
     said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     rows = []
-    for operations, asked, used in re.findall(r"work: (\d+) operations asked (\d+) used (\d+)", said):
-        over = int(used) / int(asked) - 1
+    for operations, limit, used in re.findall(r"work: (\d+) operations limit (\d+) used (\d+)", said):
+        over = int(used) / int(limit) - 1
         rows.append({
-            "budget": "units of work", "operations": int(operations), "asked": int(asked), "used": int(used), "over": round(over, 4),
+            "budget": "units of work", "operations": int(operations), "limit": int(limit), "used": int(used), "over": round(over, 4),
             "within_10_percent": over <= MOST_OVER, "ended": "stopped with the best known" if over >= 0 else "proved",
         })  # fmt: skip
     return rows
 
 
 def extremes(folder: Path, seconds: float) -> list[dict]:
-    """What large and extreme graphs take with a limit of time alone."""
+    """The cost of large and extreme graphs with a limit of time alone."""
     names = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HERE)!r}); import graphs; print(*(c[0] for c in graphs.CASES), sep='\\n')"],
         capture_output=True, text=True, check=True,
@@ -115,20 +115,20 @@ if __name__ == "__main__":
     parser.add_argument("--json", type=Path, help="where the figures go")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        asked = works() + budgets(Path(scratch))
+        limited = works() + budgets(Path(scratch))
         extreme = extremes(Path(scratch), given.seconds)
     text = [
-        "What a limit asked for, and what was used when the search stopped: seconds of the whole command, units of work as the"
+        "Limits, and the use of each when the search stopped: seconds of the whole command, units of work as the"
         " library counts them, most memory of the process in 10^6 bytes. Each is kept to within 10 %.",
         f"And graphs that are large or extreme, with a limit of {given.seconds:g} seconds and none of memory: each ends with an answer"
         " or says what it refuses, under 2 GB.",
     ]
     tables = [
         Table(
-            ["budget", "operations", "asked", "used", "over, %", "ended"],
+            ["budget", "operations", "limit", "used", "over, %", "ended"],
             [
-                [r["budget"], r["operations"], r["asked"], r["used"], round(100 * r["over"], 1), r["ended"]]
-                for r in asked
+                [r["budget"], r["operations"], r["limit"], r["used"], round(100 * r["over"], 1), r["ended"]]
+                for r in limited
             ],
         ),
         Table(
@@ -137,7 +137,7 @@ if __name__ == "__main__":
         ),
     ]
     record("Budgets", 40, text, tables, given.json)
-    rows = asked + extreme
+    rows = limited + extreme
     faults = [
         r for r in rows if not r["within_10_percent"] or not r.get("under_2_gigabytes", True) or "died" in r["ended"]
     ]

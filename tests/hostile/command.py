@@ -1,4 +1,4 @@
-"""The command, and what it said."""
+"""The command, and its output."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def twill() -> str:
 
 
 def run(*arguments: object, seconds: float = 60, **variables: str) -> subprocess.CompletedProcess:
-    """Runs the command; raises where it crashes or takes longer than so many seconds."""
+    """Runs the command; raises where it crashes or takes longer than N seconds."""
     words = [twill(), *map(str, arguments)]
     environment = {**os.environ, "TWILL_CACHE": "off", **variables}
     done = subprocess.run(words, env=environment, capture_output=True, timeout=seconds, cwd=ROOT, check=False)

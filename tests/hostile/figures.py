@@ -48,7 +48,7 @@ def record(title: str, order: int, text: list[str], tables: list[Table], path: P
 
 
 def processor() -> str:
-    """What the machine computes with."""
+    """The processor of the machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Graphs that are large, deep or extreme, as texts: what a hostile or a careless program might hand to Twill."""
+"""Graphs that are large, deep or extreme, as texts: the input of a hostile or careless program."""
 
 import json
 import random
@@ -23,7 +23,7 @@ def _operation(name: str, cycles: int = 4, **more: object) -> dict:
 
 
 def loop(count: int, edges: int = 2, seed: int = 1) -> str:
-    """A loop of so many operations, each with some that it reads, and a few values carried around."""
+    """A loop of N operations, each with some that it reads, and a few values carried around."""
     chance = random.Random(seed)
     names = [f"v{index}" for index in range(count)]
     dependences = []
@@ -46,19 +46,19 @@ def flow(count: int, edges: int = 2, seed: int = 1) -> str:
 
 
 def parallel_loop(count: int) -> str:
-    """Two operations, and so many dependences between them, each of another distance."""
+    """Two operations, and N dependences between them, each of another distance."""
     dependences = [{"from": "a", "to": "b", "distance": distance, "value": False} for distance in range(count)]
     return _loop("parallel", [_operation("a"), _operation("b")], dependences)
 
 
 def parallel_flow(count: int) -> str:
-    """Two operations, and so many dependences between them, all alike."""
+    """Two operations, and N dependences between them, all alike."""
     operations = [{"name": name, "uses": [{"resource": "alu"}]} for name in "ab"]
     return _flow("parallel", operations, [{"from": "a", "to": "b"}] * count)
 
 
 def groups(count: int) -> str:
-    """A machine with so many compute groups."""
+    """A machine with N compute groups."""
     machine = {
         "name": "wide",
         "units": [{"name": name} for name in ("fma", "alu", "xu")],
@@ -73,7 +73,7 @@ def groups(count: int) -> str:
 
 
 def slow_operations(cycles: int) -> str:
-    """Operations that each take so long."""
+    """Operations that each take N cycles."""
     chain = [{"from": a, "to": b} for a, b in ("ab", "bc", "cd")]
     return _loop("slow", [_operation(name, cycles) for name in "abcd"], chain)
 
@@ -88,7 +88,7 @@ def late_values(cycles: int) -> str:
 
 
 def late_ring(cycles: int) -> str:
-    """A streaming load whose ring would have to hide so many cycles."""
+    """A streaming load whose ring would have to hide N cycles."""
     load = {
         "name": "load", "units": [{"unit": "tma", "cycles": 1}], "execution": "asynchronous", "issue_width": 1,
         "result": {"shared_memory": 1}, "variable_latency": True, "streaming": True, "transfer_latency": cycles
@@ -97,13 +97,13 @@ def late_ring(cycles: int) -> str:
 
 
 def far_values(distance: int) -> str:
-    """A value that is read so many iterations later."""
+    """A value that is read N iterations later."""
     carried = [{"from": "a", "to": "b"}, {"from": "b", "to": "a", "distance": distance}]
     return _loop("far", [_operation("a"), _operation("b")], carried)
 
 
 def long_names(bytes_each: int) -> str:
-    """Names of so many bytes."""
+    """Names of N bytes."""
     names = [letter * bytes_each for letter in "ab"]
     return _loop("names", [_operation(name) for name in names], [{"from": names[0], "to": names[1]}])
 

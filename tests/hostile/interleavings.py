@@ -17,7 +17,7 @@ from pathlib import Path
 from command import ROOT
 from figures import Table, record
 
-# What threads share, and the tests that make them share it.
+# The state that threads share, and the tests that make them share it.
 SUITES = {
     "the cache, the interrupt flag: 32 searching threads, one that clears": [
         "-p",
@@ -30,7 +30,7 @@ SUITES = {
     "the viewer: clients": ["-p", "twill-cli", "--lib", "view"],
 }
 
-# Of a standard library without instrumentation: the end of a thread, and the last owner of an Arc (a fence, which
+# Reports of a standard library without instrumentation: the end of a thread, and the last owner of an Arc (a fence, which
 # ThreadSanitizer does not know).
 SUPPRESSED = """race:std::thread
 race:alloc::sync::Arc
@@ -47,7 +47,7 @@ def target() -> str:
 
 
 def has_sources() -> bool:
-    """Whether the standard library can be built."""
+    """Returns whether the standard library can be built."""
     root = subprocess.run(
         ["rustc", "+nightly", "--print", "sysroot"], capture_output=True, text=True, check=True
     ).stdout

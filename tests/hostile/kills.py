@@ -22,7 +22,7 @@ OUTPUTS = ["json", "svg", "dot"]
 
 
 class Broken(Exception):
-    """What a kill left behind is not what it should be."""
+    """A kill left something that it should not."""
 
 
 def words(kernel: str, folder: Path, out: str) -> list[str]:
@@ -50,7 +50,7 @@ def how_long(arguments: list[str], cache: Path) -> float:
 
 
 def kill(arguments: list[str], cache: Path, after: float) -> bool:
-    """Starts the command, and ends it by SIGKILL so many seconds later; whether it was still running."""
+    """Starts the command, and ends it by SIGKILL N seconds later; true if it was still running."""
     environment = {**os.environ, "TWILL_CACHE": str(cache)}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([twill(), *arguments], env=environment, cwd=ROOT, **quiet)
@@ -95,7 +95,7 @@ def answer(text: bytes) -> str:
 
 
 def main(count: int, seed: int) -> dict:
-    """Kills so many times; the figures."""
+    """Kills N times; returns the figures."""
     chance = random.Random(seed)
     expected, seconds, killed, whole = {}, {}, 0, 0
     with tempfile.TemporaryDirectory() as scratch:

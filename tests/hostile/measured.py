@@ -1,4 +1,4 @@
-"""A command, and what it took: seconds, peak memory, how it ended."""
+"""A command, and its cost: seconds, peak memory, and its end."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from command import ROOT, twill
 
 @dataclass
 class Measured:
-    """What a run of the command took."""
+    """The cost of a run of the command."""
 
     code: int
     """As the shell has it; negative: the signal that ended it."""
@@ -23,7 +23,7 @@ class Measured:
 
 
 def measure(*arguments: object, kill_after: float = 300, **variables: str) -> Measured:
-    """Runs the command at the top of the checkout; ends it by force after so many seconds."""
+    """Runs the command at the top of the checkout; ends it by force after N seconds."""
     environment = {**os.environ, "TWILL_CACHE": "off", **variables}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begun = time.monotonic()

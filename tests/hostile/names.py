@@ -11,7 +11,7 @@ from pathlib import Path
 import test_inputs
 import test_interrupts
 import test_outputs
-import test_together
+import test_concurrency
 from figures import Table, record
 from payloads import CONTROLS, PAYLOADS
 
@@ -19,7 +19,7 @@ MODULES = {
     "hostile names, every output read back": test_outputs,
     "nested, long, endless inputs; numbers that are none": test_inputs,
     "Ctrl-C, twice too; a short run of kills": test_interrupts,
-    "1, 2 and 8 threads; 8 processes with one cache": test_together,
+    "1, 2 and 8 threads; 8 processes with one cache": test_concurrency,
 }
 
 

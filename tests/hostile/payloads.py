@@ -1,4 +1,4 @@
-"""Names that would do something if they were taken for more than names, and how to see that they were not."""
+"""Names that would act if they were taken for more than names, and checks that they do not."""
 
 import ast
 import io
@@ -6,7 +6,7 @@ import re
 import tokenize
 
 MARK = "twill_was_here"
-"""What every payload would call. As a word of its own it must stand in comments and texts alone."""
+"""The function that every payload would call. As a word of its own it must stand in comments and texts alone."""
 
 # Texts that close what they stand in: Python, C++, DOT, JSON, HTML, SMT-LIB, shells, paths.
 PAYLOADS = [
@@ -60,7 +60,7 @@ STATEMENTS = (ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef, ast.Class
 
 
 def python_faults(source: str) -> list[str]:
-    """What in a module of Python is more than imports, constants and functions, or calls a payload."""
+    """The parts of a Python module beyond imports, constants and functions, and calls of a payload."""
     faults = []
     tree = ast.parse(source)
     for index, node in enumerate(tree.body):

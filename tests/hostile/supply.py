@@ -1,4 +1,4 @@
-"""What Twill is made of: licences and sources of its dependences, known vulnerabilities, unsafe code, and Miri.
+"""The components of Twill: licences and sources of its dependences, known vulnerabilities, unsafe code, and Miri.
 
 python tests/hostile/supply.py --json docs/trust/supply.json
 """
@@ -26,7 +26,7 @@ MIRI_SECONDS = 600
 
 
 def said(*words: str, seconds: float = 300) -> subprocess.CompletedProcess:
-    """Runs a command at the top of the checkout, for so many seconds at most."""
+    """Runs a command at the top of the checkout, for at most N seconds."""
     try:
         return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
@@ -34,14 +34,14 @@ def said(*words: str, seconds: float = 300) -> subprocess.CompletedProcess:
 
 
 def denied() -> list[list[object]]:
-    """What cargo deny says, check by check."""
+    """The report of cargo deny, check by check."""
     if said("cargo", "deny", "--version").returncode:
         return [["cargo deny", "not installed: cargo install cargo-deny --locked"]]
     return [[f"cargo deny: {check}", verdict(check)] for check in CHECKS]
 
 
 def verdict(check: str) -> str:
-    """What cargo deny says of one check. Without a network, advisories are those of the copy that there is."""
+    """The report of cargo deny on one check. Without a network, advisories are those of the copy that there is."""
     done = said("cargo", "deny", "check", check)
     if done.returncode and "failed to fetch advisory database" in done.stderr:
         if copied() is None:
@@ -89,7 +89,7 @@ def unsafe() -> list[list[object]]:
 
 
 def miri() -> list[list[object]]:
-    """What Miri says of the tests that it can run."""
+    """The report of Miri on the tests that it can run."""
     if said("cargo", "+nightly", "miri", "--version").returncode:
         return [["Miri", "not installed: rustup +nightly component add miri rust-src"]]
     rows = []

@@ -19,7 +19,7 @@ NAME = "</svg><script>alert(1)</script>\" onload='x' \\N\\l & {a|b} é日本 \uf
 
 
 def dot() -> str:
-    """Graphviz: the one that tests/tools puts beside this interpreter, or the one on the path."""
+    """Graphviz: the one that tests/tools puts next to this interpreter, or the one on the path."""
     brought = Path(sys.executable).parent / "dot"
     found = str(brought) if brought.exists() else shutil.which("dot")
     if not found:

@@ -1,4 +1,4 @@
-"""Texts that are nested, long, endless or full of numbers that are none: each reader says what is wrong, and nothing crashes."""
+"""Texts that are nested, long, endless or full of invalid numbers: each reader reports the error, and nothing crashes."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Inputs(unittest.TestCase):
         return path
 
     def refused(self, *arguments: object) -> str:
-        """What the command complains of, in few words."""
+        """The command's complaint, in few words."""
         done = run(*arguments, seconds=120)
         self.assertEqual((done.returncode, done.stdout), (1, b""), done.stderr[:500])
         said = done.stderr.decode()

@@ -39,7 +39,7 @@ class Graphs(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
-        # Others write beside the scratch folder; below it is nobody else.
+        # Others write next to the scratch folder; below it is nobody else.
         self.scratch = Path(scratch.name)
         self.folder = self.scratch / "a" / "b"
         self.folder.mkdir(parents=True)
@@ -190,7 +190,7 @@ class Kernels(unittest.TestCase):
         )
 
     def test_parameters(self):
-        # What is no identifier cannot be written; what is one is a parameter, whatever generated code calls so.
+        # Other texts than identifiers cannot be written; an identifier is a parameter, whatever generated code uses.
         names = ["tile", "i", "k", "gl", "bars", "base", "tma", "import", "raise", "a.b", "a-b", "a$b", "0", "int", "acc",
                  "BARRIERS_AT", "programs_x", "program_x", "a_buffer", "group_1", "threadIdx", "shared", "K_"]  # fmt: skip
         for name in names:

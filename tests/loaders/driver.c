@@ -1,5 +1,5 @@
 // Stands in for CUDA's driver where there is no GPU: what a program copies and describes is taken at its word, and the
-// first launch multiplies on the CPU what its tensor maps describe, C = A · Bᵀ. Says on standard error how it was launched.
+// first launch computes on the CPU C = A · Bᵀ of the matrices that its tensor maps describe. Says on standard error how it was launched.
 // With TWILL_WRONG in the environment an element of the result is wrong. cc -shared -fPIC -o libcuda.so.1 driver.c
 
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-"""Tests of the entry from C: what it says of wrong arguments, which it must say before it needs a GPU."""
+"""Tests of the entry from C: its errors for wrong arguments, before it needs a GPU."""
 
 import ctypes
 import importlib.util
@@ -199,9 +199,9 @@ class Tiles(unittest.TestCase):
         numbers, walks = random.Random(3), 0
         for _ in range(2000):
             columns, rows, planes = (numbers.choice((1, 2, 3, 8, 16, 32, 64)) for _ in range(3))
-            heads, most, tiles = numbers.randint(1, 3), numbers.choice((7, 16, 132)), columns * rows * planes
-            found = entry.even_pairs(*map(number, (tiles, most, columns, rows, heads)))
-            self.assertEqual(found, launch.even_pairs(tiles, most, [columns, rows, planes], heads))
+            width, most, tiles = numbers.randint(1, 3), numbers.choice((7, 16, 132)), columns * rows * planes
+            found = entry.even_pairs(*map(number, (tiles, most, columns, rows, width)))
+            self.assertEqual(found, launch.even_pairs(tiles, most, [columns, rows, planes], width))
             walks += found < tiles
             self.assertEqual(entry.even_rounds(number(tiles), number(most)), launch.even_rounds(tiles, most))
         self.assertGreater(walks, 50)

@@ -1,7 +1,7 @@
 """Tests of the programs of examples/loaders: they build, launch what plan.py launches, and say clearly what is wrong.
 
 On a Hopper GPU they run, and must find the kernel's results right; without one they must say that there is none. Those in
-Rust and Python run also on a driver that multiplies on the CPU (driver.c); that in C++ needs more of a driver than that.
+Rust and Python run also on a driver that computes on the CPU (driver.c); that in C++ needs more of a driver than that.
 """
 
 import functools
@@ -60,7 +60,7 @@ def loaded(folder, name):
     try:
         import gemm
 
-        return gemm.beside(folder, name)
+        return gemm.neighbour(folder, name)
     finally:
         sys.path.pop(0)
 
@@ -80,7 +80,7 @@ def planned(folder, m, n, k):
 
 @functools.cache
 def driver():
-    """A folder with the driver that multiplies on the CPU."""
+    """A folder with the driver that computes on the CPU."""
     folder = Path(tools.SCRATCH.name) / "driver"
     folder.mkdir()
     source, library = Path(__file__).with_name("driver.c"), folder / "libcuda.so.1"

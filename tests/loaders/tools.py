@@ -1,4 +1,4 @@
-"""What the tests of the loaders build with, and the kernels that they load. What is not there is None."""
+"""The tools of the loaders' tests, and the kernels that they load. A missing one is None."""
 
 import atexit
 import functools
@@ -28,7 +28,7 @@ def toolkit():
     return next((place for place in places if (place / "bin/nvcc").is_file()), None)
 
 
-def beside(name):
+def neighbour(name):
     """A program of this interpreter's environment, or of the PATH."""
     own = Path(sys.executable).parent / name
     return str(own) if own.is_file() else shutil.which(name)
@@ -37,7 +37,7 @@ def beside(name):
 TWILL = newest(target / profile / "twill" for target in (TARGET, ROOT / "target") for profile in ("release", "debug"))
 WHEELS = toolkit()
 NVCC = str(WHEELS / "bin/nvcc") if WHEELS else shutil.which("nvcc")
-CMAKE, CARGO, CC = beside("cmake"), shutil.which("cargo"), shutil.which("cc")
+CMAKE, CARGO, CC = neighbour("cmake"), shutil.which("cargo"), shutil.which("cc")
 
 
 def include():

@@ -1,4 +1,4 @@
-"""What one tries in the first hour, and what must come out: in the words of the command line, as a person types them.
+"""The commands of a first hour, and the expected output: in the words of the command line, as a person types them.
 
 Each case is a line of a shell in an empty folder that holds the examples, with what its output must and must not have. TWILL names the command under test, as for tests/hostile.
 """
@@ -76,7 +76,7 @@ CASES = [
     Case("twill schedule gemm_tma.ttir -o t.pftrace; test -s t.pftrace", 0),
     Case("twill report gemm_tma.ttir -q -o r.html; head -c 15 r.html", 0, ("<!doctype html>",)),
     Case("twill report gemm_tma.ttir -q -o r.svg; head -c 4 r.svg", 0, ("<svg",)),
-    # What does not fit, what takes too long, what is stopped.
+    # Problems that do not fit, take too long, or are stopped.
     Case("twill fit attention_backward_m128.ttir", 2, ("does not fit", "registers a thread")),
     Case("twill schedule attention_backward_m128.ttir", 2, ("No schedule that keeps each sub-tile on one warp group exists", "For any assignment I >= 5120")),
     Case(f"twill schedule {HARD} --time-limit 1", 3, ("feasible: at least ", "stopped by --time-limit of 1 s", "none goes on")),

@@ -69,7 +69,7 @@ class TraceProcessor:
         return [dict(row.__dict__) for row in rows]
 
     def close(self) -> None:
-        """Ends the program behind it."""
+        """Ends the program after it."""
         self.rpc.close()
 
     def _ask(self, method: int, **fields: bytes) -> object:

@@ -1,4 +1,4 @@
-"""Traces in Perfetto's own trace processor: what its queries say is what the schedule says (`--format json`)."""
+"""Traces in Perfetto's own trace processor: its queries agree with the schedule (`--format json`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 BUILT = [TARGET / profile / "twill" for profile in ("release", "debug")]
 TWILL = max((path for path in BUILT if path.is_file()), key=lambda path: path.stat().st_mtime, default=None)
 
-# What is asked about an argument of a slice.
+# A query about an argument of a slice.
 ARGUMENT = "EXTRACT_ARG(s.arg_set_id, 'debug.{0}') AS a_{0}"
 ITERATIONS = 5
 
@@ -144,7 +144,7 @@ class Loop:
         return names | ({"tensor memory": "columns"} if self.file["problem"]["resources"].get("tensor_memory") else {})
 
     def counted(self, counter: str) -> dict[int, int]:
-        """What a counter shows in slots of the steady state: in all in which it changes, and in those before them."""
+        """The values of a counter in slots of the steady state: in all in which it changes, and in those before them."""
         group = next((g for g in self.file["groups"] if counter == f"group {g['id']}: registers"), None)
         place, number = ("registers", group["id"]) if group else (counter.replace(" ", "_"), None)
         always = self.graph.get("reserved", {}).get(place, 0)

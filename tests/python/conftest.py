@@ -1,4 +1,4 @@
-"""A GPU that is not there, for what is launched on it, and kernels that are compiled once for all tests.
+"""A mock GPU for launches, and kernels that are compiled once for all tests.
 
 The tests are of the package as it is installed (`pip install .`).
 """
@@ -19,14 +19,14 @@ from test_launch import Tensor, Torch  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch, tmp_path_factory):
-    """The back end, called once for each input of all tests; a list of the names that were asked for."""
+    """The back end, called once for each input of all tests; a list of the requested names."""
     from twill_gpu import backend
 
     monkeypatch.setenv("TWILL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-    asked, really = [], backend.compile_kernel
+    names, really = [], backend.compile_kernel
 
     def compile_kernel(ttir, name, machine, options):
-        asked.append(name)
+        names.append(name)
         key = (ttir, name, machine, repr(options))
         if key not in _kernels:
             try:
@@ -38,7 +38,7 @@ def compiled(monkeypatch, tmp_path_factory):
         return _kernels[key]
 
     monkeypatch.setattr(backend, "compile_kernel", compile_kernel)
-    return asked
+    return names
 
 
 _kernels = {}
@@ -87,7 +87,7 @@ def fake_gpu(monkeypatch, fake_gpu_of_torch):
 
 @pytest.fixture
 def fake_gpu_of_torch(monkeypatch):
-    """A GPU beside the real torch."""
+    """A GPU with the real torch."""
     gpu = FakeGpu()
     monkeypatch.setattr(triton.runtime.driver, "_active", gpu)
     return gpu

@@ -1,4 +1,4 @@
-"""What tests of sweeps ask for."""
+"""The inputs of the tests of sweeps."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The package where neither Triton nor torch is installed: all can be looked at, and what needs them says what to install."""
+"""The package where neither Triton nor torch is installed: all can be read; calls name the package to install."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ import twill_gpu
 
 
 def printed(program, **more):
-    """What a program prints in a Python that has neither."""
+    """The output of a program in a Python that has neither."""
     command = [sys.executable, "-W", "error", "-c", BARE + program]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=more.get("cwd", ROOT / "examples"))
     assert ran.returncode == 0, ran.stderr

@@ -103,19 +103,19 @@ class TestFigures:
         assert [found.value(f"synchronization.{name}") for name in names] == pytest.approx([16, 48, 77, 30])
 
     def test_mmas(self):
-        found = Model(mmas.MMAS, tensor_core)
+        found = Model(mma.MMAS, tensor_core)
         assert found.value("mma.f16.m64n128k16.shared.interval") == pytest.approx(64)
         assert found.value("mma.f16.m64n128k16.registers.interval.2_groups") == pytest.approx(64)
         assert found.value("mma.f16.m64n128k16.shared.wait_latency") == pytest.approx(54)
         assert found.value("mma.f16.rate") == pytest.approx(4096)
         assert found.value("mma.e4m3.rate") == pytest.approx(8192)
-        # 16, 32 columns, whose operands take longer to read than to multiply.
+        # 16, 32 columns, whose operands take longer to read than the MMA takes.
         assert found.value("mma.shared_bytes_per_cycle") == pytest.approx(128)
 
     @pytest.mark.parametrize("order", ["in_order", "interleaved"])
     def test_who_is_served_first(self, order):
         figures = {}
-        for delay in mmas.DELAYS:
+        for delay in mma.DELAYS:
             left = max(0, 1125 - delay)
             what = f"mma.sharing.16_and_1.after_{delay}"
             takes = 137 + (left if order == "in_order" else min(64, left))
@@ -144,7 +144,7 @@ def calibration(figures):
 
 class TestMachineFile:
     def test_it_is_a_machine(self, tmp_path):
-        figures = dict(Model(mmas.MMAS, tensor_core).figures)
+        figures = dict(Model(mma.MMAS, tensor_core).figures)
         figures |= {
             name: calibrating.Figure(name, 10.4, "cycles", 0.01, 0.02, "3 + 4 * x")
             for name in machine_file.FIGURES - set(figures)
@@ -213,7 +213,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            (["--only", "pases"], "there is no benchmark pases; there are MMAs, passes,"),
+            (["--only", "pases"], "there is no benchmark pases; there are mma, passes,"),
             (["--machine", "a100"], "only sm_90a is calibrated, and a100 is sm_80"),
             (["--machine", "h20"], "there is no machine `h20`"),
         ],
@@ -254,7 +254,7 @@ class TestKernels:
         "pass_softmax",
         "chains_e4m3_shared",
         "shared_memory",
-        "hand_offs",
+        "handoffs",
         "copies",
         "synchronization",
     )

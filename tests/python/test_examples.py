@@ -34,12 +34,12 @@ def test_notebook(notebook):
 
 
 def pictures(cell):
-    """What a cell draws."""
+    """The pictures of a cell."""
     return [output.data["image/svg+xml"] for output in cell.get("outputs", []) if "image/svg+xml" in output.get("data", {})]
 
 
 def printed(cell):
-    """What a cell prints, without times."""
+    """The output of a cell, without times."""
     outputs = cell.get("outputs", [])
     text = "".join(output.get("text", output.get("data", {}).get("text/plain", "")) for output in outputs)
     return [line for line in text.splitlines() if not line.rstrip().endswith((" ms", " µs", " s"))]

@@ -1,4 +1,4 @@
-"""Whether configurations fit, and what an autotuner leaves out."""
+"""The fit of configurations, and those that an autotuner leaves out."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_errors():
 
 
 def configurations():
-    """Of an autotuner whose hook gives descriptors their block shape, as Triton's tutorials do."""
+    """A space of an autotuner whose hook gives descriptors their block shape, as Triton's tutorials do."""
 
     def shape(named):
         rows, columns, depth = (named[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))

@@ -1,4 +1,4 @@
-"""`@twill_gpu.jit` without a GPU: from the Python of a kernel to machine code and to what would be launched."""
+"""`@twill_gpu.jit` without a GPU: from the Python of a kernel to machine code and to the launch."""
 
 import subprocess
 import sys
@@ -358,7 +358,7 @@ class TestArguments:
             twill_gpu.jit(options={"rings": 3})
         with pytest.raises(TypeError, match="colour"):
             twill_gpu.jit(colour="red")(gemm.gemm_tma.fn)
-        given = {"persistent": False, "trip_counts": [4, 1], "no_contract": True, "no_siblings": False}
+        given = {"persistent": False, "trip_counts": [4, 1], "no_contract": True, "separate_loops": False}
         given["time_limit"] = None
         assert options.words(given) == ["--persistent=off", "--trip-counts=4,1", "--no-contract"]
 

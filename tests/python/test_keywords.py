@@ -93,7 +93,7 @@ def test_options_are_those_of_the_command(capfd):
 
 
 def test_each_way_to_say_yes_and_no():
-    assert options.words({"persistent": True, "bursts": "off", "no_cache": True, "wave_sync": "on"}) == [
+    assert options.words({"persistent": True, "mma_batches": "off", "no_cache": True, "wave_sync": "on"}) == [
         "--persistent=on", "--mma-batches=off", "--no-cache", "--wave-sync"
     ]
     assert options.words({"no_cache": False, "wave_sync": "off", "sub_tiles": None, "trace": False}) == []

@@ -1,4 +1,4 @@
-"""What notebooks and terminals show of a schedule."""
+"""The representation of a schedule in notebooks and terminals."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,7 +23,7 @@ def found():
 
 
 def shown(one):
-    """What Jupyter makes of an object, by MIME type."""
+    """The representations of an object in Jupyter, by MIME type."""
     formatters = pytest.importorskip("IPython.core.formatters")
     return formatters.DisplayFormatter().format(one)[0]
 

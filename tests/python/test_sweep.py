@@ -1,4 +1,4 @@
-"""`twill_gpu.sweep` without a GPU: what is proved, what is rejected, what is shown, and the command."""
+"""`twill_gpu.sweep` without a GPU: proofs, rejections, output, and the command."""
 
 import json
 import xml.etree.ElementTree as xml
@@ -22,7 +22,7 @@ class TestProof:
         bounds = {row.name: row.bound for row in found.rows if row.bound is not None}
         assert len(rates) >= 6 and set(rates) <= set(bounds)
         assert all(rates[name] <= bounds[name] for name in rates)
-        # What was left out could not have been among the best three.
+        # Configurations left out could not have been among the best three.
         best = sorted(rates.values(), reverse=True)[:3]
         assert sorted((row.flop_per_cycle for row in found.rows if row.flop_per_cycle is not None), reverse=True)[:3] == best
         unsolved = [row for row in found.rows if row.status == "bounded"]
@@ -98,7 +98,7 @@ class TestRejected:
         assert len(found.rows) == 6
 
     @pytest.mark.parametrize(
-        ("asked", "message"),
+        ("given", "message"),
         [
             ({"space": {**TILES, "sub_tils": [1, 2]}}, "'sub_tils' is neither .*; did you mean 'sub_tiles'?"),
             ({"space": {**TILES, "BLOCK_L": [1, 2]}}, "'BLOCK_L' is neither .*; did you mean 'BLOCK_"),
@@ -116,15 +116,15 @@ class TestRejected:
             ({"what": "nowhere.ttir", "signature": None, "space": {}}, "cannot read nowhere.ttir"),
         ],
     )
-    def test_what_makes_no_sense_is_said(self, asked, message):
+    def test_what_makes_no_sense_is_said(self, given, message):
         with pytest.raises((twill_gpu.InputError, twill_gpu.OptionError), match=message):
-            twill_gpu.sweep(**{"what": gemm.gemm_tma, **GEMM, **asked})
+            twill_gpu.sweep(**{"what": gemm.gemm_tma, **GEMM, **given})
 
     def test_each_tile_shape_is_printed_once(self, monkeypatch):
         from twill_gpu import front_end
 
         printed, really = [], front_end.ttir_of
-        monkeypatch.setattr(front_end, "ttir_of", lambda *asked: printed.append(dict(asked[2])) or really(*asked))
+        monkeypatch.setattr(front_end, "ttir_of", lambda *given: printed.append(dict(given[2])) or really(*given))
         twill_gpu.sweep(gemm.gemm_tma, {**TILES, "compute_groups": [1, 2]}, solve=0, **GEMM)
         assert len(printed) == 9
 
@@ -282,10 +282,10 @@ class TestCommand:
         assert message in capsys.readouterr().err
 
     def test_launches_after_a_rest(self, capsys):
-        asked = [str(EXAMPLES / "gemm_tma.ttir"), "--machine=h200", "--set=emit=cuda", "--set=no_assemble=on", "--quiet"]
+        given = [str(EXAMPLES / "gemm_tma.ttir"), "--machine=h200", "--set=emit=cuda", "--set=no_assemble=on", "--quiet"]
         launch, found = ["--programs=2048", "--trips=128", "--format=json"], []
         for more in ([], ["--rested"]):
-            assert main([*asked, *launch, *more]) == 0
+            assert main([*given, *launch, *more]) == 0
             found.append(json.loads(capsys.readouterr().out)["rows"][0]["predicted_milliseconds"])
         # At the limit of 700 W instead of 930: the clock goes with the root.
         assert found[0] / found[1] == pytest.approx((930 / 700) ** 0.5, rel=0.01)

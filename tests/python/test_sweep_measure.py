@@ -55,14 +55,14 @@ class TestMeasured:
 
     def test_the_fastest_is_the_best(self, clock, tensor, tmp_path):
         tiles = {"BLOCK_M": [128], "BLOCK_N": [128, 256], "BLOCK_K": [64]}
-        asked = {**self.ARGUMENTS, "arguments": self.arguments(tensor), "state": tmp_path / "state"}
-        found = twill_gpu.sweep(gemm.gemm_tma, tiles, **asked)
+        given = {**self.ARGUMENTS, "arguments": self.arguments(tensor), "state": tmp_path / "state"}
+        found = twill_gpu.sweep(gemm.gemm_tma, tiles, **given)
         assert all(row.milliseconds is not None for row in found.rows) and found.best.milliseconds == min(
             row.milliseconds for row in found.rows
         )
         launches = len(clock)
         assert launches >= 2 * measuring.ROUNDS
-        again = twill_gpu.sweep(gemm.gemm_tma, tiles, **asked)
+        again = twill_gpu.sweep(gemm.gemm_tma, tiles, **given)
         assert len(clock) == launches and plain(again) == plain(found)
 
     def test_a_wrong_result_is_not_timed(self, clock, tensor):

@@ -32,14 +32,14 @@ def test_tiles_come_in_waves():
     assert cycles(8, [10, 2], PERSISTENT | {"cta_coarsening": [2, 1, 1]}) == 2600
     # Without CTAs that go from tile to tile, each begins anew.
     assert cycles(8, [10, 2], PERSISTENT | {"kind": "one_per_program"}) == 2 * 2600
-    # There and back, while what idles is less than an iteration: nothing of eight, two of eight for ten iterations.
+    # Serpentine order, while what idles is less than an iteration: nothing of eight, two of eight for ten iterations.
     assert cycles(8, [10, 2], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 2100
     assert cycles(6, [10, 2], PERSISTENT | {"serpentine": 2}) == 2 * 2600
     assert cycles(6, [3, 0], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 1300
 
 
 def test_machine_code_is_preferred():
-    assert cycles(4, [10, 2], assembled=[200, 50]) == 500 + 1000 + 2100
+    assert cycles(4, [10, 2], sass=[200, 50]) == 500 + 1000 + 2100
 
 
 def test_loops_and_trip_counts_must_agree():
@@ -68,7 +68,7 @@ def test_the_clock_falls_until_power_is_at_the_limit():
     for flop, moved, watts in ((90_000, 0, 200.0), (10_000, 16_000, 200.0), (90_000, 20_000, 400.0)):
         # Energy of an operation goes with the clock: what is left is the limit.
         assert watts * (gpu.clock(flop, moved) / 1000.0) ** 2 == pytest.approx(100.0)
-    # What the multiprocessors do together counts, so half of them draw less.
+    # The work of all multiprocessors counts, so half of them draw less.
     traffic = [{"global": 0, "common": 0, "flop": 10**7}, {"global": 0, "common": 0, "flop": 0}]
     busy, half = (cycles(count, [1000, 0], gpu=gpu, traffic=traffic) for count in (4, 2))
     at_full_clock = cycles(4, [1000, 0], traffic=traffic)
@@ -116,12 +116,12 @@ def test_what_moves_less_comes_first_among_those_that_take_as_long():
 def test_a_sweep_ranks_by_time():
     files = [EXAMPLES / "gemm_tma.ttir", EXAMPLES / "gemm_tma_n256.ttir"]
     # A wave of 132 tiles of 128 × 128 is one, a wave of 128 × 256 half of one.
-    asked = dict(machine="h200", solve=2, options={"emit": "cuda", "no_assemble": True}, progress=False)
-    asked["amounts"] = lambda _: (132, [64])
-    found = twill_gpu.sweep(files, **asked)
+    options = dict(machine="h200", solve=2, options={"emit": "cuda", "no_assemble": True}, progress=False)
+    options["amounts"] = lambda _: (132, [64])
+    found = twill_gpu.sweep(files, **options)
     assert [row.predicted_milliseconds is not None for row in found.rows] == [True, True]
     first, second = found.rows
-    rested = twill_gpu.sweep(files, sustained=False, **asked)
+    rested = twill_gpu.sweep(files, sustained=False, **options)
     assert all(b.predicted_milliseconds < a.predicted_milliseconds for a, b in zip(found.rows, rested.rows))
     assert first.predicted_milliseconds < second.predicted_milliseconds and first.ii < second.ii
     assert "predicted" in str(found) and found.best is first

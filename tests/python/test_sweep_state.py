@@ -1,4 +1,4 @@
-"""What a sweep keeps, and what happens when something dies in the middle."""
+"""The journal of a sweep, and recovery after a death in the middle."""
 
 import json
 import os
@@ -114,11 +114,11 @@ class TestInterrupted:
                 raise KeyboardInterrupt
 
         state = tmp_path / "sweep.jsonl"
-        asked = {**GEMM, "progress": press, "workers": 1, "solve": 4, "state": state}
-        found = twill_gpu.sweep(gemm.gemm_tma, TILES, **asked)
+        given = {**GEMM, "progress": press, "workers": 1, "solve": 4, "state": state}
+        found = twill_gpu.sweep(gemm.gemm_tma, TILES, **given)
         assert found.interrupted and not found.certain
         assert sum(row.ii is not None for row in found.rows) == 1 and "Interrupted" in found.table()
-        whole = twill_gpu.sweep(gemm.gemm_tma, TILES, **{**asked, "progress": False})
+        whole = twill_gpu.sweep(gemm.gemm_tma, TILES, **{**given, "progress": False})
         assert not whole.interrupted and whole.certain
         # The one that was under way was not done.
         assert len(keys_of(state)) == len(set(keys_of(state)))
@@ -212,12 +212,12 @@ def run(step, question, progress=None):
 
 jobs.run = run
 """
-"""What workers do when they start: jobs say where they are, and wait while they are held."""
+"""The setup of workers: jobs say where they are, and wait while they are held."""
 
 
 @pytest.fixture
 def cluster(monkeypatch, tmp_path):
-    """A Ray cluster of two workers beside a head that takes no jobs, and what the workers tell."""
+    """A Ray cluster of two workers and a head that takes no jobs, and what the workers tell."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
@@ -260,10 +260,10 @@ class TestRay:
                 made.remove_node(workers[node], allow_graceful=False)
                 hold.unlink()
 
-        asked = {**ATTENTION, "solve": 4}
+        given = {**ATTENTION, "solve": 4}
         space = {**HEADS, "compute_groups": [1, 2]}
         found = twill_gpu.sweep(
-            attention.attention_forward, space, ray=made.address, state=state, **asked | {"progress": kill}
+            attention.attention_forward, space, ray=made.address, state=state, **given | {"progress": kill}
         )
         ((node, done_before),) = killed
         assert not found.interrupted
@@ -277,13 +277,13 @@ class TestRay:
         (other,) = {*workers} - {node}
         again = {key: where for key, where in begun.items() if len(where) > 1}
         assert again and all(where == [node, other] for where in again.values())
-        # What was done was written down once, and never begun again.
+        # Finished jobs were written down once, and never begun again.
         keys = keys_of(state)
         assert len(keys) == len(set(keys)) and set(again) <= set(keys)
         assert done_before and not set(again) & set(done_before)
         # Here, without Ray, all of it is the same.
-        asked |= {"workers": 1, "state": tmp_path / "alone.jsonl"}
-        alone = twill_gpu.sweep(attention.attention_forward, space, **asked)
+        given |= {"workers": 1, "state": tmp_path / "alone.jsonl"}
+        alone = twill_gpu.sweep(attention.attention_forward, space, **given)
         assert plain(found) == plain(alone)
         assert set(keys) >= set(keys_of(tmp_path / "alone.jsonl"))
 

@@ -43,7 +43,7 @@ class Graphs(list):
 
 
 def step_of(kernel, **tiles):
-    """A function with work before and behind a launch."""
+    """A function with work before and after a launch."""
 
     def step(a, b):
         a, c = a + 1, torch.zeros(SIZE, SIZE, dtype=torch.float16)

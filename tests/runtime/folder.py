@@ -1,4 +1,4 @@
-"""Folders with a generated kernel, made from the one here, and the runtime that is written beside every kernel."""
+"""Folders with a generated kernel, made from the one here, and the runtime that is written next to every kernel."""
 
 import importlib.util
 import json

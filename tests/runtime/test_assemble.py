@@ -143,7 +143,7 @@ class MachineCode(Folder):
         self.assertIn("too_large", self.kinds(self.report(("STAGES = gl.constexpr(4)", "STAGES = gl.constexpr(8)"))))
 
     def test_exponentials_under_a_wgmma_are_counted(self):
-        # Of the last product, so that nothing but the order in the text says on which side of the wait they stand.
+        # The last product, so that nothing but the order in the text says on which side of the wait they stand.
         softmax = [
             ("    acc = gl.zeros(", "    last = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, layout)\n    acc = gl.zeros("),
             ("is_async=True)\n        acc = ", "is_async=True)\n        last = gl.exp2(last)\n        acc = "),

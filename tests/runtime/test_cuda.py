@@ -43,7 +43,7 @@ CASES = {
 
 
 def missing():
-    """What is not here; None if all is."""
+    """The missing package; None if all are here."""
     if command() is None:
         return "needs twill: cargo build --release, or TWILL=…"
     try:
@@ -87,7 +87,7 @@ class Cuda(unittest.TestCase):
                 self.assertLessEqual(assembly["shared_memory"], 232448)
 
     def test_the_report_names_groups_and_loops(self):
-        """The order of what matters in the loop: a turn, both MMAs, and the exponentials behind the first wait."""
+        """The order of what matters in the loop: a ping-pong barrier, both MMAs, and the exponentials after the first wait."""
         run = subprocess.run(
             [sys.executable, "-B", "assemble.py", "--json"],
             cwd=self.folder / "attention_forward",
@@ -109,17 +109,17 @@ class Cuda(unittest.TestCase):
         self.assertEqual(groups["load"]["registers"], 24)
 
     def test_traced_kernels_mma_as_others_do(self):
-        for name, marks in (
+        for name, detail in (
             ("attention_forward", "operations"),
-            ("attention_forward", "runs"),
+            ("attention_forward", "segments"),
             ("gemm_tma_n256", "operations"),
         ):
-            with self.subTest(name, marks=marks):
-                folder = self.folder / f"{name}.{marks}"
+            with self.subTest(name, detail=detail):
+                folder = self.folder / f"{name}.{detail}"
                 example = str(ROOT / "examples" / f"{name}.ttir")
                 options = ["--machine", "h200", "--emit", "cuda", "--python", sys.executable]
                 run = subprocess.run(
-                    [command(), "compile", example, "-o", str(folder), *options, "--trace", "--trace-detail", marks],
+                    [command(), "compile", example, "-o", str(folder), *options, "--trace", "--trace-detail", detail],
                     capture_output=True,
                     text=True,
                     timeout=180,

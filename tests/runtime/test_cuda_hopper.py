@@ -78,7 +78,7 @@ class CudaForHopper(unittest.TestCase):
                 for ctas, eager in ((1, True), (1, False), (3, True)):
                     self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
 
-    def test_a_cta_walks_there_and_back(self):
+    def test_a_cta_takes_tiles_in_serpentine_order(self):
         _, kernel, ptx = written(self.scratch, "attention_forward_causal", "h200")
         self.assertEqual(kernel["grid"]["serpentine"], 2)
         # Six tiles, in three rounds and in two.
@@ -91,7 +91,7 @@ class CudaForHopper(unittest.TestCase):
         for eager in (True, False):
             self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=2, eager=eager), 1e-3)
 
-    def test_ctas_in_step_wait_for_each_other(self):
+    def test_ctas_in_wave_sync_wait_for_each_other(self):
         _, kernel, ptx = written(self.scratch, "gemm_tma", "h200", "--wave-sync")
         for at_once in (1, 2):
             with self.subTest(at_once=at_once):
@@ -99,7 +99,7 @@ class CudaForHopper(unittest.TestCase):
                 launch = of_kernel(kernel, ptx, case.tensors, case.numbers)
                 launch.run(2, at_once=at_once)
                 self.assertLess(np.max([*case.errors().values()]), 1e-3)
-                # Whoever is alone waits its 20,000 cycles, and the counter is zero again.
+                # A CTA that is alone waits its 20,000 cycles, and the counter is zero again.
                 self.assertEqual(launch.clock > 20000, at_once == 1)
                 self.assertFalse(launch.arrays[-1].any())
 
@@ -113,8 +113,8 @@ class CudaForHopper(unittest.TestCase):
             "loads before their slot is free": (free[-1].span(), ""),
             "scores before they are there": (results.span(), ""),
             "the last sum before it is there": (sums[-1].span(), ""),
-            "a turn that nobody gives": (re.search(r"bar\.arrive [^;]*;", ptx).span(), ""),
-            "a turn that is not waited for": (re.search(r"bar\.sync (8|9), 256;", ptx).span(), ""),
+            "a ping-pong barrier at which nobody arrives": (re.search(r"bar\.arrive [^;]*;", ptx).span(), ""),
+            "a ping-pong barrier that is not waited for": (re.search(r"bar\.sync (8|9), 256;", ptx).span(), ""),
             "matrices at another address": (re.search(r"xor\.b32\s+%r\d+, %r\d+, (32);", ptx).span(1), "96"),
             "sums that nobody stores": (re.search(r"st\.global[^;]*;", ptx).span(), ""),
         }

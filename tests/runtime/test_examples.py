@@ -69,7 +69,7 @@ class Examples(unittest.TestCase):
                 self.assertGreaterEqual(kernel["barriers_at"], 0)
                 self.assertLessEqual(assembly["shared_memory"], 232448)
 
-    def test_the_test_beside_the_kernel_compiles_it(self):
+    def test_the_test_next_to_the_kernel_compiles_it(self):
         run = subprocess.run(
             [sys.executable, "-B", "test_kernel.py", "Compiles"],
             cwd=self.folder / "gemm_tma",

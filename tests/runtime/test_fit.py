@@ -56,7 +56,7 @@ class Fit(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = Path(scratch.name)
 
-    def asked(self, configurations):
+    def verdicts(self, configurations):
         self.assertEqual(fit_configurations.print_all(configurations, self.folder), {})
         return fit.ask_fit(twill(), configurations, self.folder)
 
@@ -64,7 +64,7 @@ class Fit(unittest.TestCase):
         return fit.compile_one((twill(), configuration, self.folder, self.folder, SECONDS, False))
 
     def test_verdicts_are_what_becomes_of_the_kernels(self):
-        verdicts = self.asked(FIT + DO_NOT_FIT)
+        verdicts = self.verdicts(FIT + DO_NOT_FIT)
         for configuration in FIT + DO_NOT_FIT:
             with self.subTest(configuration.name):
                 row = self.compiled(configuration)
@@ -80,7 +80,7 @@ class Fit(unittest.TestCase):
             attention(64, 128, 128, 1, *least),
             backward(64, 64, 128, *least),
         ]
-        verdicts = self.asked(configurations)
+        verdicts = self.verdicts(configurations)
         for configuration in configurations:
             with self.subTest(configuration.name):
                 required = fit.required(verdicts[configuration.name])

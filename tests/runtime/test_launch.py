@@ -41,7 +41,7 @@ class Dtype(str):
 
 
 class Tensor:
-    """What launch.py uses of a tensor."""
+    """The part of a tensor that launch.py uses."""
 
     def __init__(self, shape, dtype="float16", strides=None, address=1 << 20, device=Device()):
         self.shape, self.dtype, self.device, self.address = tuple(shape), Dtype("torch." + dtype), device, address
@@ -264,25 +264,25 @@ class Calls(Launches):
         self.kernel(**shared)(self.a, self.b, self.c, 256, grid=(5, 3))
         self.assertEqual(self.launched[-1][0], (9, 1, 1))
         persistent = {"grid": {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 2}}
-        # 264 run at once: 3 rounds of 600 tiles are as many with 200, and 38 of 10,000 with 264.
+        # 264 run at once: 3 waves of 600 tiles are as many with 200, and 38 of 10,000 with 264.
         for grid, ctas in [((5, 3), 15), ((88, 3), 264), ((53, 5), 133), ((60, 10), 200), ((100, 100), 264)]:
             self.kernel(**persistent)(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
 
-    def test_rounds_there_and_back(self):
+    def test_waves_in_serpentine_order(self):
         grid = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "serpentine": 2}
         kernel = self.kernel(grid=grid)
         for programs, ctas, why in [
-            ((32, 64), 128, "16 rounds of two bands each"),
-            ((64, 32), 128, "16 rounds, of a band each"),
+            ((32, 64), 128, "16 waves of two swizzle groups each"),
+            ((64, 32), 128, "16 waves, of a swizzle group each"),
             ((128, 32), 4096, "four multiprocessors of 132 idle for longer than a beginning takes"),
-            ((132, 32), 132, "32 rounds, two of which are a band, and none idles"),
-            ((32, 160), 128, "40 rounds for 39"),
-            ((32, 20), 640, "five rounds, and six come out no better"),
-            ((32, 4), 128, "one round"),
-            ((32, 63), 2016, "a band is of one head"),
-            ((32, 1, 64), 128, "bands of one head, four to a round"),
-            ((24, 64), 1536, "128 are no whole bands of 48"),
+            ((132, 32), 132, "32 waves, two of which are a swizzle group, and none idles"),
+            ((32, 160), 128, "40 waves for 39"),
+            ((32, 20), 640, "five waves, and six come out no better"),
+            ((32, 4), 128, "one wave"),
+            ((32, 63), 2016, "a swizzle group is of one head"),
+            ((32, 1, 64), 128, "swizzle groups of one head, four to a wave"),
+            ((24, 64), 1536, "128 are no whole swizzle groups of 48"),
         ]:
             with self.subTest(why):
                 kernel(self.a, self.b, self.c, 256, grid=programs)
@@ -292,24 +292,24 @@ class Calls(Launches):
         # Loops get shorter by an iteration from column to column; tiles are numbered as program_of says.
         numbers, walks = random.Random(7), 0
         for _ in range(3000):
-            columns, rows, heads = numbers.choice([4, 8, 12, 32, 64]), numbers.randint(1, 70), numbers.randint(1, 4)
+            columns, rows, width = numbers.choice([4, 8, 12, 32, 64]), numbers.randint(1, 70), numbers.randint(1, 4)
             tiles, most = columns * rows, numbers.choice([7, 16, 24, 132, 148])
-            ctas = launch.even_pairs(tiles, most, [columns, rows, 1], heads)
+            ctas = launch.even_pairs(tiles, most, [columns, rows, 1], width)
             if ctas == tiles:
                 continue
             walks += 1
             self.assertLessEqual(ctas, most)
             work = [0] * ctas
             for number in range(tiles):
-                first = number // (columns * heads) * heads
-                within, together = number - first * columns, min(rows - first, heads)
-                turn, at = divmod(number, ctas)
-                work[at if turn % 2 == 0 else ctas - 1 - at] += columns - within // together
-            self.assertEqual(len(set(work)), 1, (columns, rows, heads, most, ctas))
+                first = number // (columns * width) * width
+                within, grouped = number - first * columns, min(rows - first, width)
+                wave, at = divmod(number, ctas)
+                work[at if wave % 2 == 0 else ctas - 1 - at] += columns - within // grouped
+            self.assertEqual(len(set(work)), 1, (columns, rows, width, most, ctas))
         self.assertGreater(walks, 100)
 
     def test_clusters(self):
-        # 132 run at once: 75 do 150 tiles in two rounds too, and 38 clusters are the fewest with so many.
+        # 132 run at once: 75 do 150 tiles in two waves too, and 38 clusters are the fewest that do.
         for kind, ctas in ("one_per_program", 150), ("persistent", 76):
             grid = {"kind": kind, "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2}
             kernel = self.kernel(grid=grid)

@@ -1,4 +1,4 @@
-"""Tests of plan.py without a GPU: the real machine code and Triton's own launcher, with nothing behind that."""
+"""Tests of plan.py without a GPU: the real machine code and Triton's own launcher, with no GPU below that."""
 
 import sys
 import tempfile
@@ -92,7 +92,7 @@ class Plans(unittest.TestCase):
         self.assertEqual(len(self.driver.encoded), 3)
         self.call(address=1 << 19)
         self.assertEqual([arguments[0] for arguments in self.driver.encoded[3:]], [1 << 19])
-        # Of another shape they are others.
+        # Another shape gives other ones.
         self.call(shape=(256, 256))
         self.assertIn((1 << 20, (256, 256)), [(arguments[0], arguments[5]) for arguments in self.driver.encoded[4:]])
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = {"gluon": ("kernel.py",), "cuda": ("kernel.cu", "twill.cuh")}
-# Beside the default options: another target, naive schedules, and what the tuner never chooses by itself.
+# Besides the default options: another target, naive schedules, and what the tuner never chooses by itself.
 VARIANTS = (
     "",
     "--machine b200",
@@ -111,7 +111,7 @@ def generate(binary, source, flags, folder):
 
 
 def sources(folder, language):
-    """What is compiled, without comments."""
+    """The compiled part of the source, without comments."""
     text = "\n".join((folder / name).read_text() for name in LANGUAGES[language])
     return re.sub(r"(?m)^\s*(#|//).*$", "", text)
 

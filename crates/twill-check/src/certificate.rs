@@ -27,7 +27,7 @@ use twill_graph::{Cycles, Liveness, Problem, StageWindow};
 /// Why a certificate proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CertificateError {
-    /// A reading of the model that certificates do not cover.
+    /// A model variant that certificates do not cover.
     #[error("certificates say nothing about `{option}`")]
     Unsupported {
         /// The option.
@@ -36,9 +36,9 @@ pub enum CertificateError {
     /// The witness does not prove the bound.
     #[error("the witness does not prove that every interval below {bound} cycles is impossible: {why}")]
     Bound {
-        /// What is claimed.
+        /// The claim.
         bound: Cycles,
-        /// What it proves.
+        /// The statement that it proves.
         why: String,
     },
     /// An interval is neither below the bound nor rejected.
@@ -47,7 +47,7 @@ pub enum CertificateError {
         /// The interval.
         interval: Cycles,
     },
-    /// An operation does not meet its own next iteration.
+    /// An operation does not overlap its own next iteration.
     #[error("no operation with index {operation} is out of reach at {interval} cycles by itself")]
     Conflict {
         /// The interval.
@@ -109,7 +109,7 @@ pub enum CertificateError {
 /// more), every product stays far within 64 bits.
 const LARGEST_INTERVAL: i64 = 1 << 40;
 
-/// What a certificate was found to prove.
+/// The statement that a certificate proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Every interval below this one has no schedule.

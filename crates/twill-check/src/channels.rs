@@ -1,7 +1,7 @@
 //! Channels: one for every value and every other group that reads it, with the storage of the
 //! value and exactly as many copies as are alive at once.
 //!
-//! What is alive: for a streaming load the slots of its ring; for a register value its hand-off
+//! Live items: for a streaming load the slots of its ring; for a register value its handoff
 //! buffer, from the producer's issue until the last consumer on any other group is over; for a
 //! value in shared or tensor memory its life. In a formula: `max(1, ⌈(end − start) / I⌉)`. All
 //! channels of one value have the same depth, for they share its copies.

@@ -25,7 +25,7 @@ enum Event {
 pub(crate) fn check(placed: &Placed, violations: &mut Violations) {
     let mut waits = vec![false; placed.graph().operations().len()];
     for d in placed.graph().dependences() {
-        waits[d.to.index()] |= (d.blocking && d.from != d.to) || placed.hands_over(d);
+        waits[d.to.index()] |= (d.blocking && d.from != d.to) || placed.is_handoff(d);
     }
     let mut members: Vec<Vec<OpId>> = vec![Vec::new(); placed.problem.groups().len()];
     for (op, _) in placed.operations() {

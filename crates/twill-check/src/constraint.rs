@@ -1,4 +1,4 @@
-//! Which constraint a violation is of.
+//! The constraint that a violation breaks.
 
 use crate::Violation;
 

@@ -29,7 +29,7 @@ pub struct MeasuredSteps {
     pub communication: i128,
     /// Most storage that is live in one step.
     pub storage: i128,
-    /// What the problem wants to be small.
+    /// The objective of the problem.
     pub objective: i128,
 }
 

@@ -27,7 +27,7 @@ fn check_group(placed: &Placed, group: GroupId, work: Vec<Span>, violations: &mu
     let mut run = Run::unroll(work, placed.interval);
     run.instances.sort_unstable_by_key(|i| (i.start, i.end, i.span));
     let mut said = HashSet::new();
-    // Of what has begun, that which ends last: if a newcomer meets anything, it meets this.
+    // The one that ends last among those that have begun: if a newcomer overlaps anything, it overlaps this.
     let mut longest: Option<usize> = None;
     for (next, instance) in run.instances.iter().enumerate() {
         let Some(before) = longest.map(|i| run.instances[i]) else {

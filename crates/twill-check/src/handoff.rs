@@ -7,7 +7,7 @@ use crate::placed::{Placed, cycles};
 use crate::rejected::Violations;
 
 pub(crate) fn check(placed: &Placed, violations: &mut Violations) {
-    for d in placed.graph().dependences().iter().filter(|d| placed.hands_over(d)) {
+    for d in placed.graph().dependences().iter().filter(|d| placed.is_handoff(d)) {
         let (from, from_group) = (placed.name(d.from), placed.group(d.from));
         let (to, to_group) = (placed.name(d.to), placed.group(d.to));
         if !placed.problem.options().cross_group_registers {

@@ -1,4 +1,4 @@
-//! Who holds how much of a unit or memory, and when: the place of a violation.
+//! Holders of a unit or memory, with amounts and times: the place of a violation.
 
 use std::fmt;
 use twill_graph::{Cycles, grouped};
@@ -8,7 +8,7 @@ use twill_graph::{Cycles, grouped};
 pub struct Moment {
     /// Cycle within the initiation interval.
     pub slot: Cycles,
-    /// First such cycle, counted from the start of iteration 0; absent when so many copies overlap
+    /// First such cycle, counted from the start of iteration 0; absent when this many copies overlap
     /// that only the steady state was replayed.
     pub cycle: Option<Cycles>,
 }
@@ -22,7 +22,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// What an operation holds.
+/// The amount that an operation holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
     /// A functional unit.
@@ -31,7 +31,7 @@ pub enum Held {
     Result,
     /// Registers on another group, for a consumer there.
     Operand,
-    /// A hand-off buffer in shared memory.
+    /// A handoff buffer in shared memory.
     Handoff,
     /// Its warps.
     Warps,
@@ -42,7 +42,7 @@ pub enum Held {
 pub struct Holder {
     /// The operation.
     pub operation: String,
-    /// What it holds.
+    /// The amount that it holds.
     pub held: Held,
     /// How many copies of it, of different iterations.
     pub copies: u64,
@@ -63,7 +63,7 @@ impl fmt::Display for Holders {
             let what = match holder.held {
                 Held::Unit | Held::Result | Held::Warps => "",
                 Held::Operand => " as operand",
-                Held::Handoff => " for hand-off",
+                Held::Handoff => " for handoff",
             };
             let separator = if i == 0 { "" } else { ", " };
             write!(f, "{separator}`{}`{what} {}", holder.operation, grouped(holder.amount))?;

@@ -1,4 +1,4 @@
-//! Sibling loops (docs/model.md): every loop holds by itself, tied operations run on one group, and
+//! Kernels of several loops (docs/model.md): every loop holds by itself, tied operations run on one group, and
 //! the groups, with what they are given, are the same in all loops and fit the register file.
 
 use crate::{Rejected, Verified, verify};
@@ -7,7 +7,7 @@ use std::fmt;
 use thiserror::Error;
 use twill_graph::{GroupId, GroupRole, LoopOperation, MultiLoopProblem, Schedule, TieReason, WarpGroup};
 
-/// A broken statement about what loops share.
+/// A broken statement about the resources that loops share.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KernelViolation {
     /// Not one schedule a loop.
@@ -76,9 +76,9 @@ pub enum KernelViolation {
     /// All common groups together exceed the register file.
     #[error("the common groups are given {required} registers; the register file has {available}")]
     RegisterFile {
-        /// What they are given, with what the machine's fixed groups are.
+        /// The registers that they have, with those of the machine's fixed groups.
         required: u64,
-        /// What there is.
+        /// The available amount.
         available: u64,
     },
 }
@@ -90,12 +90,12 @@ fn why(reason: TieReason) -> &'static str {
     }
 }
 
-/// Schedules of sibling loops that do not hold.
+/// Schedules of several loops that do not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Error)]
 pub struct RejectedKernel {
     /// Loops whose schedules do not hold by themselves, by name.
     pub loops: Vec<(String, Rejected)>,
-    /// What is broken about what they share.
+    /// The broken statements about shared resources.
     pub shared: Vec<KernelViolation>,
 }
 
@@ -110,7 +110,7 @@ impl fmt::Display for RejectedKernel {
     }
 }
 
-/// Replays every loop's schedule, and checks what the loops share.
+/// Replays every loop's schedule, and checks the resources that the loops share.
 ///
 /// # Errors
 /// Everything that is broken.

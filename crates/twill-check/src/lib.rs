@@ -1,4 +1,4 @@
-//! An independent check of schedules: replay one, and only what survives becomes [`Verified`].
+//! An independent check of schedules: only a schedule that survives its replay becomes [`Verified`].
 //!
 //! [`verify`] shares no code with any solver. It knows the vocabulary (`twill-graph`) and the
 //! statements of `docs/model.md`, and takes nothing that a schedule says about itself on trust:

@@ -1,4 +1,4 @@
-//! How long values are kept: spans of storage, and what they sum up to.
+//! Lifetimes of values: spans of storage, and their sums.
 //!
 //! The result of `v` of iteration 0 is live from its issue to the last moment at which someone
 //! reads it, `max over its value dependences (v, u, δ) of t_u + δI + hold`; a result that nobody
@@ -82,7 +82,7 @@ fn copies(placed: &Placed) -> i128 {
     length / interval + i128::from(length % interval != 0)
 }
 
-/// Whether the storage of this schedule can be replayed: a steady state always, a straight-line
+/// Returns whether the storage of this schedule can be replayed: a steady state always, a straight-line
 /// program if it is not too long.
 pub(crate) fn replayable(placed: &Placed) -> Result<(), Violation> {
     let graph = placed.graph();
@@ -95,7 +95,7 @@ pub(crate) fn replayable(placed: &Placed) -> Result<(), Violation> {
     }
 }
 
-/// Hand-off buffers: what a register result takes in shared memory while it passes to other
+/// Handoff buffers: what a register result takes in shared memory while it passes to other
 /// groups, from the issue of the operation until the last consumer elsewhere is over.
 pub(crate) fn handoff_buffer(placed: &Placed, op: OpId) -> Option<Life> {
     let Storage::Registers(words) = placed.graph().operation(op).storage else { return None };

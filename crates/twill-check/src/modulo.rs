@@ -75,7 +75,7 @@ fn check_resource(
     let interval = schedule.interval.0;
     let (rounds, rest) = (i64::from(resource.blocking) / interval, i64::from(resource.blocking) % interval);
     let users = || problem.operations().iter().zip(&schedule.times).filter(|(op, _)| op.resource == unit);
-    // What begins and ends in each slot, and what is held when slot 0 comes.
+    // The starts and ends in each slot, and the amount held in slot 0.
     let mut held: i64 = users().count() as i64 * rounds;
     let mut changes: BTreeMap<i64, i64> = BTreeMap::from([(0, 0)]);
     for (_, time) in users().filter(|_| rest > 0) {

@@ -1,15 +1,15 @@
-//! A schedule beside its problem, with times wide enough that nothing overflows.
+//! A schedule with its problem, with times wide enough that nothing overflows.
 //!
-//! A schedule is untrusted: its times may be any 64-bit numbers, and a distance may MMA them
+//! A schedule is untrusted: its times may be any 64-bit numbers, and a distance may multiply them
 //! by 2^20. All sums of times are therefore taken in 128 bits.
 
 use twill_graph::{Cycles, Dependence, GroupId, LoopGraph, OpId, Operation, Problem, Schedule, Storage};
 
 /// A schedule whose shape fits its problem, for replaying.
 pub(crate) struct Placed<'a> {
-    /// What is to be solved.
+    /// The problem to solve.
     pub problem: &'a Problem,
-    /// What is claimed.
+    /// The claim.
     pub schedule: &'a Schedule,
     /// `I`, at least 1.
     pub interval: i128,
@@ -54,8 +54,8 @@ impl<'a> Placed<'a> {
         &self.readers[op.index()]
     }
 
-    /// Whether `d` passes a register value from one group to another.
-    pub fn hands_over(&self, d: &Dependence) -> bool {
+    /// Returns whether `d` passes a register value from one group to another.
+    pub fn is_handoff(&self, d: &Dependence) -> bool {
         d.carries_value
             && matches!(self.graph().operation(d.from).storage, Storage::Registers(_))
             && self.group(d.from) != self.group(d.to)

@@ -1,11 +1,11 @@
 //! `registers`: the tile words that a group holds at any time fit its registers,
 //! `32 · warps · (min(r_g, maximum) − reserve)`, where `r_g` is what the schedule gives to a compute group and
-//! what the machine gives to a fixed one; registers are dealt out as the machine can; and all
+//! what the machine gives to a fixed one; registers are allocated as the machine can; and all
 //! groups together fit the register file.
 //!
 //! A group holds the results of its operations while they are live, and the operands that come
 //! from the registers of another group while the operation that reads them has rows in the
-//! schedule, unless that is of variable latency: TMA reads the hand-off buffer (option
+//! schedule, unless that is of variable latency: TMA reads the handoff buffer (option
 //! `consumer_registers` *off*: no operands).
 
 use crate::lives::{self, Life};
@@ -43,7 +43,7 @@ pub(crate) fn check(placed: &Placed, violations: &mut Violations) {
     }
 }
 
-/// What each group of the pool holds.
+/// The words that each group of the pool holds.
 fn demands(placed: &Placed) -> Vec<Vec<Life>> {
     let mut lives: Vec<Vec<Life>> = placed.problem.groups().iter().map(|_| Vec::new()).collect();
     for (op, operation) in placed.operations() {
@@ -52,7 +52,7 @@ fn demands(placed: &Placed) -> Vec<Vec<Life>> {
         if !placed.problem.options().consumer_registers {
             continue;
         }
-        for d in placed.readers(op).iter().filter(|d| placed.hands_over(d)) {
+        for d in placed.readers(op).iter().filter(|d| placed.is_handoff(d)) {
             if !placed.graph().operation(d.to).variable_latency {
                 lives[placed.group(d.to).index()].push(Life {
                     op,

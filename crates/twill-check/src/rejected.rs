@@ -7,9 +7,9 @@ use thiserror::Error;
 /// A schedule that broke a constraint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct Rejected {
-    /// What is broken, by constraint in the order of docs/model.md; never empty.
+    /// The violations, by constraint in the order of docs/model.md; never empty.
     pub violations: Vec<Violation>,
-    /// Whether there was more than is listed.
+    /// True if there was more than is listed.
     pub truncated: bool,
 }
 

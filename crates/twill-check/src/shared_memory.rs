@@ -1,4 +1,4 @@
-//! `shared_memory`: what is reserved, the rings of streaming loads, live values and hand-off
+//! `shared_memory`: what is reserved, the rings of streaming loads, live values and handoff
 //! buffers together fit at any time.
 
 use crate::lives::{self, Life};

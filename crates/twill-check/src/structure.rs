@@ -1,4 +1,4 @@
-//! What must be right before anything can be replayed, and what a schedule says about itself:
+//! The conditions for a replay, and a schedule's claims about itself:
 //!
 //! - `I ≥ 1`; one placement an operation; `t_v ≥ 0`; every group is one of the pool;
 //! - `L = max_v (t_v + max(1, cycles(v)))`;
@@ -12,7 +12,7 @@ use crate::rejected::Violations;
 use std::collections::BTreeSet;
 use twill_graph::{Cycles, GroupId, Problem, Schedule};
 
-/// What [`Placed`] relies on.
+/// The conditions on which [`Placed`] relies.
 pub(crate) fn check_shape(problem: &Problem, schedule: &Schedule, violations: &mut Violations) {
     if schedule.interval < Cycles(1) {
         violations.push(Violation::Interval { interval: schedule.interval });

@@ -5,7 +5,7 @@
 //! Let everything that is to be replayed lie in `[0, B)` in iteration 0; copy `i` then lies in
 //! `[iI, iI + B)`. Take the window `[base, base + I)` with `base = ⌈B / I⌉ · I`. Copy −1 ends by
 //! `B − I < base`, so it and all before it would miss the window, and copies after `⌈B / I⌉` start
-//! behind it. The copies `0 ..= ⌈B / I⌉` therefore put into the window whatever a loop without
+//! after it. The copies `0 ..= ⌈B / I⌉` therefore put into the window whatever a loop without
 //! beginning or end would, values carried in from earlier iterations included: it is the steady
 //! state. Every cycle before it (ramp-up) holds a part of what the cycle of the same slot in the
 //! window holds, and so does every cycle after it. All of them are swept.
@@ -57,7 +57,7 @@ pub(crate) struct Run {
     /// Copies of each span that are there always.
     always: Vec<i128>,
     interval: i128,
-    /// Whether cycles are those of the real loop.
+    /// True if cycles are those of the real loop.
     literal: bool,
 }
 
@@ -125,7 +125,7 @@ impl Run {
         peak
     }
 
-    /// Who holds what in `cycle`, the largest first.
+    /// The holders in `cycle`, the largest first.
     pub fn holders(&self, placed: &Placed, cycle: i128) -> Holders {
         let mut copies: BTreeMap<(OpId, Held), (i128, i128)> = BTreeMap::new();
         let mut add = |span: &Span, count: i128| {

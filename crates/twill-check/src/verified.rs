@@ -1,4 +1,4 @@
-//! The seal: [`Verified`], which only a replay puts on; and [`verify`], the replay of schedules with warps.
+//! The seal: [`Verified`], which only a replay makes; and [`verify`], the replay of schedules with warps.
 
 use crate::placed::Placed;
 use crate::rejected::{Rejected, Violations};

@@ -1,4 +1,4 @@
-//! What a schedule may do wrong, and where.
+//! The violations of a schedule, and their places.
 
 use crate::{Holders, Moment};
 use thiserror::Error;
@@ -12,7 +12,7 @@ pub enum Violation {
     /// The initiation interval is not a positive number of cycles.
     #[error("the initiation interval is {interval}; it must be at least 1")]
     Interval {
-        /// What was given.
+        /// The given value.
         interval: Cycles,
     },
     /// Another interval than the problem's.
@@ -70,7 +70,7 @@ pub enum Violation {
     Length {
         /// `L`, from the placements.
         required: Cycles,
-        /// What was given.
+        /// The given value.
         given: Cycles,
     },
     /// A group that runs operations is not listed.
@@ -178,7 +178,7 @@ pub enum Violation {
         group: GroupId,
         /// The role of its group.
         given: GroupRole,
-        /// Whether it is of variable latency.
+        /// True if it is of variable latency.
         variable_latency: bool,
     },
     /// An operation is on the issue group and issued by a warp group, or the reverse.
@@ -206,7 +206,7 @@ pub enum Violation {
         required: GroupId,
     },
     /// A value is read on another group before it can have got there.
-    #[error("`{to}` on group {} issues at cycle {given}; `{from}` on group {} at cycle {issued} and the hand-off allow cycle {required} at the earliest", .to_group.index(), .from_group.index())]
+    #[error("`{to}` on group {} issues at cycle {given}; `{from}` on group {} at cycle {issued} and the handoff allow cycle {required} at the earliest", .to_group.index(), .from_group.index())]
     HandoffEarly {
         /// Producer.
         from: String,
@@ -266,7 +266,7 @@ pub enum Violation {
     Exclusive {
         /// The operation that has not ended.
         first: String,
-        /// The operation that issues; the same one when it meets its own next iteration.
+        /// The operation that issues; the same one when it overlaps its own next iteration.
         second: String,
         /// Their group.
         group: GroupId,
@@ -287,8 +287,8 @@ pub enum Violation {
         /// By which values.
         holders: Holders,
     },
-    /// Registers are not dealt out so finely.
-    #[error("group {} is given {given} registers a thread; they are dealt out in multiples of {granularity}", .group.index())]
+    /// Registers are not allocated so finely.
+    #[error("group {} is given {given} registers a thread; they are allocated in multiples of {granularity}", .group.index())]
     RegisterGranularity {
         /// The group.
         group: GroupId,
@@ -327,9 +327,9 @@ pub enum Violation {
         available: u64,
         /// Most bytes needed at once.
         required: u64,
-        /// Of which reserved by code around the loop.
+        /// The part reserved by code around the loop.
         reserved: u64,
-        /// Of which rings of streaming loads.
+        /// The part that rings of streaming loads take.
         rings: u64,
         /// When that is first so.
         at: Moment,
@@ -345,7 +345,7 @@ pub enum Violation {
         available: u64,
         /// Most columns needed at once.
         required: u64,
-        /// Of which reserved by code around the loop.
+        /// The part reserved by code around the loop.
         reserved: u64,
         /// When that is first so.
         at: Moment,
@@ -483,7 +483,7 @@ fn said(interval: &Option<u64>) -> String {
 
 fn place(storage: &ChannelStorage) -> String {
     match storage {
-        ChannelStorage::Handoff(bytes) => format!("{} bytes for hand-off", grouped(bytes.0)),
+        ChannelStorage::Handoff(bytes) => format!("{} bytes for handoff", grouped(bytes.0)),
         ChannelStorage::Shared(bytes) => format!("{} bytes of shared memory", grouped(bytes.0)),
         ChannelStorage::Tensor(columns) => format!("{columns} columns of tensor memory"),
     }

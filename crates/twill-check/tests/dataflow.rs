@@ -34,7 +34,7 @@ fn naive(graph: &Dataflow, interval: Option<u64>, steps: &[u64]) -> Naive {
     sums
 }
 
-/// Whether dependences hold and everything is finished in time.
+/// Returns whether dependences hold and everything is finished in time.
 fn in_order(problem: &DataflowProblem, steps: &[u64]) -> bool {
     let start = |op: OpId| steps[op.index()] as i64;
     let interval = problem.interval.map(|ii| ii as i64);
@@ -198,7 +198,7 @@ fn who_holds_too_much_is_named() {
     assert!(other.contains("the schedule is one without an interval; the problem is one at the interval 2"), "{other}");
 }
 
-/// Operations of one resource: from a step after their start on, for two steps, so many units each.
+/// Operations of one resource: from a step after their start on, for two steps, this many units each.
 fn heavy(amounts: &[u64], limit: u64, interval: Option<u64>) -> DataflowProblem {
     let random = format!("nodes={},resources=1,recurrence=0,density=0", amounts.len());
     let graph = random.parse::<Random>().unwrap().graph().unwrap();

@@ -82,7 +82,7 @@ fn told(buffer: &Path) -> Result<TracedRun, Error> {
     })
 }
 
-/// The marks that cost nothing.
+/// The timestamps that cost nothing.
 const ITERATIONS: &str = "iterations";
 
 fn text(trace: &TraceFile, loops: usize, columns: usize) -> String {
@@ -91,11 +91,11 @@ fn text(trace: &TraceFile, loops: usize, columns: usize) -> String {
         let _ = write!(out, " on {}", trace.date);
     }
     out.push('\n');
-    if trace.marks != ITERATIONS {
+    if trace.timestamps != ITERATIONS {
         let _ = writeln!(
             out,
-            "marks at {} take time themselves; cycles of an iteration are by --trace-detail iterations",
-            trace.marks
+            "timestamps at {} take time themselves; cycles of an iteration are by --trace-detail iterations",
+            trace.timestamps
         );
     }
     for one in &trace.loops {

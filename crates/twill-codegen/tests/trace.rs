@@ -120,7 +120,7 @@ fn the_signature_says_what_is_recorded_where() {
             .unwrap();
     let trace = &json["trace"];
     let timestamps = trace["timestamps"].as_array().unwrap();
-    assert_eq!((&trace["parameter"], &trace["detail"]), (&"trace_buffer".into(), &"runs".into()));
+    assert_eq!((&trace["parameter"], &trace["detail"]), (&"trace_buffer".into(), &"segments".into()));
     assert_eq!(trace["bytes"], 8 * 16 * timestamps.len());
     assert!(timestamps.iter().enumerate().all(|(k, mark)| mark["id"] == k));
     // Each operation begins once, and is seen to end.

@@ -25,7 +25,7 @@ pub(crate) fn lower_bound(problem: &Problem, families: Families) -> LowerBound {
     best
 }
 
-/// What proves [`lower_bound`].
+/// The proof of [`lower_bound`].
 pub(crate) fn witness(problem: &Problem, bound: &LowerBound) -> BoundWitness {
     let graph = problem.graph();
     match &bound.kind {
@@ -202,15 +202,15 @@ fn synchronous_work(problem: &Problem, ops: &[OpId]) -> Cycles {
     ops.filter(|op| op.is_synchronous()).map(|op| op.occupancy).sum()
 }
 
-/// Whether an asynchronous operation takes a cycle of its group for itself: it waits, wherever it is, so that no synchronous
-/// operation runs when it is issued (`concurrency`), and no other that waits is issued then.
+/// Returns whether an asynchronous operation takes a cycle of its group for itself: it waits, wherever it is, so that
+/// no synchronous operation runs when it is issued (`concurrency`), and no other that waits is issued then.
 fn issues_alone(problem: &Problem, op: OpId) -> bool {
     let graph = problem.graph();
     let waits = graph.dependences().iter().any(|d| d.to == op && d.from != op && d.blocking);
     waits && !graph.operation(op).is_synchronous() && concurrency::window(problem, op) > 0
 }
 
-/// Whether an interval is out of reach for one operation alone: what it conflicts on.
+/// Returns whether an interval is out of reach for one operation alone: what it conflicts on.
 pub(crate) fn self_conflict(problem: &Problem, interval: i64, families: Families) -> Option<(OpId, String)> {
     if families.has(Family::Resource)
         && let Some((op, unit)) = resource::self_conflict(problem, interval)
@@ -222,12 +222,12 @@ pub(crate) fn self_conflict(problem: &Problem, interval: i64, families: Families
     too_long.map(|op| (op, "issue slots of its warp group".into()))
 }
 
-/// Whether every reservation starts with its operation: then phase 1 is monotone.
+/// Returns whether every reservation starts with its operation: then phase 1 is monotone.
 pub(crate) fn tables_start_at_issue(problem: &Problem) -> bool {
     problem.graph().operations().iter().all(|op| op.reservations.iter().all(|r| r.start == Cycles::ZERO))
 }
 
-/// Whether feasibility at an interval implies feasibility at every larger one (docs/model.md).
+/// Returns whether feasibility at an interval implies feasibility at every larger one (docs/model.md).
 pub(crate) fn is_monotone(problem: &Problem) -> bool {
     let options = problem.options();
     tables_start_at_issue(problem)

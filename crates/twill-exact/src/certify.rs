@@ -1,4 +1,4 @@
-//! Certificates: for every interval that a report rejects, what proves it (docs/certificates.md).
+//! Certificates: for every interval that a report rejects, its proof (docs/certificates.md).
 
 use crate::bounds;
 use crate::limits::{Budget, Meter};
@@ -13,7 +13,7 @@ pub enum CertifyError {
     /// Nothing was proved.
     #[error("the search ended before its answer was proved; give it a larger budget, if one ended it")]
     NotProved,
-    /// A reading of the model in which a proof for one number of stages says nothing of the others.
+    /// A model variant in which a proof for one number of stages says nothing of the others.
     #[error("certificates cover every number of stages at once, which `{option}` does not allow; leave it out")]
     Unsupported {
         /// The option.

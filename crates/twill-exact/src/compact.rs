@@ -1,4 +1,4 @@
-//! What the objective leaves free: operations are moved one at a time to shorten the lives of
+//! Freedom that the objective leaves: operations are moved one at a time to shorten the lives of
 //! values, then to issue as late as their readers allow (streaming loads as early as they may),
 //! until no single move helps.
 //!
@@ -41,7 +41,7 @@ pub(crate) fn compact_where(e: &Encoding, candidate: Candidate, allowed: impl Fn
     best
 }
 
-/// What must not grow.
+/// The quantities that must not grow.
 struct Limits {
     registers: i64,
     shared: u64,
@@ -106,7 +106,7 @@ fn cost(e: &Encoding, times: &[i64], op: OpId) -> (i128, i64) {
     (values.into_iter().map(life).sum(), preference)
 }
 
-/// Places worth trying within what the dependences leave: both ends, and beside every operation that
+/// Places worth trying within what the dependences leave: both ends, and next to every operation that
 /// it must keep away from.
 fn places(e: &Encoding, candidate: &Candidate, op: OpId, length: i64) -> Vec<i64> {
     let graph = e.problem.graph();
@@ -145,7 +145,7 @@ fn places(e: &Encoding, candidate: &Candidate, op: OpId, length: i64) -> Vec<i64
     places
 }
 
-/// Cycles from issue to issue that a dependence asks for, hand-off and distance included.
+/// Cycles from issue to issue that a dependence asks for, handoff and distance included.
 fn gap(e: &Encoding, candidate: &Candidate, d: &Dependence) -> i64 {
     let graph = e.problem.graph();
     let in_registers = d.carries_value && matches!(graph.operation(d.from).storage, Storage::Registers(_));
@@ -154,7 +154,7 @@ fn gap(e: &Encoding, candidate: &Candidate, d: &Dependence) -> i64 {
     (d.delay + handoff).0 - i64::from(d.distance) * e.question.interval
 }
 
-/// Whether everything that keeps an operation away from others at some offset still holds.
+/// Returns whether everything that keeps an operation away from others at some offset still holds.
 fn offsets_hold(e: &Encoding, candidate: &Candidate, op: OpId) -> bool {
     let time = |v: OpId| candidate.times[v.index()];
     e.forbidden.iter().filter(|f| f.from == op || f.to == op).all(|f| {

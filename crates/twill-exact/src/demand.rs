@@ -1,4 +1,4 @@
-//! Registers that every schedule takes, without search.
+//! Registers that every schedule needs, without search.
 //!
 //! A value that is carried from iteration to iteration is always alive, in one of the operations around its cycle, for the
 //! life of each ends no earlier than the next begins. Just before an operation issues, all that it reads is alive; and when
@@ -9,7 +9,7 @@ use crate::constraints::assignment;
 use std::collections::BTreeMap;
 use twill_graph::{Dependence, GroupId, GroupRole, Liveness, OpId, Problem, RejectionReason, Storage};
 
-/// What all compute groups, or one of them, hold at some time in every schedule.
+/// The registers that all compute groups, or one of them, hold at some time in every schedule.
 #[derive(Default)]
 struct Demand {
     words: u64,
@@ -211,7 +211,7 @@ mod tests {
                 let Some(reason) = impossible(&problem) else { continue };
                 found += 1;
                 let meter = Meter::start(&Budget::default());
-                // What is feasible at all is feasible there.
+                // A feasible problem is feasible there.
                 let largest = bounds::largest_interval(&problem);
                 let verdict = query::exists(&problem, largest, Families::ALL, &meter);
                 assert!(matches!(verdict, Verdict::Excluded { stages: None, .. }), "{seed} {assignment:?}: {reason:?}");

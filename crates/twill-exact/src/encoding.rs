@@ -1,4 +1,4 @@
-//! One question to the solver: is there a schedule at this interval?
+//! One question to the solver: does a schedule exist at this interval?
 //!
 //! Two forms of the same question. With a bound on stages, an operation is one integer variable,
 //! its issue cycle: paths propagate well, and schedules are found at once. Without a bound it is
@@ -24,7 +24,7 @@ use std::rc::Rc;
 use twill_graph::proof::{Atom, Reason};
 use twill_graph::{Dependence, DependenceId, Families, Family, GroupId, GroupRole, OpId, Problem};
 
-/// What to ask.
+/// The question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     /// Initiation interval in cycles.
@@ -36,7 +36,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Whether warps are assigned too (phase 2), or only throughput matters (phase 1).
+    /// Returns whether warps are assigned too (phase 2), or only throughput matters (phase 1).
     pub(crate) fn joint(self) -> bool {
         !self.families.within(Families::THROUGHPUT)
     }
@@ -82,19 +82,19 @@ pub(crate) struct Encoding<'p> {
     pub(crate) channels: Vec<Lit>,
     same: HashMap<(OpId, OpId), Lit>,
     later: HashMap<Later, Lit>,
-    /// What [`Encoding::forbid_offsets`] was told.
+    /// The arguments of [`Encoding::forbid_offsets`].
     pub(crate) forbidden: Vec<ForbiddenOffsets>,
     pub(crate) storage: Storage,
     pub(crate) caps: Caps,
-    /// What it shares with other loops in the same engine.
+    /// The variables that it shares with other loops in the same engine.
     pub(crate) common: Option<Common>,
-    /// Whether interchangeable sub-tiles start in order.
+    /// True if interchangeable sub-tiles start in order.
     pub(crate) sub_tiles_in_order: bool,
     /// The first of its variables in the engine.
     base: usize,
 }
 
-/// What the loops of one kernel share (docs/model.md, "Sibling loops").
+/// The variables that the loops of one kernel share (docs/model.md, "Sibling loops").
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     /// The groups of tied operations, as rows of [`Encoding::assigned`].
@@ -124,7 +124,7 @@ impl Candidate {
         Candidate { times, groups, length, assignment: Rc::default() }
     }
 
-    /// Whether a literal holds.
+    /// Returns whether a literal holds.
     pub(crate) fn holds(&self, literal: Lit) -> bool {
         self.assignment.holds(literal)
     }
@@ -147,7 +147,7 @@ pub(crate) enum Reply {
     Stopped,
 }
 
-/// Turns of two operations, or copies of an item, that any problem of use has.
+/// Wraps of two operations, or copies of an item, that any problem of use has.
 pub(crate) const FEW_WRAPS: i64 = 1024;
 
 impl<'p> Encoding<'p> {
@@ -291,7 +291,7 @@ impl<'p> Encoding<'p> {
         literal
     }
 
-    /// The literal for "operation `later`'s slot is at least `least` behind that of `earlier`"
+    /// The literal for "operation `later`'s slot is at least `least` after that of `earlier`"
     /// (unbounded form).
     pub(crate) fn slot_at_least(&mut self, earlier: OpId, later: OpId, least: i64) -> Lit {
         self.engine.at_least(self.issue(earlier), self.issue(later), least)
@@ -357,7 +357,7 @@ impl<'p> Encoding<'p> {
     }
 
     /// Adds clauses: if all of `conditions` hold, `(t_to − t_from) mod I` is not in `[first, end)`, for a
-    /// reason that says how many turns of the circle of slots a clause is about.
+    /// reason that says how many wraps of the circle of slots a clause is about.
     pub(crate) fn forbid_offsets(
         &mut self,
         conditions: &[Lit],
@@ -377,7 +377,7 @@ impl<'p> Encoding<'p> {
         self.forbidden.push(ForbiddenOffsets { conditions: conditions.to_vec(), from, to, first, end });
         let (a, b) = (self.issue(from), self.issue(to));
         let (least, most) = (self.engine.least(a, b), -self.engine.least(b, a));
-        // Copies k whose forbidden range [first + kI, end − 1 + kI] meets [least, most].
+        // Copies k whose forbidden range [first + kI, end − 1 + kI] overlaps [least, most].
         let low = -(end - 1 - least).div_euclid(interval);
         let high = (most - first).div_euclid(interval);
         for k in low..=high {
@@ -390,9 +390,9 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    /// Whether clauses need not be added any more after so many of a kind. Where an interval is short beside occupancies, lives or
-    /// issue times there are very many turns, copies and slots: beyond a few they are work, each as much as there are already,
-    /// for its bound takes its place among theirs.
+    /// Returns whether clauses need not be added any more after this many of a kind. Where an interval is short
+    /// compared with occupancies, lives or issue times there are very many wraps, copies and slots: beyond a few they
+    /// are work, each as much as there are already, for its bound takes its place among theirs.
     pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {
         count > FEW_WRAPS && self.engine.is_spent(u64::try_from(count / FEW_WRAPS).unwrap_or(u64::MAX))
     }
@@ -416,12 +416,12 @@ impl<'p> Encoding<'p> {
             .collect()
     }
 
-    /// Whether a family of constraints is asked for.
+    /// Returns whether a family of constraints is asked for.
     pub(crate) fn has(&self, family: Family) -> bool {
         self.question.families.has(family)
     }
 
-    /// Those of [`Encoding::register_dependences`] that may lead to another group: hand-off keeps
+    /// Those of [`Encoding::register_dependences`] that may lead to another group: handoff keeps
     /// carried values on one.
     pub(crate) fn handoffs(&self) -> Vec<(DependenceId, Dependence)> {
         let mut handoffs = self.register_dependences();
@@ -446,7 +446,7 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    /// What an assignment of the engine says of this loop.
+    /// This loop's schedule in an assignment of the engine.
     pub(crate) fn candidate(&self, assignment: Rc<Assignment>) -> Candidate {
         let graph = self.problem.graph();
         let interval = self.question.interval;

@@ -21,7 +21,7 @@ pub(crate) struct Engine {
     log: Log,
 }
 
-/// What the solver says.
+/// The solver's answer.
 pub(crate) enum Answer {
     /// All clauses and bounds hold.
     Satisfiable(Assignment),
@@ -50,7 +50,7 @@ impl Assignment {
 }
 
 impl Engine {
-    /// An engine over parts of so many variables, the first of each its origin of time; `None` if
+    /// An engine over parts of this many variables, the first of each its origin of time; `None` if
     /// the unconditional bounds contradict each other.
     pub(crate) fn new(
         parts: &[usize],
@@ -102,12 +102,12 @@ impl Engine {
         Lit::new(self.solver.new_var_default(), true)
     }
 
-    /// Whether a proof is written.
+    /// Returns whether a proof is written.
     pub(crate) fn is_logged(&self) -> bool {
         self.log.is_on()
     }
 
-    /// What holds unconditionally: greatest `c` with `x_to − x_from ≥ c`. A proof may not count on what the
+    /// The bound that holds unconditionally: greatest `c` with `x_to − x_from ≥ c`. A proof may not count on what the
     /// solver has found out meanwhile.
     pub(crate) fn least(&self, from: Node, to: Node) -> i64 {
         match self.log.is_on() {
@@ -208,7 +208,7 @@ impl Engine {
             return;
         }
         let limit = limit - fixed;
-        // What is too heavy by itself is excluded outright.
+        // An item that is too heavy by itself is excluded outright.
         let (heavy, light): (Vec<_>, Vec<_>) = merged.into_iter().partition(|&(_, weight)| weight > limit);
         for (literal, _) in heavy {
             self.clause(conditions.iter().chain(&given).map(|&c| !c).chain([!literal]), reason);
@@ -242,13 +242,15 @@ impl Engine {
         }
     }
 
-    /// Whether clauses need not be added any more, as the search is over. What has no more clauses has no answer.
+    /// Returns whether clauses need not be added any more, as the search is over. What has no more clauses has no
+    /// answer.
     pub(crate) fn is_cut_off(&mut self) -> bool {
         self.is_cut_off = self.is_cut_off || self.solver.cb().meter.is_over();
         self.is_cut_off
     }
 
-    /// The same, after so much work besides, of what a part of the search is allowed, also where it is otherwise run to its end.
+    /// The same, after this much work besides, of what a part of the search is allowed, also where it is otherwise run
+    /// to its end.
     pub(crate) fn is_spent(&mut self, work: u64) -> bool {
         let meter = &self.solver.cb().meter;
         meter.spend(work);

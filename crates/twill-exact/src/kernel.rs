@@ -1,4 +1,4 @@
-//! Sibling loops: each loop of a kernel with its own schedule, all with one warp assignment and one
+//! Several loops: each loop of a kernel with its own schedule, all with one warp assignment and one
 //! register budget (docs/model.md, "Sibling loops").
 //!
 //! Each loop is solved by itself first, which bounds its interval from below. Then all are asked

@@ -1,4 +1,4 @@
-//! Budgets: when to stop, and who may ask for it.
+//! Budgets: limits of time, work and memory, and interrupts.
 
 use crate::proof_log::Log;
 use batsat::Callbacks;
@@ -40,7 +40,7 @@ impl MemoryMeter {
         MemoryMeter { budget, is_full: Rc::new(Cell::new(false)) }
     }
 
-    /// Whether there was too much once: what comes after a search that was stopped would take as much again.
+    /// Returns whether there was too much once: what comes after a search that was stopped would take as much again.
     fn is_full(&self) -> bool {
         self.is_full.set(self.is_full.get() || self.budget.is_used_up());
         self.is_full.get()
@@ -112,7 +112,7 @@ impl Meter {
         self.work.set(self.work.get().saturating_add(work));
     }
 
-    /// What ended the search, if something did.
+    /// The reason for the end of the search, if it was ended.
     pub(crate) fn stopped(&self) -> Option<&'static str> {
         if self.interrupt.as_ref().is_some_and(|i| i.load(Ordering::Relaxed)) {
             return Some("interrupt");
@@ -126,12 +126,12 @@ impl Meter {
         self.deadline.filter(|d| Instant::now() >= *d).map(|_| "time budget")
     }
 
-    /// Whether the search is over, and nothing small is left to be finished.
+    /// Returns whether the search is over, and nothing small is left to be finished.
     pub(crate) fn is_over(&self) -> bool {
         !self.unhindered.get() && self.stopped().is_some()
     }
 
-    /// Whether the current part of the search should end.
+    /// Returns whether the current part of the search should end.
     pub(crate) fn pause(&self) -> bool {
         !self.unhindered.get() && (self.work.get() >= self.limit.get() || self.stopped().is_some())
     }
@@ -153,7 +153,7 @@ impl Meter {
         result
     }
 
-    /// A meter for a search within this one, which may do so much work.
+    /// A meter for a search within this one, which may do this much work.
     pub(crate) fn part(&self, work: u64) -> Meter {
         let total = self.total.min(self.work.get().saturating_add(work));
         Meter { limit: Rc::new(Cell::new(total)), allowed: Rc::new(Cell::new(total)), total, ..self.clone() }
@@ -166,7 +166,8 @@ impl Meter {
         self.allowed.set(self.limit.get());
     }
 
-    /// Whether the part of the search is over that [`allow`](Self::allow) began, whatever is small and left to be finished.
+    /// Returns whether the part of the search is over that [`allow`](Self::allow) began, whatever is small and left to
+    /// be finished.
     pub(crate) fn is_used_up(&self) -> bool {
         self.work.get() >= self.allowed.get() || self.stopped().is_some()
     }
@@ -242,12 +243,12 @@ mod tests {
 
     #[test]
     fn work_budgets_are_kept() {
-        for (copies, asked) in [(2, 20_000), (2, 200_000), (3, 100_000), (4, 500_000)] {
+        for (copies, limit) in [(2, 20_000), (2, 200_000), (3, 100_000), (4, 500_000)] {
             let problem = hard(copies);
-            let (used, by) = used(&problem, Budget { work: Some(asked), ..Budget::default() });
+            let (used, by) = used(&problem, Budget { work: Some(limit), ..Budget::default() });
             // Read by tests/hostile/budgets.py.
-            println!("work: {} operations asked {asked} used {used}", problem.graph().operations().len());
-            assert!(by.is_none() || used <= asked + asked / 10, "{asked}: {used}");
+            println!("work: {} operations limit {limit} used {used}", problem.graph().operations().len());
+            assert!(by.is_none() || used <= limit + limit / 10, "{limit}: {used}");
         }
     }
 

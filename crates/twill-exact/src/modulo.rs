@@ -12,7 +12,7 @@ use twill_graph::{
     Report,
 };
 
-/// What is known of the shortest schedule at one interval.
+/// Bounds on the shortest schedule at one interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Shortest {
     pub(crate) candidate: Candidate,
@@ -68,7 +68,7 @@ pub(crate) fn schedule(problem: &Problem, limit: i64, length_work: u64, meter: &
 }
 
 /// Finds the least initiation interval that dependences and units allow, with its proof, and the shortest pipeline at it:
-/// software pipelining alone. Warps, registers, memories and the reading of the model play no part.
+/// software pipelining alone. Warps, registers, memories and the model variant play no part.
 pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn FnMut(Progress)) -> Report<Pipeline> {
     let meter = Meter::start(&options.budget);
     let largest = bounds::largest_interval(problem).max(1);

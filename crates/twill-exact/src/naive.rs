@@ -1,4 +1,4 @@
-//! Schedules as compilers make them without a search over warp groups, to compare with.
+//! Baseline schedules, as compilers make them without a search over warp groups.
 //!
 //! Every operation runs on the group that [`WarpAssignment::BySubTile`](twill_graph::WarpAssignment) gives it, so there is
 //! nothing to choose. What is left is an order for each group, laid out in time: an operation issues as soon as the ones
@@ -67,7 +67,7 @@ pub fn unpipelined(problem: &Problem) -> impl Iterator<Item = Schedule> {
     layout.into_iter().flat_map(|layout| layout.intervals().map(move |interval| layout.claim(interval)))
 }
 
-/// The naive schedules of sibling loops, whose operations all have a fixed group.
+/// The naive schedules of several loops, whose operations all have a fixed group.
 pub fn naive_kernel(
     kernel: &MultiLoopProblem,
     how: Naive,
@@ -86,7 +86,7 @@ pub fn naive_kernel(
     let intervals: Option<Vec<Cycles>> = loops.iter().map(|r| r.outcome.schedule().map(|s| s.interval)).collect();
     for report in &mut loops {
         if let Outcome::Feasible { schedule } = &mut report.outcome {
-            // What a thread has, it has in all loops.
+            // A thread has the same registers in all loops.
             for own in &mut schedule.groups {
                 if let Some(common) = groups.iter().find(|g| g.id == own.id) {
                     *own = *common;
@@ -172,7 +172,7 @@ impl<'p> Layout<'p> {
             let needed = slots[d.from.index()] + delay(d) - slots[d.to.index()];
             Cycles(needed).div_ceil(Cycles(across(d)))
         });
-        // What a stage holds must fit in it.
+        // The operations of a stage must fit in it.
         let last = slots.iter().max().map(|t| t + 1);
         let length = graph.op_ids().map(|op| slots[op.index()] + graph.operation(op).span().0).max();
         let whole = if serial { length } else { last };

@@ -55,7 +55,7 @@ const LARGEST_COST: i64 = 1 << 30;
 
 /// Replaces a graph's cycle counts by integers whose sum over distinct costs is at most `limit`.
 ///
-/// Occupancies, latencies and delays are normalised together. Hand-off and transfer costs and holds
+/// Occupancies, latencies and delays are normalised together. Handoff and transfer costs and holds
 /// that are not among them are scaled by the ratio of the largest cost and rounded up: in the list
 /// they would distort small costs. So is what goes through shared memory, whose bytes a cycle stay, rounded down.
 ///

@@ -1,4 +1,4 @@
-//! What is minimised after the interval and the stages: compute groups, hand-off words, channels,
+//! The objective after the interval and the stages: compute groups, handoff words, channels,
 //! length, registers a thread, each as small as those before allow.
 //!
 //! Every level descends from the best schedule so far: ask for one less, under an assumption, until

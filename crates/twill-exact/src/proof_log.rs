@@ -1,4 +1,4 @@
-//! What the solver did, written down so that it can be checked: meanings of variables, clauses with
+//! A log of the solver's steps that can be checked: meanings of variables, clauses with
 //! their reasons, lemmas of the theory, and what was learnt.
 
 use batsat::Lit;
@@ -28,13 +28,13 @@ fn literal(l: Lit) -> Literal {
 }
 
 impl Log {
-    /// A log of the question at `interval` about a graph with so many operations.
+    /// A log of the question at `interval` about a graph with N operations.
     pub(crate) fn start(interval: i64, operations: usize) -> Log {
         let proof = Proof { interval, ..Proof::default() };
         Log(Some(Rc::new(RefCell::new(Record { proof, operations, lemmas: HashSet::new() }))))
     }
 
-    /// Whether anything is written.
+    /// Returns whether anything is written.
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
@@ -71,7 +71,7 @@ impl Log {
         });
     }
 
-    /// What an atom's definition says.
+    /// The definition of an atom.
     pub(crate) fn definition(of: Lit) -> Reason {
         Reason::Definition { atom: of.var().idx() as Literal + 1 }
     }

@@ -1,4 +1,4 @@
-//! One interval: is there a schedule, for any number of stages?
+//! One interval: the search for a schedule with any number of stages.
 
 use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Question, Reply, Stages};
@@ -11,7 +11,7 @@ use twill_graph::{Cycles, Families, GroupId, Liveness, Placement, Problem, Rejec
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
     Found(Box<Found<'p>>),
-    /// Proved that there is none with at most so many stages; with any number when `None`.
+    /// Proved that there is none with at most N stages; with any number when `None`.
     Excluded {
         stages: Option<u32>,
         reason: RejectionReason,
@@ -38,8 +38,8 @@ const PAPER_STAGES: u32 = 8;
 const FEW_INTERVALS: usize = 1024;
 const INTERVAL_WORK: u64 = 100;
 
-/// Spends the work of going on after so many intervals that were refused, and tells whether to stop. Without it there would be as
-/// many questions as there are cycles in a graph, and nobody would look at the clock.
+/// Spends the work of going on after N intervals that were refused, and tells whether to stop. Without it there would
+/// be as many questions as there are cycles in a graph, and nobody would look at the clock.
 pub(crate) fn spend_on_refused(refused: usize, meter: &Meter) -> bool {
     if refused < FEW_INTERVALS {
         return false;
@@ -163,7 +163,7 @@ fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> O
             // Asked again with more work, unless this was all there is.
             Reply::Stopped if meter.stopped().is_none() => return None,
             Reply::Stopped => {
-                // What was found answers another encoding, whose literals mean nothing in this one.
+                // The candidate answers another encoding, whose literals mean nothing in this one.
                 let question = Question { stages: Stages::AtMost(used), ..question };
                 let Candidate { times, groups, .. } = found.candidate;
                 let places = times.into_iter().zip(groups);

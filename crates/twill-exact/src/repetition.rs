@@ -20,7 +20,7 @@ pub(crate) struct Repetition {
     place: Vec<(usize, i64)>,
 }
 
-/// What `σ` does to one operation: its image, and iterations carried.
+/// The effect of `σ` on one operation: its image, and iterations carried.
 type Step = (usize, i64);
 
 /// The smallest body that the graph is found to repeat.
@@ -40,7 +40,7 @@ struct Edges<'g> {
     of: Vec<Vec<&'g Dependence>>,
 }
 
-/// What `σ` keeps of a dependence besides its distance.
+/// The properties of a dependence that `σ` keeps, besides its distance.
 fn look(d: &Dependence) -> (i64, i64, [bool; 3]) {
     (d.delay.0, d.hold.0, [d.blocking, d.carries_value, d.tied])
 }

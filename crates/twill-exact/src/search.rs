@@ -1,4 +1,4 @@
-//! The search for the least initiation interval, and what is proved on the way.
+//! The search for the least initiation interval, with its proofs.
 
 use crate::bounds;
 use crate::compact;
@@ -60,7 +60,7 @@ const BODY_WORK: u64 = 8_000_000;
 /// Work for a schedule that is built: a few seconds.
 const GREEDY_WORK: u64 = 10_000_000;
 
-/// What the search is doing, for people who wait.
+/// The progress of the search, for people who wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The least interval without warps.
@@ -101,7 +101,7 @@ pub enum Progress {
     },
     /// A changed problem is being solved.
     WhatIf {
-        /// What is different.
+        /// The difference.
         change: Change,
     },
 }
@@ -149,7 +149,7 @@ pub(crate) struct Search<'p, 'a> {
     pub(crate) lower: LowerBound,
 }
 
-/// What is known of intervals while they are searched.
+/// The state of intervals during the search.
 struct Gap {
     /// Nothing exists below.
     excluded: i64,
@@ -167,7 +167,7 @@ impl Gap {
     }
 }
 
-/// What is known when the interval is settled, or cannot be.
+/// The state when the interval is settled, or cannot be.
 pub(crate) enum Settled {
     /// A schedule is at hand at this interval; `proved`: no smaller one exists.
     Found {
@@ -208,7 +208,7 @@ impl<'p, 'a> Search<'p, 'a> {
         self.best.as_ref().map(|found| (found.encoding.question.interval, found.candidate.clone()))
     }
 
-    /// What was found out, with this answer.
+    /// The result, with this answer.
     pub(crate) fn report(mut self, outcome: Outcome, objectives: Vec<ObjectiveValue>) -> Report {
         self.rejections.sort_by_key(|r| r.interval);
         Report {
@@ -287,7 +287,7 @@ impl<'p, 'a> Search<'p, 'a> {
         if !wanted || out_of_reach || !bounds::is_monotone(self.problem) {
             return;
         }
-        // What the search finds at the bound by itself has the fewest stages, and is better to go on from.
+        // A schedule that the search finds at the bound by itself has the fewest stages, and is better to go on from.
         let bottom = self.lower.interval.0;
         self.meter.allow(Some(BEFORE_WORK));
         match self.ask(bottom) {
@@ -429,7 +429,7 @@ impl<'p, 'a> Search<'p, 'a> {
         true
     }
 
-    /// Whether there is a schedule at an interval; `None` when stopped.
+    /// Returns whether there is a schedule at an interval; `None` when stopped.
     fn ask(&mut self, interval: i64) -> Option<bool> {
         if query::spend_on_refused(self.rejections.len(), &self.meter) {
             return None;
@@ -480,7 +480,7 @@ impl<'p, 'a> Search<'p, 'a> {
         if self.stages_were_limited() {
             return Outcome::Unknown { stopped_by: "largest number of stages tried".to_owned() };
         }
-        // What excludes all larger intervals too is said in docs/model.md.
+        // docs/model.md lists the reasons that exclude all larger intervals too.
         let options = self.problem.options();
         let all = limit >= bounds::largest_interval(self.problem)
             && options.liveness == Liveness::Folded
@@ -488,7 +488,7 @@ impl<'p, 'a> Search<'p, 'a> {
         Outcome::Infeasible { reason: RejectionReason::Exhausted { largest: Cycles(limit), all } }
     }
 
-    /// Whether some interval was excluded only up to some number of stages, against what was asked.
+    /// Returns whether some interval was excluded only up to some number of stages, against what was asked.
     fn stages_were_limited(&self) -> bool {
         let complete = self.problem.options().stage_window == StageWindow::Complete;
         complete && self.rejections.iter().any(|r| r.stages.is_some())

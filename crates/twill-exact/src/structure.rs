@@ -1,4 +1,4 @@
-//! What makes a problem impossible at every interval, without search.
+//! Reasons why a problem is impossible at every interval, without search.
 
 use crate::constraints::assignment;
 use crate::{bounds, demand};
@@ -26,7 +26,7 @@ fn no_group(problem: &Problem) -> Option<RejectionReason> {
     let op = problem.graph().op_ids().find(|&op| assignment::candidates(problem, op).is_empty())?;
     let width = problem.graph().operation(op).issue_width;
     let role = assignment::role(problem, op);
-    let why = format!("it is issued by {width} warps together, and no {role} group has so many");
+    let why = format!("it is issued by {width} warps together, and no {role} group has that many");
     Some(RejectionReason::NoGroup { operation: name(problem, op), why })
 }
 
@@ -53,7 +53,7 @@ fn handoff(problem: &Problem) -> Option<RejectionReason> {
     })
 }
 
-/// Whether an operation reads its own result of an earlier iteration, so that one is always alive.
+/// Returns whether an operation reads its own result of an earlier iteration, so that one is always alive.
 fn carries_itself(problem: &Problem, op: OpId) -> bool {
     problem.graph().uses(op).any(|d| d.to == op)
 }

@@ -124,7 +124,7 @@ impl Loop {
             let kept = !e.value || e.distance == 0 || !apart(e.from, e.to);
             kept && times[e.to] + i64::from(e.distance) * interval >= times[e.from] + self.span(e.from) + handoff
         });
-        // Whether [u, u + a) and [v, v + b) are disjoint modulo the interval.
+        // True if [u, u + a) and [v, v + b) are disjoint modulo the interval.
         let disjoint = |u: i64, a: i64, v: i64, b: i64| {
             let offset = (v - u).rem_euclid(interval);
             offset >= a && interval - offset >= b
@@ -148,7 +148,7 @@ impl Loop {
             && all().filter(|&v| waits(v)).all(|v| all().filter(|&o| o != v).all(|o| unstalled(v, o)))
     }
 
-    /// Every schedule whose first issue is in cycle 0, of at most so many stages.
+    /// Every schedule whose first issue is in cycle 0, of at most N stages.
     fn schedules(&self, interval: i64, stages: u32) -> Vec<Point> {
         let (count, end) = (self.ops.len(), i64::from(stages) * interval);
         let mut found = Vec::new();
@@ -168,7 +168,7 @@ impl Loop {
         found
     }
 
-    /// What a schedule does, up to the names of groups and the order of the two sub-tiles, if there are two.
+    /// The behaviour of a schedule, up to the names of groups and the order of the two sub-tiles, if there are two.
     fn description(&self, point: &Point, interval: i64) -> Description {
         let in_turn: Vec<usize> = (0..self.ops.len()).collect();
         let own = self.described(point, &in_turn, interval);
@@ -181,8 +181,8 @@ impl Loop {
         own.min(self.described(&(times, turned(&point.1)), &turned(&in_turn), interval))
     }
 
-    /// `turns`: which of two operations that issue at once is first.
-    fn described(&self, (times, groups): &Point, turns: &[usize], interval: i64) -> Description {
+    /// `priority`: which of two operations that issue at once is first.
+    fn described(&self, (times, groups): &Point, priority: &[usize], interval: i64) -> Description {
         let first = times.iter().min().unwrap();
         let flipped = groups[0]; // The first operation's group is called 0.
         let groups: Vec<usize> = groups.iter().map(|g| g ^ flipped).collect();
@@ -190,19 +190,19 @@ impl Loop {
         let stages = times.iter().map(|t| (t - first) / interval).collect();
         let order = |of: &[usize]| -> BTreeMap<usize, Order> {
             let members = |at: usize| (0..of.len()).filter(|&op| of[op] == at).collect::<Vec<_>>();
-            of.iter().map(|&at| (at, order(times, turns, interval, &members(at)))).collect()
+            of.iter().map(|&at| (at, order(times, priority, interval, &members(at)))).collect()
         };
         (groups.clone(), order(&groups), order(&units), stages)
     }
 }
 
-fn order(times: &[i64], turns: &[usize], interval: i64, members: &[usize]) -> Order {
+fn order(times: &[i64], priority: &[usize], interval: i64, members: &[usize]) -> Order {
     let first = members[0];
     let mut copies = Vec::new();
     for &op in members {
         for k in -20..20 {
-            let at = (times[op] + k * interval, turns[op]);
-            if at >= (times[first], turns[first]) && at < (times[first] + interval, turns[first]) {
+            let at = (times[op] + k * interval, priority[op]);
+            if at >= (times[first], priority[first]) && at < (times[first] + interval, priority[first]) {
                 copies.push((at, op, k));
             }
         }
@@ -369,7 +369,7 @@ fn better_schedules_come_first() {
         let values = |r: &Report| r.objectives.iter().map(|o| o.value).collect::<Vec<_>>();
         let values: Vec<Vec<i64>> = found.reports.iter().map(values).collect();
         assert_eq!(values[0], *values.iter().min().unwrap(), "seed {seed}");
-        // Of groups and orders, then of stages too.
+        // Groups and orders, then stages too.
         let falls = values.windows(2).filter(|pair| pair[0] > pair[1]).count();
         assert!(falls <= 1, "seed {seed}: {values:?}");
         several += usize::from(values.last() > values.first());

@@ -206,7 +206,7 @@ fn random(choices: &[u32]) -> Problem {
     if tape.below(3) == 2 { ours.with_options(ModelOptions::paper()) } else { ours }
 }
 
-/// What of the table of docs/model.md a schedule breaks.
+/// The constraints of docs/model.md that a schedule breaks.
 fn broken(problem: &Problem, schedule: &Schedule, lifted: &[String]) -> BTreeSet<Family> {
     let family = |constraint| match constraint {
         Constraint::Dependence => Some(Family::Dependence),
@@ -275,7 +275,7 @@ fn with(problem: &Problem, quantity: Quantity, amount: u64) -> Option<Problem> {
     Problem::new(problem.graph().clone(), resources, *problem.options()).ok()
 }
 
-/// The problem after a change of the machine or of hand-offs.
+/// The problem after a change of the machine or of handoffs.
 fn after(problem: &Problem, change: &Change) -> Option<Problem> {
     let (mut graph, mut resources) = (problem.graph().clone(), problem.resources().clone());
     let mut options = *problem.options();

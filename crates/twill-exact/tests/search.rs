@@ -80,7 +80,7 @@ fn a_shallow_ring_waits_for_a_long_transfer() {
     assert_eq!(two.outcome.schedule().unwrap().interval, Cycles(502));
 }
 
-/// Beside a ring of which one slot goes, one of a byte could have a million.
+/// Next to a ring of which one slot goes, one of a byte could have a million.
 #[test]
 fn slots_that_no_ring_needs_are_not_asked_about() {
     let named = |name: &str, bytes: u64, transfer: i64| {
@@ -189,7 +189,7 @@ fn with_work(work: u64) -> SearchOptions {
     SearchOptions { budget: Budget { work: Some(work), ..Budget::default() }, ..SearchOptions::default() }
 }
 
-/// What a search found within so much work: the interval, and the cycles a round of a kernel takes.
+/// The result of a search within a budget of work: the interval, and the cycles a round of a kernel takes.
 fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycles> {
     match outcome {
         Outcome::Feasible { schedule } => Some(cycles(schedule)),
@@ -201,11 +201,11 @@ fn found<S>(outcome: &Outcome<S>, cycles: impl Fn(&S) -> Cycles) -> Option<Cycle
     }
 }
 
-/// An operation of 2^31 cycles beside an interval of a few has 2^30 turns with every other on its unit, and as many copies where
-/// the unit has several instances: they are work of each part of the search. So it is where intervals are refuted one by one for
-/// ages.
+/// An operation of 2^31 cycles against an interval of a few has 2^30 wraps with every other on its unit, and as many
+/// copies where the unit has several instances: they are work of each part of the search. So it is where intervals are
+/// refuted one by one for ages.
 #[test]
-fn turns_without_number_keep_to_the_budget() {
+fn wraps_without_number_keep_to_the_budget() {
     let cases = [
         (MANY_WRAPS, 20_000, None),
         (MANY_COPIES, 20_000, None),

@@ -6,7 +6,7 @@
 //! - time has no origin: the first operation stands at cycle 0, others before or after it;
 //! - free compute groups are interchangeable: a new one is the next;
 //! - where the stages of some operations all lie above those of the others by more than any dependence asks for (its delay
-//!   and hand-off, or its distance), they may as well lie one lower: no dependence breaks and no life grows. So stages
+//!   and handoff, or its distance), they may as well lie one lower: no dependence breaks and no life grows. So stages
 //!   are tried only without such gaps.
 
 mod memory;
@@ -15,10 +15,10 @@ mod stages;
 use crate::brute::stages::Stages;
 use twill_graph::{ConcurrencyWindow, Dependence, GroupRole, Operation, Problem, Storage, WarpAssignment};
 
-/// Stages, compute groups, hand-off words, channels, length, registers a thread: the objective after the interval.
+/// Stages, compute groups, handoff words, channels, length, registers a thread: the objective after the interval.
 pub type Objectives = [i64; 6];
 
-/// What trying everything gave.
+/// The result of trying everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The least interval.
@@ -34,7 +34,7 @@ pub enum Answer {
     TooMuch,
 }
 
-/// Tries every schedule of every interval up to `largest` cycles, with at most so many `tries` (choices of a group, a slot
+/// Tries every schedule of every interval up to `largest` cycles, with at most `tries` (choices of a group, a slot
 /// or stages) for each.
 pub fn optimum(problem: &Problem, largest: i64, tries: u64) -> Answer {
     for interval in 1..=largest {
@@ -67,7 +67,7 @@ struct Search<'p> {
     /// Group of each operation, slot of each operation.
     group: Vec<usize>,
     slot: Vec<i64>,
-    /// Whether it waits (`concurrency`); follows from the groups.
+    /// True for operations that wait (`concurrency`); follows from the groups.
     waits: Vec<bool>,
     /// Instances held, by unit and slot.
     held: Vec<Vec<u32>>,
@@ -97,12 +97,12 @@ impl<'p> Search<'p> {
         registers && d.carries_value && self.group[d.from.index()] != self.group[d.to.index()]
     }
 
-    /// Cycles from issue to issue, with the hand-off.
+    /// Cycles from issue to issue, with the handoff.
     fn delay(&self, d: &Dependence) -> i64 {
         d.delay.0 + if self.crosses(d) { self.op(d.from.index()).handoff.0 } else { 0 }
     }
 
-    /// Whether there is nothing left to try with; counts a try.
+    /// Returns whether there is nothing left to try with; counts a try.
     fn is_over(&mut self) -> bool {
         self.tries = self.tries.saturating_sub(1);
         self.tries == 0

@@ -50,7 +50,7 @@ const LARGEST: usize = 4000;
 /// Clauses that make a problem worth keeping.
 const LEAST: usize = 5;
 
-/// Cases of so many of each kind, clauses of such problems more, from the inputs of so many seeds.
+/// Cases: this many of each kind, more clauses of such problems, from the inputs of this many seeds.
 pub fn cases(seeds: u64, of_a_kind: usize) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut seen = BTreeMap::new();
@@ -64,7 +64,7 @@ pub fn cases(seeds: u64, of_a_kind: usize) -> Vec<Case> {
     cases
 }
 
-/// What the checker says, in words.
+/// The checker's verdict, in words.
 fn verdict(problem: &Problem, certificate: &Certificate) -> (String, String) {
     match verify_certificate(problem, certificate) {
         Ok(Evidence { below, everything, proofs, clauses, lemmas, steps }) => {
@@ -82,7 +82,7 @@ fn kind(error: &CertificateError) -> String {
     format!("{error:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
 }
 
-/// Whether there is room for one more of this kind.
+/// Returns whether there is room for one more of this kind.
 fn is_new(seen: &mut BTreeMap<String, usize>, kind: String, most: usize) -> bool {
     let count = seen.entry(kind).or_default();
     *count += 1;
@@ -91,17 +91,17 @@ fn is_new(seen: &mut BTreeMap<String, usize>, kind: String, most: usize) -> bool
 
 fn clauses(seed: u64, least: usize, most: usize, seen: &mut BTreeMap<String, usize>) -> Option<Case> {
     let before = seen.clone();
-    let asked = clause::asked(&input(seed, 480))?;
+    let derived = clause::derived(&input(seed, 480))?;
     let lines = |proof: &Proof| proof.meanings().lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
-    let mut base = Proof { atoms: asked.atoms, ..Proof::default() };
-    base.interval = asked.proofs.first()?.interval;
+    let mut base = Proof { atoms: derived.atoms, ..Proof::default() };
+    base.interval = derived.proofs.first()?.interval;
     let atoms = lines(&base);
     let mut clauses = Vec::new();
-    for proof in &asked.proofs {
+    for proof in &derived.proofs {
         let mut changed = lines(proof);
         let reason = changed.pop()?;
         let atom = changed.iter().zip(&atoms).position(|(new, old)| new != old).map(|at| (at, changed[at].clone()));
-        let (said, kind) = verdict(&asked.problem, &claim_of(proof));
+        let (said, kind) = verdict(&derived.problem, &claim_of(proof));
         let word: Vec<&str> = reason.split(' ').take(2).collect();
         let about = format!("{} {:?} {kind}", word.join(" "), atom.as_ref().map(|(_, text)| text.split(' ').nth(1)));
         if is_new(seen, about, most) {
@@ -113,11 +113,11 @@ fn clauses(seed: u64, least: usize, most: usize, seen: &mut BTreeMap<String, usi
         *seen = before;
         return None;
     }
-    Some(Case { problem: ProblemEntry::new(&asked.problem), certificates: Vec::new(), atoms, clauses })
+    Some(Case { problem: ProblemEntry::new(&derived.problem), certificates: Vec::new(), atoms, clauses })
 }
 
 fn certificates(seed: u64, of_a_kind: usize, seen: &mut BTreeMap<String, usize>) -> Option<Case> {
-    let (question, whole, other) = certificate::asked(&input(seed, 320))?;
+    let (question, whole, other) = certificate::derived(&input(seed, 320))?;
     let (problem, certificate, how) = match other {
         Other::Easier(easier) => (easier?, whole, "easier"),
         Other::Altered(certificate) => (question.problem, certificate?, "altered"),

@@ -15,7 +15,7 @@ use twill_graph::format::CertificateFile;
 use twill_graph::proof::{Certificate, Proof};
 use twill_graph::{Bytes, Columns, Cycles, Dependence, Operation, Outcome, Problem, Storage, Words};
 
-/// What became of a certificate.
+/// The outcome of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changed {
     /// There is none: no problem, or too much to try.
@@ -60,7 +60,7 @@ const WORDS: [&str; 24] = [
 /// # Panics
 /// When a whole one is rejected, or what is proved is not true.
 pub fn check(bytes: &[u8]) -> Changed {
-    let Some((question, whole, other)) = asked(bytes) else { return Changed::Nothing };
+    let Some((question, whole, other)) = derived(bytes) else { return Changed::Nothing };
     let report = question.by_engine();
     let evidence = verify_certificate(&question.problem, &whole);
     let claim = |e: &Evidence| (e.below == whole.below, e.everything || !question.all || !whole.infeasible);
@@ -80,7 +80,7 @@ pub fn check(bytes: &[u8]) -> Changed {
     }
 }
 
-/// What is put to the checker beside a whole certificate.
+/// The checker also sees this, besides a whole certificate.
 pub(crate) enum Other {
     /// The same certificate, of an easier problem.
     Easier(Option<Problem>),
@@ -88,8 +88,8 @@ pub(crate) enum Other {
     Altered(Option<Certificate>),
 }
 
-/// What the bytes ask: a problem, its certificate, and what is made of either.
-pub(crate) fn asked(bytes: &[u8]) -> Option<(Question, Certificate, Other)> {
+/// The question that the bytes encode: a problem, its certificate, and changes of either.
+pub(crate) fn derived(bytes: &[u8]) -> Option<(Question, Certificate, Other)> {
     let mut tape = Tape::new(bytes);
     let question = Question::new(sample::problem(&mut tape)?);
     let certificate = certify(&question.problem, &question.by_engine(), &Budget::default()).ok()?;

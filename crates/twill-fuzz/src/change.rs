@@ -2,8 +2,8 @@
 
 use crate::tape::Tape;
 
-/// The text after up to eight changes: pieces are left out, put in, moved or repeated, and numbers become others. `words`
-/// are pieces that mean something in the format.
+/// The text after up to eight changes: parts are left out, inserted, moved or repeated, and numbers become others.
+/// `words` are parts that mean something in the format.
 pub(crate) fn changed(tape: &mut Tape, text: &str, words: &[&str]) -> String {
     let mut text = text.to_owned();
     for _ in 0..1 + tape.below(8) {
@@ -32,8 +32,8 @@ fn change(tape: &mut Tape, text: &mut String, words: &[&str]) {
             text.replace_range(at..end, "");
         }
         1 => {
-            let piece = piece(tape, words);
-            text.insert_str(at, &piece);
+            let part = part(tape, words);
+            text.insert_str(at, &part);
         }
         2 => {
             let end = after(text, at, 1 + tape.index(400));
@@ -46,8 +46,8 @@ fn change(tape: &mut Tape, text: &mut String, words: &[&str]) {
             replace(text, at, |c| c.is_ascii_digit(), &number);
         }
         4 => {
-            let piece = piece(tape, words);
-            replace(text, at, |c| c.is_alphanumeric() || c == '_', &piece);
+            let part = part(tape, words);
+            replace(text, at, |c| c.is_alphanumeric() || c == '_', &part);
         }
         // A word of the text in the place of another.
         _ => {
@@ -65,7 +65,7 @@ fn place(tape: &mut Tape, text: &str) -> usize {
     (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// The place so many bytes later, or the next one between two characters.
+/// The place N bytes later, or the next one between two characters.
 fn after(text: &str, at: usize, bytes: usize) -> usize {
     (at + bytes..text.len()).find(|&end| text.is_char_boundary(end)).unwrap_or(text.len())
 }
@@ -77,7 +77,7 @@ fn replace(text: &mut String, at: usize, so: impl Fn(char) -> bool, with: &str) 
     text.replace_range(start..end, with);
 }
 
-fn piece(tape: &mut Tape, words: &[&str]) -> String {
+fn part(tape: &mut Tape, words: &[&str]) -> String {
     match tape.below(8) {
         0 => number(tape),
         1 => char::from_u32(tape.below(0x11_0000) as u32).unwrap_or('\u{fffd}').into(),

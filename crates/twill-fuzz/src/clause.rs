@@ -17,12 +17,12 @@ use twill_exact::{Budget, SearchOptions, certify, schedule};
 use twill_graph::proof::{Atom, BoundWitness, Certificate, Clauses, Literal, Proof, Reason};
 use twill_graph::{Cycles, Problem, Schedule};
 
-/// What became of the clauses of one input.
+/// The outcome of the clauses of one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// The checker rejected so many.
+    /// The checker rejected this many.
     pub rejected: u64,
-    /// It accepted so many, all of them true.
+    /// It accepted this many, all of them true.
     pub accepted: u64,
 }
 
@@ -30,19 +30,19 @@ pub struct Judged {
 const CLAUSES: usize = 60;
 
 /// Clauses of a problem's proofs, some changed by a little, and an easier problem that has a schedule.
-pub(crate) struct Asked {
+pub(crate) struct Derived {
     /// The easier problem.
     pub(crate) problem: Problem,
     /// Its schedule.
     schedule: Schedule,
-    /// What the clauses were taken from; only its atoms are of use.
+    /// The source of the clauses; only its atoms are used.
     pub(crate) atoms: Vec<Atom>,
     /// Proofs of one clause each.
     pub(crate) proofs: Vec<Proof>,
 }
 
-/// What the bytes ask.
-pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
+/// The question that the bytes encode.
+pub(crate) fn derived(bytes: &[u8]) -> Option<Derived> {
     let mut tape = Tape::new(bytes);
     let question = Question::new(sample::problem(&mut tape)?);
     let certificate = certify(&question.problem, &question.by_engine(), &Budget::default()).ok()?;
@@ -61,7 +61,7 @@ pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
         let Some((clause, reason)) = proof.clauses.iter().nth(at) else { continue };
         proofs.extend(changed(&mut tape, schedule.interval.0, &proof.atoms, clause, *reason));
     }
-    Some(Asked { problem, schedule, atoms: proof.atoms.clone(), proofs })
+    Some(Derived { problem, schedule, atoms: proof.atoms.clone(), proofs })
 }
 
 /// Puts clauses of a problem's proofs to the checker, about an easier problem that has a schedule.
@@ -70,15 +70,15 @@ pub(crate) fn asked(bytes: &[u8]) -> Option<Asked> {
 /// When it accepts one that is not true of the schedule.
 pub fn check(bytes: &[u8]) -> Judged {
     let mut judged = Judged::default();
-    let Some(asked) = asked(bytes) else { return judged };
-    let meaning = Meaning::new(&asked.problem, &asked.schedule);
-    for one in asked.proofs.iter().filter(|one| !one.clauses.iter().any(|(_, reason)| picks(*reason))) {
-        judge(&asked.problem, &meaning, one, &mut judged);
+    let Some(derived) = derived(bytes) else { return judged };
+    let meaning = Meaning::new(&derived.problem, &derived.schedule);
+    for one in derived.proofs.iter().filter(|one| !one.clauses.iter().any(|(_, reason)| picks(*reason))) {
+        judge(&derived.problem, &meaning, one, &mut judged);
     }
     judged
 }
 
-/// Whether a clause picks one of several schedules that are as good.
+/// Returns whether a clause picks one of several schedules that are as good.
 fn picks(reason: Reason) -> bool {
     matches!(reason, Reason::GroupOrder { .. } | Reason::UsedOrder { .. } | Reason::SubTileOrder { .. })
 }

@@ -85,7 +85,7 @@ fn written(problem: &Problem, kind: u64) -> String {
     }
 }
 
-/// Whatever the numbers are, a search keeps to its work; what it finds is a schedule.
+/// For all numbers, a search keeps to its budget; its result is a schedule.
 fn solved(problem: &Problem) {
     let budget = Budget { work: Some(20_000), ..Budget::default() };
     let report = schedule(problem, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});

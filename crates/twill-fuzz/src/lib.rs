@@ -4,7 +4,7 @@
 //! A target takes bytes, makes an input of them, asks Twill, and compares the answer with something that shares no code
 //! with what is tested. A disagreement is a failed assertion. The same bytes are the same input on every machine.
 //!
-//! | target | what is asked | what must hold |
+//! | target | question | what must hold |
 //! |---|---|---|
 //! | [`ttir`] | texts of kernels, changed and unchanged | an answer or an error; read, written in the generic form and read again, they are the same |
 //! | [`graph_file`] | graph, schedule and certificate files | the same; what is written is read as what it was |
@@ -17,7 +17,8 @@
 //! | [`gaus`] | the scheduler for large graphs, on small ones | its schedules are legal by the checker and no better than its own bounds |
 //! | [`warp_programs`] | the generators, on random kernels | the protocol checker proves the programs, and in every interleaving they compute what the TTIR says |
 //!
-//! The word-by-word reading of `docs/model.md` is that of the checker's own tests (`twill-check/tests/replay/literal.rs`).
+//! The word-by-word implementation of `docs/model.md` is that of the checker's own tests
+//! (`twill-check/tests/replay/literal.rs`).
 //!
 //! ```
 //! // What libFuzzer would do with bytes of its own choice.
@@ -55,7 +56,7 @@ use twill_graph::SplitMix64;
 pub struct Target {
     /// Its name, that of its module and of its program in `fuzz/`.
     pub name: &'static str,
-    /// What it tries, for people.
+    /// A description for people.
     pub tries: &'static str,
     /// How many bytes make a full input.
     pub bytes: usize,
@@ -129,7 +130,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// So many random bytes, the same for the same seed.
+/// N random bytes, the same for the same seed.
 pub fn input(seed: u64, length: usize) -> Vec<u8> {
     let mut chance = SplitMix64::new(seed);
     (0..length).map(|_| chance.next_number() as u8).collect()

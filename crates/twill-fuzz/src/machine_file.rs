@@ -42,7 +42,7 @@ pub fn check(bytes: &[u8]) {
     let names: Vec<&str> = builtin_names().collect();
     let text = match (tape.below(8), tape.pick(&names).and_then(|name| builtin_text(name))) {
         (0, _) | (_, None) => String::from_utf8_lossy(tape.rest()).into_owned(),
-        // What a user writes: a few lines over a machine that is there.
+        // A user's file: a few lines over an existing machine.
         (1, Some(text)) => {
             let lines: Vec<&str> = text.lines().collect();
             let first = tape.index(lines.len());

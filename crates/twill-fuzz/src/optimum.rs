@@ -7,7 +7,7 @@ use crate::tape::Tape;
 use twill_exact::{SearchOptions, schedule};
 use twill_graph::{Cycles, ObjectiveLevel, Outcome, Problem, Report};
 
-/// What was compared.
+/// The comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Compared {
     /// The bytes make no problem.
@@ -30,7 +30,7 @@ const LARGEST: i64 = 10;
 /// Choices of brute force, for an interval: a small part of a second.
 const TRIES: u64 = 400_000;
 
-/// Whether engine and brute force agree.
+/// Returns whether engine and brute force agree.
 ///
 /// # Panics
 /// When they do not.
@@ -47,7 +47,7 @@ pub fn check(bytes: &[u8]) -> Compared {
 pub(crate) struct Question {
     pub(crate) problem: Problem,
     pub(crate) largest: i64,
-    /// Whether nothing new is possible above that.
+    /// True if nothing new is possible above that.
     pub(crate) all: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Target: the checker on schedules of the engine, whole and changed.
 //!
-//! Whether a changed schedule breaks the model is said by `literal`, which reads `docs/model.md` word by word, slot by
+//! `literal` decides if a changed schedule breaks the model: it reads `docs/model.md` word by word, slot by
 //! slot, and shares nothing with the checker but the names of the constraints.
 
 use crate::derived::schedule_with;
@@ -12,7 +12,7 @@ use twill_check::{Constraint, verify};
 use twill_exact::{Budget, SearchOptions, schedule};
 use twill_graph::{Bytes, ChannelStorage, Cycles, GroupId, Placement, Problem, Schedule};
 
-/// What became of the schedules of one input.
+/// The outcome of the schedules of one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Schedules of the engine: all accepted.
@@ -29,7 +29,7 @@ const CHANGES: u64 = 12;
 /// Replays a schedule of the engine and its changed copies.
 ///
 /// # Panics
-/// When the checker and the word-by-word reading do not agree on which constraints hold.
+/// When the checker and the word-by-word implementation do not agree on which constraints hold.
 pub fn check(bytes: &[u8]) -> Replayed {
     let mut tape = Tape::new(bytes);
     let mut replayed = Replayed::default();

@@ -19,7 +19,7 @@ pub(crate) fn problem(tape: &mut Tape) -> Option<Problem> {
     Problem::new(graph, machine, options(tape)).ok()
 }
 
-/// What a problem leans on: with everything tight at once, nothing would ever fit.
+/// The tight resource of a problem: with everything tight at once, nothing would ever fit.
 #[derive(Clone, Copy)]
 struct Shape {
     count: usize,
@@ -27,7 +27,7 @@ struct Shape {
     warps: u32,
     loads: bool,
     issue: bool,
-    /// Whether reservations may begin later than their operation.
+    /// True if reservations may begin later than their operation.
     later: bool,
     tight_registers: bool,
     tight_memory: bool,
@@ -54,7 +54,7 @@ fn machine(tape: &mut Tape, shape: Shape) -> Resources {
         registers_per_thread: if tape.one_in(6) { 40 } else { 24 },
     };
     let reserve_per_thread = if tape.one_in(4) { 39 } else { 32 };
-    // Of most compute groups, one more granule than the reserve holds what one value needs.
+    // With the most compute groups, one more granule than the reserve holds what one value needs.
     let granules = 1 + tape.below(if shape.tight_registers { 3 } else { 5 }) as u32;
     let maximum_per_thread = 40 + 8 * granules - u32::from(tape.one_in(3));
     let maximum = 1 + tape.below(3) as u32;
@@ -158,7 +158,7 @@ fn graph(tape: &mut Tape, shape: Shape) -> Option<LoopGraph> {
     LoopGraph::new("random", operations, dependences, reserved).ok()
 }
 
-/// The readings that brute force knows; those of the paper's liveness and stages are for comparison only.
+/// The model variants that brute force knows; those of the paper's liveness and stages are for comparison only.
 fn options(tape: &mut Tape) -> ModelOptions {
     ModelOptions {
         exclusive_issue: !tape.one_in(6),

@@ -2,7 +2,7 @@
 
 use arbitrary::Unstructured;
 
-/// What is left of the bytes.
+/// The remaining bytes.
 pub(crate) struct Tape<'a>(Unstructured<'a>);
 
 impl<'a> Tape<'a> {
@@ -26,7 +26,7 @@ impl<'a> Tape<'a> {
         self.0.int_in_range(0..=bound.saturating_sub(1)).unwrap_or(0)
     }
 
-    /// Once in so many times; never when the bytes are used up.
+    /// Once in N times; never when the bytes are used up.
     pub(crate) fn one_in(&mut self, chances: u64) -> bool {
         self.below(chances) + 1 == chances && !self.is_over()
     }
@@ -36,7 +36,7 @@ impl<'a> Tape<'a> {
         choices.get(self.index(choices.len()))
     }
 
-    /// Whether all bytes are used up.
+    /// Returns whether all bytes are used up.
     pub(crate) fn is_over(&self) -> bool {
         self.0.is_empty()
     }

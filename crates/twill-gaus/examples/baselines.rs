@@ -56,9 +56,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn read(file: &str) -> Result<Dataflow, Box<dyn Error>> {
     let text = std::fs::read_to_string(file)?;
-    let beside = file.replace(".graphml", "_RM.xml");
-    let model = if beside == file { None } else { Some(std::fs::read_to_string(&beside)?) };
-    let model = model.as_deref().map(|text| NamedText { file: &beside, text });
+    let path = file.replace(".graphml", "_RM.xml");
+    let model = if path == file { None } else { Some(std::fs::read_to_string(&path)?) };
+    let model = model.as_deref().map(|text| NamedText { file: &path, text });
     Ok(read_dataflow(NamedText { file, text: &text }, &DataflowOptions { model, ..DataflowOptions::default() })?)
 }
 

@@ -23,9 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let time = Duration::from_secs_f64(seconds.parse()?);
     for file in files {
         let text = std::fs::read_to_string(file)?;
-        let beside = file.replace(".graphml", "_RM.xml");
-        let model = if &beside == file { None } else { Some(std::fs::read_to_string(&beside)?) };
-        let model = model.as_deref().map(|text| NamedText { file: &beside, text });
+        let path = file.replace(".graphml", "_RM.xml");
+        let model = if &path == file { None } else { Some(std::fs::read_to_string(&path)?) };
+        let model = model.as_deref().map(|text| NamedText { file: &path, text });
         let options = DataflowOptions { model, ..DataflowOptions::default() };
         let graph = read_dataflow(NamedText { file, text: &text }, &options)?;
         let live = objective == "live";

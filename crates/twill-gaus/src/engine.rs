@@ -14,7 +14,7 @@ use std::time::Duration;
 use twill_graph::SplitMix64;
 use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 
-/// What is told after every improvement.
+/// The message after every improvement.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Time since the start.
@@ -27,7 +27,7 @@ pub struct Progress {
     pub objective: i128,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The best schedule, legal; `None` where none was found, which does not mean that there is none.
@@ -154,7 +154,7 @@ impl Search<'_, '_> {
             if self.clock.is_over() || self.is_done() {
                 break;
             }
-            // What is left of the time is for the rounds left, in equal parts; the gradient has half of each.
+            // The rest of the time is for the rounds left, in equal parts; the gradient has half of each.
             let clock = self.clock.share(1.0 / f64::from(self.options.rounds.max(1) - round));
             let mut mu = match (&self.best, round) {
                 (Some((_, best)), 1..) => best.iter().map(|&s| s as f64).collect(),
@@ -181,7 +181,7 @@ impl Search<'_, '_> {
         at_start
     }
 
-    /// Whether the best is as good as any can be.
+    /// Returns whether the best is as good as any can be.
     fn is_done(&self) -> bool {
         self.options.target.zip(self.best.as_ref()).is_some_and(|(target, (best, _))| *best <= target)
     }

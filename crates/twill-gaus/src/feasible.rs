@@ -28,7 +28,7 @@ pub(crate) fn feasible(
 ) -> (Option<Vec<i64>>, u64) {
     let mut random = SplitMix64::new(seed);
     let mut gradients = 0;
-    // What the gradient wishes is found once, and only when the first orders fail.
+    // The gradient's wishes are found once, and only when the first orders fail.
     let mut wished: Option<Vec<i64>> = None;
     for attempt in 0..options.tries {
         if clock.is_over() {
@@ -50,7 +50,7 @@ pub(crate) fn feasible(
             match attempt % 4 {
                 // Rau's priority, the longest path to the end, is the latest start.
                 0 => model.latest[v] as f64 * jitter,
-                // Whoever can be moved least first: recurrences before all.
+                // Operations with the least mobility first: recurrences before all.
                 1 => model.width(v) as f64 * jitter,
                 2 => wishes[v] as f64 * jitter,
                 _ => (model.width(v) as f64 + model.latest[v] as f64) * jitter,
@@ -64,7 +64,7 @@ pub(crate) fn feasible(
     if effort == Effort::Orders {
         return (None, gradients);
     }
-    // What cannot be placed one by one may still be moved together.
+    // Operations that cannot be placed one by one may still be moved together.
     let start = wished.unwrap_or_else(|| settle(model, &model.middle(), options.side));
     let short = Polish { sweeps: options.polish.sweeps / 4, ..options.polish };
     let (steps, _) = polish(model, start, short, random.next_number(), clock);

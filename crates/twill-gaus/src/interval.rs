@@ -9,14 +9,14 @@ use crate::options::{Options, StartFrom};
 use crate::{Measure, Mobility, Precedence, Progress};
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, StartSteps};
 
-/// What was found of the smallest interval.
+/// The result for the smallest interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cyclic {
     /// No schedule has a smaller interval: [`least_interval`](crate::least_interval).
     pub least_interval: u64,
     /// The schedule, with its interval; `None` where none was found in time.
     pub schedule: Option<StartSteps>,
-    /// What it uses.
+    /// Its use of resources.
     pub measure: Option<Measure>,
     /// No schedule at that interval has a smaller latency: the longest path.
     pub least_latency: Option<u64>,
@@ -78,7 +78,7 @@ pub fn smallest_interval(
             None => low = middle + 1,
         }
     }
-    // What failed far below, or once, need not fail just below.
+    // A search that failed far below, or once, need not fail just below.
     let mut failed = 0;
     while high > least_interval && failed < options.patience && !clock.is_over() {
         match attempt(high - 1, Effort::All, 0.2)? {

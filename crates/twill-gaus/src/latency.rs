@@ -99,7 +99,7 @@ impl<'s, 'c> Shrink<'s, 'c> {
                 None => low = target + 1,
             }
         }
-        // What failed once need not fail again just below the best.
+        // A search that failed once need not fail again just below the best.
         let mut failed = 0;
         while best.latency > least && failed < self.options.patience && !self.clock.is_over() {
             match self.within(best.latency - 1, Effort::All)? {

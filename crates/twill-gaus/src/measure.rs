@@ -1,4 +1,4 @@
-//! What a schedule uses, exactly, in integers; whatever the relaxation thought of it.
+//! The resource usage of a schedule, exactly, in integers.
 
 use crate::Precedence;
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem};
@@ -113,8 +113,8 @@ impl Measure {
     }
 }
 
-/// Whether `steps` keep the dependences, the latency bound and the limits of `problem`. For answers that others rely
-/// on, the checker is independent of this crate.
+/// Returns whether `steps` keep the dependences, the latency bound and the limits of `problem`. For answers that others
+/// rely on, the checker is independent of this crate.
 pub fn is_legal(problem: &DataflowProblem, precedence: &Precedence, steps: &[u64]) -> bool {
     let graph = &problem.graph;
     let waits = |v: usize| {

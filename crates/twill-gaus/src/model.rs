@@ -45,7 +45,7 @@ pub enum GausError {
     },
 }
 
-/// What an operation takes of a resource.
+/// An operation's use of a resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub resource: usize,

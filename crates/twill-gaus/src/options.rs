@@ -19,7 +19,7 @@ pub enum StartFrom {
 /// threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What random choices depend on. Default 1.
+    /// The seed of random choices. Default 1.
     pub seed: u64,
     /// Where the search begins. Default the middle (paper).
     pub start: StartFrom,
@@ -33,7 +33,7 @@ pub struct Options {
     pub rounds: u32,
     /// The gradient phase; `None` to leave it out, so that the same start goes to the legaliser and on. Default on.
     pub descent: Option<Descent>,
-    /// Who gives way when wishes break a dependence. Default the middle (own).
+    /// The end that gives way when wishes break a dependence. Default the middle (own).
     pub side: Side,
     /// Placements of the reservation table before it is given up, in multiples of the number of operations. Default 10
     /// (own; Rau 1994 uses 6).

@@ -1,4 +1,4 @@
-//! Who waits for whom, at a given interval, in compressed rows: the view that everything here sweeps over.
+//! The precedence graph at a given interval, in compressed rows: the view that everything here sweeps over.
 
 use twill_graph::Dataflow;
 
@@ -95,7 +95,7 @@ impl Precedence {
         self.order.len()
     }
 
-    /// Whether there are no operations; never so for the precedence of a [`Dataflow`].
+    /// Returns whether there are no operations; never so for the precedence of a [`Dataflow`].
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -105,7 +105,7 @@ impl Precedence {
         self.order.iter().map(|&op| op as usize)
     }
 
-    /// Who waits for `op`.
+    /// The successors of `op`.
     pub fn successors(&self, op: usize) -> &[Neighbour] {
         self.successors.row(op)
     }
@@ -115,7 +115,8 @@ impl Precedence {
         self.predecessors.row(op)
     }
 
-    /// Whether dependences between iterations count, so that one sweep in [`order`](Self::order) may not settle all.
+    /// Returns whether dependences between iterations count, so that one sweep in [`order`](Self::order) may not settle
+    /// all.
     pub fn loops(&self) -> bool {
         self.back > 0
     }

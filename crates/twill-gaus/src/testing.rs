@@ -34,7 +34,7 @@ pub fn chain(count: usize) -> Dataflow {
     Dataflow::new("chain", operations, edges, resources(1)).unwrap()
 }
 
-/// What random graphs have not: delays of 0 and below, uses that begin later, take more or come twice.
+/// Features that random graphs lack: delays of 0 and below, uses that begin later, take more or come twice.
 pub fn varied(graph: &Dataflow) -> Dataflow {
     let mut dependences = graph.dependences().to_vec();
     for (k, d) in dependences.iter_mut().enumerate().filter(|(k, d)| k % 3 == 0 && d.distance == 0) {

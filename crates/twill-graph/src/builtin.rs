@@ -11,7 +11,7 @@ use crate::format::{GraphFile, MachineReference};
 pub struct Builtin {
     /// Name to ask for it by.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub description: String,
     /// The loop.
     pub graph: LoopGraph,

@@ -26,7 +26,7 @@ pub struct DataflowResource {
     pub limit: Option<u64>,
 }
 
-/// What an operation takes of a resource, in steps counted from its start.
+/// An operation's use of a resource, in steps counted from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceUse {
     /// The resource.
@@ -46,18 +46,18 @@ pub struct DataflowOperation {
     pub name: String,
     /// Steps until it is finished.
     pub latency: u32,
-    /// What it takes of resources.
+    /// Its use of resources.
     pub uses: Vec<ResourceUse>,
-    /// What its result takes while it is live: bytes, or whatever the graph counts.
+    /// The storage of its result while it is live: bytes, or another unit of the graph.
     pub storage: u64,
 }
 
 /// `s_to + distance · II ≥ s_from + delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataflowDependence {
-    /// Who goes first.
+    /// The producer.
     pub from: OpId,
-    /// Who waits.
+    /// The consumer.
     pub to: OpId,
     /// Steps between the two starts. 0 lets a consumer start in its producer's step (*chaining*); may be negative.
     pub delay: i64,
@@ -85,7 +85,7 @@ pub struct StartSteps {
     pub steps: Vec<u64>,
 }
 
-/// What is to be small; the formulations of "GauS" (Cai et al., arXiv 2602.20427, section 3).
+/// The objective; the formulations of "GauS" (Cai et al., arXiv 2602.20427, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataflowObjective {
     /// A: `peak · Σ_r max_d usage_r(d) + α · Σ communication · (s_to + δ·II − s_from)`, over resources `r`.
@@ -110,7 +110,7 @@ pub struct DataflowProblem {
     pub latency_bound: Option<u64>,
     /// `II`, for loops; without one, dependences of distance above 0 do not count.
     pub interval: Option<u64>,
-    /// What is to be small.
+    /// The objective.
     pub objective: DataflowObjective,
 }
 
@@ -126,7 +126,7 @@ pub enum DataflowError {
     /// Two things share a name.
     #[error("two {what} are named `{name}`")]
     Duplicate {
-        /// What they are.
+        /// Their kind.
         what: &'static str,
         /// The name.
         name: String,
@@ -134,17 +134,17 @@ pub enum DataflowError {
     /// A name that cannot be shown.
     #[error("one of the {what} is named {name}: {fault}")]
     Name {
-        /// What has the name.
+        /// The kind of thing that has the name.
         what: &'static str,
         /// The name in quotes, or its beginning.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: NameFault,
     },
     /// An index outside its table.
     #[error("{what} {index} does not exist; there are {count}")]
     Index {
-        /// What is counted.
+        /// The quantity.
         what: &'static str,
         /// The index.
         index: usize,
@@ -190,7 +190,7 @@ pub enum DataflowError {
     /// Sums do not fit.
     #[error("{what} are too large: their sum exceeds 2^48")]
     TooLarge {
-        /// What is summed.
+        /// The summands.
         what: &'static str,
     },
 }

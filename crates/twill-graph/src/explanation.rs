@@ -5,27 +5,27 @@ use crate::{Bytes, Cycles, Families, Family, LowerBound, Rejection, RejectionRea
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a search found, explained.
+/// The result of a search, explained.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// What is known.
+    /// The outcome.
     pub status: Status,
     /// Why there is no schedule, where that is proved.
     pub infeasible: Option<RejectionReason>,
     /// `I` of the best schedule.
     pub interval: Option<Cycles>,
-    /// What bounds it.
+    /// Its bound.
     pub lower_bound: LowerBound,
     /// Every interval that was excluded, ascending.
     pub rejections: Vec<ExplainedRejection>,
-    /// What `I` would be if something were different.
+    /// The values of `I` if something were different.
     pub what_ifs: Vec<WhatIf>,
 }
 
 /// An interval that was excluded, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedRejection {
-    /// What the search recorded.
+    /// The search's record.
     #[serde(flatten)]
     pub rejection: Rejection,
     /// A bound that needs no search and lies above the interval.
@@ -33,14 +33,14 @@ pub struct ExplainedRejection {
     pub bound: Option<LowerBound>,
     /// Constraint families that together leave no schedule at this interval.
     pub conflict: Conflict,
-    /// Whether the same families exclude every smaller interval too.
+    /// True if the same families exclude every smaller interval too.
     pub smaller_too: bool,
 }
 
 /// Constraint families that together leave no schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Conflict {
-    /// Whether every member is proved to be needed: without it the others have a schedule.
+    /// True if every member is proved to be needed: without it the others have a schedule.
     pub minimal: bool,
     /// The families, and the units of `resource` each by itself.
     pub members: Vec<Member>,
@@ -51,15 +51,15 @@ pub struct Conflict {
 pub struct Member {
     /// The family.
     pub family: Family,
-    /// Of `resource`: the unit.
+    /// The unit, if the kind is `resource`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Whether it is proved that the other members have a schedule without it.
+    /// True if it is proved that the other members have a schedule without it.
     pub needed: bool,
-    /// Whether the whole problem has a schedule without it; absent when that is not settled.
+    /// True if the whole problem has a schedule without it; absent when that is not settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suffices: Option<bool>,
-    /// What is required of it, against what is available.
+    /// The requirement versus the available amount.
     pub demands: Vec<Demand>,
     /// How the schedule that was found without it breaks it, as its replay says.
     pub breaches: Vec<Breach>,
@@ -73,7 +73,7 @@ pub struct Member {
 pub struct Witness {
     /// The schedule.
     pub schedule: Schedule,
-    /// What it keeps.
+    /// The constraints that it keeps.
     pub keeps: Families,
     /// Units of which it does not keep `resource`.
     pub lifted: Vec<String>,
@@ -82,22 +82,22 @@ pub struct Witness {
 /// An amount that a schedule at the interval needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Demand {
-    /// Of what.
+    /// The quantity.
     pub quantity: Quantity,
     /// The least amount with which the conflict is no more (of `handoff_cycles`: the largest; of `unit_cycles`,
     /// `shared_traffic` and `synchronous_cycles`: the work of one iteration); absent when no amount is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<u64>,
-    /// What there is (of `handoff_cycles`: what hand-offs take).
+    /// The available amount (for `handoff_cycles`: the cycles that handoffs take).
     pub available: u64,
-    /// Whether `required` is proved; otherwise it is known to be enough, but less might be.
+    /// True if `required` is proved; otherwise it is known to be enough, but less might be.
     pub proved: bool,
-    /// Whether the whole problem has a schedule with `required`, all else being equal; otherwise only the members of
+    /// True if the whole problem has a schedule with `required`, all else being equal; otherwise only the members of
     /// the conflict have, and the whole problem needs at least as much.
     pub suffices: bool,
 }
 
-/// What a demand is for.
+/// The purpose of a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -119,7 +119,7 @@ pub enum Quantity {
     SharedMemory,
     /// Columns of tensor memory.
     TensorMemory,
-    /// Cycles of the longest hand-off.
+    /// Cycles of the longest handoff.
     HandoffCycles,
 }
 
@@ -132,13 +132,13 @@ pub struct Breach {
     pub operations: Vec<String>,
 }
 
-/// What `I` would be if something were different.
+/// The values of `I` if something were different.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WhatIf {
-    /// What is different.
+    /// The difference.
     #[serde(flatten)]
     pub change: Change,
-    /// What is known then.
+    /// The outcome then.
     pub status: Status,
     /// The best `I` known then.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,7 +146,7 @@ pub struct WhatIf {
     /// By how much it differs, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent: Option<f64>,
-    /// What bounds it then.
+    /// The bound then.
     pub lower_bound: LowerBound,
     /// Where search bounds it: families that together leave nothing smaller, as few as were found.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -24,7 +24,7 @@ pub enum Family {
     Exclusive,
     /// Live values fit the registers of their group, and all groups the register file.
     Registers,
-    /// Rings, live values and hand-off buffers fit shared memory.
+    /// Rings, live values and handoff buffers fit shared memory.
     SharedMemory,
     /// Live values fit tensor memory.
     TensorMemory,
@@ -76,7 +76,7 @@ impl Families {
     pub const THROUGHPUT: Families =
         Families(1 << Family::Dependence as u16 | 1 << Family::Resource as u16 | 1 << Family::Bandwidth as u16);
 
-    /// Whether a family is in the set.
+    /// Returns whether a family is in the set.
     pub fn has(self, family: Family) -> bool {
         self.0 & 1 << family as u16 != 0
     }
@@ -93,7 +93,7 @@ impl Families {
         Families(self.0 & !(1 << family as u16))
     }
 
-    /// Whether every family of this set is in the other.
+    /// Returns whether every family of this set is in the other.
     pub fn within(self, other: Families) -> bool {
         self.0 & !other.0 == 0
     }

@@ -29,7 +29,7 @@ pub struct LoopGraph {
 pub struct Operation {
     /// Unique within the graph.
     pub name: String,
-    /// What it does, for people: `dot`, `exp2`, `load`, …
+    /// Its kind, for people: `dot`, `exp2`, `load`, …
     pub kind: String,
     /// Where it stands in the kernel's source.
     pub source: Option<Source>,
@@ -40,11 +40,11 @@ pub struct Operation {
     pub occupancy: Cycles,
     /// Cycles from issue until its result can be read.
     pub latency: Cycles,
-    /// Who executes it.
+    /// The executor.
     pub execution: Execution,
     /// Warps that issue it together: 1 or 4.
     pub issue_width: u32,
-    /// What its result occupies while live.
+    /// The storage of its result while live.
     pub storage: Storage,
     /// Its latency is not known statically (global-memory traffic).
     pub variable_latency: bool,
@@ -56,7 +56,7 @@ pub struct Operation {
     pub transfer_latency: Cycles,
     /// The sub-tile along M it belongs to; `None` when shared by all.
     pub sub_tile: Option<u32>,
-    /// What it moves and multiplies.
+    /// Its bytes and FLOP.
     pub traffic: Traffic,
 }
 
@@ -71,7 +71,7 @@ impl Operation {
         self.occupancy.max(Cycles(1))
     }
 
-    /// Whether the warps that issue it also execute it.
+    /// Returns whether the warps that issue it also execute it.
     pub fn is_synchronous(&self) -> bool {
         self.execution == Execution::Synchronous
     }
@@ -96,7 +96,7 @@ pub struct Reservation {
     pub cycles: Cycles,
 }
 
-/// Whether warps execute an operation or only issue it.
+/// The execution of an operation: warps execute it, or only issue it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Execution {

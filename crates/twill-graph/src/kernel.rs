@@ -1,4 +1,4 @@
-//! Sibling loops: the loops of one kernel under one warp assignment and one register budget
+//! Several loops: the loops of one kernel under one warp assignment and one register budget
 //! (docs/model.md, "Sibling loops").
 
 use crate::names::{self, NameFault};
@@ -47,7 +47,7 @@ pub struct LoopOperation {
     pub op: OpId,
 }
 
-/// Why loops cannot be posed together.
+/// The error for loops that make no common problem.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KernelError {
     /// There is nothing to schedule.
@@ -56,8 +56,8 @@ pub enum KernelError {
         /// The kernel.
         kernel: String,
     },
-    /// Two loops are posed on different machines, or under different readings of the model.
-    #[error("the loops `{first}` and `{other}` differ in {what}; sibling loops share them")]
+    /// Two loop problems have different machines, or different model variants.
+    #[error("the loops `{first}` and `{other}` differ in {what}; loops of one kernel share them")]
     Differ {
         /// The first loop.
         first: String,
@@ -71,7 +71,7 @@ pub enum KernelError {
     Name {
         /// The name in quotes, or its beginning.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: NameFault,
     },
     /// Not one weight a loop.
@@ -106,7 +106,7 @@ impl MultiLoopProblem {
     /// The largest weight of a loop.
     pub const MOST_WEIGHT: u64 = 1 << 20;
 
-    /// Poses loops together. `weights`: trip counts, or what stands for them.
+    /// States a problem of several loops. `weights`: trip counts, or what stands for them.
     ///
     /// # Errors
     /// When they do not share machine and options, or weights or ties do not go with them.
@@ -158,7 +158,7 @@ impl MultiLoopProblem {
         &self.loops
     }
 
-    /// What an interval of each loop counts: its trip count where it is known.
+    /// The weight of each loop's interval: its trip count where it is known.
     pub fn weights(&self) -> &[u64] {
         &self.weights
     }
@@ -203,7 +203,7 @@ pub fn corresponding(graphs: &[&LoopGraph]) -> Vec<Tie> {
     ties
 }
 
-/// What the loops of a kernel share when all have a schedule.
+/// The resources that the loops of a kernel share when all have a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommonGroups {
     /// Groups in use by any loop, by ascending id; registers a thread are the same in all.
@@ -212,7 +212,7 @@ pub struct CommonGroups {
     pub cycles: Cycles,
 }
 
-/// Everything a search for sibling loops reports.
+/// The report of a search for several loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelReport<S = Schedule> {
     /// The answer for all loops together.
@@ -222,7 +222,7 @@ pub struct KernelReport<S = Schedule> {
     /// Each loop: its schedule within the kernel; bound, rejections and phases are those of the
     /// loop by itself, and so is what `Outcome::Optimal` says of it.
     pub loops: Vec<Report<S>>,
-    /// What was excluded for the loops together, though not for each by itself.
+    /// The combinations excluded for the loops together, though not for each by itself.
     pub rejections: Vec<KernelRejection>,
     /// Secondary objectives in their order, as far as they were reached.
     pub objectives: Vec<KernelObjective>,
@@ -234,7 +234,7 @@ impl<S> KernelReport<S> {
     /// The same report about another form of the loops' schedules.
     ///
     /// # Errors
-    /// Whatever `change` returns.
+    /// The error that `change` returns.
     pub fn try_map<T, E>(
         self,
         change: impl FnMut((usize, Report<S>)) -> Result<Report<T>, E>,
@@ -257,7 +257,7 @@ impl<S> KernelReport<S> {
 pub struct KernelRejection {
     /// The intervals, in the order of the loops.
     pub intervals: Vec<Cycles>,
-    /// Whether all smaller ones are excluded with them.
+    /// True if all smaller ones are excluded with them.
     pub smaller: bool,
     /// Why.
     pub reason: RejectionReason,
@@ -274,6 +274,6 @@ pub struct KernelObjective {
     pub index: Option<usize>,
     /// Its value.
     pub value: i64,
-    /// Whether it is proved that no smaller one exists, the levels before it being equal.
+    /// True if it is proved that no smaller one exists, the levels before it being equal.
     pub proved: bool,
 }

@@ -33,9 +33,9 @@ pub struct ModuloOperation {
 /// `t_to + distance · I ≥ t_from + delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuloDependence {
-    /// Who goes first.
+    /// The producer.
     pub from: OpId,
-    /// Who waits.
+    /// The consumer.
     pub to: OpId,
     /// Cycles between the two starts; may be negative.
     pub delay: Cycles,
@@ -68,7 +68,7 @@ impl IssueTimes {
     }
 }
 
-/// Why a modulo scheduling problem cannot be posed.
+/// The error for an invalid modulo scheduling problem.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ModuloError {
     /// Nothing to schedule.
@@ -92,11 +92,11 @@ pub enum ModuloError {
     /// A name that cannot be shown.
     #[error("{what} is named {name}: {fault}")]
     Name {
-        /// What has the name.
+        /// The kind of thing that has the name.
         what: &'static str,
         /// The name in quotes, or its beginning.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: NameFault,
     },
     /// A resource nothing can start on.
@@ -104,13 +104,13 @@ pub enum ModuloError {
     Zero {
         /// The resource.
         resource: String,
-        /// What is 0.
+        /// The quantity that is 0.
         field: &'static str,
     },
     /// An index outside its table.
     #[error("{what} {index} does not exist; there are {count}")]
     Index {
-        /// What is counted.
+        /// The quantity.
         what: &'static str,
         /// The index.
         index: usize,
@@ -207,7 +207,7 @@ impl ModuloProblem {
         }
     }
 
-    /// Whether dependences of distance 0 have an order, so that there is no cycle at all (Kahn).
+    /// Returns whether dependences of distance 0 have an order, so that there is no cycle at all (Kahn).
     fn is_ordered(&self) -> bool {
         let count = self.operations.len();
         let (mut missing, mut readers) = (vec![0_usize; count], vec![Vec::new(); count]);

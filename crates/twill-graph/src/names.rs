@@ -21,7 +21,7 @@ pub enum NameFault {
         /// Bytes that it has.
         bytes: usize,
     },
-    /// A control character, or one that changes the direction of the text behind it.
+    /// A control character, or one that changes the direction of the text after it.
     #[error("it holds the character {character:?}, which cannot be shown; take it out")]
     Character {
         /// The first such character.
@@ -29,8 +29,8 @@ pub enum NameFault {
     },
 }
 
-/// Whether a character can stand in a name: it is no control character (terminals obey them), and does not change the direction
-/// of text (Boucher & Anderson, "Trojan Source", USENIX Security 2023).
+/// Returns whether a character can stand in a name: it is no control character (terminals obey them), and does not
+/// change the direction of text (Boucher & Anderson, "Trojan Source", USENIX Security 2023).
 pub fn is_shown(character: char) -> bool {
     let turns =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -42,12 +42,12 @@ pub fn showable(text: &str) -> String {
     text.chars().map(|c| if is_shown(c) { c } else { '_' }).collect()
 }
 
-/// What is wrong with a name that must not be empty.
+/// The error in a name that must not be empty.
 pub(crate) fn fault(name: &str) -> Option<NameFault> {
     if name.is_empty() { Some(NameFault::Empty) } else { fault_if_any(name) }
 }
 
-/// What is wrong with a name that may be empty.
+/// The error in a name that may be empty.
 pub(crate) fn fault_if_any(name: &str) -> Option<NameFault> {
     if name.len() > LONGEST_NAME {
         return Some(NameFault::Long { bytes: name.len() });
@@ -85,7 +85,7 @@ pub(crate) fn check<'a>(named: impl IntoIterator<Item = (&'static str, &'a str)>
     Ok(())
 }
 
-/// What an operation's name is called.
+/// The term for an operation's name.
 pub(crate) const OPERATION: &str = "an operation";
 
 #[cfg(test)]

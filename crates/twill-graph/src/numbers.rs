@@ -7,7 +7,7 @@ pub fn grouped(number: impl Into<i128>) -> String {
     if number < 0 { format!("-{digits}") } else { digits }
 }
 
-/// The same of any number, with as many digits behind the point as are asked for, or as it has.
+/// The same of any number, with as many digits after the point as are asked for, or as it has.
 pub fn grouped_real(number: f64, digits: Option<usize>) -> String {
     let text = digits.map_or_else(|| number.to_string(), |digits| format!("{number:.digits$}"));
     let (sign, size) = text.strip_prefix('-').map_or(("", text.as_str()), |size| ("-", size));

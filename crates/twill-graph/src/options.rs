@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which reading of the model to schedule and check under.
+/// The model variant to schedule and check under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelOptions {
@@ -18,7 +18,7 @@ pub struct ModelOptions {
     pub liveness: Liveness,
     /// Which numbers of stages are tried at each initiation interval.
     pub stage_window: StageWindow,
-    /// Whether a register value may be read on another warp group at all.
+    /// True if a register value may be read on another warp group at all.
     pub cross_group_registers: bool,
     /// Which compute group runs what.
     pub warp_assignment: WarpAssignment,
@@ -39,7 +39,7 @@ impl Default for ModelOptions {
 }
 
 impl ModelOptions {
-    /// The paper's reading throughout.
+    /// The paper's variant throughout.
     pub fn paper() -> Self {
         ModelOptions {
             exclusive_issue: false,

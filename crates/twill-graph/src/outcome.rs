@@ -1,4 +1,4 @@
-//! What is known after a search, and how long it took.
+//! The outcome of a search, and its duration.
 
 use crate::format::is_default;
 use crate::{Bytes, Cycles, Schedule};
@@ -27,7 +27,7 @@ pub enum Outcome<S = Schedule> {
     },
     /// Stopped before anything was found.
     Unknown {
-        /// What ended the search.
+        /// The reason for the end of the search.
         stopped_by: String,
     },
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Status {
 }
 
 impl<S> Outcome<S> {
-    /// What is known.
+    /// The outcome.
     pub fn status(&self) -> Status {
         match self {
             Outcome::Optimal { .. } => Status::Optimal,
@@ -79,7 +79,7 @@ impl<S> Outcome<S> {
     /// The same answer about another form of the schedule.
     ///
     /// # Errors
-    /// Whatever `change` returns.
+    /// The error that `change` returns.
     pub fn try_map<T, E>(self, change: impl FnOnce(S) -> Result<T, E>) -> Result<Outcome<T>, E> {
         Ok(match self {
             Outcome::Optimal { schedule } => Outcome::Optimal { schedule: change(schedule)? },
@@ -105,7 +105,7 @@ pub struct Report<S = Schedule> {
     pub objectives: Vec<ObjectiveValue>,
     /// Least interval that is proved for any assignment of operations to warp groups, where the search kept to one.
     pub wider_bound: Option<Cycles>,
-    /// What an iteration of the generated kernel takes by simulation, where it was simulated.
+    /// The cycles of an iteration of the generated kernel by simulation, where it was simulated.
     pub simulated: Option<SimulatedCycles>,
     /// Wall-clock time of each phase.
     pub phases: Vec<Phase>,
@@ -120,7 +120,7 @@ pub struct SimulatedCycles {
     pub cycles: Cycles,
     /// An iteration if threads took no time: copies and MMAs alone.
     pub copies_and_mmas: Cycles,
-    /// An iteration of the machine code that the kernel's assembly gave, where it was assembled before.
+    /// Cycles of an iteration by SASS estimate, where the kernel was assembled before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sass: Option<Cycles>,
 }
@@ -129,7 +129,7 @@ impl<S> Report<S> {
     /// The same report about another form of the schedule.
     ///
     /// # Errors
-    /// Whatever `change` returns.
+    /// The error that `change` returns.
     pub fn try_map<T, E>(self, change: impl FnOnce(S) -> Result<T, E>) -> Result<Report<T>, E> {
         Ok(Report {
             outcome: self.outcome.try_map(change)?,
@@ -152,7 +152,7 @@ pub struct ModuloSchedule {
     pub initiation_interval: Cycles,
     /// Length of the shortest schedule found at that interval.
     pub length: Cycles,
-    /// Whether no shorter one exists.
+    /// True if no shorter one exists.
     pub length_proved: bool,
 }
 
@@ -166,11 +166,11 @@ pub struct LowerBound {
     pub kind: LowerBoundKind,
 }
 
-/// What bounds the initiation interval from below.
+/// A lower bound on the initiation interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "witness", rename_all = "snake_case")]
 pub enum LowerBoundKind {
-    /// A unit is busy so long in every iteration (ResMII).
+    /// A unit is busy this long in every iteration (ResMII).
     Resource {
         /// The unit.
         unit: String,
@@ -190,7 +190,7 @@ pub enum LowerBoundKind {
         /// Sum of distances.
         distance: u32,
     },
-    /// Shared memory moves so many bytes in every iteration.
+    /// Shared memory moves this many bytes in every iteration.
     SharedBandwidth {
         /// Bytes of an iteration.
         bytes: Bytes,
@@ -209,7 +209,7 @@ pub enum LowerBoundKind {
         /// Compute groups.
         groups: u32,
     },
-    /// One synchronous operation alone keeps its warp group busy so long.
+    /// One synchronous operation alone keeps its warp group busy this long.
     Operation {
         /// The operation.
         operation: String,
@@ -242,7 +242,7 @@ pub struct Rejection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum RejectionReason {
-    /// An operation meets its own next iteration on a unit.
+    /// An operation overlaps its own next iteration on a unit.
     SelfConflict {
         /// The operation.
         operation: String,
@@ -263,7 +263,7 @@ pub enum RejectionReason {
     NoGroup {
         /// The operation.
         operation: String,
-        /// What it needs that no group offers.
+        /// The requirement that no group meets.
         why: String,
     },
     /// Storage that is needed at any initiation interval exceeds what there is.
@@ -290,17 +290,17 @@ pub enum RejectionReason {
     Exhausted {
         /// The largest interval tried.
         largest: Cycles,
-        /// Whether that excludes every larger one too.
+        /// True if that excludes every larger one too.
         all: bool,
     },
-    /// Sibling loops have no schedules with common groups and registers.
-    Siblings {
-        /// What they cannot share.
+    /// The loops of one kernel have no schedules with common groups and registers.
+    OtherLoops {
+        /// The resource that they cannot share.
         why: String,
     },
 }
 
-/// What is minimised after the initiation interval, in this order.
+/// The objective after the initiation interval, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveLevel {
@@ -308,7 +308,7 @@ pub enum ObjectiveLevel {
     Stages,
     /// Compute groups.
     ComputeGroups,
-    /// Words of register hand-offs, in units of 64 words, at least 1 each.
+    /// Words of register handoffs, in units of 64 words, at least 1 each.
     HandoffWords,
     /// Distinct pairs of a value and a group that reads it without having made it.
     Channels,
@@ -325,7 +325,7 @@ pub struct ObjectiveValue {
     pub level: ObjectiveLevel,
     /// Its value.
     pub value: i64,
-    /// Whether it is proved that no smaller one exists, the levels before it being equal.
+    /// True if it is proved that no smaller one exists, the levels before it being equal.
     pub proved: bool,
 }
 

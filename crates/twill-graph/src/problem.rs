@@ -1,4 +1,4 @@
-//! A scheduling problem: a loop graph on a machine, under one reading of the model.
+//! A scheduling problem: a loop graph on a machine, under one model variant.
 
 use crate::{FixedGroup, GroupId, LoopGraph, ModelOptions, OpId, Reserved, Resources, ResourcesError, UnitId, grouped};
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
 
-/// A loop graph, the machine it runs on, and the reading of the model.
+/// A loop graph, the machine it runs on, and the model variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     graph: LoopGraph,
@@ -19,13 +19,13 @@ pub struct Problem {
 /// A member of the pool of warp groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What it is there for.
+    /// Its purpose.
     pub role: GroupRole,
     /// Warps that work.
     pub warps: u32,
 }
 
-/// What a warp group is there for.
+/// The role of a warp group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupRole {
@@ -47,7 +47,7 @@ impl fmt::Display for GroupRole {
     }
 }
 
-/// Why a graph cannot be posed on a machine.
+/// The error for a graph that makes no problem on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProblemError {
     /// A unit is used but not declared.
@@ -68,7 +68,7 @@ pub enum ProblemError {
     /// The machine makes no sense.
     #[error(transparent)]
     Resources(#[from] ResourcesError),
-    /// What is kept during the whole loop does not fit by itself.
+    /// The storage kept during the whole loop does not fit by itself.
     #[error(
         "the loop `{graph}` keeps {} {what} during all iterations, and machine `{machine}` has {}; choose smaller tiles",
         grouped(*.needed), grouped(*.available)
@@ -78,7 +78,7 @@ pub enum ProblemError {
         graph: String,
         /// The machine.
         machine: String,
-        /// What is short.
+        /// The scarce resource.
         what: &'static str,
         /// Needed.
         needed: u64,
@@ -95,7 +95,7 @@ fn list(names: &[String]) -> String {
 }
 
 impl Problem {
-    /// Poses `graph` on a machine.
+    /// States the problem of `graph` on a machine.
     ///
     /// # Errors
     /// When the machine's numbers make no sense or the graph names a unit it does not have.
@@ -149,7 +149,7 @@ impl Problem {
         &self.resources
     }
 
-    /// The reading of the model.
+    /// The model variant.
     pub fn options(&self) -> &ModelOptions {
         &self.options
     }
@@ -164,7 +164,7 @@ impl Problem {
         (0..self.groups.len()).map(GroupId::new)
     }
 
-    /// What a fixed member of the pool is given; `None` for compute groups.
+    /// The registers of a fixed member of the pool; `None` for compute groups.
     pub fn fixed_group(&self, role: GroupRole) -> Option<FixedGroup> {
         match role {
             GroupRole::VariableLatency => self.resources.variable_latency_group,
@@ -178,7 +178,7 @@ impl Problem {
         &self.unit_of[op.index()]
     }
 
-    /// The same graph and machine under another reading.
+    /// The same graph and machine under another model variant.
     pub fn with_options(&self, options: ModelOptions) -> Problem {
         Problem { options, ..self.clone() }
     }

@@ -32,13 +32,13 @@ pub enum Item {
     Value(OpId),
     /// A register value on the group of an operation that reads it from another.
     Operand(DependenceId),
-    /// The hand-off buffer of an operation's register result.
+    /// The handoff buffer of an operation's register result.
     Buffer(OpId),
     /// A reservation of an operation, by its position.
     Reservation(OpId, usize),
 }
 
-/// What items take room in.
+/// The storage that items take room in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pool {
     /// Instances of a functional unit.
@@ -51,7 +51,7 @@ pub enum Pool {
     Tensor,
 }
 
-/// What an atom says of a schedule.
+/// The statement of an atom about a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Atom {
     /// `to − from ≥ least`.
@@ -96,9 +96,9 @@ pub enum Atom {
         /// Operation.
         op: OpId,
     },
-    /// At least so many copies of an item are alive in the slot in which another starts.
+    /// At least this many copies of an item are alive in the slot in which another starts.
     Alive {
-        /// What both take room in.
+        /// The storage that both take room in.
         pool: Pool,
         /// The item.
         item: Item,
@@ -107,14 +107,14 @@ pub enum Atom {
         /// The item that starts.
         event: Item,
     },
-    /// The ring of a load has at least so many slots.
+    /// The ring of a load has at least this many slots.
     Ring {
         /// Streaming load.
         load: OpId,
         /// Slots.
         slots: i64,
     },
-    /// A compute group in use is given at least so many registers a thread.
+    /// A compute group in use is given at least this many registers a thread.
     Registers {
         /// Group.
         group: GroupId,
@@ -130,23 +130,23 @@ pub enum Atom {
 pub enum RegisterLimit {
     /// Those of a fixed group.
     Fixed(GroupId),
-    /// What a thread can address.
+    /// The registers that a thread can address.
     Thread,
-    /// Those of a compute group that is given fewer than so many a thread.
+    /// Those of a compute group that is given fewer than this many a thread.
     Below(GroupId, u32),
 }
 
 /// Why a clause holds for every schedule at the interval (or for one that is as good).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// What the atom means, one of the two directions.
+    /// The definition of the atom, one of the two directions.
     Definition {
         /// The atom, from 1.
         atom: Literal,
     },
     /// A bound that follows from the others of the clause (a positive cycle).
     Difference,
-    /// The longest path of dependences from one operation to another, when at most so many stages lie between them.
+    /// The longest path of dependences from one operation to another, when at most this many stages lie between them.
     Dependence {
         /// Start of the path.
         from: OpId,
@@ -155,14 +155,14 @@ pub enum Reason {
         /// Stages.
         stages: i64,
     },
-    /// Two reservations of a unit with one instance do not overlap, `turn` intervals apart.
+    /// Two reservations of a unit with one instance do not overlap, `wrap` intervals apart.
     Resource {
         /// Operation and position of its reservation.
         first: (OpId, usize),
         /// Operation and position of its reservation.
         second: (OpId, usize),
         /// Intervals.
-        turn: i64,
+        wrap: i64,
     },
     /// Two synchronous operations of a group do not overlap.
     Exclusive {
@@ -171,7 +171,7 @@ pub enum Reason {
         /// The other.
         second: OpId,
         /// Intervals apart.
-        turn: i64,
+        wrap: i64,
     },
     /// An operation that waits does not stall another of its group.
     Concurrency {
@@ -180,9 +180,9 @@ pub enum Reason {
         /// The other.
         other: OpId,
         /// Intervals apart.
-        turn: i64,
+        wrap: i64,
     },
-    /// A register result is read on its own group, or the hand-off's cycles later.
+    /// A register result is read on its own group, or the handoff's cycles later.
     Handoff {
         /// The dependence.
         dependence: DependenceId,
@@ -216,7 +216,7 @@ pub enum Reason {
         /// First operation of the next.
         second: OpId,
     },
-    /// A group with so many registers has fewer as well.
+    /// A group with this many registers has fewer as well.
     RegisterOrder {
         /// Group.
         group: GroupId,
@@ -225,14 +225,14 @@ pub enum Reason {
         /// Fewer.
         lower: u32,
     },
-    /// What is alive when an item starts exceeds a unit or a memory.
+    /// The items alive when an item starts exceed a unit or a memory.
     Overfull {
         /// Unit or memory.
         pool: Pool,
         /// The item that starts.
         event: Item,
     },
-    /// What is alive on a group when an item starts exceeds its registers.
+    /// The items alive on a group when an item starts exceed its registers.
     OverfullRegisters {
         /// The item that starts.
         event: Item,
@@ -288,7 +288,7 @@ impl<T> Clauses<T> {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -318,13 +318,13 @@ pub enum BoundWitness {
     SharedBandwidth,
     /// RecMII: a cycle of dependences.
     Recurrence(Vec<DependenceId>),
-    /// With exclusive issue, the synchronous work of all compute groups together, and the issues behind waits.
+    /// With exclusive issue, the synchronous work of all compute groups together, and the issues after waits.
     GroupWork,
     /// With exclusive issue, one long synchronous operation.
     Operation(OpId),
 }
 
-/// What shows that no schedule exists below an interval.
+/// The evidence that no schedule exists below an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// Every interval below this one is rejected.
@@ -334,9 +334,9 @@ pub struct Certificate {
     pub infeasible: bool,
     /// Intervals below this one need no search.
     pub bound: Cycles,
-    /// What proves that.
+    /// The proof.
     pub witness: BoundWitness,
-    /// Intervals at which an operation meets its own next iteration.
+    /// Intervals at which an operation overlaps its own next iteration.
     pub conflicts: Vec<(Cycles, OpId)>,
     /// Intervals rejected by search.
     pub proofs: Vec<Proof>,

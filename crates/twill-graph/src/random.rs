@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What a random graph is to be like. Operations are numbered; dependences go from smaller to larger numbers, and back
+/// The shape of a random graph. Operations are numbered; dependences go from smaller to larger numbers, and back
 /// edges the other way, at a distance.
 ///
 /// As text: `nodes=1000,density=0.01,back-edges=50,seed=7`. What is left out is as in [`Random::default`].
@@ -69,7 +69,7 @@ pub enum RandomError {
     /// Not `key=value`.
     #[error("`{text}` is not of the form key=value; known keys: {}", KEYS.join(", "))]
     Form {
-        /// What was found.
+        /// The result.
         text: String,
     },
     /// Another key.
@@ -83,9 +83,9 @@ pub enum RandomError {
     Value {
         /// The key.
         key: String,
-        /// What was found.
+        /// The result.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         expected: &'static str,
     },
     /// More dependences than are sensible.

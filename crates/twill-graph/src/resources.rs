@@ -1,4 +1,4 @@
-//! What a machine offers to one loop: functional units, memories, registers, warp groups.
+//! The resources of a machine for one loop: functional units, memories, registers, warp groups.
 
 use crate::names::{self, NameFault};
 use crate::{Bytes, Columns, UnitId};
@@ -71,7 +71,7 @@ pub struct ComputePool {
     pub maximum: u32,
 }
 
-/// The register file and how it is dealt out.
+/// The register file and its allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
@@ -81,7 +81,7 @@ pub struct RegisterFile {
     pub minimum_per_thread: u32,
     /// Most registers a thread can address.
     pub maximum_per_thread: u32,
-    /// Registers are dealt out in multiples of this.
+    /// Registers are allocated in multiples of this.
     pub granularity: u32,
     /// Registers of each thread that hold addresses and temporaries, not tiles.
     pub reserve_per_thread: u32,
@@ -104,9 +104,9 @@ pub enum ResourcesError {
         machine: String,
         /// The field.
         field: String,
-        /// What was given.
+        /// The given value.
         value: u64,
-        /// What is allowed.
+        /// The allowed values.
         expected: &'static str,
     },
     /// The register file does not hold what groups have in every schedule.
@@ -125,11 +125,11 @@ pub enum ResourcesError {
     /// A name that cannot be shown.
     #[error("{what} is named {name}: {fault}")]
     Name {
-        /// What has the name.
+        /// The kind of thing that has the name.
         what: &'static str,
         /// The name in quotes, or its beginning.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: NameFault,
     },
     /// Two units share a name.
@@ -155,8 +155,8 @@ impl Resources {
         WARP_THREADS * u64::from(warps) * u64::from(usable)
     }
 
-    /// Registers a thread, dealt out in whole granules, that hold `words` tile words on a compute
-    /// group; `None` when no thread can address so many.
+    /// Registers a thread, in whole granules, that hold `words` tile words on a compute
+    /// group; `None` when no thread can address that many.
     pub fn registers_for(&self, words: u64) -> Option<u32> {
         let file = &self.registers;
         let threads = WARP_THREADS * u64::from(self.compute_groups.warps);
@@ -165,8 +165,8 @@ impl Resources {
             return None;
         }
         let granule = u64::from(file.granularity);
-        let dealt = needed.div_ceil(granule) * granule;
-        u32::try_from(dealt).ok().map(|r| r.max(file.minimum_per_thread))
+        let granted = needed.div_ceil(granule) * granule;
+        u32::try_from(granted).ok().map(|r| r.max(file.minimum_per_thread))
     }
 
     /// Registers left for compute groups after the fixed groups have theirs.
@@ -220,10 +220,10 @@ impl Resources {
         let small = "from 1 to 65536";
         number("registers.granularity", r.granularity.into(), 1, 1 << 16, small)?;
         number("registers.maximum_per_thread", r.maximum_per_thread.into(), 1, 1 << 16, small)?;
-        // Whole granules are dealt out, which can be more than a thread can address (256 for 255).
-        let dealt = u64::from(r.maximum_per_thread).next_multiple_of(r.granularity.into());
+        // Whole granules are allocated, which can be more than a thread can address (256 for 255).
+        let granted = u64::from(r.maximum_per_thread).next_multiple_of(r.granularity.into());
         let at_most = "at most registers.maximum_per_thread in whole granules";
-        number("registers.minimum_per_thread", r.minimum_per_thread.into(), 0, dealt, at_most)?;
+        number("registers.minimum_per_thread", r.minimum_per_thread.into(), 0, granted, at_most)?;
         if !r.minimum_per_thread.is_multiple_of(r.granularity) {
             // An empty range: no value but a multiple will do.
             let multiple = "a multiple of registers.granularity";

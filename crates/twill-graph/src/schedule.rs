@@ -35,7 +35,7 @@ pub struct Placement {
 pub struct WarpGroup {
     /// Its place in the problem's pool.
     pub id: GroupId,
-    /// What it is there for.
+    /// Its purpose.
     pub role: GroupRole,
     /// Warps that work.
     pub warps: u32,
@@ -61,7 +61,7 @@ pub struct Channel {
 /// Where a channel keeps one copy of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelStorage {
-    /// A register value handed over through a buffer in shared memory.
+    /// The handoff of a register value through a buffer in shared memory.
     Handoff(Bytes),
     /// The value lives in shared memory.
     Shared(Bytes),

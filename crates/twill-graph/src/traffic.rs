@@ -1,5 +1,5 @@
-//! What an iteration moves and multiplies: bytes through shared memory, whose bandwidth bounds the interval, and what
-//! costs energy beside.
+//! The traffic and FLOP of an iteration: bytes through shared memory, whose bandwidth bounds the interval, and what
+//! costs energy as well.
 
 use crate::format::is_default;
 use crate::{Bytes, LoopGraph};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
-/// What one operation moves and multiplies in an iteration.
+/// The bytes and FLOP of one operation in an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Traffic {
@@ -25,7 +25,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Whether nothing is known to move.
+    /// Returns whether nothing is known to move.
     pub fn is_nothing(&self) -> bool {
         *self == Traffic::default()
     }
@@ -54,13 +54,13 @@ impl Sum for Traffic {
     }
 }
 
-/// What one iteration of a loop moves and multiplies, as far as it costs energy whatever the schedule.
+/// The bytes and FLOP of one iteration of a loop that cost energy under every schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IterationTraffic {
     /// Bytes that pass through shared memory for the tensor core and for threads.
     pub shared: Bytes,
-    /// Of these, bytes that multiplies read: an operand as often as instructions read it again.
+    /// The part of these bytes that MMAs read: an operand as often as instructions read it again.
     pub mma_operands: Bytes,
     /// Bytes between the second-level cache and the streaming multiprocessor.
     pub global: Bytes,
@@ -69,7 +69,7 @@ pub struct IterationTraffic {
 }
 
 impl LoopGraph {
-    /// What one iteration moves and multiplies, hand-offs between warp groups left out: those depend on the schedule.
+    /// The bytes and FLOP of one iteration, without handoffs between warp groups: those depend on the schedule.
     pub fn traffic(&self) -> IterationTraffic {
         let all: Traffic = self.operations().iter().map(|op| op.traffic).sum();
         let mmas = self.operations().iter().map(|op| op.traffic).filter(|t| t.flop > 0);

@@ -218,7 +218,7 @@ fn what_is_wrong_is_told_with_its_place_and_the_way_out() {
     refused("g.json", "twill-dataflow", "twill-data", "expected format `twill-dataflow` version 1, found `twill-data`");
     let without = DataflowOptions::default();
     let alone = read_dataflow(NamedText { file: "g.graphml", text: GRAPHML }, &without).unwrap_err().to_string();
-    assert!(alone.contains("needs its resource model beside it; give g_RM.xml, too"), "{alone}");
+    assert!(alone.contains("needs its resource model next to it; give g_RM.xml, too"), "{alone}");
     assert!(read("g.txt", "").unwrap_err().contains("no format of graphs ends in `.txt`; known: .json"));
 }
 

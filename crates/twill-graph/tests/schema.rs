@@ -19,7 +19,7 @@ fn published_schemas_are_up_to_date() {
     assert!(published("trace") == trace_schema(), "{hint}");
 }
 
-/// What is read is what was written, to the last bit.
+/// Files read back as they were written, to the last bit.
 #[test]
 fn numbers_are_read_as_they_are_written() {
     let seconds = 9.223_371_536_769_308e18_f64;

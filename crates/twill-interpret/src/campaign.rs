@@ -22,20 +22,20 @@ pub struct Plan {
     pub mutants: usize,
 }
 
-/// What was tried, and what came of it.
+/// The attempts, and their outcome.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Kernels that were generated.
     pub kernels: u64,
-    /// Of these, those that have programs.
+    /// The part of these that has programs.
     pub programs: u64,
     /// Executions that computed what they should.
     pub interleavings: u64,
     /// Steps of groups in them.
     pub steps: u64,
-    /// Ends of asynchronous copies and multiplies in them.
+    /// Ends of asynchronous copies and MMAs in them.
     pub events: u64,
-    /// What must not be, with the seed of the kernel.
+    /// The failures, with the seed of the kernel.
     pub findings: Vec<String>,
     /// Kernels without a program, by who refused.
     pub refused: BTreeMap<String, u64>,
@@ -62,7 +62,7 @@ pub struct MutantFigures {
     pub execution_alone: u64,
 }
 
-/// What an execution of a program with a mistake showed.
+/// The outcome of an execution of a program with a mistake.
 #[derive(Clone, Debug, PartialEq)]
 enum Notice {
     Nothing,
@@ -100,8 +100,8 @@ pub fn run(plan: Plan, machines: &Machines, progress: &mut dyn FnMut(&Report)) -
 
 /// The reason without places and numbers.
 fn shortened(why: &str) -> String {
-    let behind = |mark: &str| why.find(mark).map(|k| &why[k + mark.len()..]);
-    let what = behind("code generation does not know ").unwrap_or(why);
+    let after = |mark: &str| why.find(mark).map(|k| &why[k + mark.len()..]);
+    let what = after("code generation does not know ").unwrap_or(why);
     let words: Vec<&str> = what.split(';').next().unwrap_or(what).split_whitespace().collect();
     words.iter().filter(|w| !w.chars().any(|c| c.is_ascii_digit())).copied().collect::<Vec<_>>().join(" ")
 }
@@ -150,7 +150,7 @@ fn judge(mutant: &Mutant, notice: &Notice) -> MutantFigures {
     figures
 }
 
-/// Whether the checker accepts a program; none without a verdict.
+/// Returns whether the checker accepts a program; none without a verdict.
 fn accepts(program: &WarpProgram) -> Option<bool> {
     match twill_codegen::check(program.clone()) {
         Ok(_) => Some(true),
@@ -165,7 +165,7 @@ fn execute(program: &WarpProgram, calls: &[crate::trial::Expected]) -> Notice {
         for habit in Habit::ALL {
             match call.execute(program, &mut Choice::new(habit, 1)) {
                 Ok(_) => {}
-                // What is not known is no mistake of the program.
+                // An unknown operation is no mistake of the program.
                 Err(Finding::Fault { fault: Fault::Unknown { .. }, .. }) => return Notice::Nothing,
                 Err(finding) => return Notice::Wrong(finding.to_string()),
             }

@@ -1,4 +1,4 @@
-//! Whether two executions left the same behind.
+//! Compares the memory that two executions leave.
 
 use crate::memory::Memory;
 use crate::value::Data;
@@ -23,9 +23,9 @@ pub struct Difference {
     pub array: String,
     /// The element's position.
     pub element: usize,
-    /// What should be there.
+    /// The expected value.
     pub expected: f64,
-    /// What is there.
+    /// The value found.
     pub found: f64,
 }
 
@@ -65,7 +65,7 @@ pub fn difference(expected: &Memory, found: &Memory, tolerance: Tolerance) -> Op
     })
 }
 
-/// What may be asked of a program's results: all bits, unless it adds row sums in another order than the source.
+/// The accuracy of a program's results: all bits, unless it adds row sums in another order than the source.
 pub fn tolerance(program: &WarpProgram) -> Tolerance {
     let in_partials = program.groups.iter().flat_map(|g| &g.body).any(has_partials);
     if in_partials { Tolerance::Relative(1e-9) } else { Tolerance::Exact }

@@ -41,7 +41,7 @@ pub struct Way {
     pub handoff_depth: u32,
     /// Groups take pingpong on the tensor core, and hold left operands in registers.
     pub pingpong: bool,
-    /// MMAs start in mma_batches, and small tiles are read while they run.
+    /// MMAs start in batches, and small tiles are read while they run.
     pub mma_batches: bool,
 }
 
@@ -89,8 +89,8 @@ impl Compiled {
         let lowered = each.clone().map(|l| lower_parts(l, machine, lowering)).collect::<Result<Vec<_>, _>>()?;
         let prepared = each.map(|l| lowering.prepare(l, machine)).collect::<Result<Vec<_>, _>>()?;
         let options = ModelOptions { warp_assignment: *assignment, ..ModelOptions::default() };
-        let pose = |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), options);
-        let problems = lowered.iter().map(pose).collect::<Result<Vec<_>, _>>();
+        let problem = |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), options);
+        let problems = lowered.iter().map(problem).collect::<Result<Vec<_>, _>>();
         let problems = problems.map_err(|error| Refusal::Problem(error.to_string()))?;
         let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
         let ties = kernel.ties(&prepared, &graphs);

@@ -1,4 +1,4 @@
-//! What goes wrong when a program is executed.
+//! Faults in the execution of a program.
 
 use std::fmt;
 
@@ -17,8 +17,8 @@ pub enum Fault {
         /// The operation.
         what: String,
     },
-    /// A name of the program that nothing stands behind.
-    #[error("nothing stands behind {what}")]
+    /// A name of the program that denotes nothing.
+    #[error("nothing is known as {what}")]
     Undefined {
         /// A value, parameter, descriptor or buffer.
         what: String,
@@ -50,7 +50,7 @@ pub enum Fault {
     /// All groups wait, and nothing asynchronous is under way.
     #[error("nobody can go on: {}", Listed(stuck))]
     Deadlock {
-        /// What each group waits for.
+        /// The wait of each group.
         stuck: Vec<String>,
     },
     /// An execution of more steps than it was given.

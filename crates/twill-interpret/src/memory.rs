@@ -9,7 +9,7 @@ use twill_triton::mlir::Type;
 /// An array in global memory.
 #[derive(Clone, Debug)]
 pub struct Array {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Type of its elements.
     pub element: Type,
@@ -24,7 +24,7 @@ pub struct Memory {
     pub arrays: Vec<Array>,
 }
 
-/// What a parameter of a kernel is given.
+/// The argument for a parameter of a kernel.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// A number, or a pointer to an array.

@@ -8,7 +8,7 @@ use twill_codegen::ir::{Node, Op};
 /// A program that differs from a right one in one place.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What was done: such as `Drop Wait`.
+    /// The mutation, such as `Drop Wait`.
     pub kind: String,
     /// Where.
     pub place: String,
@@ -165,7 +165,7 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
     }
 }
 
-/// What others notice.
+/// The name of an operation with effects that others see.
 fn name(action: &Op) -> Option<&'static str> {
     Some(match action {
         Op::Wgmma { .. } | Op::Tcgen05Mma(_) => "Mma",

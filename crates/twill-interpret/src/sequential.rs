@@ -126,7 +126,7 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// What an operation without effects makes.
+    /// The result of an operation without effects.
     fn value(&self, id: OperationId, operation: &Operation, result: ValueId) -> Result<Rc<Tile>, Fault> {
         let module = self.module;
         let (shape, element, arithmetic) = (self.shape(result), self.element(result), self.launch.arithmetic);

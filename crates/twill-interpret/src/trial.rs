@@ -36,11 +36,11 @@ impl Machines {
 pub struct Trial {
     /// The kernel.
     pub recipe: Recipe,
-    /// Whether it is for a machine with tensor memory.
+    /// True if it is for a machine with tensor memory.
     pub has_tensor_memory: bool,
     /// How its loops are cut.
     pub sub_tiles: Option<u32>,
-    /// Whether the scheduler chooses groups.
+    /// True if the scheduler chooses groups.
     pub is_free: bool,
     /// How its code is made.
     pub way: Way,
@@ -75,16 +75,16 @@ impl<'b> Arbitrary<'b> for Trial {
     }
 }
 
-/// What became of a trial that found nothing wrong.
+/// The outcome of a trial without a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no program: why, in the words of whoever refused.
+    /// There is no program: the reason, in the words of the stage that refused.
     Refused(String),
     /// All interleavings computed what the source says.
     Agreed {
         /// How many.
         interleavings: u64,
-        /// What they took.
+        /// Their cost.
         figures: Figures,
     },
 }
@@ -109,7 +109,7 @@ pub enum Finding {
     Wrong {
         /// Which execution.
         run: String,
-        /// What it computed.
+        /// Its results.
         what: String,
     },
 }
@@ -131,11 +131,11 @@ impl std::error::Error for Finding {}
 /// Work that is spent on a schedule.
 const WORK: u64 = 60_000;
 
-/// What a fuzzer's bytes come to: the kernel that they make is compiled, checked and executed in every habit. `None` where
-/// they make none.
+/// A trial from a fuzzer's bytes: the kernel that they make is compiled, checked and executed in every habit. `None`
+/// where they make none.
 ///
 /// # Errors
-/// What must not be: a defect, a program that the check rejects, or one that computes something else than its source.
+/// A failure: a defect, a program that the check rejects, or one that computes something else than its source.
 pub fn fuzz(bytes: &[u8]) -> Result<Option<Outcome>, Finding> {
     let machines = Machines::load().map_err(|error| Finding::Defect(error.to_string()))?;
     Trial::of_bytes(bytes).map(|trial| trial.run(&machines, 1)).transpose()
@@ -170,7 +170,7 @@ impl Trial {
     /// Compiles it, has its barriers proved, and executes it with every habit, `seeds` times each.
     ///
     /// # Errors
-    /// What must not be.
+    /// The failure.
     pub fn run(&self, machines: &Machines, seeds: u64) -> Result<Outcome, Finding> {
         let (compiled, program) = match self.compile(machines) {
             Ok(made) => made,
@@ -198,7 +198,7 @@ impl Trial {
         Ok(Outcome::Agreed { interleavings, figures })
     }
 
-    /// What a call must leave behind.
+    /// The memory that a call must leave.
     ///
     /// # Errors
     /// [`Finding::Sequential`] when the kernel itself is wrong.
@@ -213,7 +213,7 @@ impl Trial {
     }
 }
 
-/// A call, and what it must leave behind.
+/// A call, and the memory that it must leave.
 #[derive(Clone, Debug)]
 pub struct Expected {
     trips: [u32; 2],
@@ -224,7 +224,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Executes warp programs once and compares what they leave behind.
+    /// Executes warp programs once and compares the memory that they leave.
     ///
     /// # Errors
     /// [`Finding::Fault`] or [`Finding::Wrong`].

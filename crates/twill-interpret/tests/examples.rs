@@ -21,11 +21,11 @@ const PLAIN: Way = Way {
     pingpong: false,
     mma_batches: false,
 };
-/// There and back, as with loops of different length: whatever the order, each tile is somebody's.
+/// Serpentine order, as with loops of different length: in every order, each tile has one CTA.
 const PERSISTENT: Way =
     Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };
 /// As attention backward is generated.
-const BURSTS: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
+const MMA_BATCHES: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
 const BACK: TileOrder = TileOrder::Lpt { width: 2, even_in_pairs: true };
 
 const PRODUCTS: [&str; 7] = [
@@ -81,7 +81,8 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
     // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
     let ctas = if name.contains("backward") { 1 } else { 2 };
     let mut fitting = 0;
-    let mma_batches = (name.contains("backward") && lowering.programs.is_none()).then_some((BURSTS, effort.trips[1]));
+    let mma_batches =
+        (name.contains("backward") && lowering.programs.is_none()).then_some((MMA_BATCHES, effort.trips[1]));
     for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips).chain(mma_batches) {
         let program = match compiled.program(way) {
             Ok(program) => program,
@@ -107,7 +108,7 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
                 if let Some(difference) = difference(&expected, &found, tolerance) {
                     panic!("{place}: {difference}");
                 }
-                // Whatever the order of operations in the program is, it is the same in every interleaving.
+                // The order of operations in the program is the same in every interleaving.
                 let first = first.get_or_insert_with(|| found.clone());
                 assert_eq!(difference(first, &found, Tolerance::Exact), None, "{place}");
             }
@@ -177,7 +178,7 @@ fn steps_of_another_size() {
                 call.launch.arithmetic = Arithmetic::Double;
                 let (mut expected, mut alike) = (call.memory.clone(), call.memory.clone());
                 sequential::run(&source, &call.launch, &mut expected).unwrap();
-                // What is in other heads beyond a short one is finite here.
+                // Other heads beyond a short one are finite here.
                 sequential::run(compiled.kernel(), &call.launch, &mut alike).unwrap_or_else(|f| panic!("{place}: {f}"));
                 let close = Tolerance::Relative(1e-9);
                 assert_eq!(difference(&expected, &alike, close), None, "{place}");

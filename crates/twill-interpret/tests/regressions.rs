@@ -26,7 +26,7 @@ struct Kept {
     sub_tiles: Option<u32>,
     assignment: WarpAssignment,
     way: Way,
-    /// What its loop's index goes up by.
+    /// The step of its loop's index.
     step: i64,
 }
 
@@ -133,7 +133,7 @@ fn values_and_slots_of_many_iterations_ago_are_found() {
 }
 
 #[test]
-fn what_a_mma_in_tensor_memory_adds_to_may_be_of_the_iteration_before() {
+fn what_an_mma_in_tensor_memory_adds_to_may_be_of_the_iteration_before() {
     let way = way(false, 2, 1, false);
     agrees(&Kept { name: "addend_of_before", machine: "b200", sub_tiles: None, assignment: FREE, way, step: 1 });
 }
@@ -165,7 +165,7 @@ fn another_group_makes_a_left_operand_or_stores_a_sum() {
 }
 
 #[test]
-fn what_only_code_after_the_loop_reads_is_not_handed_over() {
+fn values_for_code_after_the_loop_have_no_handoff() {
     let kept = |assignment| Kept {
         name: "stored_elsewhere",
         machine: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/stored_elsewhere.toml"),

@@ -1,4 +1,4 @@
-//! What a tile operation costs: `occupancy = ⌈amount / rate⌉`, `latency = occupancy + additional latency`.
+//! The cost of a tile operation: `occupancy = ⌈amount / rate⌉`, `latency = occupancy + additional latency`.
 //!
 //! With the additional latencies at their default of 0, latency is occupancy at documented throughput: the convention
 //! of the published results.
@@ -18,14 +18,14 @@ pub struct Cost {
     pub occupancy: Cycles,
     /// Cycles from issue until its result can be read.
     pub latency: Cycles,
-    /// Whether the issuing warps execute it.
+    /// Its execution: by the issuing warps, or not.
     pub execution: Execution,
     /// Warps that issue it together: 1 or 4.
     pub issue_width: u32,
     /// Its latency is not known statically (global-memory traffic). Cycles that a ring must hide are
     /// [`Machine::transfer_latency`].
     pub variable_latency: bool,
-    /// What it moves and multiplies; of a multiply without its operands, which the machine does not see.
+    /// Its bytes and FLOP; for an MMA without its operands, which the machine does not see.
     pub traffic: Traffic,
 }
 
@@ -52,7 +52,7 @@ impl Cost {
         self.joined(other)
     }
 
-    /// What both ways of combining have in common: synchronous, wide or of variable latency if either is.
+    /// The common part of both ways of combining: synchronous, wide or of variable latency if either is.
     fn joined(mut self, other: &Cost) -> Cost {
         if other.execution == Execution::Synchronous {
             self.execution = Execution::Synchronous;
@@ -64,7 +64,7 @@ impl Cost {
     }
 }
 
-/// Why a machine puts no price on an operation.
+/// The error for an operation without a cost on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CostError {
     /// The machine cannot do it.
@@ -82,9 +82,9 @@ pub enum CostError {
     Element {
         /// The machine.
         machine: String,
-        /// What was asked for.
+        /// The request.
         element: Element,
-        /// What it takes.
+        /// Its cost.
         known: Vec<Element>,
     },
     /// More cycles than a graph can hold.
@@ -161,7 +161,7 @@ impl Machine {
         }
     }
 
-    /// Who will move the data when `wanted` is asked for: the TMA only where there is one.
+    /// The unit that moves the data for a request of `wanted`: the TMA only where there is one.
     pub fn mechanism(&self, wanted: Mechanism) -> Mechanism {
         match wanted {
             Mechanism::Tma if self.rule(RuleName::TmaLoad).is_some() => Mechanism::Tma,
@@ -217,7 +217,7 @@ impl Machine {
         })
     }
 
-    /// What an operation by a rule moves.
+    /// The bytes of an operation by a rule.
     fn traffic(&self, operation: &TileOperation) -> Traffic {
         let transfer = |bytes: Bytes, through_shared: bool| {
             let share = if through_shared { self.shared_transfer_share } else { 0.0 };

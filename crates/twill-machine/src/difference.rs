@@ -1,4 +1,4 @@
-//! What differs between two machines, number by number.
+//! The differences between two machines, number by number.
 
 use crate::document::{Content, Node};
 use crate::machine::Machine;
@@ -34,7 +34,7 @@ impl Difference {
         }
     }
 
-    /// Whether the values differ, and not only how they are known.
+    /// Returns whether the values differ, and not only how they are known.
     pub fn is_of_value(&self) -> bool {
         match self {
             Difference::Number { old: Some(old), new: Some(new) } => old.value != new.value,
@@ -53,8 +53,8 @@ impl Difference {
     }
 }
 
-/// What differs from the first machine to the second: numbers in the order of the first, those that only the second
-/// has behind them, then words. A number whose source alone differs is the same; so are name and description.
+/// The differences from the first machine to the second: numbers in the order of the first, those that only the second
+/// has after them, then words. A number whose source alone differs is the same; so are name and description.
 pub fn differences(old: &Machine, new: &Machine) -> Vec<Difference> {
     let find = |machine: &Machine, key: &str| machine.rows().find(|row| row.key == key).cloned();
     let is_same = |a: &Row, b: &Row| a.value == b.value && a.provenance == b.provenance;

@@ -36,7 +36,7 @@ impl Node {
         }
     }
 
-    /// Whether it is a number with its provenance: `{ measured = 1, source = "…" }`.
+    /// Returns whether it is a number with its provenance: `{ measured = 1, source = "…" }`.
     pub fn is_quantity(&self) -> bool {
         self.get("source").is_some() || Provenance::ALL.iter().any(|p| self.get(p.key()).is_some())
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a machine file, or with asking for one.
+//! Errors in a machine file, or in the name of one.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -31,9 +31,9 @@ pub enum MachineError {
         did_you_mean(nearest)
     )]
     UnknownMachine {
-        /// What was asked for.
+        /// The request.
         name: String,
-        /// What there is.
+        /// The available amount.
         known: Vec<&'static str>,
         /// The most similar of these.
         nearest: Option<String>,
@@ -51,7 +51,7 @@ pub enum MachineError {
     Syntax {
         /// Where.
         place: Place,
-        /// What the TOML reader says.
+        /// The TOML reader's message.
         message: String,
     },
     /// `extends` names a machine that cannot be read.
@@ -67,7 +67,7 @@ pub enum MachineError {
     Extends {
         /// Where.
         place: Place,
-        /// What it names.
+        /// The name that it refers to.
         target: String,
         /// For a path: what the system says.
         kind: Option<ErrorKind>,
@@ -91,7 +91,7 @@ pub enum MachineError {
         place: Place,
         /// The key.
         key: String,
-        /// What would be right.
+        /// The correct form.
         expected: String,
     },
     /// A key that means nothing.
@@ -113,9 +113,9 @@ pub enum MachineError {
         place: Place,
         /// The key.
         key: String,
-        /// What was given.
+        /// The given value.
         found: String,
-        /// What would be right.
+        /// The correct form.
         expected: String,
     },
     /// A number that does not say where it comes from, or says it twice.
@@ -127,7 +127,7 @@ pub enum MachineError {
         place: Place,
         /// The key.
         key: String,
-        /// What is wrong.
+        /// The fault.
         fault: &'static str,
         /// The number as given, or an ellipsis.
         value: String,
@@ -139,9 +139,9 @@ pub enum MachineError {
         place: Place,
         /// The key.
         key: String,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         expected: String,
     },
     /// A cost rule uses a unit that `[units]` does not have.
@@ -179,7 +179,7 @@ pub enum MachineError {
     Resources {
         /// The file.
         file: String,
-        /// What does not go together.
+        /// The contradiction.
         error: ResourcesError,
     },
 }

@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// What `extends = "target"` means in this file, and the text that it names.
+    /// The target of `extends = "target"` in this file, and its text.
     fn target(&self, target: &str) -> Result<(Origin, String), Option<ErrorKind>> {
         if !is_path(target) {
             let (name, text) = builtin::find(target).ok_or(None)?;
@@ -118,7 +118,7 @@ pub(crate) fn resolve(text: &str, origin: &Origin) -> Result<Resolved, Vec<Machi
         }
         let mut base = parse(&text, &there.shown())?;
         next = take_extends(&mut base);
-        // What a machine is called is not inherited.
+        // The name of a machine is not inherited.
         remove(&mut base, "name");
         remove(&mut base, "description");
         extended.push(base);

@@ -3,7 +3,7 @@
 //! A machine is a TOML file in which every number says where it comes from ([`Provenance`]). Those of `machines/` are
 //! built in; a user's own is given by its path and may extend another. The format is described in `docs/machines.md`.
 //!
-//! Two things are asked of a machine: its [`resources`](Machine::resources), for the schedulers, and the
+//! A machine answers two questions: its [`resources`](Machine::resources), for the schedulers, and the
 //! [`cost`](Machine::cost) of a [`TileOperation`], for the lowering of kernels to loop graphs. No schedule is known here.
 //!
 //! ```

@@ -58,7 +58,7 @@ pub struct Chip {
     pub named_barriers: u64,
 }
 
-/// What limits the clock under load. At the clock `f` the chip draws
+/// The power limits of the clock under load. At the clock `f` the chip draws
 /// `(base_watts + FLOP/s · pJ + bytes/s · pJ) · (f / clock_mhz)²`, where the rates are those at `clock_mhz`: an operation takes
 /// energy in proportion to the clock, as voltage falls with it. It runs at the highest clock up to `clock_mhz` at which that
 /// is not above the limit.
@@ -66,11 +66,11 @@ pub struct Chip {
 pub struct Power {
     /// Highest clock of the streaming multiprocessors under load, in MHz.
     pub clock_mhz: f64,
-    /// What the chip may draw for long.
+    /// The sustained power limit.
     pub limit_watts: f64,
-    /// What it may draw in the first milliseconds after a rest.
+    /// The power limit in the first milliseconds after a rest.
     pub burst_watts: f64,
-    /// What it draws at `clock_mhz` besides what follows.
+    /// The power at `clock_mhz` besides the following.
     pub base_watts: f64,
     /// Energy of a floating-point operation of the tensor core on 16-bit operands at `clock_mhz`, in picojoules.
     pub tensor_pj_per_flop: f64,
@@ -108,7 +108,7 @@ impl Memory {
 pub enum Sharing {
     /// In the order of their instructions' issue: an MMA waits for all that was issued before it.
     InOrder,
-    /// By turns, instruction by instruction.
+    /// Interleaved, instruction by instruction.
     Interleaved,
 }
 
@@ -122,8 +122,8 @@ impl Sharing {
     }
 }
 
-/// What synchronisation takes a warp group, in cycles; `None` where the file does not say. No cost of an operation has any of
-/// it: it is for models of what stands between operations.
+/// The cost of synchronisation for a warp group, in cycles; `None` where the file does not say. No cost of an operation
+/// has any of it: it is for models of what stands between operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Synchronization {
     /// An arrival of each of its warps at a barrier in shared memory (mbarrier).
@@ -132,7 +132,7 @@ pub struct Synchronization {
     pub wait: Option<Cycles>,
     /// From its arrival until another warp group returns from its wait.
     pub handoff: Option<Cycles>,
-    /// A meeting of two warp groups at a named barrier, both of which are there.
+    /// A named barrier sync of two warp groups, both of which are there.
     pub named_barrier: Option<Cycles>,
     /// From its stores to shared memory until the tensor core and TMA see them (proxy fence).
     pub fence: Option<Cycles>,
@@ -145,7 +145,7 @@ pub struct Synchronization {
 pub struct TensorCore {
     /// The functional unit it is.
     pub unit: String,
-    /// Whether the issuing warps execute an MMA (`mma.sync`) or only start it (`wgmma`, `tcgen05.mma`).
+    /// The execution of an MMA: the issuing warps execute it (`mma.sync`), or only start it (`wgmma`, `tcgen05.mma`).
     pub execution: Execution,
     /// Warps that issue it together: 1 or 4.
     pub issue_width: u32,
@@ -190,7 +190,7 @@ impl TensorCore {
     }
 }
 
-/// Whether it is a path rather than the name of a built-in machine.
+/// Returns whether it is a path rather than the name of a built-in machine.
 pub(crate) fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "toml")
 }
@@ -230,7 +230,7 @@ impl Machine {
         &self.name
     }
 
-    /// What it is, in a line.
+    /// A one-line description.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -245,7 +245,7 @@ impl Machine {
         &self.chip
     }
 
-    /// What the schedulers need to know.
+    /// The input of the schedulers.
     pub fn resources(&self) -> Resources {
         self.resources.clone()
     }
@@ -255,7 +255,7 @@ impl Machine {
         &self.tensor_core
     }
 
-    /// Whether it has tensor memory.
+    /// Returns whether it has tensor memory.
     pub fn has_tensor_memory(&self) -> bool {
         self.resources.tensor_memory > Columns(0)
     }
@@ -319,12 +319,12 @@ impl Machine {
         self.transfer_latency
     }
 
-    /// What synchronisation takes.
+    /// The cost of synchronisation.
     pub fn synchronization(&self) -> &Synchronization {
         &self.synchronization
     }
 
-    /// What limits the clock under load. `None` where the file does not say.
+    /// The power limits of the clock under load. `None` where the file does not say.
     pub fn power(&self) -> Option<&Power> {
         self.power.as_ref()
     }

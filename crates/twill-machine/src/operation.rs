@@ -1,9 +1,9 @@
-//! The tile operations that a machine can put a price on.
+//! The tile operations that have a cost on a machine.
 
 use std::fmt;
 use twill_graph::{Bytes, Words};
 
-/// What one tile operation does, as far as its cost depends on it.
+/// A tile operation, as far as its cost depends on it.
 ///
 /// Every operation uses the whole SM, and sizes are those of one operation (of one sub-tile, if the loop is cut into
 /// sub-tiles). Arithmetic on row statistics is an [`Elementwise`](TileOperation::Elementwise) over
@@ -87,7 +87,7 @@ pub enum TileOperation {
 }
 
 impl TileOperation {
-    /// Whether it is global-memory traffic, whose latency is not known statically.
+    /// Returns whether it is global-memory traffic, whose latency is not known statically.
     pub fn has_variable_latency(&self) -> bool {
         matches!(self, TileOperation::Load { .. } | TileOperation::Store { .. } | TileOperation::AtomicReduce { .. })
     }
@@ -95,7 +95,7 @@ impl TileOperation {
     /// Its name in messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            TileOperation::Mma { .. } => "matrix multiply",
+            TileOperation::Mma { .. } => "MMA",
             TileOperation::Elementwise { .. } => "elementwise operation",
             TileOperation::Reduce { .. } => "reduction",
             TileOperation::Load { .. } => "load",
@@ -131,7 +131,7 @@ pub enum Reduction {
     Sum,
 }
 
-/// Who moves data to and from global memory.
+/// The unit that moves data to and from global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mechanism {
     /// The tensor memory accelerator, by descriptor. On a machine without one: as [`Pointer`](Mechanism::Pointer),

@@ -45,7 +45,7 @@ pub struct Row {
     pub unit: &'static str,
     /// How it became known.
     pub provenance: Provenance,
-    /// What it was taken from.
+    /// Its source.
     pub source: String,
     /// The file that states it, which for inherited numbers is another than the machine's own; `None` for a default.
     pub file: Option<Arc<str>>,

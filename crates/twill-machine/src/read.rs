@@ -1,4 +1,4 @@
-//! What a machine file says, table by table; the tensor core and the cost rules are in [`crate::read_rules`].
+//! The contents of a machine file, table by table; the tensor core and the cost rules are in [`crate::read_rules`].
 
 use crate::document::Node;
 use crate::error::MachineError;
@@ -18,7 +18,7 @@ pub(crate) fn machine(text: &str, origin: &Origin) -> Result<Machine, Vec<Machin
     let parts = reader.parts(&document);
     let mut errors = reader.errors;
     if let Some(incomplete) = incomplete {
-        // What the file does not say itself may stand in what it extends.
+        // Keys that the file lacks may stand in the file that it extends.
         errors.retain(|e| !matches!(e, MachineError::Missing { .. } | MachineError::UnknownUnit { .. }));
         errors.push(incomplete);
     }
@@ -35,7 +35,7 @@ pub(crate) fn machine(text: &str, origin: &Origin) -> Result<Machine, Vec<Machin
     }
 }
 
-/// What tables refer to each other by.
+/// The names by which tables refer to each other.
 pub(crate) struct Declared {
     /// Names of the units; `None` without `[units]`, when there is nothing to check against.
     pub units: Option<Vec<String>>,

@@ -120,7 +120,7 @@ impl Reader {
         })
     }
 
-    /// Who issues global memory traffic: where there is a variable-latency group, that one must be wide enough.
+    /// The issuer of global memory traffic: where there is a variable-latency group, that one must be wide enough.
     fn transfer_issue(&mut self, s: &mut Section<'_>, declared: &Declared) -> Option<u32> {
         let width = self.word(s, "issue", &ISSUE)?;
         match declared.variable_latency_group {

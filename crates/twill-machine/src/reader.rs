@@ -1,6 +1,6 @@
 //! Reads typed values out of a document and collects everything that is wrong on the way.
 //!
-//! The calls of [`crate::read`] are the schema: a key that no call asked for is unknown.
+//! The calls of [`crate::read`] are the schema: a key that no call requested is unknown.
 
 use crate::document::{Content, Node};
 use crate::error::{MachineError, Place};
@@ -49,14 +49,14 @@ pub(crate) struct Section<'a> {
     path: String,
     place: &'a Place,
     entries: &'a [(String, Node)],
-    asked: Vec<String>,
+    requested: Vec<String>,
 }
 
 impl<'a> Section<'a> {
     /// The whole document, from which `extends` has been taken.
     pub fn root(document: &'a Node) -> Section<'a> {
         let entries: &[_] = if let Content::Table(entries) = &document.content { entries } else { &[] };
-        Section { path: String::new(), place: &document.place, entries, asked: vec!["extends".into()] }
+        Section { path: String::new(), place: &document.place, entries, requested: vec!["extends".into()] }
     }
 
     /// All keys that are present, for tables whose keys are the user's.
@@ -71,8 +71,8 @@ impl<'a> Section<'a> {
 
     /// An entry; `false` stands for none, so that a file can take away what it inherits.
     fn get(&mut self, key: &str) -> Option<&'a Node> {
-        if !self.asked.iter().any(|k| k == key) {
-            self.asked.push(key.to_owned());
+        if !self.requested.iter().any(|k| k == key) {
+            self.requested.push(key.to_owned());
         }
         let (_, node) = self.entries.iter().find(|(k, _)| k == key)?;
         (node.content != Content::Flag(false)).then_some(node)
@@ -107,7 +107,7 @@ impl Reader {
         let node = parent.get(key)?;
         let path = parent.key(key);
         match &node.content {
-            Content::Table(entries) => Some(Section { path, place: &node.place, entries, asked: Vec::new() }),
+            Content::Table(entries) => Some(Section { path, place: &node.place, entries, requested: Vec::new() }),
             _ => self.wrong(node, path, format!("a table [{}]", parent.key(key))),
         }
     }
@@ -120,15 +120,15 @@ impl Reader {
         self.optional_section(parent, key)
     }
 
-    /// Ends the reading of a table: whatever was not asked for is unknown.
+    /// Ends the reading of a table: keys that were not requested are unknown.
     pub fn finish(&mut self, section: Section<'_>) {
         for (key, node) in section.entries {
-            if !section.asked.iter().any(|k| k == key) {
+            if !section.requested.iter().any(|k| k == key) {
                 self.errors.push(MachineError::UnknownKey {
                     place: node.place.clone(),
                     key: section.key(key),
-                    nearest: nearest(key, &section.asked),
-                    known: section.asked.clone(),
+                    nearest: nearest(key, &section.requested),
+                    known: section.requested.clone(),
                 });
             }
         }
@@ -301,7 +301,7 @@ impl Reader {
     }
 }
 
-/// Whether a text says something, and may be printed as it is.
+/// Returns whether a text says something, and may be printed as it is.
 fn is_readable(text: &str) -> bool {
     !text.trim().is_empty() && text.chars().all(|c| c == '\n' || c == '\t' || is_shown(c))
 }

@@ -13,7 +13,7 @@ pub(crate) struct Rule {
     pub narrow_rate: Option<f64>,
     /// Cycles from the end of its occupancy until the result can be read.
     pub additional_latency: Cycles,
-    /// Whether warps execute it.
+    /// Its execution: by warps, or not.
     pub execution: Execution,
     /// Warps that issue it together.
     pub issue_width: u32,
@@ -47,7 +47,7 @@ pub(crate) enum RuleName {
     TensorStore,
 }
 
-/// What a rule's rate counts; it also decides which further keys the rule has.
+/// The unit of a rule's rate; it also decides which further keys the rule has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleKind {
     /// Arithmetic on registers: executed by the issuing warp group, with an optional rate for narrow elements.
@@ -103,7 +103,7 @@ impl RuleName {
         }
     }
 
-    /// What it counts.
+    /// The unit that it counts.
     pub fn kind(self) -> RuleKind {
         match self {
             RuleName::Fma
@@ -123,7 +123,7 @@ impl RuleName {
         }
     }
 
-    /// Whether every machine must have it. The TMA and tensor memory are capabilities that a machine may lack.
+    /// Returns whether every machine must have it. The TMA and tensor memory are capabilities that a machine may lack.
     pub fn is_required(self) -> bool {
         match self {
             RuleName::TmaLoad

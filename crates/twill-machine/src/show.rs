@@ -13,7 +13,7 @@ impl Row {
 }
 
 impl Machine {
-    /// Who executes what, a sentence on each line.
+    /// The executors, a sentence on each line.
     pub fn summary(&self) -> String {
         let mut lines = vec![match self.description.as_str() {
             "" => format!("{} ({})", self.name, self.architecture),

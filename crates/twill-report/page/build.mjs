@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-// Who made what is in the script, as their licences ask for.
+// The authors of the script's parts, as their licences require.
 const notice = [
   "/*! Twill's report (MIT OR Apache-2.0). In it:",
   "preact, (c) 2015-present Jason Miller (MIT);",

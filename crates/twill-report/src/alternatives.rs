@@ -25,7 +25,7 @@ pub fn alternatives_text(
         .column("N", Align::Right, 0)
         .column("L", Align::Right, 0)
         .column("groups", Align::Right, 1)
-        .column("hand-off words", Align::Right, 4)
+        .column("handoff words", Align::Right, 4)
         .column("channels", Align::Right, 3)
         .column("registers a thread", Align::Right, 2);
     for (index, (report, _)) in each.iter().enumerate() {

@@ -61,7 +61,7 @@ pub fn dataflow_text(summary: &DataflowSummary, options: TextOptions) -> String 
     page.finish()
 }
 
-/// The objective beside its bound.
+/// The objective versus its bound.
 pub(crate) fn headline(summary: &DataflowSummary) -> String {
     let (kind, bound) = (&summary.objective.kind, summary.objective.lower_bound);
     match summary.objective.value {

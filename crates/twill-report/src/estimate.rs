@@ -1,10 +1,11 @@
-//! What stands beside a proof: how long the generated kernel takes by simulation, and which space of schedules was searched.
+//! Estimates next to a proof: how long the generated kernel takes by simulation, and which space of schedules was
+//! searched.
 
 use crate::ink::{Ink, Page};
 use crate::words;
 use twill_graph::{Cycles, Problem, Report, Schedule, SimulatedCycles, WarpAssignment};
 
-/// From so many tenths of the interval on, what stands in the way is said.
+/// From this many tenths of the interval on, the report names the obstacle.
 const FAR: i64 = 13;
 
 /// Writes what an iteration takes by simulation, and a warning where that is far above the interval.
@@ -20,7 +21,7 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, report: &Report<S>) {
     }
 }
 
-/// What stands between a schedule's interval and its simulation, where they are far apart.
+/// The causes of a gap between a schedule's interval and its simulation.
 pub(crate) fn warning(interval: Cycles, simulated: SimulatedCycles) -> Option<String> {
     let SimulatedCycles { cycles, copies_and_mmas, sass } = simulated;
     if sass.unwrap_or(cycles).0 * 10 <= interval.0 * FAR {

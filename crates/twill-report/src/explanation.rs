@@ -24,7 +24,7 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, explanation: &Explanatio
     let bound = &explanation.lower_bound;
     page.paragraph(0, &format!("Bound: {}.", words::bounded(&lines.named(bound))), Ink::Plain);
     if let Some(file) = &lines.file {
-        page.paragraph(0, &format!("Numbers behind operations are lines of {file}."), Ink::Dim);
+        page.paragraph(0, &format!("Numbers after operations are lines of {file}."), Ink::Dim);
     }
     if let Some((last, smaller)) = explanation.rejections.split_last() {
         page.heading(&format!("Why not {}", interval(last)));
@@ -37,7 +37,7 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, explanation: &Explanatio
     traffic(page, problem);
 }
 
-/// What an iteration moves and multiplies, which costs energy whatever the schedule.
+/// The bytes and FLOP of an iteration, which cost energy under every schedule.
 fn traffic(page: &mut Page, problem: &Problem) {
     let traffic = problem.graph().traffic();
     if traffic == IterationTraffic::default() {
@@ -73,7 +73,8 @@ fn status(page: &mut Page, problem: &Problem, explanation: &Explanation) {
     page.paragraph(0, &text, ink);
 }
 
-/// What excludes intervals, in words and in their order: each range with who takes part, and the largest interval in full.
+/// The exclusions of intervals, in words and in their order: each range with who takes part, and the largest interval
+/// in full.
 pub(crate) fn rejected(problem: &Problem, explanation: &Explanation) -> Vec<(String, String)> {
     let Some((last, smaller)) = explanation.rejections.split_last() else { return Vec::new() };
     let text: Vec<String> = rejection(last, &Lines::of(problem)).into_iter().map(|s| s.text).collect();
@@ -153,7 +154,7 @@ fn tell_member(tell: &mut impl FnMut(usize, String, Ink), member: &Member, lines
     }
 }
 
-/// What a family says, in short.
+/// A family of constraints, in short.
 fn meaning(family: Family) -> &'static str {
     match family {
         Family::Dependence => "results are there when they are read",
@@ -164,7 +165,7 @@ fn meaning(family: Family) -> &'static str {
         Family::Concurrency => "a wait stalls its warp group",
         Family::Exclusive => "a group executes one synchronous operation at a time",
         Family::Registers => "live values fit the registers",
-        Family::SharedMemory => "rings, values and hand-off buffers fit shared memory",
+        Family::SharedMemory => "rings, values and handoff buffers fit shared memory",
         Family::TensorMemory => "live values fit tensor memory",
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, problem: &Problem, repo
     }
 }
 
-/// What was reached, or why nothing was, in two lines.
+/// The result, or the reason for none, in two lines.
 pub(crate) fn known<S: AsRef<Schedule>>(problem: &Problem, report: &Report<S>) -> [(String, Ink); 2] {
     let lower = &report.lower_bound;
     match &report.outcome {

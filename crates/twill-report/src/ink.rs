@@ -10,7 +10,7 @@ pub(crate) enum Ink {
     Plain,
     /// Headings.
     Bold,
-    /// What is there for orientation only.
+    /// Text for orientation only.
     Dim,
     /// Good news.
     Good,
@@ -52,18 +52,18 @@ impl Line {
         Line::new().and(text, ink)
     }
 
-    /// The line with more text behind it.
+    /// The line with more text after it.
     pub(crate) fn and(mut self, text: &str, ink: Ink) -> Line {
         self.push(text, ink);
         self
     }
 
-    /// Puts text behind the line. Characters without a place on a terminal are left out.
+    /// Appends text to the line. Characters without a place on a terminal are left out.
     pub(crate) fn push(&mut self, text: &str, ink: Ink) {
         self.characters.extend(text.chars().filter(|c| columns_of(*c) > 0).map(|c| (c, ink)));
     }
 
-    /// Puts another line behind this one.
+    /// Appends another line to this one.
     pub(crate) fn append(&mut self, other: Line) {
         self.characters.extend(other.characters);
     }
@@ -111,7 +111,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     hanging(text, width, 0, 0)
 }
 
-/// Words on lines of at most `width` columns, the first and the others with so many blanks before them.
+/// Words on lines of at most `width` columns, the first and the others indented by this many blanks.
 fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String> {
     let others = if others + LEAST_ROOM > width { 0 } else { others };
     let mut lines: Vec<String> = Vec::new();
@@ -133,7 +133,7 @@ fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String>
             }
             line.push_str(&part);
             lines.push(std::mem::replace(&mut line, " ".repeat(others)));
-            // What has no place on a terminal is not in `part`.
+            // Characters without a place on a terminal are not in `part`.
             let taken: usize = rest
                 .char_indices()
                 .filter(|(_, c)| columns_of(*c) > 0)
@@ -148,7 +148,7 @@ fn hanging(text: &str, width: usize, first: usize, others: usize) -> Vec<String>
     lines
 }
 
-/// Lines that go on have at least so much room, or no blanks before them.
+/// Lines that go on have at least this much room, or no blanks before them.
 const LEAST_ROOM: usize = 8;
 
 /// A text whose lines are at most `width` columns wide: what is longer goes on below, four blanks further to the right.

@@ -1,4 +1,4 @@
-//! Sibling loops: what they share, before each of them.
+//! Several loops: the resources that they share, before each of them.
 
 use crate::ink::{Ink, Line, Page};
 use crate::search;
@@ -62,7 +62,7 @@ fn headline<S>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport
     page.paragraph(0, &format!("Weights: {}.", weights.join(", ")), Ink::Dim);
 }
 
-/// What was reached for all loops together, or why nothing was.
+/// The result for all loops together, or the reason for none.
 pub(crate) fn known<S>(kernel: &MultiLoopProblem, report: &KernelReport<S>) -> Vec<(String, Ink)> {
     let sum = |cycles: &CommonGroups| format!("Sum of weight times I = {}", words::count(cycles.cycles.0, "cycle"));
     let lower = report.lower_bound;

@@ -1,6 +1,6 @@
-//! What a schedule looks like: for a terminal, headline, timelines and tables; pictures; traces.
+//! Reports on a schedule: for a terminal, headline, timelines and tables; pictures; traces.
 //!
-//! [`text`] renders a report of a search in the manner of `llvm-mca`: what was reached and what
+//! [`text`] renders a report of a search in the manner of `llvm-mca`: the result and what
 //! bounds it, one steady-state iteration on the functional units and warp groups, a few iterations
 //! as they overlap, then tables of operations, registers, memories and the search itself. [`page`] has the same as an HTML file.
 //!
@@ -56,7 +56,7 @@ use twill_graph::{Explanation, KernelReport, MultiLoopProblem, Problem, Report, 
 pub struct TextOptions {
     /// Columns of the terminal; less than 40 is taken as 40.
     pub width: usize,
-    /// Whether to use ANSI colours.
+    /// True if to use ANSI colours.
     pub color: bool,
 }
 
@@ -74,7 +74,7 @@ pub fn text(problem: &Problem, report: &Report<Verified<Schedule>>, options: Tex
     render(problem, report, options)
 }
 
-/// A report on sibling loops as text: what they share, then each as [`text`] has it.
+/// A report on several loops as text: the resources that they share, then each as [`text`] has it.
 pub fn kernel_text(
     kernel: &MultiLoopProblem,
     report: &KernelReport<Verified<Schedule>>,

@@ -1,5 +1,5 @@
 //! How much storage is live at once: the sums of docs/model.md, "Live values, folded", "Consumer
-//! registers", "Hand-off buffers", and the paper's variant.
+//! registers", "Handoff buffers", and the paper's variant.
 //!
 //! An interval `[start, end)` of one iteration is live `⌊(end−1−r)/I⌋ − ⌊(start−1−r)/I⌋` times in
 //! slot `r`. The sum is greatest at the start of some interval.
@@ -20,18 +20,18 @@ pub(crate) struct Life {
     pub(crate) amount: u64,
 }
 
-/// What one iteration keeps in a place until it was read for the last time.
+/// The value of one iteration in a place until its last read.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     /// Whose result it is.
     operation: OpId,
     /// Cycle of its iteration.
     pub(crate) start: i64,
-    /// Who reads it.
+    /// Its readers.
     pub(crate) reads: Vec<Read>,
     /// Words, bytes or columns.
     pub(crate) amount: u64,
-    /// Whether it is a copy for another group.
+    /// True if it is a copy for another group.
     is_copy: bool,
 }
 
@@ -53,7 +53,7 @@ impl Kept {
     }
 }
 
-/// What a value may live in.
+/// The memory that a value may live in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Registers of a group, in words.
@@ -73,12 +73,12 @@ pub(crate) fn peak(problem: &Problem, schedule: &Schedule, place: Place) -> u64 
     }
 }
 
-/// What each iteration holds in a place, and for how long.
+/// The value of each iteration in a place, and its lifetime.
 pub(crate) fn lives(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
     kept(problem, schedule, place).iter().filter_map(Kept::life).collect()
 }
 
-/// What is live at once over the cycles of the steady state: where it changes, from cycle 0 on, and to how much.
+/// The live amounts over the cycles of the steady state: where they change, from cycle 0 on, and to how much.
 pub(crate) fn steady(lives: &[Life], interval: Cycles) -> Vec<(i64, u64)> {
     let interval = interval.0.max(1);
     let ends = lives.iter().flat_map(|life| [life.start, life.end]).map(|cycle| cycle.rem_euclid(interval));
@@ -100,8 +100,8 @@ pub(crate) fn ring(problem: &Problem, schedule: &Schedule, ring: &Ring) -> Life 
     Life { operation: ring.load, start: start.0, end: end.0, amount: ring.bytes.0 }
 }
 
-/// What is kept in a place: values in their own, and copies of register values for other groups, at the consumer or in hand-off
-/// buffers.
+/// The values of a place: values in their own, and copies of register values for other groups, at the consumer or in
+/// handoff buffers.
 pub(crate) fn kept(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Kept> {
     let ops = problem.graph().op_ids();
     ops.flat_map(|op| own(problem, schedule, place, op).into_iter().chain(copies(problem, schedule, place, op)))
@@ -153,7 +153,7 @@ fn after(schedule: &Schedule, dependence: &Dependence) -> Cycles {
     schedule.placement(dependence.to).cycle + schedule.interval * dependence.distance
 }
 
-/// What is live at once in a slot of the steady state.
+/// The live amount in a slot of the steady state.
 fn at_once(lives: &[Life], interval: i64, slot: i64) -> u64 {
     lives.iter().fold(0_u64, |sum, life| {
         let times = (life.end - 1 - slot).div_euclid(interval) - (life.start - 1 - slot).div_euclid(interval);
@@ -174,7 +174,7 @@ fn unrolled(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
     for kept in kept(problem, schedule, place) {
         for i in 0..stages {
             let shift = (schedule.interval * i).0;
-            // What is handed over is counted whole; a value in its own place as far as the program goes.
+            // A handoff is counted whole; a value in its own place as far as the program goes.
             let read = kept.reads.iter().filter(|read| kept.is_copy || i.saturating_add(read.distance) < stages);
             let end = read.map(|read| read.until + shift).max();
             let carried = !kept.is_copy && i + 1 == stages && kept.reads.iter().any(|read| read.distance > 0);

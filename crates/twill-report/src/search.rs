@@ -1,4 +1,4 @@
-//! What the search found out besides the schedule: objectives, excluded intervals, times.
+//! The search's results besides the schedule: objectives, excluded intervals, times.
 
 use crate::ink::{Ink, Page};
 use crate::table::{Align, Table};
@@ -43,7 +43,7 @@ pub(crate) fn times(page: &mut Page, phases: &[Phase]) {
     table.write(page);
 }
 
-/// What is known of a level of the objective.
+/// The result for a level of the objective.
 pub(crate) fn proof(proved: bool) -> &'static str {
     if proved { "proved least" } else { "not proved" }
 }
@@ -53,7 +53,7 @@ pub(crate) fn level(level: ObjectiveLevel) -> &'static str {
     match level {
         ObjectiveLevel::Stages => "overlapped iterations N",
         ObjectiveLevel::ComputeGroups => "compute groups",
-        ObjectiveLevel::HandoffWords => "hand-off words / 64",
+        ObjectiveLevel::HandoffWords => "handoff words / 64",
         ObjectiveLevel::Channels => "channels",
         ObjectiveLevel::Length => "length L",
         ObjectiveLevel::RegistersPerThread => "registers a thread",

@@ -7,10 +7,10 @@ use crate::timeline::{self, Axis, Bar, Label, Short};
 use crate::words;
 use twill_graph::{Cycles, GroupId, LoopGraph, OpId, Problem, Schedule, UnitId};
 
-/// Bars are drawn round the end of the interval at most so often.
+/// Bars wrap around the end of the interval at most this often.
 const MOST_WRAPS: i64 = 6;
 
-/// Behind a name: nothing, `'` one stage later, `'4` four stages later.
+/// After a name: nothing, `'` one stage later, `'4` four stages later.
 fn primes(stage: i64) -> String {
     match usize::try_from(stage) {
         Ok(primes @ 0..=3) => "'".repeat(primes),
@@ -46,7 +46,7 @@ fn fold(start: i64, cycles: i64, interval: i64, bar: &Bar) -> Vec<Bar> {
         });
         from += interval;
     }
-    // The name stands in the longest piece.
+    // The name stands in the longest part.
     let longest = (0..pieces.len()).max_by_key(|&k| (pieces[k].end - pieces[k].start, std::cmp::Reverse(k)));
     for (k, piece) in pieces.iter_mut().enumerate() {
         if Some(k) != longest {
@@ -96,7 +96,7 @@ fn issue_marks(graph: &LoopGraph, schedule: &Schedule, group: GroupId, axis: &Ax
     let mut marks: Vec<Bar> = Vec::new();
     for op in graph.op_ids().filter(here) {
         let mut mark = Bar { edge: '^', fill: '·', ..bar(graph, schedule, op) };
-        // In columns, not cycles: what matters is that the names do not meet.
+        // In columns, not cycles: the names must not overlap.
         let width = 1 + columns(&mark.label.name) + columns(&mark.label.suffix);
         let at = axis.column(schedule.slot(op).0).min(axis.columns() - 1);
         (mark.start, mark.end) = (at as i64, (at + width + 1) as i64);
@@ -179,7 +179,7 @@ struct Use<'a> {
     instances: u32,
 }
 
-/// What units are held for, and shared memory for the bytes that it moves where their number is limited.
+/// The use of units, and of shared memory for the bytes that it moves where their number is limited.
 fn uses(problem: &Problem) -> Vec<Use<'_>> {
     let unit = |unit: UnitId| {
         let info = &problem.resources().units[unit.index()];
@@ -194,7 +194,7 @@ fn uses(problem: &Problem) -> Vec<Use<'_>> {
     uses
 }
 
-/// What shared memory is called among the units.
+/// The name of shared memory among the units.
 const SHARED_MEMORY: &str = "smem";
 
 /// Writes how busy each functional unit is, and shared memory.

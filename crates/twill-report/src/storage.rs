@@ -80,7 +80,7 @@ fn channels(page: &mut Page, problem: &Problem, schedule: &Schedule) {
             .column("copies", Align::Right, 1);
         for channel in &schedule.channels {
             let (through, size) = match channel.storage {
-                ChannelStorage::Handoff(bytes) => ("hand-off in shared memory", words::count(bytes.0, "byte")),
+                ChannelStorage::Handoff(bytes) => ("handoff in shared memory", words::count(bytes.0, "byte")),
                 ChannelStorage::Shared(bytes) => ("shared memory", words::count(bytes.0, "byte")),
                 ChannelStorage::Tensor(columns) => ("tensor memory", words::count(columns.0, "column")),
             };

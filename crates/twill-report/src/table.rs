@@ -48,7 +48,7 @@ impl Table {
         self.rows.push(entries);
     }
 
-    /// The table as plain text on lines of at most so many columns.
+    /// The table as plain text on lines of at most this many columns.
     pub fn text(&self, width: usize) -> String {
         let mut page = Page::new(width, false);
         self.write(&mut page);
@@ -94,13 +94,13 @@ impl Table {
         }
     }
 
-    /// Of each column the largest of its title and entries.
+    /// The width of each column: the largest of its title and entries.
     fn widths(&self, of: impl Fn(&str) -> usize) -> Vec<usize> {
         let entries = |c: usize| self.rows.iter().map(|row| of(entry(row, c))).max().unwrap_or(0);
         (0..self.columns.len()).map(|c| entries(c).max(of(&self.columns[c].title))).collect()
     }
 
-    /// Whether a column may be wrapped: bars have no title, and numbers are to the right.
+    /// Returns whether a column may be wrapped: bars have no title, and numbers are to the right.
     fn is_text(&self, column: usize) -> bool {
         let Column { title, align, .. } = &self.columns[column];
         *align == Align::Left && !title.is_empty()
@@ -156,20 +156,20 @@ mod tests {
             .column("value", Align::Right, 0)
             .column("unit", Align::Left, 1)
             .column("source", Align::Left, 0);
-        table.row(["latency.hand_off", "61", "cycles", "measured on a board that nobody has"].map(String::from).into());
+        table.row(["latency.handoff", "61", "cycles", "measured on a board that nobody has"].map(String::from).into());
         table
     }
 
     #[test]
     fn texts_are_wrapped_before_columns_are_left_out() {
-        let whole = "  name              value  unit    source\n  latency.hand_off     61  cycles  measured on a board that nobody has\n";
+        let whole = "  name             value  unit    source\n  latency.handoff     61  cycles  measured on a board that nobody has\n";
         assert_eq!(table().text(80), whole);
-        let narrow = "  name              value  unit    source\n  latency.hand_off     61  cycles  measured on\n                                   a board that\n                                   nobody has\n";
-        assert_eq!(table().text(47), narrow);
-        let text = table().text(36);
+        let narrow = "  name             value  unit    source\n  latency.handoff     61  cycles  measured on\n                                  a board that\n                                  nobody has\n";
+        assert_eq!(table().text(46), narrow);
+        let text = table().text(35);
         assert!(text.contains("nobody") && !text.contains("cycles"), "{text}");
-        assert!(text.ends_with("Not shown: unit (--width 43).\n"), "{text}");
-        assert!(table().text(43).contains("cycles"));
+        assert!(text.ends_with("Not shown: unit (--width 42).\n"), "{text}");
+        assert!(table().text(42).contains("cycles"));
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
             let text = table().text(width);
             let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
             let row: String = text.lines().skip(1).take_while(|line| !line.contains("Not shown")).collect();
-            let without_unit = "latency.hand_off61measuredonaboardthatnobodyhas".len();
+            let without_unit = "latency.handoff61measuredonaboardthatnobodyhas".len();
             assert!(letters(&row) >= without_unit, "{width}: {text}");
             assert!(text.lines().all(|line| columns(line) <= width), "{width}: {text}");
         }

@@ -50,7 +50,7 @@ fn shared_memory_stands_among_the_units_where_its_bandwidth_is_limited() {
     let moving = problem.graph().map(|op| op.traffic.shared = Bytes(1000), |_| {}).unwrap();
     let with = |rate| Resources { shared_bytes_per_cycle: rate, ..problem.resources().clone() };
     let row = |rate| {
-        let problem = fixtures::pose(moving.clone(), with(rate));
+        let problem = fixtures::problem_of(moving.clone(), with(rate));
         let text = render(&problem, &optimal(schedule.clone(), "tensor", &["S0"]), plain(100));
         text.lines().find(|line| line.contains("smem")).map(|line| line.split_whitespace().take(5).collect::<String>())
     };

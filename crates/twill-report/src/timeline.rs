@@ -99,14 +99,14 @@ impl Axis {
     }
 }
 
-/// What stands at the beginning of a bar.
+/// The beginning of a bar.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Label {
     /// Before the name; left out where there is no room for it.
     pub prefix: String,
     /// Name of the operation; nothing for a bar that has its name elsewhere.
     pub name: String,
-    /// Behind the name.
+    /// After the name.
     pub suffix: String,
 }
 
@@ -130,11 +130,11 @@ pub(crate) struct Bar {
     pub start: i64,
     /// Cycle after the last.
     pub end: i64,
-    /// What it begins with, so that neighbours are told apart.
+    /// Its first character, so that neighbours are told apart.
     pub edge: char,
-    /// What it is.
+    /// Its kind.
     pub label: Label,
-    /// What the rest is filled with.
+    /// The fill of the rest.
     pub fill: char,
     /// Colour.
     pub ink: Ink,
@@ -144,7 +144,7 @@ pub(crate) struct Bar {
     pub to_right: bool,
 }
 
-/// What a bar begins with; half a character, so that two of them leave a gap.
+/// The first character of a bar; half a character, so that two of them leave a gap.
 pub(crate) const EDGE: char = '▌';
 
 /// Bars that do not show all that they could.
@@ -244,7 +244,7 @@ fn row(axis: &Axis, bars: &[Bar], names: &[&str], marks: &[i64]) -> (Line, Short
     (line, short)
 }
 
-/// A bar in exactly `width` cells, and whether it has its label; a cell behind a wide character is empty.
+/// A bar in exactly `width` cells, and whether it has its label; a cell after a wide character is empty.
 fn draw(bar: &Bar, width: usize, names: &[&str]) -> (Vec<String>, bool) {
     let mut cells = vec![String::from(if bar.from_left { '<' } else { bar.edge })];
     let end = usize::from(bar.to_right && width > 1);
@@ -325,10 +325,10 @@ mod tests {
 
     #[test]
     fn a_short_name_means_one_operation() {
-        let names = ["new_max.reduce_max.0", "new_max.mma.0", "new_max.max.0", "acc.dot.0", "acc.convert.0"];
+        let names = ["new_max.reduce_max.0", "new_max.multiply.0", "new_max.max.0", "acc.dot.0", "acc.convert.0"];
         assert_eq!(shortened("acc.dot.0", 9, &names).as_deref(), Some("acc.dot.0"));
         assert_eq!(shortened("acc.dot.0", 8, &names).as_deref(), Some("acc…ot.0"));
-        assert_eq!(shortened("new_max.mma.0", 10, &names).as_deref(), Some("new_…ply.0"));
+        assert_eq!(shortened("new_max.multiply.0", 10, &names).as_deref(), Some("new_…ply.0"));
         // `new_…max.0` would be two operations.
         assert_eq!(shortened("new_max.reduce_max.0", 8, &names), None);
         assert_eq!(shortened("acc.convert.0", 5, &names), None);

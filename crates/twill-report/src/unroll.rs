@@ -6,7 +6,7 @@ use crate::timeline::{self, Axis, Bar, Label, Short};
 use twill_graph::{Execution, GroupId, LoopGraph, OpId, Problem, Schedule};
 
 const FILLS: [char; 3] = ['─', '═', '~'];
-/// What bars of the iterations begin with, for those too short to be filled.
+/// The first characters of the bars of iterations, for those too short to be filled.
 const EDGES: [char; 3] = [timeline::EDGE, '▎', '▊'];
 
 /// Bars of the first iterations' operations of one kind on one group.

@@ -18,7 +18,7 @@ pub(crate) fn nothing_exists(problem: &Problem) -> String {
     format!("No schedule{searched} exists at any interval (infeasible: proved)")
 }
 
-/// What is proved of an optimal schedule, and in what: a model is no GPU.
+/// The proof of an optimal schedule, with its model: a model is no GPU.
 pub(crate) fn optimal(problem: &Problem) -> String {
     format!("optimal in the model of {}: proved", problem.resources().name)
 }
@@ -60,7 +60,7 @@ pub(crate) fn bounded(bound: &LowerBound) -> String {
     format!("I >= {}: {}", grouped(bound.interval.0), self::bound(bound))
 }
 
-/// What bounds the initiation interval, with the witness.
+/// The bound of the initiation interval, with the witness.
 pub(crate) fn bound(bound: &LowerBound) -> String {
     match &bound.kind {
         LowerBoundKind::Resource { unit, busy, capacity, operations } => {
@@ -88,12 +88,12 @@ pub(crate) fn bound(bound: &LowerBound) -> String {
             list(operations, 6)
         ),
         LowerBoundKind::GroupWork { work, issues, groups } => {
-            let behind = match issues {
+            let waits = match issues {
                 0 => String::new(),
-                n => format!(", and {} behind waits,", count(*n, "issue")),
+                n => format!(", and {} after waits,", count(*n, "issue")),
             };
             let (work, groups) = (grouped(work.0), count(*groups, "compute group"));
-            format!("synchronous work of {work} cycles{behind} an iteration on {groups}")
+            format!("synchronous work of {work} cycles{waits} an iteration on {groups}")
         }
         LowerBoundKind::Operation { operation, cycles } => {
             format!("synchronous operation {operation} keeps its warp group busy for {} cycles", grouped(cycles.0))
@@ -116,7 +116,7 @@ pub(crate) fn rejection(reason: &RejectionReason) -> String {
     };
     match reason {
         RejectionReason::SelfConflict { operation, resource } => {
-            format!("{operation} meets its own next iteration on {resource}")
+            format!("{operation} overlaps its own next iteration on {resource}")
         }
         RejectionReason::Throughput { conflicts } => {
             format!("dependences and units alone exclude it, {}", after(*conflicts))
@@ -132,7 +132,7 @@ pub(crate) fn rejection(reason: &RejectionReason) -> String {
         RejectionReason::Handoff { from, to, why } => {
             format!("the register value {from} → {to} cannot stay on one group: {why}")
         }
-        RejectionReason::Siblings { why } => format!("the loops cannot share their warp groups: {why}"),
+        RejectionReason::OtherLoops { why } => format!("the loops cannot share their warp groups: {why}"),
         RejectionReason::Exhausted { largest, all: false } => {
             format!(
                 "every interval up to the largest allowed, {}, is excluded; larger ones were not asked for",

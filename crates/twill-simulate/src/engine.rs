@@ -17,11 +17,11 @@ pub struct Simulation {
     pub loops: Vec<LoopTime>,
     /// Cycles from the first instruction of a group to the last.
     pub cycles: f64,
-    /// What each warp group spent them on.
+    /// The cycles of each warp group, by activity.
     pub groups: Vec<GroupTime>,
 }
 
-/// What a warp group spent its cycles on.
+/// The cycles of a warp group, by activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GroupTime {
     /// Its threads computed.
@@ -43,7 +43,7 @@ pub struct GroupTime {
 pub struct LoopTime {
     /// Cycles from an iteration to the next, in the second half of the iterations; 0 for fewer than four.
     pub interval: f64,
-    /// Of these, for which the tensor core was busy.
+    /// The part of these in which the tensor core was busy.
     pub tensor: f64,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn simulate_tiles(
     })
 }
 
-/// What a group is at.
+/// The state of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Ready,
@@ -142,9 +142,9 @@ struct Barrier {
 /// A named barrier.
 #[derive(Debug)]
 struct Named {
-    /// Groups that must come.
+    /// Groups that must arrive.
     count: usize,
-    came: usize,
+    arrived: usize,
     waiting: Vec<usize>,
 }
 
@@ -164,11 +164,11 @@ struct Engine<'a> {
     named: Vec<Named>,
 }
 
-/// Two times that are the same but for rounding: so many cycles, and such a part of the time that has passed.
+/// Two times that are the same but for rounding: this many cycles, and such a part of the time that has passed.
 const SAME: (f64, f64) = (1e-6, 1e-12);
 
 impl<'a> Engine<'a> {
-    /// Groups by their steps; arrivals that complete a phase, by `mbarrier`; groups that must come, by named barrier.
+    /// Groups by their steps; arrivals that complete a phase, by `mbarrier`; groups that must arrive, by named barrier.
     fn new(timing: &'a Timing, lists: Vec<Vec<Step>>, arrivals: Vec<usize>, participants: Vec<usize>) -> Engine<'a> {
         let group = |steps| Group {
             steps,
@@ -193,7 +193,7 @@ impl<'a> Engine<'a> {
             barriers: arrivals.into_iter().map(barrier).collect(),
             copies: Vec::new(),
             copies_until: 0.0,
-            named: participants.into_iter().map(|count| Named { count, came: 0, waiting: Vec::new() }).collect(),
+            named: participants.into_iter().map(|count| Named { count, arrived: 0, waiting: Vec::new() }).collect(),
         }
     }
 
@@ -279,7 +279,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Whether a group gets further.
+    /// Returns whether a group gets further.
     fn act(&mut self, index: usize) -> bool {
         let (now, same) = (self.now, self.same());
         match self.groups[index].state {
@@ -311,7 +311,7 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// When a group goes on behind an MMA that it starts.
+    /// When a group goes on after an MMA that it starts.
     fn released(&self, mma: usize) -> Option<f64> {
         let mma = &self.mmas[mma];
         let least = mma.arrived + mma.instructions * self.timing.instruction_issue;
@@ -326,7 +326,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// When a group sees that at most so many of its MMAs run.
+    /// When a group sees that at most N of its MMAs run.
     fn seen(&self, index: usize, left: u32) -> Option<f64> {
         let own = &self.groups[index].mmas;
         match own.len().checked_sub(left as usize + 1) {
@@ -364,7 +364,7 @@ impl<'a> Engine<'a> {
                 self.groups[index].mmas.push(mma);
                 State::Issuing(mma)
             }
-            Step::WaitMultiplies(left) => State::Mmas(left),
+            Step::WaitMmas(left) => State::Mmas(left),
             Step::Load { bytes, barrier } => {
                 self.copies_until = self.copies_until.max(now + timing.transfer) + bytes / timing.transfer_bytes;
                 self.copies.push((self.copies_until, barrier));
@@ -398,26 +398,26 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// What a group that comes to a named barrier is at then.
+    /// The state of a group that arrives at a named barrier.
     fn sync(&mut self, index: usize, id: usize, waits: bool) -> State {
         let (now, latency) = (self.now, self.timing.named_barrier);
         let named = &mut self.named[id];
-        named.came += 1;
-        if named.came < named.count {
+        named.arrived += 1;
+        if named.arrived < named.count {
             if waits {
                 named.waiting.push(index);
                 return State::Named;
             }
             return State::Until(now + self.timing.arrive);
         }
-        named.came = 0;
+        named.arrived = 0;
         for group in std::mem::take(&mut named.waiting) {
             self.groups[group].state = State::Until(now + latency);
         }
         State::Until(now + if waits { latency } else { self.timing.arrive })
     }
 
-    /// How fast groups compute and the tensor core multiplies, against alone.
+    /// Speeds of groups and of the tensor core, versus alone.
     fn rates(&self) -> (Vec<f64>, f64) {
         let timing = self.timing;
         let computing = |g: &Group| matches!(g.state, State::Computing(_));
@@ -442,8 +442,8 @@ impl<'a> Engine<'a> {
             1.0 / (load * if is_blocked { timing.blocked_issue } else { 1.0 })
         };
         let threads: Vec<f64> = self.groups.iter().enumerate().map(rate).collect();
-        let beside = if threads.iter().any(|r| *r > 0.0) { timing.beside_threads } else { 1.0 };
-        (threads, 1.0 / shared.max(1.0) / beside)
+        let overlap = if threads.iter().any(|r| *r > 0.0) { timing.threads_overlap } else { 1.0 };
+        (threads, 1.0 / shared.max(1.0) / overlap)
     }
 
     /// When something happens next.

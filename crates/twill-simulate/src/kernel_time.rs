@@ -1,4 +1,4 @@
-//! What a launch takes: tiles one after another, each some iterations and what stands around them.
+//! The time of a launch: tiles one after another, each some iterations and the code around them.
 
 use crate::engine::{Stuck, simulate_tiles};
 use crate::{Timing, simulate};
@@ -36,7 +36,7 @@ impl KernelTime {
         Ok(KernelTime { iterations, tile: tile.max(0.0), start: (first.cycles - each).max(0.0) })
     }
 
-    /// Cycles of a CTA for so many tiles with these trip counts, by loop.
+    /// Cycles of a CTA for N tiles with these trip counts, by loop.
     pub fn cycles(&self, tiles: u64, trips: &[u64]) -> f64 {
         let loops: f64 = self.iterations.iter().zip(trips).map(|(cycles, trips)| cycles * *trips as f64).sum();
         self.start + tiles as f64 * (self.tile + loops)

@@ -6,28 +6,28 @@ use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Group, Operand, VariableId, WarpProgram};
 use twill_codegen::ir::{Node, Op};
 
-/// What a group does next.
+/// The next step of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     /// Its threads compute.
     Compute(Work),
     /// Starts an MMA.
     Mma { cycles: f64, instructions: f64, shared_bytes: f64 },
-    /// Waits until so many of its MMAs run.
-    WaitMultiplies(u32),
+    /// Waits until at most N of its MMAs run.
+    WaitMmas(u32),
     /// Starts a copy to shared memory.
     Load { bytes: f64, barrier: usize },
     /// Arrives.
     Arrive { barrier: usize },
-    /// Until so many phases are complete.
+    /// Until this many phases are complete.
     Wait { barrier: usize, target: u32 },
-    /// Comes to a named barrier and waits.
+    /// Arrives at a named barrier and waits.
     Sync(usize),
-    /// Comes to a named barrier and goes on.
+    /// Arrives at a named barrier and goes on.
     Signal(usize),
     /// Starts a copy from shared memory.
     Store { bytes: f64 },
-    /// Waits until so many of its copies from shared memory read it.
+    /// Waits until at most N of its copies from shared memory read it.
     WaitStores(u32),
     /// A time that nothing shortens.
     Delay(f64),
@@ -49,7 +49,7 @@ struct Writer<'a> {
     unknown: bool,
 }
 
-/// The steps of a group for so many tiles; `None` where it does something that is not simulated (tensor memory).
+/// The steps of a group for N tiles; `None` where it does something that is not simulated (tensor memory).
 pub(crate) fn steps(
     program: &WarpProgram,
     group: &Group,
@@ -79,14 +79,14 @@ pub(crate) fn steps(
     (!writer.unknown).then_some(writer.steps)
 }
 
-/// Instructions that stand in one stretch with special functions are partly hidden behind them.
+/// Instructions that stand in one stretch with special functions are partly hidden by them.
 fn hide(steps: &mut [Step], timing: &Timing) {
     for stretch in steps.chunk_by_mut(|a, b| matches!((a, b), (Step::Compute(_), Step::Compute(_)))) {
         let sum = |of: fn(&Work) -> f64| -> f64 {
             stretch.iter().map(|s| if let Step::Compute(work) = s { of(work) } else { 0.0 }).sum()
         };
         let (special, other) = (sum(|w| w.special), sum(|w| w.other));
-        let hidden = other.min(special) * (1.0 - timing.beside_special);
+        let hidden = other.min(special) * (1.0 - timing.special_overlap);
         if hidden > 0.0 {
             for step in stretch {
                 if let Step::Compute(work) = step {
@@ -143,7 +143,7 @@ impl Writer<'_> {
             Op::Let { value, .. } => self.compute(self.costs.of(value)),
             Op::Wgmma { to, left, right, .. } => self.mma(*to, left, right),
             Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) | Op::Opaque { .. } => self.unknown = true,
-            Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMultiplies(*pending)),
+            Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMmas(*pending)),
             Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
                 if let Some(at) = to.at {
                     let (bytes, barrier) = (self.costs.bytes(to), self.barrier(*full, at));
@@ -162,7 +162,7 @@ impl Writer<'_> {
                 self.compute(store);
             }
             Op::FenceProxyAsync => self.steps.push(Step::Delay(timing.fence)),
-            Op::GroupSync => self.steps.push(Step::Delay(timing.meet)),
+            Op::GroupSync => self.steps.push(Step::Delay(timing.group_sync)),
             Op::TmaStore { from, .. } => {
                 let bytes = self.costs.bytes(from);
                 self.steps.push(Step::Store { bytes });

@@ -14,7 +14,7 @@ pub struct Timing {
     pub mma_flop: f64,
     /// From the instruction that starts an MMA until an idle tensor core begins.
     pub mma_start: f64,
-    /// From the tensor core's beginning until the group goes on behind the MMA's last instruction.
+    /// From the tensor core's beginning until the group goes on after the MMA's last instruction.
     pub mma_issue: f64,
     /// For each instruction of an MMA, at least, until the group goes on.
     pub instruction_issue: f64,
@@ -23,19 +23,19 @@ pub struct Timing {
     /// How many times longer threads take while another group stands at an MMA that the tensor core does not take yet.
     pub blocked_issue: f64,
     /// How many times longer MMAs take while threads compute.
-    pub beside_threads: f64,
+    pub threads_overlap: f64,
     /// A pass of `fma`, by instruction of a thread, for a group alone.
     pub fma: f64,
     /// The same of comparisons, selections, integers.
     pub alu: f64,
     /// The same of special functions.
     pub special: f64,
-    /// Of these, for which the special-function unit is busy.
+    /// The part of these in which the special-function unit is busy.
     pub special_unit: f64,
     /// The same of conversions.
     pub convert: f64,
-    /// The part of other instructions that is not hidden behind special functions of the same stretch of code.
-    pub beside_special: f64,
+    /// The part of other instructions that is not hidden by special functions of the same stretch of code.
+    pub special_overlap: f64,
     /// Cycles of a scheduler for an instruction, where several groups have some to issue.
     pub issue: f64,
     /// Threads of a row exchange their parts of a sum or maximum.
@@ -46,19 +46,19 @@ pub struct Timing {
     pub shared_bytes: f64,
     /// From a read of shared memory until it can be computed with.
     pub shared_read: f64,
-    /// Of stores to shared memory, what their bytes do not explain.
+    /// The cost of stores to shared memory that their bytes do not explain.
     pub shared_write: f64,
     /// From the last store until an asynchronous unit can read it, fence included.
     pub fence: f64,
-    /// Threads of a group meet.
-    pub meet: f64,
+    /// Threads of a group sync.
+    pub group_sync: f64,
     /// Arrival at an `mbarrier`.
     pub arrive: f64,
     /// Wait for a phase that is complete.
     pub wait: f64,
     /// From an arrival until a group that waits for it goes on.
     pub handoff: f64,
-    /// From the last that comes to a named barrier until those that wait go on.
+    /// From the last arrival at a named barrier until those that wait go on.
     pub named_barrier: f64,
     /// From the start of a copy from global memory until its first byte is there.
     pub transfer: f64,
@@ -96,7 +96,7 @@ impl Timing {
     }
 
     /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`handoff`, `small`,
-    /// `beside_threads`, `issue` within bounds) is chosen so that the kernels there come out.
+    /// `threads_overlap`, `issue` within bounds) is chosen so that the kernels there come out.
     pub fn hopper() -> Timing {
         Timing {
             mma_flop: 4096.0,
@@ -105,13 +105,13 @@ impl Timing {
             instruction_issue: 20.0,
             mma_seen: 56.0,
             blocked_issue: 1.75,
-            beside_threads: 1.06,
+            threads_overlap: 1.06,
             fma: 2.1,
             alu: 2.1,
             special: 9.0,
             special_unit: 8.2,
             convert: 0.9,
-            beside_special: 0.55,
+            special_overlap: 0.55,
             issue: 1.4,
             exchange: 20.0,
             small: 12.0,
@@ -119,7 +119,7 @@ impl Timing {
             shared_read: 30.0,
             shared_write: 20.0,
             fence: 60.0,
-            meet: 25.0,
+            group_sync: 25.0,
             arrive: 10.0,
             wait: 30.0,
             handoff: 100.0,

@@ -1,14 +1,14 @@
-//! What expressions keep busy.
+//! The units that expressions keep busy.
 
 use crate::Timing;
 use twill_codegen::ir::{Buffer, Elementwise, Expression, ExpressionKind, Slot};
 
-/// What a stretch of a group's code takes.
+/// The cost of a stretch of a group's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
     /// Cycles of passes through the special-function unit.
     pub special: f64,
-    /// Of these, for which the unit is busy.
+    /// The part of these in which the unit is busy.
     pub special_unit: f64,
     /// Cycles of other passes, for the group alone.
     pub other: f64,
@@ -39,7 +39,7 @@ impl Work {
     }
 }
 
-/// What is looked at once: the tiles of an expression, by who holds them.
+/// The tiles of an expression, by holder, each counted once.
 pub(crate) struct Costs<'a> {
     pub timing: &'a Timing,
     pub buffers: &'a [Buffer],
@@ -48,7 +48,7 @@ pub(crate) struct Costs<'a> {
 }
 
 impl Costs<'_> {
-    /// What an expression takes.
+    /// The cost of an expression.
     pub fn of(&self, expression: &Expression) -> Work {
         match &expression.kind {
             ExpressionKind::Apply { operation, operands, .. } => {
@@ -138,7 +138,7 @@ impl Costs<'_> {
         let elements: f64 = over.shape.iter().map(|e| *e as f64).product();
         let held = over.shape.iter().filter(|e| **e > 1).count();
         match held {
-            // Address arithmetic on scalars runs beside everything else.
+            // Address arithmetic on scalars overlaps everything else.
             0 => 0.0,
             1 => (elements * 4.0 / self.threads).ceil(),
             _ => (elements / self.threads).ceil(),

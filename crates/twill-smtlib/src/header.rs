@@ -1,4 +1,4 @@
-//! The head of the script: what it asks, what an answer means, how to get one.
+//! The head of the script: its question, the meaning of an answer, the way to get one.
 
 use crate::names::inert;
 use crate::question::{Answer, Question};

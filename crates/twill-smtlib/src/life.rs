@@ -1,4 +1,4 @@
-//! What is held from an issue until the last of several uses, cycle by cycle: live values, hand-off
+//! Items held from an issue until the last of several uses, cycle by cycle: live values, handoff
 //! buffers, consumer registers (docs/model.md, "Live values, folded", and the option *paper*).
 
 use crate::model::Model;
@@ -28,7 +28,7 @@ impl Model<'_> {
         self.held(&format!("live_{}", v.index()), v, &ends)
     }
 
-    /// What is held in `[t_v, max over ends)`. Terms are named after `name`.
+    /// An item held in `[t_v, max over ends)`. Terms are named after `name`.
     pub(crate) fn held(&mut self, name: &str, v: OpId, ends: &[End]) -> Cells {
         let folded = self.problem.options().liveness == Liveness::Folded;
         let mut cells = Cells::new();
@@ -63,7 +63,7 @@ impl Model<'_> {
         cells
     }
 
-    /// Whether a cycle lies before the end of the straight-line program, `(N − 1) · I + L`.
+    /// Returns whether a cycle lies before the end of the straight-line program, `(N − 1) · I + L`.
     fn inside(&self, cycle: i64) -> Term {
         let rest = cycle - (self.stages - 1) * self.interval;
         if rest < 0 { Term::Known(true) } else { Term::text(format!("inside_{rest}")) }

@@ -7,7 +7,7 @@ use crate::term::{Term, and, not, or};
 use std::collections::HashMap;
 use twill_graph::{Cycles, Dependence, GroupId, GroupRole, OpId, Problem, Storage};
 
-/// What all constraints speak of.
+/// The terms of all constraints.
 #[derive(Debug)]
 pub(crate) struct Model<'p> {
     pub(crate) problem: &'p Problem,

@@ -1,4 +1,4 @@
-//! What is asked, and why it cannot be.
+//! The question, and why it may be unanswerable.
 
 use thiserror::Error;
 use twill_graph::{Cycles, Liveness, Problem};
@@ -9,7 +9,7 @@ pub struct Question {
     /// Initiation interval `I`.
     pub interval: Cycles,
     /// Stages: the length is at most `stages · I`. Under the paper's liveness, which depends on their
-    /// number, there are exactly so many.
+    /// number, there are exactly that many.
     pub stages: u32,
     /// The answer that is claimed, if one is; written as the script's `:status`.
     pub answer: Option<Answer>,
@@ -17,7 +17,7 @@ pub struct Question {
     pub notes: Vec<String>,
 }
 
-/// What a solver should say.
+/// The expected answer of a solver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// There is such a schedule.
@@ -55,7 +55,7 @@ pub enum FormulationError {
     /// Not an interval.
     #[error("there is no initiation interval of {interval} cycles; the least is 1")]
     Interval {
-        /// What was asked for.
+        /// The request.
         interval: Cycles,
     },
     /// Not a number of stages.

@@ -1,4 +1,4 @@
-//! How large the text becomes, before any of it is made: literals, estimated from above.
+//! The size of the text, before any of it is made: literals, estimated from above.
 
 use crate::question::{FormulationError, Question};
 use twill_graph::{Liveness, Problem, Storage};

@@ -146,7 +146,7 @@ fn every_option_changes_the_text() {
     assert_eq!(assertions(ours), assertions(ModelOptions { stage_window: paper.stage_window, ..ours }));
 }
 
-/// All schedules of a toy by trying every placement, beside all models of its text by evaluating it.
+/// All schedules of a toy by trying every placement, versus all models of its text by evaluating it.
 #[test]
 fn the_models_of_the_toy_are_its_schedules() {
     for interval in [2, 3, 4] {
@@ -168,7 +168,8 @@ fn the_models_of_the_toy_are_its_schedules() {
                 }
             }));
         }
-        // The products take turns on the tensor core, and P is anywhere in between; nobody waits, so one group does it all.
+        // The products alternate on the tensor core, and P is anywhere in between; nobody waits, so one group does it
+        // all.
         let mut tried = 0;
         for s in 0..cycles {
             for o in (s + 2..cycles).filter(|o| s % interval != o % interval) {
@@ -179,7 +180,7 @@ fn the_models_of_the_toy_are_its_schedules() {
     }
 }
 
-/// Whether all assertions hold when the declared constants have these values.
+/// Returns whether all assertions hold when the declared constants have these values.
 fn holds(script: &[Item], value: impl Fn(&str) -> bool) -> bool {
     let mut values: BTreeMap<&str, bool> = BTreeMap::from([("true", true), ("false", false)]);
     for command in script {

@@ -34,7 +34,7 @@ fn is_named(op: &TileOperation, names: &[&str]) -> bool {
     matches!(op.kind, Kind::Elementwise { name, recipe } if names.contains(&name) && recipe == FUSED.1)
 }
 
-/// The multiply behind an operand of an add, if it can be made one with it.
+/// The multiplication that gives an operand of an add, if it can be made one with it.
 fn absorbable(l: &TileLoop, add: &TileOperation, operand: &Operand) -> Option<TileId> {
     let [value] = operand.tiles.as_slice() else { return None };
     let producer = l.producer(*value)?;

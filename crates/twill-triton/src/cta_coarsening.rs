@@ -1,11 +1,11 @@
-//! Lets a CTA run consecutive programs of the grid.
+//! CTA coarsening: a CTA runs consecutive programs of the grid.
 //!
 //! Every operation that differs between these programs, or stores, is made `count` operations, one for each program. The
 //! others stay one and are shared: programs of attention forward that attend to the same keys load them once. Shapes stay
 //! as they are.
 //!
 //! All programs run the same iterations, so bounds may not differ between them. If the grid's extent is no multiple of
-//! `count`, the last CTA has programs to run that are none; whoever makes the CTA's program keeps them from storing.
+//! `count`, the last CTA has programs to run that do not exist; the code generator keeps them from storing.
 //!
 //! A tile's extents are powers of two, but three warp groups of 64 query rows, 192 in all, are what fits Hopper best at
 //! head dimension 64: measured on an H200, three programs of 64 rows a CTA are 10 % faster there than tiles of 128 rows
@@ -116,7 +116,8 @@ impl<'l> Copier<'l> {
         TileLoop { operations, tiles: self.tiles, split: Split::Programs { count, axis }, ..self.single.clone() }
     }
 
-    /// What a program reads: its own copy of a tile, or the one that all share. What is shared itself reads no other.
+    /// The tile that a program reads: its own copy, or the one that all share. A shared operation reads shared tiles
+    /// alone.
     fn operand(&self, operand: &Operand, program: Option<usize>) -> Operand {
         let tiles = operand.tiles.iter().flat_map(|tile| {
             let copies = &self.copies[tile.index()];

@@ -1,4 +1,4 @@
-//! What can be wrong on the way from a kernel's text to a loop graph, where, and the way out.
+//! Errors on the way from a kernel's text to a loop graph, with place and way out.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ fn describe(module: &Module, id: OperationId) -> String {
 }
 
 /// Where an operation stands in the kernel's own source file: the innermost place in that file, so that an operation
-/// of a helper function beside the kernel points at its own line and one of Triton's library at the call of it.
+/// of a helper function next to the kernel points at its own line and one of Triton's library at the call of it.
 pub(crate) fn source_of(module: &Module, id: OperationId) -> Option<Source> {
     let location = module.operation(id).location.as_deref()?;
     let file = &location.in_kernel().file;
@@ -224,10 +224,10 @@ pub enum Error {
     NoRows {
         /// The loop.
         name: String,
-        /// What speaks against it.
+        /// The reason against it.
         why: String,
     },
-    /// No CTA for so many programs.
+    /// No CTA for that many programs.
     #[error("loop `{name}`: {count} programs cannot share a CTA; ask for 1 to {most}")]
     ProgramsNumber {
         /// The loop.
@@ -250,7 +250,7 @@ pub enum Error {
     ProgramsOfParts {
         /// The loop.
         name: String,
-        /// What it is.
+        /// Its kind.
         split: Split,
     },
     /// Programs do not run the same iterations.

@@ -48,7 +48,7 @@ impl Kernel {
     /// # Errors
     /// As [`Kernel::new`], and where the loop cannot be made so.
     pub fn with_step(mut module: Module, name: Option<&str>, step: Option<u64>) -> Result<Kernel, Error> {
-        // What a text says of itself in our words is not taken for what we found.
+        // A text that uses our attributes itself is not taken for our result.
         module.forget("twill.");
         let function = find(&module, name)?;
         let module = match step {

@@ -1,6 +1,6 @@
-//! From a Triton kernel, as MLIR text, to what the rest of Twill schedules.
+//! From a Triton kernel, as MLIR text, to the loop graph that the rest of Twill schedules.
 //!
-//! | station | from | to |
+//! | stage | from | to |
 //! |---|---|---|
 //! | [`mlir`] | text of Triton's intermediate representation (TTIR) | operations and values that remember their place in the Python source |
 //! | [`kernel`] | a module | the kernel's innermost loops, as tile operations ([`tile::TileLoop`]) |
@@ -31,8 +31,8 @@ mod error;
 pub mod kernel;
 mod lower;
 pub mod mlir;
+mod multi_loop;
 pub mod retile_loop;
-mod siblings;
 mod sub_tile;
 pub mod tile;
 

@@ -1,6 +1,6 @@
 //! From a loop of tile operations to the loop graph of a machine.
 //!
-//! - Loads are asynchronous and leave their tile in shared memory; whoever reads it reads it there. A load that depends on
+//! - Loads are asynchronous and leave their tile in shared memory; its readers read it there. A load that depends on
 //!   no tile is streaming.
 //! - An MMA takes its left operand from registers if the machine lets it, the operand was computed by the loop
 //!   and is neither transposed nor put together from several sub-tiles. Any other operand that was computed goes through
@@ -11,7 +11,7 @@
 //!   of an earlier iteration's result stands before its reader, so that the result waits in tensor memory, not in registers.
 //! - Where the tensor core reads no shared memory (Ampere), an MMA holds the load/store unit as well while it fetches
 //!   its operands, each once: the least there can be.
-//! - Tiles of before the loop that multiplies read stay in shared memory. Others (a row of biases) are not counted.
+//! - Loop-invariant tiles that MMAs read stay in shared memory. Others (a row of biases) are not counted.
 //! - Row statistics are replicated over the threads that share a row; a single row (as opposed to a column) over those
 //!   that share a column. Both are computed as often as they are kept.
 //! - Order through global memory is not modelled: a load does not wait for a store of an earlier iteration.
@@ -44,7 +44,7 @@ pub struct Options {
     /// 64 query rows along x are 10 % faster than one of 128 in attention forward with head dimension 64, so it is worth
     /// trying where tiles leave registers for a third warp group; it is never chosen by itself.
     pub programs: Option<CtaCoarsening>,
-    /// Whether a multiply and an add are made one multiply-add.
+    /// True if a multiply and an add are made one multiply-add.
     pub contract: bool,
 }
 
@@ -101,7 +101,7 @@ pub struct Lowered {
 }
 
 impl Lowered {
-    /// Of the bytes that an iteration loads from global memory, those that programs which follow each other along the first
+    /// The part of an iteration's loads from global memory that programs which follow each other along the first
     /// axis of the grid load alike. Such programs run at the same time on multiprocessors close to each other.
     pub fn common_bytes(&self) -> Bytes {
         let loads = self.stands_for.iter().zip(self.graph.operations()).filter_map(|(stands, priced)| {
@@ -139,7 +139,7 @@ pub fn lower_parts(tile_loop: &TileLoop, machine: &Machine, options: &Options) -
     Ok(Lowered { graph, stands_for: staged.steps, tiles: prepared })
 }
 
-/// What every step of lowering looks at.
+/// The input of every step of lowering.
 pub(crate) struct Lowering<'a> {
     tile_loop: &'a TileLoop,
     machine: &'a Machine,

@@ -4,7 +4,7 @@
 //! each. The others stay whole and are shared; if they read a tile that was cut, they read all its parts.
 //!
 //! An MMA without the rows (dQ of attention backward, which sums over them) would burden one warp group with the whole
-//! result. It is shared out: every sub-tile has its part of the columns, and of the arithmetic and the stores behind it,
+//! result. It is shared out: every sub-tile has its part of the columns, and of the arithmetic and the stores after it,
 //! as in FlashAttention-3.
 
 use std::collections::BTreeSet;
@@ -60,8 +60,8 @@ fn shared_out(l: &TileLoop, count: u32) -> BTreeSet<TileId> {
         let shape = op.result.map(|result| &l.tile(result).shape);
         let divides = |shape: &[u64]| shape.last().is_some_and(|columns| columns % u64::from(count) == 0);
         let goes_on = |operand: &Operand| {
-            let behind = operand.tiles.iter().all(|value| l.producer(*value).is_some_and(|id| found.contains(&id)));
-            behind && is_whole(l, operand) && shape.is_none_or(|shape| *shape == operand.shape)
+            let split = operand.tiles.iter().all(|value| l.producer(*value).is_some_and(|id| found.contains(&id)));
+            split && is_whole(l, operand) && shape.is_none_or(|shape| *shape == operand.shape)
         };
         let can_be = match op.kind {
             Kind::Dot { .. } => shape.is_some_and(|shape| divides(shape)),
@@ -77,7 +77,7 @@ fn shared_out(l: &TileLoop, count: u32) -> BTreeSet<TileId> {
     found
 }
 
-/// Whether an operand is a tile as it was computed.
+/// Returns whether an operand is a tile as it was computed.
 fn is_whole(l: &TileLoop, operand: &Operand) -> bool {
     let [value] = operand.tiles.as_slice() else { return false };
     operand.shape == l.tile(*value).shape && !operand.is_transposed()
@@ -117,7 +117,7 @@ impl<'l> Cutter<'l> {
         let first = self.tiles.len();
         for (index, origin) in (0_u32..).zip(origins) {
             let mut part = Tile { origin, part: cut.then_some(index), ..tile.clone() };
-            // What has no rows was cut along its columns.
+            // An operation without rows was cut along its columns.
             let dimension = part.row_dimension.or(part.shape.len().checked_sub(1));
             if let (true, Some(dimension)) = (cut, dimension) {
                 part.shape[dimension] /= u64::from(self.count);
@@ -149,7 +149,8 @@ impl<'l> Cutter<'l> {
         TileLoop { operations, tiles: self.tiles, split: Split::Rows(self.count), ..self.whole.clone() }
     }
 
-    /// What a sub-tile of an operation that is shared out reads: its columns, and all of an MMA's left operand.
+    /// The operands of a sub-tile of an operation that is split by columns: its columns, and all of an MMA's left
+    /// operand.
     fn columns(&self, op: &TileOperation, operand: &Operand, copy: u32) -> Operand {
         let mut result = self.rows(operand, None);
         let inputs = op.operands.iter().filter(|operand| operand.role == Role::Input);
@@ -171,7 +172,7 @@ impl<'l> Cutter<'l> {
         result
     }
 
-    /// What a sub-tile reads: its rows.
+    /// The operands of a sub-tile: its rows.
     fn rows(&self, operand: &Operand, sub_tile: Option<u32>) -> Operand {
         let mut result = operand.clone();
         let along = sub_tile.zip(operand.row_dimension);

@@ -1,4 +1,4 @@
-//! A loop of tile operations: what of a kernel's innermost loop is worth scheduling.
+//! A loop of tile operations: the part of a kernel's innermost loop that is worth scheduling.
 //!
 //! A *tile operation* computes or moves a whole tile. Views (transposition, broadcasting), constants, scalar arithmetic,
 //! the arithmetic of addresses and masks, and whatever does not change from iteration to iteration are not tile
@@ -83,14 +83,14 @@ pub enum Origin {
     },
 }
 
-/// What an operation does with an operand.
+/// The use of an operand by an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Left operand of a matrix multiply: rows × depth.
+    /// Left operand of an MMA: rows × depth.
     Left,
-    /// Right operand of a matrix multiply: depth × columns.
+    /// Right operand of an MMA: depth × columns.
     Right,
-    /// What a matrix multiply adds to.
+    /// The accumulator of an MMA.
     Accumulator,
     /// Any other data.
     Input,
@@ -101,7 +101,7 @@ pub enum Role {
 /// A tile that an operation reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// What for.
+    /// The purpose.
     pub role: Role,
     /// The tile; several if it was cut into sub-tiles and all of them are read.
     pub tiles: Vec<ValueId>,
@@ -118,7 +118,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Whether dimensions that hold more than one element are read in another order than they have in the tile.
+    /// Returns whether dimensions that hold more than one element are read in another order than they have in the tile.
     pub fn is_transposed(&self) -> bool {
         let order: Vec<usize> = self
             .dimensions
@@ -157,12 +157,12 @@ pub enum Combine {
     Other,
 }
 
-/// What a tile operation does.
+/// The kind of a tile operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Matrix multiply, added to its accumulator operand if it has one.
+    /// MMA, added to its accumulator operand if it has one.
     Dot {
-        /// The type that the tensor core multiplies.
+        /// The type of the tensor core's operands.
         element: twill_machine::Element,
     },
     /// Element by element.
@@ -194,7 +194,7 @@ pub enum Kind {
 pub struct TileOperation {
     /// The Python variable that its result is assigned to, or what comes nearest to it.
     pub variable: String,
-    /// What it does.
+    /// Its action.
     pub kind: Kind,
     /// The tiles that it reads.
     pub operands: Vec<Operand>,
@@ -215,7 +215,7 @@ impl TileOperation {
         self.operands.iter().find(|o| o.role == role)
     }
 
-    /// What it does, in a word: `dot`, `exp2`, `load`.
+    /// Its kind, in a word: `dot`, `exp2`, `load`.
     pub fn label(&self) -> &'static str {
         match self.kind {
             Kind::Dot { .. } => "dot",
@@ -248,7 +248,7 @@ pub struct TileLoop {
     /// The axes of the grid along which programs differ in whether and how often it runs.
     pub(crate) trips: Axes,
     pub(crate) split: Split,
-    /// What the loads through pointers read that TMA does.
+    /// The matrices that TMA loads for loads through pointers.
     pub(crate) matrix_tiles: BTreeMap<mlir::OperationId, MatrixTile>,
 }
 
@@ -301,7 +301,7 @@ impl TileLoop {
         }
     }
 
-    /// What a load through pointers reads, if it is a tile of a matrix: then TMA does it.
+    /// The matrix of a load through pointers, if it reads a tile of a matrix: then TMA does it.
     pub fn matrix_tile(&self, load: mlir::OperationId) -> Option<&MatrixTile> {
         self.matrix_tiles.get(&load)
     }

@@ -1,4 +1,4 @@
-//! Programs of a grid that share a CTA: what they share, and when they cannot.
+//! CTA coarsening: programs of a grid that share a CTA, and the cases where they cannot.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -37,8 +37,8 @@ fn programs_that_attend_to_the_same_keys_load_them_once() {
     for line in [
         "k = load tma : 128x64xf16",
         "qk.2 = dot q.2', k^T : 64x128xf32",
-        "new_max.max.1 = max new_max.max.1[-1], new_max.MMA.1 : 64xf32",
-        "acc.dot.0 = dot acc.convert.0, v, acc.MMA.0 : 64x64xf32",
+        "new_max.max.1 = max new_max.max.1[-1], new_max.multiply.1 : 64xf32",
+        "acc.dot.0 = dot acc.convert.0, v, acc.multiply.0 : 64x64xf32",
     ] {
         assert!(lines.iter().any(|l| l == line), "{line}\n{l}");
     }
@@ -209,7 +209,7 @@ fn programs_differ_in_what_is_computed_from_their_number() {
         (walk("%px", "%c0", "%c1"), "x"),
         ("%row = tt.load %counter : !tt.ptr<i32>".to_owned(), ""),
         ("%mine = tt.addptr %counter, %py : !tt.ptr<i32>, i32\n %row = tt.load %mine : !tt.ptr<i32>".to_owned(), "y"),
-        // Whoever comes first gets the first.
+        // The first to arrive gets the first.
         (
             "%row = tt.atomic_rmw add, acq_rel, gpu, %counter, %c1, %true : (!tt.ptr<i32>, i32, i1) -> i32".to_owned(),
             "xyz",
@@ -252,10 +252,10 @@ fn shared_arithmetic_is_done_once_and_stores_are_each_programs() {
             "twice.add = add x, x : 64x64xf32",
             "mine.0 = load tma : 64x64xf32",
             "mine.1 = load tma : 64x64xf32",
-            "sum.MMA.0 = MMA twice.add, mine.0 : 64x64xf32",
-            "sum.MMA.1 = MMA twice.add, mine.1 : 64x64xf32",
-            "sum.store.0 store tma sum.MMA.0",
-            "sum.store.1 store tma sum.MMA.1",
+            "sum.multiply.0 = multiply twice.add, mine.0 : 64x64xf32",
+            "sum.multiply.1 = multiply twice.add, mine.1 : 64x64xf32",
+            "sum.store.0 store tma sum.multiply.0",
+            "sum.store.1 store tma sum.multiply.1",
             "twice.store.0 store tma twice.add",
             "twice.store.1 store tma twice.add",
         ]

@@ -1,4 +1,4 @@
-//! What the errors say.
+//! The texts of errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 

@@ -104,7 +104,7 @@ fn causal_attention_is_two_loops() {
 }
 
 #[test]
-fn matrix_mmas_are_read_and_cut() {
+fn gemms_are_read_and_cut() {
     let names = ["gemm_tma.ttir", "gemm_pointers.ttir", "swiglu.ttir", "fixtures/nested_loops.ttir"];
     insta::assert_snapshot!(names.map(listing).concat());
 }
@@ -178,7 +178,7 @@ fn every_operation_of_a_graph_says_what_it_stands_for() {
     assert!(backward.stands_for.iter().any(|stands| matches!(stands, Stands::ToShared(_))));
 }
 
-/// What the operations of one kind and one sub-tile cost together.
+/// The total cost of the operations of one kind and one sub-tile.
 fn cycles(graph: &LoopGraph, unit: &str, sub_tile: Option<u32>) -> i64 {
     let mine = graph.operations().iter().filter(|op| op.sub_tile == sub_tile);
     mine.flat_map(|op| &op.reservations).filter(|r| r.unit == unit).map(|r| r.cycles.0).sum()
@@ -199,12 +199,12 @@ fn attention_forward_costs_what_the_published_graph_costs() {
         ("alpha.exp2.0", "alpha0"),
         ("row_sum.reduce_sum.1", "sum1"),
         ("acc.convert.1", "cast1"),
-        ("acc.mma.1", "resc1"),
+        ("acc.multiply.1", "resc1"),
         ("acc.dot.1", "O1"),
     ] {
         let find = |graph: &LoopGraph, name: &str| graph.operation(graph.find(name).unwrap()).clone();
         let (ours, published) = (find(&ours, name), find(&published, theirs));
-        // What it moves is not published.
+        // Its traffic is not published.
         let cost = |op: Operation| Operation {
             name: String::new(),
             kind: String::new(),
@@ -293,7 +293,7 @@ fn contraction_is_a_choice() {
     assert!(apart.find("p.subtract.0").is_some() && together.find("p.fma.0").is_some());
 }
 
-/// What the operations of a graph move, by name.
+/// The traffic of a graph's operations, by name.
 fn moved(graph: &LoopGraph, name: &str) -> (u64, u64, u64) {
     let Traffic { shared, global, flop } = graph.operation(graph.find(name).unwrap()).traffic;
     (shared.0, global.0, flop)

@@ -1,4 +1,4 @@
-//! Which loads through pointers are proved to read a tile of a matrix.
+//! Loads through pointers that are proved to read a tile of a matrix.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -24,7 +24,7 @@ fn tiles(kernel: &Kernel) -> [Option<&MatrixTile>; 2] {
     tiles.try_into().unwrap()
 }
 
-/// Whether the loads of A and of B are tiles of matrices.
+/// Returns whether the loads of A and of B are tiles of matrices.
 fn recognized(changes: &[(&str, &str)]) -> [bool; 2] {
     let kernel = gemm(changes);
     tiles(&kernel).map(|tile| tile.is_some())
@@ -211,12 +211,12 @@ fn arguments_in_coordinates_must_not_be_negative() {
     let quotient =
         format!("{row_of_tiles}\n%which = arith.divsi %rows, %count : i32\n%rows_2 = arith.muli %which, %c128_i32 :");
     assert_eq!(natural(&quotient), "N, ");
-    // What is left of a number of a program has its sign, whatever the divisor.
+    // A remainder of a program number has its sign, for every divisor.
     let rest = quotient.replace("arith.divsi %rows", "arith.remsi %rows");
     assert_eq!(natural(&rest), ", ");
 }
 
-/// Whether the store of C writes a tile of a matrix.
+/// Returns whether the store of C writes a tile of a matrix.
 fn stored(changes: &[(&str, &str)]) -> Option<MatrixTile> {
     let kernel = gemm(changes);
     let module = kernel.module();

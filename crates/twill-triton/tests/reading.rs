@@ -1,4 +1,4 @@
-//! What small texts are read as.
+//! The parse of small texts.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 

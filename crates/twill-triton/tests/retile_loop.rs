@@ -1,4 +1,4 @@
-//! A loop over tiles of one size as a loop over tiles of another.
+//! Loop re-tiling: a loop over tiles of one size as a loop over tiles of another.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -129,7 +129,7 @@ fn other_loops_are_refused() {
     for step in [12, 72, 272, 0] {
         assert!(why(&attention, step).contains("a multiple of 16"));
     }
-    // Of the value that is multiplied, nothing is known.
+    // Nothing is known of the factor.
     let ones = "%ones = arith.constant dense<1.000000e+00> : tensor<128x128xf16>\n    %first_query = tt.get";
     let text = changed("%first_query = tt.get", ones).replacen("tt.dot %acc_45,", "tt.dot %ones,", 1);
     assert!(why(&text, 176).contains("must be computed in the loop"), "{}", why(&text, 176));

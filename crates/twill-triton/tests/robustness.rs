@@ -105,7 +105,7 @@ enum Change {
         at: usize,
         what: String,
     },
-    /// Copies a piece to another place.
+    /// Copies a part to another place.
     Copy {
         from: usize,
         length: usize,

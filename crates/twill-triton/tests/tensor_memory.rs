@@ -34,7 +34,7 @@ fn sources<'g>(graph: &'g LoopGraph, of: &str) -> Vec<&'g str> {
     graph.dependences().iter().filter(|d| d.to == to).map(|d| graph.operation(d.from).name.as_str()).collect()
 }
 
-/// What an operation is, without its name, its place, and what it moves, which is not published.
+/// An operation without its name, its place, and its traffic, which is not published.
 fn nameless(op: &Operation) -> Operation {
     Operation { name: String::new(), kind: String::new(), source: None, traffic: Traffic::default(), ..op.clone() }
 }
@@ -56,7 +56,7 @@ fn assert_as_published(ours: &LoopGraph, published: &LoopGraph, pairs: &[(String
             continue;
         }
         let mine = dependence(ours, our_from, our_to);
-        // An MMA that adds to its own result does not wait for itself in either reading.
+        // An MMA that adds to its own result does not wait for itself in either variant.
         let blocking = if from == to { mine.blocking } else { theirs.blocking };
         let expected = Dependence { from: mine.from, to: mine.to, blocking, ..theirs.clone() };
         assert_eq!(*mine, expected, "{our_from} -> {our_to}");
@@ -76,8 +76,8 @@ const FORWARD: [Pair; 13] = [
     ("acc.convert", "cast"),
     ("acc.convert.tensor", "stP"),
     ("acc.dot.registers", "ldO"),
-    ("acc.mma", "mulO"),
-    ("acc.mma.tensor", "stO"),
+    ("acc.multiply", "mulO"),
+    ("acc.multiply.tensor", "stO"),
     ("acc.dot", "O"),
 ];
 
@@ -97,7 +97,7 @@ fn attention_forward_is_the_published_graph_with_row_statistics_of_their_own() {
     let known: Vec<&String> = pairs.iter().map(|(ours, _)| ours).collect();
     let more: Vec<&Operation> = ours.operations().iter().filter(|op| !known.contains(&&op.name)).collect();
     let names: Vec<&str> = more.iter().filter_map(|op| op.name.strip_suffix(".0")).collect();
-    assert_eq!(names, ["new_max.mma", "new_max.max", "alpha.subtract", "row_sum.fma"]);
+    assert_eq!(names, ["new_max.multiply", "new_max.max", "alpha.subtract", "row_sum.fma"]);
     for op in &more {
         assert_eq!((op.occupancy, op.storage), (Cycles(1), Storage::Registers(Words(128))), "{}", op.name);
     }
@@ -137,8 +137,8 @@ fn attention_backward_is_the_published_graph_with_two_steps_to_ds() {
         assert!(dependence(&ours, reads, name).blocking);
     }
     // One published operation of 256 cycles.
-    assert_eq!(operation(&ours, "ds_t.mma").occupancy, Cycles(128));
-    assert_eq!(sources(&ours, "ds_t.mma"), ["p_t.exp2", "ds_t.subtract"]);
+    assert_eq!(operation(&ours, "ds_t.multiply").occupancy, Cycles(128));
+    assert_eq!(sources(&ours, "ds_t.multiply"), ["p_t.exp2", "ds_t.subtract"]);
     // dS is in shared memory for dQ, so dK reads it there too.
     assert_eq!(sources(&ours, "dk"), ["q", "ds_t.convert.shared", "dk"]);
     assert_eq!(sources(&ours, "dq.dot"), ["ds_t.convert.shared"]);
@@ -178,8 +178,8 @@ fn a_running_sum_is_read_before_it_is_added_to() {
     assert_eq!((order.distance, order.delay, order.carries_value), (1, Cycles(256), false));
     assert!(dependence(&graph, "acc.dot", "acc.dot").tied);
     // The computed right operand goes through shared memory.
-    assert_eq!(sources(&graph, "acc.dot"), ["acc.load", "acc.mma.shared", "acc.dot", "acc.dot.registers"]);
-    assert_eq!(operation(&graph, "acc.mma.shared").storage, Storage::Shared(Bytes(16384)));
+    assert_eq!(sources(&graph, "acc.dot"), ["acc.load", "acc.multiply.shared", "acc.dot", "acc.dot.registers"]);
+    assert_eq!(operation(&graph, "acc.multiply.shared").storage, Storage::Shared(Bytes(16384)));
 }
 
 #[test]
@@ -187,8 +187,8 @@ fn a_sum_that_arithmetic_changes_goes_through_registers() {
     let graph = lowered("fixtures/accumulators.ttir", 1);
     let [load, store, add] = [
         dependence(&graph, "acc.dot", "acc.dot.registers"),
-        dependence(&graph, "acc.mma", "acc.mma.tensor"),
-        dependence(&graph, "acc.mma.tensor", "acc.dot"),
+        dependence(&graph, "acc.multiply", "acc.multiply.tensor"),
+        dependence(&graph, "acc.multiply.tensor", "acc.dot"),
     ];
     assert_eq!((load.distance, store.distance, add.distance), (0, 1, 0), "it is stored for the MMA");
     assert!(load.blocking && !store.tied && add.tied);

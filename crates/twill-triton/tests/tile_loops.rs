@@ -1,4 +1,4 @@
-//! Small loops: what counts as a tile operation, what it reads, and what is wrong with some.
+//! Small loops: tile operations, their operands, and errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -88,7 +88,7 @@ fn what_stays_the_same_is_no_operation() {
         lines,
         [
             "x = load tma : 128x64xf32",
-            "y = MMA x, twice' : 128x64xf32",
+            "y = multiply x, twice' : 128x64xf32",
             "z = add q[-1], y : 128x64xf32",
             "q = add z, same' : 128x64xf32",
         ]
@@ -163,7 +163,7 @@ fn scalars_that_come_from_tiles_are_operations() {
             "m = reduce_max axis 1 x : 128xf32",
             "all = reduce_max axis 0 m : f32",
             "factor = divide all : f32",
-            "y = MMA x, factor : 128x64xf32",
+            "y = multiply x, factor : 128x64xf32",
             "next = max next[-1], y : 128x64xf32",
         ]
     );
@@ -178,7 +178,7 @@ fn a_product_that_is_read_twice_is_not_contracted() {
     let contracted = |last: &str| contract(&only_loop(carried, &body(last), &format!("%q : {TILE}"))).to_string();
     assert!(contracted("arith.maxnumf %z, %x").contains("z = fma x, x, q[-1]"));
     assert!(contracted("arith.maxnumf %z, %y").contains("z = add q[-1], y"));
-    // One MMA can go into one add only, and an add takes one MMA only.
+    // One multiplication can go into one add only, and an add takes one multiplication only.
     let two = format!(
         "{LOAD} %y = arith.mulf %x, %x : {TILE}\n %u = arith.mulf %sum, %x : {TILE}\n %q = arith.subf %y, %u : {TILE}"
     );
@@ -227,11 +227,11 @@ fn what_goes_on_with_columns_is_shared_out_and_what_needs_whole_rows_is_not() {
       h.1          = dot x.1, w', h.1[-1]         : 64x64xf32
       o.0          = dot {x.0, x.1}^T, {x.0, x.1} : 64x32xf32
       o.1          = dot {x.0, x.1}^T, {x.0, x.1} : 64x32xf32
-      e.mma.0 = mma o.0, {o.0, o.1}^T   : 64x32xf32
-      e.mma.1 = mma o.1, {o.0, o.1}^T   : 64x32xf32
+      e.multiply.0 = multiply o.0, {o.0, o.1}^T   : 64x32xf32
+      e.multiply.1 = multiply o.1, {o.0, o.1}^T   : 64x32xf32
       v.exp2       = exp2 {o.0, o.1}^T            : 64x64xf32
-      e.store.0      store pointer e.mma.0
-      e.store.1      store pointer e.mma.1
+      e.store.0      store pointer e.multiply.0
+      e.store.1      store pointer e.multiply.1
       v.store        store pointer v.exp2
     ");
 }
@@ -358,7 +358,7 @@ fn branches_around_tiles_are_refused_and_those_around_scalars_are_not() {
         branch("f32", "%s")
     );
     let lines = listing("%sum = %zero", &scalars, &format!("%q : {TILE}"));
-    assert_eq!(lines[1], "u = MMA x : 128x64xf32");
+    assert_eq!(lines[1], "u = multiply x : 128x64xf32");
 }
 
 #[test]

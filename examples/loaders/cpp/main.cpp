@@ -62,7 +62,7 @@ struct Matrix {
     for (__half &element : elements) element = __float2half(random.number());
     check(cudaMemcpy(gpu.get(), elements.data(), bytes(), cudaMemcpyHostToDevice), "copy to the GPU");
   }
-  /// What is not written stays no number.
+  /// Elements that are not written stay NaN.
   void clear() { check(cudaMemset(gpu.get(), 0xff, bytes()), "memory of the GPU"); }
   void fetch() { check(cudaMemcpy(elements.data(), gpu.get(), bytes(), cudaMemcpyDeviceToHost), "the kernel"); }
 };

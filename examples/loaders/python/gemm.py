@@ -30,10 +30,10 @@ MAP = (
     "l2_promotion",
     "oob_fill",
 )
-"""What a tensor map is made of but for the address, as `cuTensorMapEncodeTiled` takes it."""
+"""The parameters of a tensor map but for the address, as `cuTensorMapEncodeTiled` takes it."""
 
 
-def beside(folder, name):
+def neighbour(folder, name):
     """A file of the kernel's folder as a module."""
     spec = importlib.util.spec_from_file_location(f"twill_{name}", Path(folder).resolve() / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -50,7 +50,7 @@ class Gemm:
     """The kernel of a folder for matrices of these sizes."""
 
     def __init__(self, folder, assemble, m: int, n: int, k: int):
-        self.assemble, self.planning = assemble, beside(folder, "plan")
+        self.assemble, self.planning = assemble, neighbour(folder, "plan")
         self.kernel, self.sources = assemble.read_kernel(folder)
         if self.kernel["name"] != "gemm_tma":
             raise ValueError(f"{folder}: this program calls gemm_tma, not {self.kernel['name']}")
@@ -73,7 +73,7 @@ class Gemm:
         return self.planning.Tile(shape, (shape[1], 1), block["shape"], layout)
 
     def describe(self):
-        """What a launch takes, but for addresses."""
+        """The parameters of a launch, but for addresses."""
         return {
             "function": self.kernel["function"],
             "threads": self.kernel["threads"],
@@ -103,7 +103,7 @@ class Gemm:
             raise ValueError(f"{ctas} tiles are more than a launch can have")
         if grid["kind"] == "persistent":
             step = max(multiprocessors * grid["ctas_per_sm"] // cluster, 1) * cluster
-            # Even rounds: as few thread blocks as need no more rounds of tiles, so that they share what they load.
+            # Even waves: as few thread blocks as need no more waves of tiles, so that they share what they load.
             ctas = -(-ctas // max(1, -(-ctas // step)))
             ctas += -ctas % cluster
         compiled, _ = self.assemble.build(self.kernel, self.sources)
@@ -144,7 +144,7 @@ def run(gemm: Gemm):
         name: (random.integers(-1024, 1024, shape, dtype=numpy.int16) / numpy.float32(1024)).astype(numpy.float16)
         for name, shape in gemm.shapes.items()
     }
-    # What is not written stays no number.
+    # Elements that are not written stay NaN.
     matrices["c_desc"][:] = numpy.nan
     addresses = {name: call(driver.cuMemAlloc(matrix.nbytes)) for name, matrix in matrices.items()}
     for name, matrix in matrices.items():
@@ -183,7 +183,7 @@ def main():
     arguments = parser.parse_args()
     if not (Path(arguments.folder) / "kernel.cu").is_file():
         sys.exit(f"gemm: {arguments.folder} holds no kernel.cu; give a folder that twill compile --emit cuda wrote")
-    assemble = beside(arguments.folder, "assemble")
+    assemble = neighbour(arguments.folder, "assemble")
     try:
         gemm = Gemm(arguments.folder, assemble, *arguments.sizes)
         if arguments.describe:

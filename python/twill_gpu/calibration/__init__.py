@@ -1,6 +1,6 @@
 """Calibration: microbenchmarks of a GPU, the figures that they fit, and the machine file made of these.
 
-A benchmark is a CUDA kernel that reads the multiprocessor's clock around so many rounds of one kind of work. Cycles of
+A benchmark is a CUDA kernel that reads the multiprocessor's clock around N rounds of one kind of work. Cycles of
 a round are the slope over the number of rounds; what a round takes by its size is fitted by a line again; what cannot
 be timed by itself is the difference of two kernels that differ in it.
 """

@@ -1,4 +1,4 @@
-"""What a benchmark is: kernels, the launches of each, and what is made of the numbers that they write."""
+"""A benchmark: kernels, the launches of each, and the figures from the numbers that they write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARP_GROUP = 128
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is launched: so many warp groups a CTA, and CTAs; None: one for each multiprocessor."""
+    """How a kernel is launched: warp groups a CTA, and CTAs; None: one for each multiprocessor."""
 
     groups: int = 1
     ctas: int | None = 1
@@ -38,7 +38,7 @@ class Kernel:
     """For the compiler: the most warp groups, which share the registers."""
     shared_bytes: int = 0
     box_rows: int = 8
-    """Of the boxes of its tensor map."""
+    """The rows of the boxes of its tensor map."""
     flushes: bool = False
     """Nothing of the tensor may be in the cache when it begins."""
 
@@ -60,7 +60,7 @@ class Program:
     """The file of the calls."""
     kernels: tuple[Kernel, ...]
     definitions: str = ""
-    """Behind the header."""
+    """After the header."""
 
     def text(self) -> str:
         """The source."""
@@ -70,7 +70,7 @@ class Program:
 
 @dataclass
 class Samples:
-    """What the kernels wrote, by kernel and launch: of each time that it was launched, all numbers."""
+    """The numbers that the kernels wrote, by kernel and launch, for each repetition."""
 
     multiprocessors: int
     numbers: dict[tuple[str, Launch], list[Sequence[int]]] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from .benchmark import Program
 OPTIONS = ("-std=c++17", "-default-device")
 INSTALL = "pip install cuda-bindings nvidia-cuda-nvrtc nvidia-cuda-runtime"
 SPOILED = ("are serialized", "setmaxnreg ignored", "'setmaxnreg' ignored")
-"""What ptxas says where a kernel is not the one that was written."""
+"""The remarks of ptxas where it changed a kernel."""
 
 
 def build(programs: Sequence[Program], architecture: str, workers: int | None = None) -> list[bytes]:

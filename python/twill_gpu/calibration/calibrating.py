@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from ..errors import InputError, TwillError
 from ..machine import Machine
 from .benchmark import SERIES, Benchmark, Kernel, Launch, Program, Samples
-from .beside import BESIDE
 from .building import build
 from .copies import COPIES
 from .device import TENSOR_BYTES, Gpu
 from .figures import Figure
 from .mma import MMAS
+from .overlap import OVERLAP
 from .passes import PASSES_BENCHMARK
 from .shared_memory import SHARED_MEMORY
 from .synchronization import SYNCHRONIZATION
 
-BENCHMARKS = (MMAS, PASSES_BENCHMARK, BESIDE, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
+BENCHMARKS = (MMAS, PASSES_BENCHMARK, OVERLAP, SHARED_MEMORY, COPIES, SYNCHRONIZATION)
 LAUNCHES = 25
-"""Of each kernel that count; one more is to warm up."""
+"""The launches of each kernel that count; one more is to warm up."""
 ARCHITECTURE = "sm_90a"
 FREQUENCY = Program("frequency", "synchronization.cuh", (Kernel("frequency", "time_frequency(g)"),))
 RAMP = 40
@@ -32,7 +32,7 @@ RAMP = 40
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured, and on what."""
+    """The measurements, and their device."""
 
     machine: str
     """The machine that was named."""
@@ -40,7 +40,7 @@ class Calibration:
     driver: str
     date: str
     clock_mhz: float
-    """Of the multiprocessors while benchmarks ran: the median of before and after each round of launches."""
+    """The clock of the multiprocessors while benchmarks ran: the median of before and after each round of launches."""
     launches: int
     seconds: float
     """On the GPU, from the first launch to the last."""
@@ -84,7 +84,7 @@ def calibrate_times(
     launches: int = LAUNCHES,
     say: Callable[[str], object] = lambda text: None,
 ) -> list[Calibration]:
-    """So many calibrations one after another, of kernels that are compiled once."""
+    """N calibrations one after another, of kernels that are compiled once."""
     benchmarks, architecture = chosen(only), Machine(machine).architecture
     if architecture != ARCHITECTURE:
         raise InputError(f"only {ARCHITECTURE} is calibrated, and {machine} is {architecture}")

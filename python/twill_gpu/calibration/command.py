@@ -23,7 +23,7 @@ machine named. Nothing else should run on the GPU meanwhile."""
 EPILOG = """examples:
   twill machine calibrate --machine h200 -o mine.toml
   twill machine diff h200 mine.toml
-  twill machine calibrate --machine h200 --only MMAs --format json
+  twill machine calibrate --machine h200 --only mma --format json
 
 exit codes: 0 done; 1 error, or --repeat-check found a number of the machine file more than 3 % off; 3 interrupted
 """
@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """The arguments of the command."""
     made = _Parser(
         prog="twill machine calibrate",
         description=DESCRIPTION,

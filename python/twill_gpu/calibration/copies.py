@@ -10,12 +10,12 @@ from .fits import line, mean, pooled
 
 LINE, KILOBYTE = 128, 1024
 BOX_ROWS = (8, 32, 64, 128, 256)
-"""Of the boxes whose latency is measured."""
+"""Rows of the boxes whose latency is measured."""
 RINGS = {32: 6, 64: 6, 128: 6, 256: 6}
 """Slots of a ring, by rows of a box."""
 SMALLEST = LINE * min(RINGS)
-TURNS = 8
-"""Turns of a ring of the first number of a series."""
+PASSES = 8
+"""Passes over a ring of the first number of a series."""
 SHARED_BYTES = 6 * 256 * LINE + 64
 """The largest ring, and its barriers (copies.cuh)."""
 ALL = Launch(1, None)
@@ -61,7 +61,7 @@ def _rates(samples: Samples, name: str, kernel: str, series: int, launch: Launch
     ctas = samples.multiprocessors if launch.ctas is None else 1
     for rows, slots in RINGS.items():
         each = [
-            samples.rounds(f"{kernel}_{rows}", series, launch, at=cta * 2 * SERIES, stride=TURNS * slots).slope
+            samples.rounds(f"{kernel}_{rows}", series, launch, at=cta * 2 * SERIES, stride=PASSES * slots).slope
             for cta in range(ctas)
         ]
         box = mean(each)

@@ -13,7 +13,7 @@ from ..errors import TwillError
 from .benchmark import WARP_GROUP, Kernel, Launch
 
 TENSOR_BYTES, FLUSH_BYTES, DATA_NUMBERS = 256 << 20, 256 << 20, 32768
-"""Of the tensor that TMA copies, of what is overwritten to empty the cache, of the numbers to compute with."""
+"""Sizes of the tensor that TMA copies, of the buffer that empties the cache, of the numbers to compute with."""
 LINE = 128
 """Bytes of a row of the tensor."""
 NEVER = 0xFFFFFFFF
@@ -69,7 +69,7 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """What its maker calls it."""
+        """The vendor's name for it."""
         name: bytes = self._checked(self._driver.cuDeviceGetName(128, self._device))
         return name.split(b"\0")[0].decode()
 
@@ -105,7 +105,7 @@ class Gpu:
         return functions
 
     def run(self, kernel: Kernel, function: object, launch: Launch, series_numbers: int, origin: int = 0) -> list[int]:
-        """Launches a kernel and gives back what it wrote: so many numbers for each series of each CTA."""
+        """Launches a kernel and gives back what it wrote: N numbers for each series of each CTA."""
         driver = self._driver
         ctas = self.multiprocessors if launch.ctas is None else launch.ctas
         count = ctas * kernel.series * series_numbers
@@ -131,12 +131,12 @@ class Gpu:
         return written.tolist()
 
     def flush(self) -> None:
-        """Writes so much that nothing of the tensor is left in the cache."""
+        """Writes enough that nothing of the tensor is left in the cache."""
         self._checked(self._driver.cuMemsetD32(self._flushed, 1, FLUSH_BYTES // 4))
         self._checked(self._driver.cuCtxSynchronize())
 
     def _map(self, rows: int) -> Any:
-        """A tensor map with boxes of so many rows of 128 bytes."""
+        """A tensor map with boxes of N rows of 128 bytes."""
         if rows not in self._maps:
             driver = self._driver
             half, elements = driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16, LINE // 2

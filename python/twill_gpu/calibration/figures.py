@@ -1,4 +1,4 @@
-"""What was found out: numbers with what they were fitted to."""
+"""The findings: numbers with the points that they were fitted to."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Figure:
     spread: float
     """Half of what the middle four fifths of the launches span, as a part of the value."""
     residual: float | None = None
-    """Of a fit: how far the farthest point lies from the line, as a part of the largest."""
+    """The residual of a fit: the distance of the farthest point from the line, as a part of the largest."""
     fit: str = ""
     """The line, and over what."""
     points: tuple[tuple[float, float], ...] = ()
-    """What the line was fitted to."""
+    """The points of the fit."""
     meaning: str = ""
     """In a few words."""
 

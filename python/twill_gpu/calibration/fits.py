@@ -58,10 +58,10 @@ class Line:
     intercept: Measured
     slope: Measured
     points: tuple[tuple[float, float], ...]
-    """What was put in."""
+    """The input."""
 
     def at(self, x: float) -> Measured:
-        """What the line says there."""
+        """The line's value there."""
         return self.intercept + self.slope * x
 
     @property

@@ -1,4 +1,4 @@
-"""The machine file that a calibration makes: what extends the machine that was named."""
+"""The machine file that a calibration makes: it extends the machine that was named."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Entry:
     table: str
     key: str
     figure: str
-    """What it is made of."""
+    """Its parts."""
     value: Callable[[Figure], float] = lambda figure: figure.value
     digits: int = 0
-    """Behind the point."""
+    """After the point."""
     note: str = ""
 
 
@@ -42,7 +42,7 @@ def _pass(rule: str, kind: str) -> Entry:
 
 
 def _reduction(rule: str, kind: str) -> tuple[Entry, Entry]:
-    """What it holds the unit by elements, and what it waits for shuffles, in which others can have the unit."""
+    """The time that it holds the unit by elements, and the wait for shuffles, in which others can have the unit."""
     return (
         Entry(f"costs.{rule}", "elements_per_cycle", f"passes.{kind}.rate", digits=1, note="one group alone"),
         Entry(f"costs.{rule}", "additional_latency", f"passes.{kind}.latency", note="shuffles"),
@@ -56,8 +56,8 @@ ENTRIES = (
     Entry("tensor_core.flop_per_cycle", "f16", "mma.f16.rate"),
     Entry("tensor_core.flop_per_cycle", "bf16", "mma.f16.rate", note="as f16"),
     Entry("tensor_core.flop_per_cycle", "f8", "mma.e4m3.rate"),
-    Entry("latency", "handoff", "shared_memory.hand_off.latency", digits=1),
-    Entry("latency", "handoff_per_kb", "shared_memory.hand_off.per_kb", digits=1),
+    Entry("latency", "handoff", "shared_memory.handoff.latency", digits=1),
+    Entry("latency", "handoff_per_kb", "shared_memory.handoff.per_kb", digits=1),
     Entry("latency", "transfer", "copies.load.cold.latency"),
     Entry("synchronization", "arrive", "synchronization.arrive"),
     Entry("synchronization", "wait", "synchronization.wait"),
@@ -117,14 +117,14 @@ def _line(entry: Entry, figure: Figure, found: Calibration) -> str:
 
 def sharing(figures: Mapping[str, Figure]) -> str | None:
     """How the tensor core serves two warp groups: a single instruction of the second, started when the first's chain
-    has long begun, is done among the first's instructions, or behind them."""
+    has long begun, is done among the first's instructions, or after them."""
     busy = [f"mma.sharing.{MANY}_and_1.after_{delay}.second_takes" for delay in DELAYS[:-1]]
     idle, first = (
         f"mma.sharing.{MANY}_and_1.after_{DELAYS[-1]}.{what}" for what in ("second_takes", "first_done")
     )
     if not all(name in figures for name in (*busy, idle, first)):
         return None
-    # Behind them, it would take what is left of the first's chain longer.
+    # After them, it would take what is left of the first's chain longer.
     waits = [figures[name].value - figures[idle].value for name in busy]
     left = [figures[first].value - delay for delay in DELAYS[:-1]]
     return "in_order" if sum(waits) > sum(left) / 2 else "interleaved"

@@ -1,4 +1,4 @@
-"""Multiplies by the tensor core: rates, latency, and two warp groups at once."""
+"""MMAs of the tensor core: rates, latency, and two warp groups at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .fits import Line, Measured, line
 from .wgmma import DEPTH, struct, struct_name
 
 COLUMNS = {"f16": (8, 16, 32, 64, 96, 128, 192, 256), "e4m3": (64, 128, 256)}
-"""Of the instructions, by the type of their operands."""
+"""The K of the instructions, by the type of their operands."""
 CHAINS = (2, 4, 8, 16)
 """Instructions of a chain, in series 0 to 3, twice a round; series 4: four chains of AGAIN."""
 AGAIN = 4
@@ -18,7 +18,7 @@ ROWS, BYTES = 64, {"f16": 2, "e4m3": 1}
 LEFT_LINE = 32
 """Bytes of a row of an operand that an instruction reads."""
 SHARED_BYTES = 2 * (3 * 8192 + 32768) + 64
-"""Of both groups' operands and the barriers behind them (mma.cuh)."""
+"""Bytes of both groups' operands and the barriers after them (mma.cuh)."""
 MANY, FEW = 16, (1, 4, 16)
 """Instructions of the first and of the second group's chain."""
 SHARED_COLUMNS = 128
@@ -38,7 +38,7 @@ def name_of(kind: str, columns: int, left_in_registers: bool) -> str:
 
 
 def programs() -> Iterable[Program]:
-    """A program for each type and place of the left operand, and one for what comes between chains."""
+    """A program for each type and place of the left operand, and one for the gap between chains."""
     for kind in COLUMNS:
         for left in (False, True):
             widths = COLUMNS[kind]
@@ -131,7 +131,7 @@ def _between(samples: Samples) -> Iterable[Figure]:
     yield figure(
         "mma.barrier", barrier - plain, "cycles", "arrival of each warp and wait for it, before a chain"
     )
-    yield figure("mma.barrier.one_arrival", as_triton - plain, "cycles", "warps meet, one arrives, all wait")
+    yield figure("mma.barrier.one_arrival", as_triton - plain, "cycles", "warps sync, one arrives, all wait")
     yield figure(
         "mma.additional_latency",
         wait + barrier - plain,
@@ -147,7 +147,7 @@ def _between(samples: Samples) -> Iterable[Figure]:
             f"mma.store.{ROWS}x{columns}", more, "cycles", "f16 from registers to a chain that reads it"
         )
     over = line(points)
-    meaning = "store, fence and meeting before an MMA, of no bytes"
+    meaning = "store, fence and sync before an MMA, of no bytes"
     yield fitted("mma.store.latency", over.intercept, "cycles", over, "bytes", meaning)
 
 

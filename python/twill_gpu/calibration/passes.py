@@ -1,4 +1,4 @@
-"""Passes of a warp group over a tile in its registers, alone and beside others that do the same."""
+"""Passes of a warp group over a tile in its registers, alone and while others do the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .fits import Measured, line
 
 ROWS = 64
 COLUMNS = (32, 64, 128, 256)
-"""Of tiles."""
+"""Columns of tiles."""
 GROUPS = (Launch(1), Launch(2), Launch(3))
 KINDS = {
     "fma": "x a - b, b by row",
@@ -63,19 +63,19 @@ def cycles(samples: Samples, kind: str, columns: int, launch: Launch = Launch())
 
 
 def figures(samples: Samples) -> Iterable[Figure]:
-    """Cycles of each pass by tile, alone and beside other groups, and by elements."""
+    """Cycles of each pass by tile, alone and while other groups run, and by elements."""
     for kind, meaning in KINDS.items():
         for launch in GROUPS:
-            beside = "" if launch.groups == 1 else f".{launch.groups}_groups"
+            groups = "" if launch.groups == 1 else f".{launch.groups}_groups"
             meaning = meaning if launch.groups == 1 else f"each of {launch.groups} groups at once"
             points = []
             for columns in columns_of(kind):
                 measured = cycles(samples, kind, columns, launch)
                 points.append((ROWS * columns, measured))
-                yield figure(f"passes.{kind}.{ROWS}x{columns}{beside}", measured, "cycles", meaning)
+                yield figure(f"passes.{kind}.{ROWS}x{columns}{groups}", measured, "cycles", meaning)
             over = line(points)
             rate = over.slope.reciprocal(launch.groups)
-            yield fitted(f"passes.{kind}.rate{beside}", rate, "elements/cycle", over, "elements", "all groups together")
+            yield fitted(f"passes.{kind}.rate{groups}", rate, "elements/cycle", over, "elements", "all groups together")
             if kind in SHUFFLED and launch.groups == 1:
                 yield fitted(f"passes.{kind}.latency", over.intercept, "cycles", over, "elements", "of no elements")
 

@@ -10,26 +10,26 @@ from .fits import Measured, line
 
 ROWS, HALF, SINGLE, KILOBYTE = 64, 2, 4, 1024
 COLUMNS = (64, 128, 256)
-"""Of tiles of f16."""
+"""Columns of tiles of f16."""
 HANDED = (8, 16, 32, 64, 128)
-"""Columns of tiles of f32 that are handed over."""
+"""Columns of tiles of f32 for the handoff benchmarks."""
 SHARED_BYTES = 3 * 32768 + 64
-"""Three tiles, and the barriers behind them (shared_memory.cuh)."""
+"""Three tiles, and the barriers after them (shared_memory.cuh)."""
 GROUPS = (Launch(1), Launch(2), Launch(3))
 
 
 def programs() -> Iterable[Program]:
-    """Stores, loads, and hand-offs."""
+    """Stores, loads, and handoffs."""
     stores = (Kernel(f"stores_{n}", f"time_stores<{n}>(g)", 4, GROUPS, 3, SHARED_BYTES) for n in COLUMNS)
     loads = (Kernel(f"loads_{n}", f"time_loads<{n}>(g)", 1, GROUPS, 3, SHARED_BYTES) for n in COLUMNS)
     yield Program("shared_memory", "shared_memory.cuh", (*stores, *loads))
-    tiles = (Kernel(f"hand_offs_{n}", f"time_hand_offs<{n}>(g)", 1, (Launch(2),), 2, SHARED_BYTES) for n in HANDED)
-    rows = Kernel("hand_offs_rows", "time_row_hand_offs(g)", 1, (Launch(2),), 2, SHARED_BYTES)
-    yield Program("hand_offs", "shared_memory.cuh", (*tiles, rows))
+    tiles = (Kernel(f"handoffs_{n}", f"time_handoffs<{n}>(g)", 1, (Launch(2),), 2, SHARED_BYTES) for n in HANDED)
+    rows = Kernel("handoffs_rows", "time_row_handoffs(g)", 1, (Launch(2),), 2, SHARED_BYTES)
+    yield Program("handoffs", "shared_memory.cuh", (*tiles, rows))
 
 
 def figures(samples: Samples) -> Iterable[Figure]:
-    """Rates of stores and loads, of one group and of several; fences; hand-offs by size."""
+    """Rates of stores and loads, of one group and of several; fences; handoffs by size."""
     ways = (
         ("store", "stores", 0, "f16 by matrices (stmatrix)"),
         ("store_words", "stores", 3, "f16 by words"),
@@ -39,28 +39,28 @@ def figures(samples: Samples) -> Iterable[Figure]:
         for launch in GROUPS:
             points = [(ROWS * n * HALF, samples.round(f"{kernel}_{n}", series, launch)) for n in COLUMNS]
             over = line(points)
-            beside = "" if launch.groups == 1 else f".{launch.groups}_groups"
+            groups = "" if launch.groups == 1 else f".{launch.groups}_groups"
             rate = over.slope.reciprocal(launch.groups)
-            yield fitted(f"shared_memory.{name}.rate{beside}", rate, "bytes/cycle", over, "bytes", meaning)
+            yield fitted(f"shared_memory.{name}.rate{groups}", rate, "bytes/cycle", over, "bytes", meaning)
         one = samples.round(f"{kernel}_128", series)
         yield figure(f"shared_memory.{name}.{ROWS}x128", one, "cycles", meaning)
     for n in COLUMNS:
         more = samples.round(f"stores_{n}", 1) - samples.round(f"stores_{n}", 0)
-        yield figure(f"shared_memory.fence.after_{ROWS}x{n}", more, "cycles", "fence behind the store of a tile of f16")
-    yield figure("shared_memory.fence", samples.round("stores_64", 2) / 4, "cycles", "fence behind a fence")
+        yield figure(f"shared_memory.fence.after_{ROWS}x{n}", more, "cycles", "fence after the store of a tile of f16")
+    yield figure("shared_memory.fence", samples.round("stores_64", 2) / 4, "cycles", "fence after a fence")
     handed: list[tuple[float, Measured]] = []
     for n in HANDED:
-        one_way = samples.round(f"hand_offs_{n}", launch=Launch(2)) / 2
+        one_way = samples.round(f"handoffs_{n}", launch=Launch(2)) / 2
         handed.append((ROWS * n * SINGLE / KILOBYTE, one_way))
         yield figure(
-            f"shared_memory.hand_off.{ROWS}x{n}", one_way, "cycles", "f32 from one group's registers to another's"
+            f"shared_memory.handoff.{ROWS}x{n}", one_way, "cycles", "f32 from one group's registers to another's"
         )
-    rows = samples.round("hand_offs_rows", launch=Launch(2)) / 2
-    yield figure(f"shared_memory.hand_off.{ROWS}_rows", rows, "cycles", "a number of each row, to another group")
+    rows = samples.round("handoffs_rows", launch=Launch(2)) / 2
+    yield figure(f"shared_memory.handoff.{ROWS}_rows", rows, "cycles", "a number of each row, to another group")
     over = line(handed)
     meaning = "store, arrival, wait, load"
-    yield fitted("shared_memory.hand_off.latency", over.intercept, "cycles", over, "KB", meaning)
-    yield fitted("shared_memory.hand_off.per_kb", over.slope, "cycles/KB", over, "KB", meaning)
+    yield fitted("shared_memory.handoff.latency", over.intercept, "cycles", over, "KB", meaning)
+    yield fitted("shared_memory.handoff.per_kb", over.slope, "cycles/KB", over, "KB", meaning)
 
 
 SHARED_MEMORY = Benchmark("shared_memory", programs, figures)

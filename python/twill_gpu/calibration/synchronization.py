@@ -17,7 +17,7 @@ def programs() -> Iterable[Program]:
         Kernel("clock", "time_clock(g)"),
         Kernel("barrier", "time_barrier(g)", 3, shared_bytes=SHARED_BYTES),
         Kernel("handoff", "time_hand_over(g)", 3, (Launch(2),), shared_bytes=SHARED_BYTES),
-        Kernel("meeting", "time_meeting(g)"),
+        Kernel("group_sync", "time_group_sync(g)"),
         Kernel("set_registers", "time_registers(g)"),
     )
     yield Program("synchronization", "synchronization.cuh", kernels)
@@ -27,7 +27,7 @@ def figures(samples: Samples) -> Iterable[Figure]:
     """Cycles of each."""
     both = Launch(2)
     yield figure(
-        "synchronization.clock", mean(samples.series("clock")), "cycles", "from a reading of the clock to the next"
+        "synchronization.clock", mean(samples.series("clock")), "cycles", "from one read of the clock to the next"
     )
     yield figure(
         "synchronization.arrive", samples.round("barrier", 0) / 4, "cycles", "an arrival of each warp of a group"
@@ -36,16 +36,16 @@ def figures(samples: Samples) -> Iterable[Figure]:
     yield figure(
         "synchronization.arrive_and_wait", samples.round("barrier", 2) / 4, "cycles", "a group waits for its arrival"
     )
-    serpentine = samples.round("handoff", 0, both) / 2
-    yield figure("synchronization.handoff", serpentine / 2, "cycles", "one group's arrival to the other's return")
+    round_trip = samples.round("handoff", 0, both) / 2
+    yield figure("synchronization.handoff", round_trip / 2, "cycles", "one group's arrival to the other's return")
     named = samples.round("handoff", 1, both) / 2
-    yield figure("synchronization.named_hand_over", named / 2, "cycles", "the same by a named barrier")
-    yield figure("synchronization.named_barrier", samples.round("handoff", 2, both) / 4, "cycles", "two groups meet")
+    yield figure("synchronization.named_handoff", named / 2, "cycles", "the same by a named barrier")
+    yield figure("synchronization.named_barrier", samples.round("handoff", 2, both) / 4, "cycles", "two groups sync")
     yield figure(
-        "synchronization.named_barrier.1_group", samples.round("meeting") / 4, "cycles", "warps of a group meet"
+        "synchronization.named_barrier.1_group", samples.round("group_sync") / 4, "cycles", "warps of a group sync"
     )
     pair = samples.round("set_registers") / 2
-    yield figure("synchronization.set_registers", pair / 2, "cycles", "setmaxnreg, giving back and taking by turns")
+    yield figure("synchronization.set_registers", pair / 2, "cycles", "setmaxnreg, alternately dec and inc")
 
 
 SYNCHRONIZATION = Benchmark("synchronization", programs, figures)

@@ -8,7 +8,7 @@ DEPTH = {"f16": 16, "e4m3": 32}
 
 def struct_name(kind: str, columns: int, left_in_registers: bool) -> str:
     """Name of the struct of an instruction."""
-    return f"multiply_{kind}_{columns}_{'registers' if left_in_registers else 'shared'}"
+    return f"wgmma_{kind}_{columns}_{'registers' if left_in_registers else 'shared'}"
 
 
 def struct(kind: str, columns: int, left_in_registers: bool) -> str:
@@ -22,7 +22,7 @@ def struct(kind: str, columns: int, left_in_registers: bool) -> str:
         parameter, right = "const u32 *a", count + 4
     else:
         left, inputs, parameter, right = f"%{count}", '"l"(a)', "u64 a", count + 1
-    # Whether operands are transposed is said of 16-bit types alone, and of the left one only in shared memory.
+    # Only 16-bit types have bits for transposed operands, and the left one only in shared memory.
     transposed = "" if kind != "f16" else ", 0" if left_in_registers else ", 0, 0"
     shape = f"m64n{columns}k{DEPTH[kind]}.f32.{kind}.{kind}"
     text = f"wgmma.mma_async.sync.aligned.{shape} {{{sums}}}, {left}, %{right}, p, 1, 1{transposed};"

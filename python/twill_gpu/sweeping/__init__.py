@@ -1,4 +1,4 @@
-"""Sweeps over tile shapes and options: what cannot fit is rejected, the rest ranked by proof, the best solved."""
+"""Sweeps over tile shapes and options: unfit configurations are rejected, the rest ranked by proof, the best solved."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """The arguments of the command."""
     made = _Parser(
         prog="twill sweep",
         description="Which tiles and options are fastest: reject what cannot fit, rank by proof, solve the best.",
@@ -76,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="one value of an option for all, commas and all",
     )
-    add("--solve", type=int, default=5, metavar="K", help="the best so many are certain [default: 5]")
+    add("--solve", type=int, default=5, metavar="K", help="the best K are certain [default: 5]")
     add(
         "--programs",
         metavar="EXPRESSION",
@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help=f"of each search [default: {TIME_LIMIT:g}]",
     )
-    add("--measure", type=int, default=0, metavar="K", help="compile and time the best so many on this GPU")
+    add("--measure", type=int, default=0, metavar="K", help="compile and time the best K on this GPU")
     add("--arguments", metavar="FILE.py:FUNCTION", help="of --measure: gives arguments and grid for constexprs")
     add(
         "--reference",
@@ -178,7 +178,7 @@ def _write(found: Sweep, told: argparse.Namespace) -> None:
 
 
 def named(place: str) -> Any:
-    """What FILE.py:NAME names. The file may import what lies beside it."""
+    """The object that FILE.py:NAME names. The file may import its neighbours."""
     file, colon, name = place.rpartition(":")
     path = Path(file).resolve()
     if not colon or not path.is_file() or path.suffix != ".py":

@@ -1,4 +1,4 @@
-"""What is done for one configuration: plain data in, plain data out, in a thread or on another machine."""
+"""The jobs for one configuration: plain data in, plain data out, in a thread or on another machine."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .launch_time import of_kernel
 FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
 
 REPORT = 400
-"""Columns of a report, so many that it breaks no line."""
+"""Columns of a report: enough that no line breaks."""
 
 Outcome = dict[str, Any]
 
 
 def run(step: str, question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
-    """What a step finds out about a question."""
+    """The result of a step for a question."""
     if step == FIT:
         return verdict(question)
     return {SOLVE: solved, SIMULATE: simulated}[step](question, progress)
@@ -39,7 +39,7 @@ def key(step: str, question: Mapping[str, Any]) -> str:
 
 @functools.cache
 def version() -> str:
-    """Of this package."""
+    """The version of this package."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as of
 
@@ -50,7 +50,7 @@ def version() -> str:
 
 
 def verdict(question: _twill.Question) -> Outcome:
-    """Whether it fits, and its proven bound, without search.
+    """Returns whether it fits, and its proven bound, without search.
 
     `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of
     each loop, by weight); `flop` and `moved_bytes` of the same; `shared_bytes` needed at least; `weights` of its loops.
@@ -97,7 +97,7 @@ def solved(question: _twill.Question, progress: Callable[[str], None] | None = N
             found["simulated"] = sum(weight * file["simulated"]["cycles"] for weight, file in zip(weights, files))
         found["stages"] = max(file["stages"] for file in files)
         found["length"] = max(file["length"] for file in files)
-        # The schedule needs so much; rings that are asked for may take more, which fit knows.
+        # The schedule needs this much; requested rings may take more, which fit knows.
         found["shared_bytes"] = max(map(_shared, loops))
         found["registers"] = max(
             (group["registers_per_thread"] for file in files for group in file["groups"]), default=0
@@ -106,7 +106,7 @@ def solved(question: _twill.Question, progress: Callable[[str], None] | None = N
 
 
 def simulated(question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
-    """What the generated kernel takes by simulation, as `launch_time.of_kernel` keeps it; `reason` where there is none.
+    """The simulated time of the generated kernel, as `launch_time.of_kernel` keeps it; `reason` where there is none.
 
     It is assembled where this Python can; then its machine code is what is simulated.
     """
@@ -119,7 +119,7 @@ def simulated(question: _twill.Question, progress: Callable[[str], None] | None 
 
 
 def can_assemble(question: _twill.Question) -> bool:
-    """Whether it is to be assembled, and this Python has what does that: NVRTC for CUDA, otherwise Triton."""
+    """Returns whether it is to be assembled, and this Python has what does that: NVRTC for CUDA, otherwise Triton."""
     if "--no-assemble" in question["options"]:
         return False
     in_cuda = "--emit=cuda" in question["options"]

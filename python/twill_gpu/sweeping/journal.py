@@ -1,4 +1,4 @@
-"""What is done is written down, so that a sweep that ended early goes on where it was."""
+"""The journal of results, so that a sweep that ended early goes on where it was."""
 
 from __future__ import annotations
 

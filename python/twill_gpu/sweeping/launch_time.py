@@ -1,4 +1,4 @@
-"""How long a launch takes: cycles of the multiprocessor that has most to do, at the clock that the power limit leaves.
+"""The time of a launch: cycles of the multiprocessor that has most to do, at the clock that the power limit leaves.
 
 Plain data in, plain data out, and nothing imported of the package: the benchmarks read this file by itself.
 """
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a launch meets. Numbers that a machine file does not say are left out of the prediction."""
+    """The GPU of a launch. Numbers that a machine file does not say are left out of the prediction."""
 
     multiprocessors: int
     clock_mhz: float
@@ -32,15 +32,15 @@ class Gpu:
     l2_bytes_per_cycle: float = math.inf
     """That each multiprocessor loads when all do, and those next to each other load different bytes."""
     watts: float = math.inf
-    """What may be drawn."""
+    """The power limit."""
     base_watts: float = 0.0
-    """What is drawn at the highest clock besides the following."""
+    """The power at the highest clock besides the following."""
     tensor_pj_per_flop: float = 0.0
     l2_pj_per_byte: float = 0.0
 
     @classmethod
     def of(cls, numbers: Mapping[str, float], sustained: bool = True) -> Gpu:
-        """Of a machine's numbers by their keys.
+        """The GPU of a machine's numbers by their keys.
 
         sustained: launches follow each other for long; otherwise they are the first few milliseconds after a rest.
         """
@@ -74,21 +74,21 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     if simulated is None:
         return None
     programs, trips = amounts
-    work = simulated.get("assembled") or simulated["iterations"]
+    work = simulated.get("sass") or simulated["iterations"]
     if len(trips) != len(work):
         raise ValueError(f"the kernel has {len(work)} loops, and there are {len(trips)} trip counts")
     traffic = simulated.get("traffic") or [{}] * len(work)
-    # What neighbours load alike comes once for several of them; the rest bounds an iteration as work does.
+    # Tiles that neighbours share are loaded once for several of them; the rest bounds an iteration as work does.
     own = [one.get("global", 0) - one.get("common", 0) for one in traffic]
     iterations = [max(cycles, bytes_ / gpu.l2_bytes_per_cycle) for cycles, bytes_ in zip(work, own)]
     tiles = -(-programs // math.prod(grid["cta_coarsening"]))
     most = gpu.multiprocessors * grid["ctas_per_sm"]
-    rounds = -(-tiles // most)
-    of_one = rounds * grid["ctas_per_sm"]
-    # Where loops differ, tiles are dealt out there and back while that idles for less than an iteration (`even_pairs` of launch.py).
-    walks = "serpentine" not in grid or (rounds * most - tiles) * sum(trips) < rounds * most
+    waves = -(-tiles // most)
+    of_one = waves * grid["ctas_per_sm"]
+    # Where loops differ, tiles go in serpentine order while that idles for less than an iteration (launch.py, `even_pairs`).
+    persists = "serpentine" not in grid or (waves * most - tiles) * sum(trips) < waves * most
     # CTAs that are launched one after another each begin anew.
-    starts = 1 if grid["kind"] == "persistent" and walks else of_one
+    starts = 1 if grid["kind"] == "persistent" and persists else of_one
     loops = sum(count * cycles for count, cycles in zip(trips, iterations))
     cycles = starts * simulated["start"] + of_one * (simulated["tile"] + loops)
 
@@ -99,7 +99,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
 
 
 def of_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
-    """What a prediction takes of a kernel.json."""
+    """The part of a kernel.json that a prediction needs."""
     part = {"simulated": kernel.get("simulated"), "grid": kernel["grid"]}
     assembly = kernel.get("assembly") or {}
     return part | {"spilled": assembly.get("spill_stores", 0) + assembly.get("spill_loads", 0)}
@@ -110,14 +110,14 @@ def fastest_first(
     time: Callable[[Item], float],
     moved: Callable[[Item], float],
     flop: Callable[[Item], float],
-    asked: Callable[[Item], int],
+    options: Callable[[Item], int],
 ) -> list[Item]:
-    """By time; of those within 1 % of the first among them, what asks for fewer options comes first, then what moves fewer
-    bytes for each FLOP, then longer iterations."""
+    """By time; of those within 1 % of the first among them, those with fewer options first, then those with fewer
+    bytes for each FLOP, then those with longer iterations."""
     order, left = [], sorted(items, key=time)
     while left:
         limit = time(left[0]) * (1 + TIE)
         count = sum(time(item) <= limit for item in left)
-        order += sorted(left[:count], key=lambda item: (asked(item), moved(item), -flop(item), time(item)))
+        order += sorted(left[:count], key=lambda item: (options(item), moved(item), -flop(item), time(item)))
         left = left[count:]
     return order

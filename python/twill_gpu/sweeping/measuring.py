@@ -58,7 +58,7 @@ def measured(
     for index, milliseconds in _medians(torch, launches, line).items():
         found[index]["milliseconds"] = milliseconds
     for one in missing:
-        # What went wrong may go right another time.
+        # A failed job may succeed another time.
         if one.index in launches:
             journal.add(keys[one.index], jobs.MEASURE, found[one.index])
     line.end()
@@ -75,8 +75,8 @@ def torch_with_gpu() -> Any:
 
 
 def _key(one: Candidate, limits: Mapping[str, object], device: str) -> str:
-    asked: dict[str, Any] = {**(one.question or {})}
-    return jobs.key(jobs.MEASURE, {**asked, "limits": dict(limits), "device": device})
+    question: dict[str, Any] = {**(one.question or {})}
+    return jobs.key(jobs.MEASURE, {**question, "limits": dict(limits), "device": device})
 
 
 def _checked(

@@ -1,4 +1,4 @@
-"""How far a sweep is, for a person."""
+"""The progress of a sweep, for a person."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Line:
         self._last, self._text, self._told = 0.0, "", ""
 
     def say(self, text: str) -> None:
-        """What is going on now."""
+        """The current step."""
         self._text = text
         if self._tell:
             self._tell(text)
@@ -30,7 +30,7 @@ class Line:
             self._write("")
 
     def end(self) -> None:
-        """What was said last stays: a step is done."""
+        """Keeps the last text: a step is done."""
         if self._shown and self._text and self._text != self._told:
             self._told = self._text
             self._write("\n")

@@ -1,4 +1,4 @@
-"""What a sweep found out."""
+"""The results of a sweep."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ FORMAT: dict[str, object] = {"format": "twill-sweep", "version": 1}
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of one configuration. Throughput is that of the loop's MMAs, in the steady state."""
+    """The results for one configuration. Throughput is that of the loop's MMAs, in the steady state."""
 
     index: int
     """In the order of the space, from 0."""
     configuration: Mapping[str, object]
     """The values that were swept, by name."""
     constexprs: Mapping[str, object]
-    """Of the kernel, fixed ones included."""
+    """Constexprs of the kernel, fixed ones included."""
     options: Mapping[str, object]
-    """Of twill, fixed ones included."""
+    """Options of twill, fixed ones included."""
     status: str
     """`rejected`, `bounded` (no search), `optimal` (proved), `feasible`, `infeasible` (proved), `unknown`, `failed`."""
     fits: bool | None
-    """Whether it fits; None where only a search can tell and none was made."""
+    """True if it fits; None where only a search can tell and none was made."""
     reason: str | None = None
     """Why it does not fit, or what went wrong."""
     flop: int | None = None
@@ -52,13 +52,13 @@ class Row:
     length: int | None = None
     """Cycles from an iteration's begin to its end."""
     flop_per_cycle: float | None = None
-    """What the schedule achieves on one multiprocessor."""
+    """The schedule's throughput on one multiprocessor."""
     teraflops: float | None = None
     """The same in TFLOP/s on all multiprocessors at the machine's clock."""
     simulated: int | None = None
     """Cycles as `ii` by simulation of the warp programs, which know barriers and issue slots."""
     simulated_teraflops: float | None = None
-    """What that is in TFLOP/s on all multiprocessors at the machine's clock."""
+    """The same in TFLOP/s on all multiprocessors at the machine's clock."""
     shared_bytes: int | None = None
     """Shared memory of the schedule; before it is solved, what every schedule takes."""
     registers: int | None = None
@@ -107,9 +107,9 @@ class Sweep:
         """Solved ones by predicted time, where there is none by FLOP per simulated cycle; then those with a bound alone, by it; then those that do not fit."""
         self.kernel, self.machine, self.solve = kernel, machine, solve
         self.interrupted = interrupted
-        """Whether Ctrl-C ended it before it was done."""
+        """True if Ctrl-C ended it before it was done."""
         self.notes = tuple(notes)
-        """What else a person should know."""
+        """Further notes."""
 
     @property
     def best(self) -> Row | None:
@@ -121,7 +121,7 @@ class Sweep:
 
     @property
     def certain(self) -> bool:
-        """Whether no other configuration can achieve more than the `solve` best that were solved; proved."""
+        """Returns whether no other configuration can achieve more than the `solve` best that were solved; proved."""
         solved = sorted(
             (row for row in self.rows if row.flop_per_cycle is not None), key=lambda row: -(row.flop_per_cycle or 0.0)
         )[: self.solve]
@@ -151,14 +151,14 @@ class Sweep:
 
         known = [(row, cost) for row in self.rows if (cost := costs(row)) is not None]
         front: list[tuple[Row, tuple[Any, ...]]] = []
-        # Whatever beats a row comes before it in this order, and is beaten by none or by one on the front.
+        # A row that beats another comes before it in this order, and is beaten by none or by one on the front.
         for row, cost in sorted(known, key=lambda pair: (pair[1], pair[0].index)):
             if not any(other != cost and all(a <= b for a, b in zip(other, cost)) for _, other in front):
                 front.append((row, cost))
         return tuple(row for row, _ in sorted(front, key=lambda pair: (pair[1][1], pair[1], pair[0].index)))
 
     def table(self, limit: int | None = None, width: int = 100) -> str:
-        """All of it as text on lines of at most `width` columns; of more than `limit` rows, only so many."""
+        """All of it as text on lines of at most `width` columns; at most `limit` rows."""
         from .table import text
 
         return text(self, limit, width)

@@ -1,4 +1,4 @@
-"""The configurations of a sweep: every combination of values, with what is asked about each."""
+"""The configurations of a sweep: every combination of values, with the question about each."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from ..options import known, words
 LIMITS = ("time_limit", "work_limit")
 """Options of the search alone: bounds do not depend on them."""
 INPUT = "input"
-"""What a configuration calls its TTIR where there are several."""
+"""The name of a configuration's TTIR where there are several."""
 
 Configuration = Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A configuration, and what is asked about it."""
+    """A configuration, and the question about it."""
 
     index: int
     """In the order of the space."""
     configuration: dict[str, object]
     constexprs: dict[str, object]
-    """Of the kernel, fixed ones included; empty for TTIR."""
+    """Constexprs of the kernel, fixed ones included; empty for TTIR."""
     options: dict[str, object]
-    """Of twill, fixed ones included, without limits."""
+    """Options of twill, fixed ones included, without limits."""
     question: _twill.Question | None
-    """What `_twill` is asked, without limits; None where the front end refuses the configuration."""
+    """The question to `_twill`, without limits; None where the front end refuses the configuration."""
     reason: str | None
     """Why it does."""
 
@@ -66,18 +66,18 @@ def candidates(
         if where is not None and not where(configuration):
             continue
         own = {name: value for name, value in configuration.items() if not source.has(name)}
-        asked, reason = _asked(source.kernel(configuration), machine, {**fixed, **own})
+        question, reason = _question(source.kernel(configuration), machine, {**fixed, **own})
         tile = source.constexprs_of(configuration)
-        found.append(Candidate(len(found), dict(configuration), tile, {**fixed, **own}, asked, reason))
+        found.append(Candidate(len(found), dict(configuration), tile, {**fixed, **own}, question, reason))
     if not found:
         raise InputError("the space has no configuration; `where` may have refused all of them")
     return found
 
 
-def _asked(
+def _question(
     kernel: tuple[str, str] | InputError, machine: Machine, options: Mapping[str, object]
 ) -> tuple[_twill.Question | None, str | None]:
-    """What is asked about a configuration, or why nothing is."""
+    """The question about a configuration, or the reason for none."""
     if isinstance(kernel, InputError):
         return None, str(kernel)
     try:
@@ -134,7 +134,7 @@ class _Function:
 
     @property
     def names(self) -> Collection[str]:
-        """What a configuration may give a value beside options."""
+        """The parameters that a configuration may give a value, besides options."""
         return list(self._function.arg_names)
 
     def has(self, name: str) -> bool:

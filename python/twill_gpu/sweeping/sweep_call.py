@@ -59,7 +59,7 @@ def sweep(
         are given the constexprs.
     constexprs, options: those that are the same everywhere.
     where: is given a configuration; says whether it is part of the sweep.
-    solve: the best so many are certain: schedules are solved exactly, in the order of the bound, until no other
+    solve: the best N are certain: schedules are solved exactly, in the order of the bound, until no other
         configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless
         `options` has a limit.
     amounts: is given the constexprs; says how many programs the grid has, and a trip count for each loop. With it, kernels of
@@ -67,7 +67,7 @@ def sweep(
         multiprocessors, each with its prologue and epilogue, at the clock that the machine's power allows.
     sustained: whether these launches follow each other for long; otherwise they are the first few milliseconds after a rest,
         when a GPU may draw more.
-    measure: the best so many are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
+    measure: the best N are compiled and timed on this process's GPU, with `arguments(constexprs)` giving the
         launch's arguments and its grid, and `reference(*arguments)` what was computed and what should have been.
     workers: threads; by default one for each CPU.
     ray: address of a Ray cluster that does the work instead, `"auto"`, or `"local"` for one that is begun here.
@@ -106,7 +106,7 @@ def sweep(
         except KeyboardInterrupt:
             line.end()
             interrupted = True
-            # What was solved meanwhile counts, whether or not what comes before it was.
+            # Rows solved meanwhile count, even if rows before them are not solved.
             solved = [one for one in found if search.schedule(one) is not None]
         finally:
             search.close()
@@ -160,7 +160,7 @@ def _in_order(solved: Sequence[Candidate], search: Search, predicted: Mapping[in
         lambda one: predicted[one.index] or 0.0,
         lambda one: _moved(bounds[one.index]),
         lambda one: int(bounds[one.index]["flop"]),
-        lambda one: _asked(one.options),
+        lambda one: _option_count(one.options),
     )
     return first + sorted(rest, key=lambda one: -_simulated_rate(bounds[one.index], search.schedule(one)))
 
@@ -176,7 +176,7 @@ def _moved(bound: dict[str, Any]) -> float:
     return (bound.get("moved_bytes") or 0) / bound["flop"] if bound["flop"] else 0.0
 
 
-def _asked(options: Mapping[str, object]) -> int:
+def _option_count(options: Mapping[str, object]) -> int:
     """Options that are not left alone."""
     return sum(value is not None for value in options.values())
 
@@ -198,13 +198,13 @@ def _rows(
 
     predicted = [row for row in rows if row.predicted_milliseconds is not None and row.flop_per_cycle is not None]
     rest = [row for row in rows if row not in predicted]
-    # What is equal in all that counts stays in the order of the rest.
+    # Rows that are equal in all criteria stay in the order of the rest.
     first = fastest_first(
         sorted(predicted, key=order),
         lambda row: row.predicted_milliseconds or 0.0,
         lambda row: row.moved_per_flop,
         lambda row: row.flop or 0,
-        lambda row: _asked(row.options),
+        lambda row: _option_count(row.options),
     )
     return [*first, *sorted(rest, key=order)]
 

@@ -1,4 +1,4 @@
-"""What a thread computes in its registers."""
+"""The arithmetic of threads in registers."""
 
 import numpy as np
 

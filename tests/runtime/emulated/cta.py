@@ -1,4 +1,4 @@
-"""What the warps of a CTA share, and the units that work beside them: barriers, TMA, the tensor core."""
+"""State that the warps of a CTA share, and the units that work next to them: barriers, TMA, the tensor core."""
 
 import random
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def need(condition, what):
 
 @dataclass
 class Tensor:
-    """What a tensor map describes: the array, the extents of a box, and bytes of a swizzled line."""
+    """A tensor map: the array, the extents of a box, and bytes of a swizzled line."""
 
     array: np.ndarray
     box: tuple
@@ -47,26 +47,26 @@ class Barrier:
             self.pending, self.phase = self.count, self.phase ^ 1
 
 
-class Meeting:
-    """A barrier of warps: each comes once in a round, and goes on or waits until all have come."""
+class NamedBarrier:
+    """A barrier of warps: each arrives once in a phase, and goes on or waits until all have arrived."""
 
     def __init__(self):
-        self.here, self.rounds, self.waiting, self.count = set(), 0, {}, None
+        self.here, self.phase, self.waiting, self.count = set(), 0, {}, None
 
-    def come(self, warp, count, waits):
-        """Of `count` warps this one comes, or asks again; whether it waits."""
+    def arrive(self, warp, count, waits):
+        """This warp, one of `count`, arrives or tries again; true if it waits."""
         need(self.count in (None, count), "another count of threads than the others have")
         self.count = count
         if warp not in self.waiting:
-            need(warp not in self.here, "a warp comes again before the others have come")
+            need(warp not in self.here, "a warp arrives again before the others have arrived")
             self.here.add(warp)
             if waits:
-                self.waiting[warp] = self.rounds
+                self.waiting[warp] = self.phase
             if len(self.here) == count:
-                self.here, self.rounds, self.count = set(), self.rounds + 1, None
+                self.here, self.phase, self.count = set(), self.phase + 1, None
         if not waits:
             return False
-        if self.waiting[warp] == self.rounds:
+        if self.waiting[warp] == self.phase:
             return True
         del self.waiting[warp]
         return False
@@ -79,7 +79,7 @@ class Cta:
     def __init__(self, eager, seed, number=0, cluster=()):
         # The CTAs of its cluster in order, with itself; none where there is no cluster.
         self.number, self.cluster, self.rank, self.has_ended = number, cluster, 0, False
-        self.meetings, self.meeting_of_cluster, self.warp_groups = {}, Meeting(), {}
+        self.named_barriers, self.cluster_barrier, self.warp_groups = {}, NamedBarrier(), {}
         self.shared = np.full(SHARED, 0xFF, np.uint8)
         # Not a number, wherever nobody has written.
         self.tensor = np.full((128, 512), 0x7FC0DEAD, np.uint32)
@@ -107,9 +107,9 @@ class Cta:
         need(at in self.barriers, f"no barrier at {at}")
         return self.barriers[at]
 
-    def meet(self, warp, barrier, count, waits):
-        """Whether a warp waits at a named barrier."""
-        return self.meetings.setdefault(barrier, Meeting()).come(warp, count // 32, waits)
+    def bar(self, warp, barrier, count, waits):
+        """Returns whether a warp waits at a named barrier."""
+        return self.named_barriers.setdefault(barrier, NamedBarrier()).arrive(warp, count // 32, waits)
 
     def local(self, at):
         """Addresses in this CTA's shared memory, without the upper bits by which those of a cluster differ."""
@@ -134,13 +134,13 @@ class Cta:
         self.columns = 0
 
     def cells(self, lane, column, count):
-        """Of lanes, so many columns from one on."""
+        """N columns of lanes, from one on."""
         need(self.begin <= column and column + count <= self.begin + self.columns, f"columns {column}, {count} more")
         return lane, slice(column, column + count)
 
     # ---------------------------------------------------------------------------------------------------------- TMA
     def _box(self, tensor, start, coordinates):
-        """Of a box: addresses in shared memory of its elements, which of them exist, and their indices."""
+        """Elements of a box: their addresses in shared memory, which of them exist, and their indices."""
         size = tensor.array.itemsize
         grids = np.meshgrid(*(np.arange(n) for n in tensor.box), indexing="ij")
         index = np.stack(grids, -1).reshape(-1, len(tensor.box))
@@ -149,7 +149,7 @@ class Cta:
         at = rows * line + index[:, -1] * size
         if tensor.swizzle:
             need(line == tensor.swizzle and start % (8 * line) == 0, f"a swizzled box at {start}")
-            # Pieces of 16 bytes change places within a line of 128 bytes, by which of eight it is.
+            # Chunks of 16 bytes change places within a line of 128 bytes, by which of eight it is.
             at = at ^ (at // 128 % (tensor.swizzle // 16) * 16)
         need(start % 128 == 0, f"a box at {start}")
         where = index + np.array(coordinates[::-1])
@@ -184,7 +184,7 @@ class Cta:
 
     # -------------------------------------------------------------------------------------------------- the tensor core
     def matrix(self, descriptor, extent, along_depth, kind, constant=1):
-        """A matrix of so many rows or columns and a depth of 16 ("Shared memory descriptor", "Canonical layouts"). The
+        """A matrix of N rows or columns and a depth of 16 ("Shared memory descriptor", "Canonical layouts"). The
         constant of bits 46 to 48 is 1 for tcgen05 and 0 for wgmma."""
         field = lambda low, count: descriptor >> low & (1 << count) - 1
         need(field(46, 3) == constant, "a descriptor without the constant of bits 46 to 48")
@@ -201,7 +201,7 @@ class Cta:
         at = at ^ (at // 128 % (line // 16) * 16)
         return floats(self.shared[at[..., None] + np.arange(2)].view(np.uint16)[..., 0], kind)
 
-    def wgmma(self, to, left, right, instruction, adds):
+    def tcgen05_mma(self, to, left, right, instruction, adds):
         """One tcgen05.mma.kind::f16; `left` is a descriptor, or a list with an address in tensor memory."""
         field = lambda low, count: instruction >> low & (1 << count) - 1
         need(field(4, 2) == 1 and field(0, 4) == 0 and field(13, 2) == 0 and field(29, 3) == 0, "results of 32 bits")

@@ -25,7 +25,7 @@ class Launch:
                 self.values[name] = np.uint64(GLOBAL + (len(self.arrays) - 1 << 32))
             elif not isinstance(argument, Tensor):
                 self.values[name] = {"u32": np.int32, "f32": np.float32, "u64": np.int64}[kind](argument)
-        # What the kernel itself has in global memory, zero at first.
+        # The kernel's own global memory, zero at first.
         self.globals = {name: GLOBAL + (len(self.arrays) + k << 32) for k, name in enumerate(self.program.globals)}
         self.arrays += [np.zeros(size, np.uint8) for size in self.program.globals.values()]
 
@@ -51,7 +51,7 @@ class Launch:
         return memory, begin
 
     def run(self, ctas, eager=True, seed=0, at_once=1):
-        """So many CTAs, of which so many run at the same time; all of a cluster do."""
+        """N CTAs, of which M run at the same time; all of a cluster do."""
         self.ctas, self.random = ctas, random.Random(seed)
         at_once = max(at_once, self.cluster)
         for first in range(0, ctas, at_once):
@@ -81,7 +81,7 @@ class Launch:
         left = [w.number for w in warps if any(open_group or groups for open_group, groups in w.stores)]
         need(not left, f"warps {left} end before their stores have read shared memory")
         left = [w.number for w in warps if w.open or w.groups]
-        need(not left, f"warps {left} end before their multiplies")
+        need(not left, f"warps {left} end before their MMAs")
 
 
 def of_kernel(kernel, ptx, tensors, numbers):
@@ -91,7 +91,7 @@ def of_kernel(kernel, ptx, tensors, numbers):
     for name in kernel["arguments"]:
         if name in blocks:
             parameter, block = blocks[name]
-            # Of a matrix behind a pointer, what the kernel says is there.
+            # The shape that the kernel states of a matrix at a pointer.
             extents = [numbers.get(extent, extent) for extent in block.get("extents", ())]
             array = tensors[parameter][tuple(slice(extent) for extent in extents)]
             arguments.append(Tensor(array, tuple(block["box"]), block["swizzle"]))

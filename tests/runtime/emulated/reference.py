@@ -21,7 +21,7 @@ class Case:
         self.numbers |= {"programs_x": self.grid[0], "programs_y": self.grid[1], "programs_z": 1}
 
     def errors(self):
-        """Of each result, how far it is from what is wanted, relative to that."""
+        """The relative error of each result."""
         return {
             name: np.linalg.norm(self.tensors[name].astype(float) - wanted) / max(np.linalg.norm(wanted), 1e-30)
             for name, wanted in self.wanted.items()

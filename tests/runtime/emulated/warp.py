@@ -6,7 +6,7 @@ import numpy as np
 
 from .arithmetic import TYPES, Arithmetic
 from .cta import CLUSTER, DYNAMIC, Barrier, Wrong, need
-from .wgmma import Multiplies, Part
+from .wgmma import Part, Wgmma
 
 LANES = np.arange(32)
 PARAMETERS = 1 << 40
@@ -15,7 +15,7 @@ ELECTED = 7
 """The thread of a warp that is elected: none that a kernel could take for it by chance."""
 
 
-class Warp(Arithmetic, Multiplies):
+class Warp(Arithmetic, Wgmma):
     """`step` goes on until the warp waits for others or is done."""
 
     def __init__(self, number, program, cta, launch):
@@ -23,10 +23,10 @@ class Warp(Arithmetic, Multiplies):
         self.number, self.program, self.cta, self.launch = number, program, cta, launch
         self.registers = {}
         self.at = np.zeros(32, int)
-        self.is_done, self.yields, self.meets = False, False, None
+        self.is_done, self.yields, self.cluster_phase = False, False, None
         # Bulk stores of each lane: those not yet committed, and the groups that may still read shared memory.
         self.stores = [([], []) for _ in range(32)]
-        self.loading, self.storing, self.multiplied, self.waiting = [], [], set(), None
+        self.loading, self.storing, self.mma_lanes, self.waiting = [], [], set(), None
 
     # ------------------------------------------------------------------------------------------------------ registers
     def read(self, operand, kind):
@@ -35,7 +35,7 @@ class Warp(Arithmetic, Multiplies):
         if operand in self.registers:
             value = self.registers[operand]
             if isinstance(value, Part):
-                need(value.is_done, f"{operand} is read before the multiply that writes it is waited for")
+                need(value.is_done, f"{operand} is read before the MMA that writes it is waited for")
                 value = value.numbers
             wanted = np.dtype(TYPES[kind])
             if value.dtype.itemsize == wanted.itemsize:
@@ -70,7 +70,7 @@ class Warp(Arithmetic, Multiplies):
         value = np.asarray(value)
         before = self.registers.get(name)
         if isinstance(before, Part):
-            need(before.is_done, f"{name} is written while a multiply does")
+            need(before.is_done, f"{name} is written while an MMA writes it")
             before = before.numbers
         if mask.all() or before is None or before.dtype.itemsize != value.dtype.itemsize:
             self.registers[name] = value.copy()
@@ -78,7 +78,7 @@ class Warp(Arithmetic, Multiplies):
             self.registers[name] = np.where(mask, value.view(before.dtype), before)
 
     def address(self, operand, kind="u64"):
-        """Of `[register]` or `[register+offset]`."""
+        """The address of `[register]` or `[register+offset]`."""
         base, _, offset = operand[1].partition("+")
         return self.read(base, kind).astype(np.int64) + int(offset or 0)
 
@@ -146,20 +146,20 @@ class Warp(Arithmetic, Multiplies):
         need(i.parts[1] in ("sync", "arrive"), "another kind of barrier")
         count = int(o[1]) if len(o) > 1 else self.launch.threads
         self.waiting = i
-        return "wait" if self.cta.meet(self, int(o[0]), count, i.parts[1] == "sync") else None
+        return "wait" if self.cta.bar(self, int(o[0]), count, i.parts[1] == "sync") else None
 
     def do_barrier(self, i, o, mask):
-        """All threads of a cluster meet."""
-        meeting, count = self.cta.cluster[0].meeting_of_cluster, len(self.cta.cluster) * self.launch.threads // 32
+        """Syncs all threads of a cluster."""
+        barrier, count = self.cta.cluster[0].cluster_barrier, len(self.cta.cluster) * self.launch.threads // 32
         if i.parts[2] == "arrive":
-            need(self.meets is None, "a second arrival")
-            self.meets = meeting.come(self, count, True)
+            need(self.cluster_phase is None, "a second arrival")
+            self.cluster_phase = barrier.arrive(self, count, True)
             return None
-        need(self.meets is not None, "a wait without an arrival")
-        self.meets, self.waiting = self.meets and meeting.come(self, count, True), i
-        if self.meets:
+        need(self.cluster_phase is not None, "a wait without an arrival")
+        self.cluster_phase, self.waiting = self.cluster_phase and barrier.arrive(self, count, True), i
+        if self.cluster_phase:
             return "wait"
-        self.meets = None
+        self.cluster_phase = None
         return None
 
     def do_mapa(self, i, o, mask):
@@ -198,7 +198,7 @@ class Warp(Arithmetic, Multiplies):
             memory, where = self.memory(i.parts[1], at + k * size, mask)
             value = np.ascontiguousarray(memory[where[:, None] + np.arange(size)]).view(kind)[:, 0]
             self.write(name, value.astype(np.uint16) if size == 1 else value, mask)
-        # Who looks at what others write lets them.
+        # A warp that polls yields to the others.
         self.yields = "relaxed" in i.parts
         return None
 
@@ -327,15 +327,15 @@ class Warp(Arithmetic, Multiplies):
             return cta.give_back(int(self.read(o[0], "u32")[0]), int(o[1]))
         if kind == "mma":
             lane = self.one(mask)
-            self.multiplied.add(lane)
+            self.mma_lanes.add(lane)
             in_tensor = isinstance(o[1], list)
             left = [int(self.address(o[1], "u32")[lane])] if in_tensor else int(self.read(o[1], "u64")[lane])
             right, instruction = int(self.read(o[2], "u64")[lane]), int(self.read(o[3], "u32")[lane])
             adds = bool(self.read(o[4], "pred")[lane])
-            return cta.multiply(int(self.address(o[0], "u32")[lane]), left, right, instruction, adds)
+            return cta.tcgen05_mma(int(self.address(o[0], "u32")[lane]), left, right, instruction, adds)
         if kind == "commit":
             lane = self.one(mask)
-            need(self.multiplied <= {lane}, "a commit by another thread than multiplied")
+            need(self.mma_lanes <= {lane}, "a commit by another thread than started the MMA")
             return cta.commit(cta.barrier(int(self.address(o[0], "u32")[lane])))
         if kind == "wait::ld":
             for name, value in self.loading:

@@ -1,4 +1,4 @@
-"""The multiplies of Hopper: `wgmma`, of which a warp does its sixteen of 64 rows, and matrices between registers and shared memory."""
+"""The MMAs of Hopper: `wgmma`, of which a warp does its sixteen of 64 rows, and matrices between registers and shared memory."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ KINDS = {"f16": 0, "bf16": 1}
 
 
 class Result:
-    """What a multiply writes: for each register of the warp 32 numbers, which nobody may read before they are waited for."""
+    """The result of an MMA: for each register of the warp 32 numbers, which nobody may read before they are waited for."""
 
     def __init__(self):
         self.numbers, self.is_done = None, False
@@ -33,13 +33,13 @@ class Part:
 
 
 class Together:
-    """The multiplies of a warp group, in order: none reads before all four warps have started it."""
+    """The MMAs of a warp group, in order: none reads before all four warps have started it."""
 
     def __init__(self, eager):
         self.eager, self.parts, self.ended, self.started = eager, [], {}, {}
 
     def start(self, warp, run):
-        """The number of the multiply of which this is the warp's part."""
+        """The number of the MMA of which this is the warp's part."""
         number = self.started.get(warp, 0)
         self.started[warp] = number + 1
         if number == len(self.parts):
@@ -54,14 +54,14 @@ class Together:
         return len(self.parts[number]) == 4
 
     def end(self, warp, number):
-        """The warp's part of all multiplies up to this one."""
+        """The warp's part of all MMAs up to this one."""
         for one in range(self.ended.get(warp, 0), number + 1):
             self.parts[one][warp]()
             self.ended[warp] = one + 1
 
 
-class Multiplies:
-    """What a warp does by warp groups of four. Where its CTA is not eager, multiplies read when they are waited for."""
+class Wgmma:
+    """The operations that a warp does in warp groups of four. Where its CTA is not eager, MMAs read when they are waited for."""
 
     def __init__(self):
         self.open, self.groups = [], []
@@ -71,7 +71,7 @@ class Multiplies:
         return self.cta.warp_groups.setdefault(self.number // 4, Together(self.cta.eager))
 
     def do_wgmma(self, i, o, mask):
-        need(mask.all(), "a multiply by a part of a warp")
+        need(mask.all(), "an MMA by a part of a warp")
         kind = i.parts[1]
         if kind == "fence":
             return None
@@ -81,7 +81,7 @@ class Multiplies:
             return None
         if kind == "wait_group":
             ended = self.groups[: max(len(self.groups) - int(o[0]), 0)]
-            ended = [multiply for group in ended for multiply in group]
+            ended = [mma for group in ended for mma in group]
             if not all(self.together.can_end(number) for number, _ in ended):
                 self.waiting = i
                 return "wait"
@@ -90,7 +90,7 @@ class Multiplies:
                 result.is_done = True
             self.groups = self.groups[max(len(self.groups) - int(o[0]), 0) :]
             return None
-        need(kind == "mma_async" and i.parts[4].startswith("m64n") and i.parts[4].endswith("k16"), "another multiply")
+        need(kind == "mma_async" and i.parts[4].startswith("m64n") and i.parts[4].endswith("k16"), "another MMA")
         need(i.parts[5] == "f32" and i.parts[6] == i.parts[7] and i.parts[6] in KINDS, "other types")
         return self.wgmma(o, int(i.parts[4][4:-3]), KINDS[i.parts[6]])
 
@@ -98,7 +98,7 @@ class Multiplies:
         names, in_registers = o[0][1:], isinstance(o[1], list)
         need(len(names) == columns // 2 and columns % 8 == 0 and columns <= 256, "the count of registers")
         adds = self.read(o[3], "pred")
-        need((adds == adds[0]).all() and o[4] == o[5] == "1", "factors of a multiply")
+        need((adds == adds[0]).all() and o[4] == o[5] == "1", "factors of an MMA")
         # 1: rows of a left operand, or columns of a right one, are side by side.
         sides = [int(side) for side in o[6:]]
         left = self.fragment(o[1][1:], kind) if in_registers else self.descriptor(o[1])
@@ -135,7 +135,7 @@ class Multiplies:
         return matrix
 
     def matrices(self, i, place):
-        """Of four matrices of 8 x 8: where in shared memory each thread's two neighbours are."""
+        """Four matrices of 8 x 8: where in shared memory each thread's two neighbours are."""
         need(i.parts[3:] == ["m8n8", "x4", "shared", "b16"], "other matrices")
         rows = self.cta.local(self.address(place, "u32")).reshape(4, 8)
         need((rows % 16 == 0).all(), "an address that is not aligned")

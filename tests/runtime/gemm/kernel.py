@@ -1,4 +1,4 @@
-"""A warp-specialised GEMM for Hopper: a TMA producer, two groups that MMA 64 rows each; one array of barriers."""
+"""A warp-specialised GEMM for Hopper: a TMA producer, two groups that run wgmma on 64 rows each; one array of barriers."""
 
 from triton.experimental import gluon
 import triton.experimental.gluon.language as gl

@@ -1,4 +1,4 @@
-"""A warp-specialised GEMM for Blackwell: a TMA producer, a warp that multiplies, a group that stores; one array of barriers."""
+"""A warp-specialised GEMM for Blackwell: a TMA producer, a warp that starts MMAs, a group that stores; one array of barriers."""
 
 from triton.experimental import gluon
 import triton.experimental.gluon.language as gl

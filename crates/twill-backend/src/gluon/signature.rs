@@ -53,7 +53,7 @@ pub struct Simulated {
     /// The first tile more than the others.
     pub start: u32,
     /// An iteration of the machine code, by loop, where it is known.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "sass", skip_serializing_if = "Vec::is_empty")]
     pub assembled: Vec<u32>,
     /// What an iteration moves and multiplies, by loop.
     pub traffic: Vec<LoopTraffic>,

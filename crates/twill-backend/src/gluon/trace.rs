@@ -53,7 +53,7 @@ impl TraceEntry {
             bytes: trace.bytes(),
             detail: match trace.detail {
                 Detail::Operations => "operations",
-                Detail::Segments => "runs",
+                Detail::Segments => "segments",
                 Detail::Iterations => "iterations",
             },
             groups: kernel.groups.iter().map(|g| GroupEntry { id: g.id.index(), name: g.name.clone() }).collect(),

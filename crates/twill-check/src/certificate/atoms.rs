@@ -1,4 +1,4 @@
-//! What the literals of a proof mean, and which are settled for every schedule.
+//! The meaning of a proof's literals, and which are settled for every schedule.
 
 use super::CertificateError;
 use super::items::{self, Extent};
@@ -12,7 +12,7 @@ pub(super) struct Atoms<'p> {
     pub(super) interval: i64,
     atoms: &'p [Atom],
     numbers: HashMap<Atom, Literal>,
-    /// Of each atom whether it is settled for every schedule.
+    /// For each atom, whether it is settled for every schedule.
     truths: Vec<Option<bool>>,
     /// Groups that may run each operation.
     candidates: Vec<Vec<GroupId>>,
@@ -94,7 +94,7 @@ impl<'p> Atoms<'p> {
         Ok(atoms)
     }
 
-    /// Whether everything that an atom speaks of exists, and a conjunction is one of earlier atoms.
+    /// Returns whether everything that an atom speaks of exists, and a conjunction is one of earlier atoms.
     fn is_meaningful(&self, atom: &Atom, position: usize) -> bool {
         let operations = self.problem.graph().operations().len();
         let op = |v: &OpId| v.index() < operations;
@@ -120,12 +120,12 @@ impl<'p> Atoms<'p> {
         }
     }
 
-    /// What a literal claims.
+    /// The claim of a literal.
     pub(super) fn claim(&self, literal: Literal) -> (&Atom, bool) {
         (&self.atoms[literal.unsigned_abs() as usize - 1], literal > 0)
     }
 
-    /// Whether a literal is true, or false, of every schedule.
+    /// Returns whether a literal is true, or false, of every schedule.
     pub(super) fn truth(&self, literal: Literal) -> Option<bool> {
         let truth = self.truths.get(literal.unsigned_abs() as usize - 1).copied().flatten();
         truth.map(|t| t == (literal > 0))
@@ -152,7 +152,7 @@ impl<'p> Atoms<'p> {
         }
     }
 
-    /// Whether a claim is true, or false, of every schedule; `None` when that depends.
+    /// Returns whether a claim is true, or false, of every schedule; `None` when that depends.
     pub(super) fn settled(&self, (atom, holds): &Claim) -> Option<bool> {
         self.settled_atom(atom).map(|truth| truth == *holds)
     }
@@ -212,7 +212,7 @@ impl<'p> Atoms<'p> {
         if to_high.is_some_and(|high| high - from_low < least) { Some(false) } else { None }
     }
 
-    /// Whether a clause says at least what `derived` says: every literal of `derived` that is not plainly
+    /// Returns whether a clause says at least what `derived` says: every literal of `derived` that is not plainly
     /// false stands in it.
     pub(super) fn covers(&self, clause: &[Literal], derived: &[Claim]) -> bool {
         derived.iter().all(|claim| match self.settled(claim) {
@@ -221,7 +221,7 @@ impl<'p> Atoms<'p> {
         })
     }
 
-    /// What is assumed when every literal of a clause is taken to be false.
+    /// The assumptions that follow when every literal of a clause is false.
     pub(super) fn refuted(&self, clause: &[Literal]) -> Assumed<'_, 'p> {
         let mut open: Vec<Literal> = clause.iter().map(|l| -l).collect();
         let mut literals = HashSet::new();
@@ -243,7 +243,7 @@ pub(super) struct Assumed<'a, 'p> {
 }
 
 impl Assumed<'_, '_> {
-    /// Whether a claim is among them, or always true.
+    /// Returns whether a claim is among them, or always true.
     pub(super) fn holds(&self, claim: &Claim) -> bool {
         match self.atoms.settled(claim) {
             Some(truth) => truth,
@@ -283,7 +283,7 @@ pub(super) fn is_register_value(problem: &Problem, d: &Dependence) -> bool {
     d.carries_value && d.from != d.to && registers
 }
 
-/// Ways in which a ring can come to have so many slots: some last use is late enough behind some first
+/// Ways in which a ring can come to have this many slots: some last use is late enough after some first
 /// use, `transfer + (t_last + δI + completion) − (t_first + δI) > (slots − 1) I`.
 pub(super) fn ring_reaches(problem: &Problem, load: OpId, slots: i64, interval: i64) -> Vec<Claim> {
     let graph = problem.graph();

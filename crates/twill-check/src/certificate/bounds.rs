@@ -5,7 +5,7 @@ use super::CertificateError;
 use twill_graph::proof::BoundWitness;
 use twill_graph::{ConcurrencyWindow, Cycles, GroupRole, OpId, Problem, WarpAssignment};
 
-/// Whether the witness proves that every interval below `bound` is impossible.
+/// Returns whether the witness proves that every interval below `bound` is impossible.
 pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) -> Result<(), CertificateError> {
     let wrong = |why: String| Err(CertificateError::Bound { bound, why });
     let graph = problem.graph();
@@ -52,7 +52,8 @@ pub(super) fn check(problem: &Problem, bound: Cycles, witness: &BoundWitness) ->
                 !taken
             };
             let groups = problem.groups().iter().filter(|g| g.role == GroupRole::Compute).count().max(1);
-            // What waits and runs by itself is issued while no synchronous operation runs, and nothing else that waits is issued.
+            // An operation that waits and runs by itself is issued while no synchronous operation runs, and nothing
+            // else that waits is issued.
             let busy = |v: OpId| {
                 let op = graph.operation(v);
                 let waits = || graph.dependences().iter().any(|d| d.blocking && d.to == v && d.from != v);
@@ -90,7 +91,7 @@ fn ceiling(sum: i128, by: i128) -> i128 {
     if by == 0 { i128::MAX } else { (sum + by - 1).div_euclid(by) }
 }
 
-/// Whether an operation meets its own next iteration: on a unit, or in its group's issue slots.
+/// Returns whether an operation overlaps its own next iteration: on a unit, or in its group's issue slots.
 pub(super) fn is_out_of_reach(problem: &Problem, v: OpId, interval: i64) -> bool {
     let Some(op) = problem.graph().operations().get(v.index()) else { return false };
     if problem.options().exclusive_issue && op.is_synchronous() && op.occupancy.0 > interval {
@@ -112,7 +113,7 @@ pub(super) fn is_out_of_reach(problem: &Problem, v: OpId, interval: i64) -> bool
     })
 }
 
-/// Whether a schedule at one interval gives one at every larger interval ("Why one proof rejects every
+/// Returns whether a schedule at one interval gives one at every larger interval ("Why one proof rejects every
 /// smaller interval"). Options that break it are refused before.
 pub(super) fn is_monotone(problem: &Problem) -> bool {
     problem.graph().operations().iter().all(|op| op.reservations.iter().all(|r| r.start == Cycles::ZERO))

@@ -6,7 +6,7 @@ use super::symmetry;
 use twill_graph::proof::{Atom, Literal, Reason};
 use twill_graph::{ConcurrencyWindow, GroupId, GroupRole, OpId, WarpAssignment};
 
-/// Whether a clause of a proof holds for the reason given.
+/// Returns whether a clause of a proof holds for the reason given.
 pub(super) fn is_instance(atoms: &Atoms, clause: &[Literal], reason: Reason) -> bool {
     if clause.iter().any(|&l| atoms.truth(l) == Some(true)) {
         return true;
@@ -35,7 +35,7 @@ fn derived(atoms: &Atoms, reason: Reason) -> Vec<Vec<Claim>> {
             .map(|p| at_most_stages(atoms, from, to, p, stages))
             .into_iter()
             .collect(),
-        Reason::Resource { first: (u, r), second: (v, s), turn } if known(&[u, v]) && u != v => {
+        Reason::Resource { first: (u, r), second: (v, s), wrap } if known(&[u, v]) && u != v => {
             let (held, other) = (graph.operation(u).reservations.get(r), graph.operation(v).reservations.get(s));
             let units = (problem.units_of(u).get(r), problem.units_of(v).get(s));
             let (Some(held), Some(other), (Some(unit), Some(same_unit))) = (held, other, units) else { return vec![] };
@@ -43,18 +43,18 @@ fn derived(atoms: &Atoms, reason: Reason) -> Vec<Vec<Claim>> {
                 return vec![];
             }
             let shift = held.start.0 - other.start.0;
-            vec![apart_on_circle(atoms, vec![], (u, v), (shift - other.cycles.0 + 1, shift + held.cycles.0), turn)]
+            vec![apart_on_circle(atoms, vec![], (u, v), (shift - other.cycles.0 + 1, shift + held.cycles.0), wrap)]
         }
-        Reason::Exclusive { first, second, turn } if known(&[first, second]) && first != second => {
+        Reason::Exclusive { first, second, wrap } if known(&[first, second]) && first != second => {
             let (a, b) = (graph.operation(first), graph.operation(second));
             let busy = a.is_synchronous() && b.is_synchronous() && a.occupancy.0 > 0 && b.occupancy.0 > 0;
             if !(problem.options().exclusive_issue && busy) {
                 return vec![];
             }
             let offsets = (1 - b.occupancy.0, a.occupancy.0);
-            vec![apart_on_circle(atoms, vec![same(first, second)], (first, second), offsets, turn)]
+            vec![apart_on_circle(atoms, vec![same(first, second)], (first, second), offsets, wrap)]
         }
-        Reason::Concurrency { waiting, other, turn } if known(&[waiting, other]) && waiting != other => {
+        Reason::Concurrency { waiting, other, wrap } if known(&[waiting, other]) && waiting != other => {
             let operation = graph.operation(other);
             let window = match problem.options().concurrency_window {
                 ConcurrencyWindow::Issue if !operation.is_synchronous() => 1,
@@ -64,7 +64,7 @@ fn derived(atoms: &Atoms, reason: Reason) -> Vec<Vec<Claim>> {
                 return vec![];
             }
             let conditions = vec![(Atom::Waits { op: waiting }, true), same(waiting, other)];
-            vec![apart_on_circle(atoms, conditions, (other, waiting), (0, window), turn)]
+            vec![apart_on_circle(atoms, conditions, (other, waiting), (0, window), wrap)]
         }
         Reason::Handoff { dependence } => {
             let Some(d) = graph.dependences().get(dependence.index()) else { return vec![] };
@@ -119,25 +119,25 @@ fn at_most_stages(atoms: &Atoms, from: OpId, to: OpId, least: i128, c: i64) -> V
 }
 
 /// If all conditions hold, `(t_to − t_from) mod I` is not in `[first, end)`: the difference of slots lies
-/// before that range or behind it, `turn` intervals on.
+/// before that range or after it, `wrap` intervals on.
 fn apart_on_circle(
     atoms: &Atoms,
     conditions: Vec<Claim>,
     (from, to): (OpId, OpId),
     (first, end): (i64, i64),
-    turn: i64,
+    wrap: i64,
 ) -> Vec<Claim> {
     let mut clause: Vec<Claim> = conditions.into_iter().map(not).collect();
     // A range as long as the interval leaves no offset at all.
     if end - first < atoms.interval {
-        let shift = turn.saturating_mul(atoms.interval);
+        let shift = wrap.saturating_mul(atoms.interval);
         clause.push(slots(from, to, end.saturating_add(shift)));
         clause.push(slots(to, from, (1 - first).saturating_sub(shift)));
     }
     clause
 }
 
-/// Whether a clause is one direction of what an atom means.
+/// Returns whether a clause is one direction of what an atom means.
 fn defines(atoms: &Atoms, clause: &[Literal], number: Literal) -> bool {
     let exists = clause.contains(&number) || clause.contains(&-number);
     if number < 1 || !exists {
@@ -194,7 +194,7 @@ fn defines(atoms: &Atoms, clause: &[Literal], number: Literal) -> bool {
     }
 }
 
-/// When at least so many copies of an item are alive in the slot of an event. With `x` the way from the
+/// When at least this many copies of an item are alive in the slot of an event. With `x` the way from the
 /// item's slot to the event's, `fI ≤ x < (f + 1)I`, the youngest copy is `x − fI` old and the others one
 /// interval more each: that many are alive iff the item's life exceeds `x − fI + (copies − 1) I`.
 fn alive(atoms: &Atoms, it: &Claim) -> Vec<Vec<Claim>> {
@@ -205,12 +205,12 @@ fn alive(atoms: &Atoms, it: &Claim) -> Vec<Vec<Claim>> {
     let offset = seen - starts;
     let (low, high) = ((offset - interval).div_euclid(interval), (offset + interval).div_euclid(interval));
     let mut clauses = Vec::new();
-    for turns in low..=high {
-        let reached = slots(from, to, turns * interval - offset);
-        let passed = slots(from, to, (turns + 1) * interval - offset);
+    for wraps in low..=high {
+        let reached = slots(from, to, wraps * interval - offset);
+        let passed = slots(from, to, (wraps + 1) * interval - offset);
         for &(end, ends, when) in &extent.ends {
             // q_end − q_from stages and s_end − s_to slots, so that the life exceeds the oldest copy's age.
-            let least = seen - ends + (copies - 1 - turns) * interval + 1;
+            let least = seen - ends + (copies - 1 - wraps) * interval + 1;
             let long = (Atom::Later { stages: (from, end), slots: (to, end), least }, true);
             let mut clause = vec![not(reached.clone()), passed.clone(), not(long), it.clone()];
             clause.extend(when.map(|(a, b)| same(a, b)));

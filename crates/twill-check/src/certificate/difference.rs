@@ -5,7 +5,7 @@ use super::atoms::Atoms;
 use std::collections::BTreeMap;
 use twill_graph::proof::{Atom, Literal, Point};
 
-/// Whether the bounds of a clause cannot all be false.
+/// Returns whether the bounds of a clause cannot all be false.
 pub(super) fn is_lemma(atoms: &Atoms, clause: &[Literal]) -> bool {
     let mut edges: Vec<(Point, Point, i64)> = Vec::new();
     for &l in clause {

@@ -1,5 +1,5 @@
-//! What takes room, from when to when (docs/model.md: live values, consumer registers, hand-off buffers,
-//! reservations), in the folded reading: every item recurs once an interval.
+//! Items that take room, from when to when (docs/model.md: live values, consumer registers, handoff buffers,
+//! reservations), in the folded variant: every item recurs once an interval.
 
 use super::atoms::is_register_value;
 use twill_graph::proof::{Item, Pool};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::proof::{Atom, Item, Literal, Pool, Reason, RegisterLimit};
 use twill_graph::{GroupRole, OpId, Problem, Storage};
 
-/// Whether the literals of a clause cannot all be false, for this reason.
+/// Returns whether the literals of a clause cannot all be false, for this reason.
 pub(super) fn is_lemma(atoms: &Atoms, clause: &[Literal], reason: Reason) -> bool {
     let assumed = atoms.refuted(clause);
     let problem = atoms.problem;
@@ -122,7 +122,7 @@ fn overfull_registers(atoms: &Atoms, assumed: &Assumed, event: Item, limit: Regi
         }
         RegisterLimit::Below(group, registers) => {
             let fewer = assumed.holds(&(Atom::Registers { group, least: registers }, false));
-            // Whole granules are dealt out, so fewer means at least a granule fewer.
+            // Whole granules are allocated, so fewer means at least a granule fewer.
             let whole = registers >= granularity && registers.is_multiple_of(granularity);
             if !(is_compute(&group) && on(group) && fewer && whole) {
                 return false;
@@ -133,7 +133,7 @@ fn overfull_registers(atoms: &Atoms, assumed: &Assumed, event: Item, limit: Regi
     alive(atoms, assumed, Pool::Registers, event) > u128::from(capacity)
 }
 
-/// What the groups are assumed to be given exceeds the register file.
+/// The registers that the groups are assumed to have exceed the register file.
 fn register_file(problem: &Problem, assumed: &Assumed) -> bool {
     let resources = problem.resources();
     let file = &resources.registers;

@@ -31,7 +31,7 @@ fn sorted(clause: &[Literal]) -> Vec<Literal> {
 }
 
 impl Propagation {
-    /// No clauses over so many atoms.
+    /// No clauses over this many atoms.
     pub(super) fn new(atoms: usize) -> Propagation {
         let codes = 2 * atoms + 2;
         Propagation {
@@ -45,7 +45,7 @@ impl Propagation {
         }
     }
 
-    /// Whether the clauses contradict each other.
+    /// Returns whether the clauses contradict each other.
     pub(super) fn is_contradictory(&self) -> bool {
         self.contradiction
     }
@@ -58,7 +58,7 @@ impl Propagation {
         let mut literals = sorted(clause);
         let position = self.clauses.len();
         self.positions.entry(literals.clone()).or_default().push(position);
-        // What is not false comes first, to be watched.
+        // Literals that are not false come first, to be watched.
         literals.sort_by_key(|&l| self.values[code(l)] == Some(false));
         let open = literals.iter().filter(|&&l| self.values[code(l)] != Some(false)).count();
         match (open, literals.as_slice()) {
@@ -88,7 +88,7 @@ impl Propagation {
         self.clauses[position] = Vec::new();
     }
 
-    /// Whether a clause follows by unit propagation.
+    /// Returns whether a clause follows by unit propagation.
     pub(super) fn follows(&mut self, clause: &[Literal]) -> bool {
         if self.contradiction {
             return true;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{Dependence, LoopGraph, OpId, Operation};
 
-/// Whether two operations are the first of neighbouring sub-tiles that can be swapped.
+/// Returns whether two operations are the first of neighbouring sub-tiles that can be swapped.
 pub(super) fn are_neighbours(graph: &LoopGraph, first: OpId, second: OpId) -> bool {
     let mut tiles: BTreeMap<u32, Vec<OpId>> = BTreeMap::new();
     for op in graph.op_ids() {

@@ -1,4 +1,4 @@
-//! Which accesses to a slot are wrong.
+//! Faulty accesses to a slot.
 
 use super::fault::{Fault, Use};
 use super::machine::{Machine, State};
@@ -36,7 +36,7 @@ impl Machine<'_> {
         for q in 0..self.program.actions.len() {
             let actions = &self.program.actions[q];
             if !(q == p && matches!(action, Action::Mma { .. })) {
-                for &at in self.multiplying(s, q) {
+                for &at in self.mmas_in_flight(s, q) {
                     if touches(actions[at].writes()) {
                         return fault(Use::MmaWrites(q));
                     }

@@ -1,4 +1,4 @@
-//! Which trip counts and tiles stand for all.
+//! Trip counts and tiles that represent all others.
 //!
 //! In the middle of a long loop, behaviour is the same again and again: what a process does in an iteration depends on
 //! the iteration's number only by constants of the program (`first`, `at_least`, offsets of tags, operations in flight: at
@@ -10,9 +10,9 @@
 //! loops only repeat what is between.
 //!
 //! - One tile: all trip counts that exceed `K` by that window in all (a window cannot hold more of several loops).
-//! - Two tiles: all pairs of small trip counts, 0 included: every end meets every beginning.
+//! - Two tiles: all pairs of small trip counts, 0 included: every end is paired with every beginning.
 //! - As many tiles as the window has iterations, and one more, with equal trip counts, so that rings that are used once in
-//!   a tile go round and drift as far; and one long run in which every three small trip counts stand behind each other, in
+//!   a tile go round and drift as far; and one long run in which every three small trip counts follow each other, in
 //!   every order.
 //!
 //! Cases are tried in the order of their size, so that the first that fails is the smallest.
@@ -29,7 +29,7 @@ pub(super) struct Case {
     pub(super) tiles: Vec<Vec<u32>>,
 }
 
-/// What a [`Case`] is called in messages.
+/// The name of a [`Case`] in messages.
 pub(super) struct Named<'a>(pub(super) &'a System, pub(super) &'a Case);
 
 impl fmt::Display for Named<'_> {
@@ -137,7 +137,7 @@ fn small(loops: usize, constants: u32, slots: u32, most: usize) -> Vec<Vec<u32>>
     found
 }
 
-/// A sequence of `0..count` in which every three stand behind each other (de Bruijn's, greedily).
+/// A sequence of `0..count` in which every three follow each other (de Bruijn's, greedily).
 fn every_three(count: usize) -> Vec<usize> {
     let mut seen = std::collections::HashSet::new();
     let mut sequence = vec![0, 0];
@@ -231,12 +231,12 @@ mod tests {
 
     #[test]
     fn one_tile_has_all_trip_counts_of_a_window() {
-        // One slot, one arrival: a window of 4, behind the constant of 1.
+        // One slot, one arrival: a window of 4, after the constant of 1.
         let one: Vec<Vec<Vec<u32>>> = (0..=5).map(|trips| vec![vec![trips]]).collect();
         assert_eq!(tried(&system(&["k"], false), &Limits::default()), one);
         let further = Limits { further: 2, ..Limits::default() };
         assert_eq!(tried(&system(&["k"], false), &further).len(), 8);
-        // Of two loops a window cannot hold more.
+        // A window cannot hold more than two loops.
         assert_eq!(
             combinations(2, 1, 1, 100).unwrap(),
             [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [2, 0], [2, 1]]
@@ -329,7 +329,7 @@ mod tests {
     fn rings_and_arrivals_make_the_window() {
         let mut system = system(&["k"], false);
         system.buffers.push(Buffer { name: "ring".into(), slots: 3 });
-        // 3 · (1 + 1) + 2, behind the constant of 1.
+        // 3 · (1 + 1) + 2, after the constant of 1.
         assert_eq!(tried(&system, &Limits::default()).len(), 1 + 1 + 8);
     }
 }

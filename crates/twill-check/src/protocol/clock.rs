@@ -1,4 +1,4 @@
-//! Vector clocks: which events are before which.
+//! Vector clocks: the order of events.
 
 /// For every chain of events, how many of it are before (and with) an event.
 pub(super) type Clock = Vec<u32>;
@@ -17,7 +17,7 @@ impl Epoch {
     }
 }
 
-/// What is before one of two events.
+/// The past of one of two events.
 pub(super) fn join(clock: &mut [u32], other: &[u32]) {
     for (mine, theirs) in clock.iter_mut().zip(other) {
         *mine = (*mine).max(*theirs);

@@ -1,4 +1,4 @@
-//! How something goes wrong, as a table.
+//! Counterexamples as tables.
 
 use super::cases::Named;
 use super::fault::{Fault, FaultKind};
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Moment {
     /// Its column; asynchronous units have the last one.
     pub column: usize,
-    /// What is done.
+    /// The action.
     pub text: String,
     /// It is among the last, or among the last that touch the slot or barrier at fault.
     pub matters: bool,
@@ -20,7 +20,7 @@ pub struct Moment {
 /// A way from the start to something that must not happen. [`Display`](fmt::Display) makes a table, one row a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
-    /// What goes wrong.
+    /// The fault.
     pub kind: FaultKind,
     /// The same in a sentence.
     pub fault: String,
@@ -35,7 +35,7 @@ pub struct Counterexample {
     pub shortest: bool,
 }
 
-/// So many last steps always matter.
+/// This many last steps always matter.
 const LAST: usize = 6;
 
 impl Counterexample {
@@ -98,7 +98,7 @@ impl Concern {
             }
             Fault::Unfinished { .. } => {}
         }
-        // What those who touch the slot waited for before.
+        // The earlier waits of the processes that touch the slot.
         let mut waited = vec![None; machine.program.actions.len()];
         for (p, action) in actions.iter().copied().flatten() {
             match action {

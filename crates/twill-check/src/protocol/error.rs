@@ -1,4 +1,4 @@
-//! Why a system is not accepted.
+//! Errors for systems that are not accepted.
 
 use super::counterexample::Counterexample;
 use thiserror::Error;
@@ -11,7 +11,7 @@ pub enum ProtocolError {
     Malformed {
         /// Where.
         place: String,
-        /// What, and how it would be right.
+        /// The fault, and the remedy.
         problem: String,
     },
     /// Something can go wrong; this is how.
@@ -33,7 +33,7 @@ pub enum ProtocolError {
         "a case has {events} events or more, {limit} are allowed; fewer slots or smaller bounds make shorter cases"
     )]
     TooLarge {
-        /// So many at least.
+        /// At least this many.
         events: usize,
         /// The limit.
         limit: usize,

@@ -1,6 +1,6 @@
-//! What can go wrong, in the numbers of a [`Program`](super::program::Program).
+//! The faults, in the numbers of a [`Program`](super::program::Program).
 
-/// Who uses a slot without threads.
+/// An asynchronous user of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// A load of this process writes it.
@@ -13,7 +13,7 @@ pub(super) enum Use {
     Store(usize),
 }
 
-/// What is wrong.
+/// The fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// Nobody can go on.
@@ -28,20 +28,20 @@ pub(super) enum Fault {
     Unfenced { process: usize, slot: usize, writer: usize },
     /// A wait looks at the parity of a phase that is not the one before or after.
     PhaseSlip { process: usize, barrier: usize, target: u32, completed: u32 },
-    /// A process comes twice before a named barrier opens.
+    /// A process arrives twice before a named barrier opens.
     TwiceAtNamed { process: usize, named: usize },
     /// The kernel ends while something still runs.
     Unfinished { by: Use },
 }
 
-/// What is wrong, without the place.
+/// The fault, without the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FaultKind {
     /// Nobody can go on, and not all is done.
     Deadlock,
     /// A slot is read that holds another value than the one wanted: too early, too late, another iteration.
     WrongValue,
-    /// A slot is touched while a load, multiply or store still uses it.
+    /// A slot is touched while a load, MMA or store still uses it.
     InUse,
     /// Two warp groups touch a slot, one of them writing, with nothing to order them.
     Race,
@@ -49,9 +49,9 @@ pub enum FaultKind {
     Unfenced,
     /// A barrier is two phases away from the one that is waited for, so that its parity lies.
     PhaseSlip,
-    /// A warp group comes to a named barrier twice before it opens.
+    /// A warp group arrives at a named barrier twice before it opens.
     TwiceAtNamed,
-    /// The kernel ends while a load, multiply or store still uses shared memory.
+    /// The kernel ends while a load, MMA or store still uses shared memory.
     Unfinished,
 }
 

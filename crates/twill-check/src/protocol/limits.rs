@@ -1,4 +1,4 @@
-//! How much work a check may take.
+//! Budgets of a check.
 
 /// How much work a check may take. Beyond it the answer is
 /// [`ProtocolError::Undecided`](super::ProtocolError::Undecided), never a guess.

@@ -1,4 +1,4 @@
-//! What a step of a process or of an asynchronous unit does, and what must not happen: the meaning of a program.
+//! The steps of processes and asynchronous units, and the faults: the meaning of a program.
 
 use super::fault::{Fault, Use};
 use super::program::{Action, Program};
@@ -61,13 +61,13 @@ impl<'a> Machine<'a> {
         usize::from(s[3 * p])
     }
 
-    /// What the process does next.
+    /// The next action of the process.
     pub(super) fn next(&self, s: &State, p: usize) -> Option<&'a Action> {
         self.program.actions[p].get(self.position(s, p))
     }
 
     /// Positions of the MMAs of a process that are under way.
-    pub(super) fn multiplying(&self, s: &State, p: usize) -> &'a [usize] {
+    pub(super) fn mmas_in_flight(&self, s: &State, p: usize) -> &'a [usize] {
         let issued = self.issued[p][self.position(s, p)].0;
         &self.program.mmas[p][usize::from(s[3 * p + 1])..usize::from(issued)]
     }
@@ -104,7 +104,7 @@ impl<'a> Machine<'a> {
         usize::from(s[self.barriers + 2 * barrier + 1])
     }
 
-    /// Processes that have come to a named barrier and count for the next time it opens, as bits.
+    /// Processes that have arrived at a named barrier and count for the next time it opens, as bits.
     pub(super) fn arrived(&self, s: &State, named: usize) -> u16 {
         s[self.named + 2 * named]
     }
@@ -119,13 +119,13 @@ impl<'a> Machine<'a> {
             Step::Do(p) => match self.next(s, p) {
                 None => false,
                 Some(Action::Wait { barrier, target }) => self.completed(s, *barrier) % 2 == target % 2,
-                Some(Action::MmaWait(most)) => self.multiplying(s, p).len() <= *most as usize,
+                Some(Action::MmaWait(most)) => self.mmas_in_flight(s, p).len() <= *most as usize,
                 Some(Action::StoreWait(most)) => self.storing(s, p).len() <= *most as usize,
                 Some(Action::NamedBarrierSync(named)) => self.held(s, *named) & (1 << p) == 0,
                 Some(_) => true,
             },
             Step::FinishLoad(slot) => self.loading(s, slot).is_some(),
-            Step::FinishMma(p) => !self.multiplying(s, p).is_empty(),
+            Step::FinishMma(p) => !self.mmas_in_flight(s, p).is_empty(),
             Step::FinishStore(p) => !self.storing(s, p).is_empty(),
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Machine<'a> {
     /// Takes a step that is enabled.
     ///
     /// # Errors
-    /// What is wrong with it, or with where it leads.
+    /// The fault in it, or in the state to which it leads.
     pub(super) fn take(&self, s: &mut State, step: Step) -> Result<(), Fault> {
         match step {
             Step::Do(p) => self.perform(s, p)?,
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
                 }
             }
             Step::FinishMma(p) => {
-                let mma = self.multiplying(s, p).first();
+                let mma = self.mmas_in_flight(s, p).first();
                 s[3 * p + 1] += 1;
                 if let Some(Action::Mma { signals, .. }) = mma.map(|&at| &self.program.actions[p][at]) {
                     signals.iter().for_each(|&barrier| self.arrive(s, barrier));
@@ -244,7 +244,7 @@ impl<'a> Machine<'a> {
                 }
             }
             for p in 0..self.program.actions.len() {
-                if !self.multiplying(s, p).is_empty() {
+                if !self.mmas_in_flight(s, p).is_empty() {
                     return Err(Fault::Unfinished { by: Use::MmaReads(p) });
                 }
                 if !self.storing(s, p).is_empty() {

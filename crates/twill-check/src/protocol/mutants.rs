@@ -1,8 +1,8 @@
-//! Small mistakes, to see whether a check finds them.
+//! Small mistakes, to test a check.
 
 use super::system::{CursorId, Event, Node, System};
 
-/// What was changed.
+/// The change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mutation {
     /// An event is missing.
@@ -34,7 +34,7 @@ pub enum Mutation {
 /// A system with one mistake.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What was changed.
+    /// The change.
     pub mutation: Mutation,
     /// The name of the event that was changed, if one was: `Wait`, `Arrive` ...
     pub event: &'static str,

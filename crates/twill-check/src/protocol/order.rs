@@ -14,9 +14,9 @@
 //! 5. this run has no fault.
 //!
 //! Then no run has one. Take another run, and in it the first event `e` that does not have all events
-//! behind it that are before it. By what was done earlier, the set `D`, closed towards the past, and by 1
+//! after it that are before it. By what was done earlier, the set `D`, closed towards the past, and by 1
 //! the complete phases of a barrier in `D` are the same ones as here. If `e` is a wait for `n` phases, 2 says
-//! that `n - 1` or `n` are complete, and of these the parity admits `n`: all arrivals are behind it. Other
+//! that `n - 1` or `n` are complete, and of these the parity admits `n`: all arrivals are after it. Other
 //! events are not even enabled sooner. So there is no such `e`, every prefix of every run is closed towards the past,
 //! and an event whose past is complete can always be taken: no run gets stuck. By 3 every slot sees
 //! the same accesses in the same order, so reads find what they find here.
@@ -45,7 +45,7 @@ struct Run<'m, 'a> {
     /// Steps with their epochs and clocks.
     steps: Vec<(Step, Epoch)>,
     clocks: Vec<Clock>,
-    /// What is before each process's next event.
+    /// The past of each process's next event.
     now: Vec<Clock>,
     uses: Uses,
     /// Steps that arrived at each barrier.
@@ -107,7 +107,7 @@ impl Run<'_, '_> {
             }
         }
         for p in 0..program.actions.len() {
-            while let Some(&at) = self.machine.multiplying(&self.state, p).first() {
+            while let Some(&at) = self.machine.mmas_in_flight(&self.state, p).first() {
                 let signals: &[usize] = match &program.actions[p][at] {
                     Action::Mma { signals, .. } => signals,
                     _ => &[],

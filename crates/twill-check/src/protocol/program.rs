@@ -13,7 +13,7 @@ pub(super) struct Value {
     pub(super) tile: usize,
 }
 
-/// A slot, and the value that is put there or must be there. Values count from 1.
+/// A slot, and the value that is stored or expected there. Values count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) slot: usize,
@@ -53,7 +53,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    /// What is read, from now on.
+    /// The slots that are read, from now on.
     pub(super) fn reads(&self) -> &[Place] {
         match self {
             Action::Mma { reads, .. } => reads,
@@ -62,7 +62,7 @@ impl Action {
         }
     }
 
-    /// What is written, from now on.
+    /// The slots that are written, from now on.
     pub(super) fn writes(&self) -> &[Place] {
         match self {
             Action::Mma { writes, .. } => writes,
@@ -78,7 +78,7 @@ impl Action {
 pub(super) struct Program<'a> {
     pub(super) system: &'a System,
     pub(super) case: &'a Case,
-    /// What each process does.
+    /// The actions of each process.
     pub(super) actions: Vec<Vec<Action>>,
     /// Positions of each process's MMAs in its actions.
     pub(super) mmas: Vec<Vec<usize>>,
@@ -152,7 +152,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Where each list begins when all are put behind each other.
+/// Where each list begins when all are concatenated.
 fn firsts(counts: &mut dyn Iterator<Item = u32>) -> Vec<usize> {
     counts
         .scan(0, |sum, count| {

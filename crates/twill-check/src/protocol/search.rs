@@ -13,12 +13,12 @@ use super::program::Action;
 use super::witness::{Witness, shorten};
 use indexmap::IndexSet;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// The shortest way to a fault.
     Found(Vec<Step>, Fault),
-    /// There is none; so many states were seen.
+    /// There is none; this many states were seen.
     None(usize),
     /// There were more states than allowed.
     TooMany,

@@ -1,4 +1,4 @@
-//! Does a system make sense at all?
+//! Structural checks of a system.
 
 use super::error::ProtocolError;
 use super::system::{

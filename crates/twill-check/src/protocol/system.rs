@@ -1,4 +1,4 @@
-//! What warp groups do to the storage and the barriers that they share, as plain data.
+//! The effects of warp groups on the storage and the barriers that they share, as plain data.
 //!
 //! A [`System`] is what the generated code says, not what its schedule meant: waits name the slot
 //! and phase variables (*cursors*) that the code carries, so that a cursor advanced too early is
@@ -41,7 +41,7 @@ index_type! {
     LoopId
 }
 
-/// Warp groups, and what they share.
+/// Warp groups, and the storage and barriers that they share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct System {
     /// Storage.
@@ -81,7 +81,7 @@ pub struct BarrierArray {
 pub struct NamedBarrier {
     /// Its name in the code.
     pub name: String,
-    /// Processes that must come before those that wait go on.
+    /// Processes that must arrive before those that wait go on.
     pub participants: u32,
 }
 
@@ -94,18 +94,18 @@ pub struct Cursor {
     pub slots: u32,
 }
 
-/// What one warp group does.
+/// The program of one warp group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its name in the code.
     pub name: String,
     /// Its cursors.
     pub cursors: Vec<Cursor>,
-    /// What it does.
+    /// Its action.
     pub body: Vec<Node>,
 }
 
-/// A piece of a process.
+/// A part of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// One thing.
@@ -188,7 +188,7 @@ pub enum Event {
     /// An asynchronous copy into shared memory, which arrives once when it is there. Copies finish in
     /// any order.
     Load {
-        /// What it writes, from now on until it is there.
+        /// The slot that it writes, from now on until the value is there.
         writes: Access,
         /// The barriers.
         barrier: BarrierId,
@@ -197,9 +197,9 @@ pub enum Event {
     },
     /// An asynchronous MMA. Those of one process finish in order.
     Mma {
-        /// What it reads until it has finished.
+        /// The slots that it reads until it has finished.
         reads: Vec<Access>,
-        /// What it writes until it has finished (tensor memory).
+        /// The slots that it writes until it has finished (tensor memory).
         writes: Vec<Access>,
         /// Barriers on which it arrives when it has finished (`tcgen05.commit`).
         signals: Vec<(BarrierId, CursorId)>,
@@ -210,16 +210,16 @@ pub enum Event {
     Write(Access),
     /// The threads of the process read.
     Read(Access),
-    /// What the threads of the process wrote to shared memory becomes visible to asynchronous units
+    /// Makes the writes of the process's threads to shared memory visible to asynchronous units
     /// (`fence.proxy.async`).
     Fence,
     /// An asynchronous copy from shared to global memory. Those of one process finish reading in order.
     Store(Access),
     /// Waits until at most this many stores of the process still read (`cp.async.bulk.wait_group.read`).
     StoreWait(u32),
-    /// Comes to a named barrier and waits for the others (`bar.sync`).
+    /// Arrives at a named barrier and waits for the others (`bar.sync`).
     NamedBarrierSync(NamedBarrierId),
-    /// Comes to a named barrier and goes on (`bar.arrive`).
+    /// Arrives at a named barrier and goes on (`bar.arrive`).
     NamedBarrierArrive(NamedBarrierId),
     /// The next slot.
     Advance(CursorId),

@@ -1,4 +1,4 @@
-//! Who used which slot until when, in the run that stands for all.
+//! The uses of each slot, in the run that stands for all.
 
 use super::clock::Epoch;
 use super::program::Action;
@@ -33,7 +33,7 @@ pub(super) struct Access<'a> {
     pub(super) step: usize,
     /// When it ends, but for loads.
     pub(super) end: Epoch,
-    /// What is before it.
+    /// Its past.
     pub(super) clock: &'a [u32],
 }
 
@@ -56,7 +56,7 @@ impl Uses {
         (Epoch { chain: self.first_chain + slot, index: loads }, issued)
     }
 
-    /// What threads of a process wrote is visible from now on.
+    /// Makes the writes of a process's threads visible from now on.
     pub(super) fn fence(&mut self, process: usize, epoch: Epoch) {
         for slot in &mut self.slots {
             if let Some(write) = slot.write.as_mut().filter(|w| w.threads == Some(process) && w.fence.is_none()) {

@@ -1,4 +1,4 @@
-//! The check itself, and the seal that it puts on.
+//! The check itself, and its seal.
 
 use super::cases::{Named, cases};
 use super::counterexample::Counterexample;
@@ -20,7 +20,7 @@ pub struct VerifiedSystem {
     proof: Proof,
 }
 
-/// What a check looked at.
+/// The extent of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
     /// Combinations of trip counts and tiles.
@@ -34,7 +34,7 @@ pub struct Proof {
 }
 
 impl VerifiedSystem {
-    /// What was looked at.
+    /// The extent of the check.
     pub fn proof(&self) -> Proof {
         self.proof
     }
@@ -87,7 +87,7 @@ pub fn verify(system: &System, limits: &Limits) -> Result<VerifiedSystem, Protoc
     }
 }
 
-/// What became of a case that the order of events does not prove.
+/// The outcome of a case that the order of events does not prove.
 enum Decision {
     Violated(Box<Counterexample>),
     Holds(usize),

@@ -1,4 +1,4 @@
-//! Runs that are likely to go wrong, where a proof has a gap, and how to make them short.
+//! Executions that are likely to fail, where a proof has a gap, and their minimisation.
 //!
 //! A search through all states finds the shortest way to a fault, if there are few enough. These runs cost next to
 //! nothing, and a fault that one of them has is as real; that none has one says nothing.
@@ -48,7 +48,7 @@ enum Pace {
     OwnLast,
 }
 
-/// What comes first: small numbers.
+/// The priority: small numbers first.
 fn rank(machine: &Machine<'_>, state: &State, step: Step, slow: usize, pace: Pace) -> u8 {
     let owner = match step {
         Step::Do(p) => return if p == slow { 3 } else { 1 },

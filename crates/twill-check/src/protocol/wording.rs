@@ -38,7 +38,7 @@ impl Program<'_> {
         places.iter().map(|place| self.slot_name(place.slot)).collect::<Vec<_>>().join(" ")
     }
 
-    /// What an action is called: `slot=value` is a slot with the value that is put there or must be there.
+    /// The name of an action: `slot=value` is a slot with the value that is stored or expected there.
     pub(super) fn action_name(&self, action: &Action) -> String {
         match action {
             Action::Wait { barrier, target: 0 } => format!("wait {} fresh", self.barrier_name(*barrier)),
@@ -49,14 +49,14 @@ impl Program<'_> {
                 let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.places(writes)) };
                 format!("MMA {}{to}", self.places(reads))
             }
-            Action::MmaWait(most) => format!("wait multiplies <= {most}"),
+            Action::MmaWait(most) => format!("wait MMAs <= {most}"),
             Action::Write(place) => format!("write {}", self.places(&[*place])),
             Action::Read(place) => format!("read {}", self.places(&[*place])),
             Action::Fence => "fence".into(),
             Action::Store(place) => format!("store {}", self.places(&[*place])),
             Action::StoreWait(most) => format!("wait stores <= {most}"),
             Action::NamedBarrierSync(named) => format!("sync {}", self.system.named_barriers[*named].name),
-            Action::NamedBarrierArrive(named) => format!("signal {}", self.system.named_barriers[*named].name),
+            Action::NamedBarrierArrive(named) => format!("arrive {}", self.system.named_barriers[*named].name),
         }
     }
 
@@ -78,7 +78,7 @@ impl Program<'_> {
         format!("{what} of {}", self.process_name(p))
     }
 
-    /// What is wrong, in a sentence.
+    /// The fault, in a sentence.
     pub(super) fn fault_name(&self, machine: &Machine<'_>, state: &State, fault: &Fault) -> String {
         let verb = |write: bool| if write { "writes" } else { "reads" };
         match fault {
@@ -127,7 +127,7 @@ impl Program<'_> {
                 if *completed == 1 { "" } else { "s" }
             ),
             Fault::TwiceAtNamed { process, named } => format!(
-                "{} comes to {} twice before it opens",
+                "{} arrives at {} twice before it opens",
                 self.process_name(*process),
                 self.system.named_barriers[*named].name
             ),
@@ -135,7 +135,7 @@ impl Program<'_> {
         }
     }
 
-    /// How far the thing that a process waits for has come.
+    /// The progress of a process's wait.
     fn progress(&self, machine: &Machine<'_>, state: &State, p: usize) -> String {
         match machine.next(state, p) {
             Some(&Action::Wait { barrier, .. }) => format!(
@@ -145,7 +145,7 @@ impl Program<'_> {
                 machine.completed(state, barrier)
             ),
             Some(&Action::NamedBarrierSync(named)) => format!(
-                " ({} of {} came)",
+                " ({} of {} arrived)",
                 machine.arrived(state, named).count_ones(),
                 self.system.named_barriers[named].participants
             ),
@@ -153,7 +153,7 @@ impl Program<'_> {
         }
     }
 
-    /// Who takes a step, and what it is called; the process of asynchronous units is `None`.
+    /// The process that takes a step, and the step's name; the process of asynchronous units is `None`.
     pub(super) fn step_name(&self, machine: &Machine<'_>, state: &State, step: Step) -> (Option<usize>, String) {
         let Some((p, action)) = self.action_of(machine, state, step) else { return (None, String::new()) };
         let name = match step {
@@ -177,7 +177,7 @@ impl Program<'_> {
         let (p, at) = match step {
             Step::Do(p) => (p, machine.position(state, p)),
             Step::FinishLoad(slot) => machine.loading(state, slot)?,
-            Step::FinishMma(p) => (p, *machine.multiplying(state, p).first()?),
+            Step::FinishMma(p) => (p, *machine.mmas_in_flight(state, p).first()?),
             Step::FinishStore(p) => (p, *machine.storing(state, p).first()?),
         };
         self.actions[p].get(at).map(|action| (p, action))

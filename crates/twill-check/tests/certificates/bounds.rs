@@ -1,4 +1,4 @@
-//! Bounds, conflicts, and what one rejected interval says of others.
+//! Bounds, conflicts, and consequences of one rejected interval for others.
 
 use crate::support::{OPEN, changed, empty, machine, problem, problem_on, proof, said};
 use crate::verdict;
@@ -23,7 +23,7 @@ fn conflicts_are_of_operations_that_meet_themselves() {
         verdict(&problem, &Certificate { conflicts, below: Cycles(interval + 1), ..empty() })
     };
     let accepted = |below: i64| format!("below {below}: 0 proofs, 0 clauses, 0 lemmas, 0 steps");
-    // The multiply takes its unit for four cycles, the exponential its group for five.
+    // The MMA takes its unit for four cycles, the exponential its group for five.
     assert_eq!(conflict(3, 1), accepted(4));
     assert_eq!(conflict(4, 2), accepted(5));
     assert_eq!(conflict(1, 1), accepted(2));
@@ -42,7 +42,8 @@ fn everything_is_rejected_with_the_last_interval_that_matters() {
         let proof = proof(interval, &[], clauses, "");
         verdict(&problem, &Certificate { proofs: vec![proof], infeasible, below: Cycles(interval + 1), ..empty() })
     };
-    // `S`: operations twice, with transfers (2·10 + 6, 2·8 + 8, 2·5 + 5), then dependences with hand-offs and holds (8, 8 + 3 + 5).
+    // `S`: operations twice, with transfers (2·10 + 6, 2·8 + 8, 2·5 + 5), then dependences with handoffs and holds (8,
+    // 8 + 3 + 5).
     let largest = 89;
     let accepted =
         |interval: i64, all: &str| format!("below {}{all}: 1 proofs, 1 clauses, 0 lemmas, 0 steps", interval + 1);
@@ -93,7 +94,7 @@ fn bounds_have_witnesses() {
     of(&BoundWitness::Resource(UnitId::new(0)), 4);
     of(&BoundWitness::Resource(UnitId::new(1)), 5);
     of(&BoundWitness::Operation(OpId::new(2)), 5);
-    // Five cycles, and one in which the multiply that waits for its load is issued, on two groups.
+    // Five cycles, and one in which the MMA that waits for its load is issued, on two groups.
     of(&BoundWitness::GroupWork, 3);
     // On one. Without the wait, or where its window is empty, it takes no cycle; on another group neither, nor for its own
     // result of the iteration before.

@@ -1,10 +1,10 @@
-//! What atoms mean, and which of them are true of every schedule.
+//! The meaning of atoms, and which of them are true of every schedule.
 
 use crate::support::{OPEN, changed, holds, holds_with_all, machine, problem, said};
 use serde_json::json;
 use twill_graph::{ModelOptions, Problem, WarpAssignment};
 
-/// Whether an atom means something.
+/// Returns whether an atom means something.
 fn is_meaningful(atom: &str) -> bool {
     let said = said(&problem(), 10, &[atom], &[], "");
     assert!(said.ends_with(OPEN) || said.ends_with("atom 1 means nothing in this problem"), "{said}");
@@ -26,7 +26,7 @@ fn atoms_speak_of_what_exists() {
         ("waits 2", &["waits 3"]),
         ("ring 0 2", &["ring 0 1", "ring 3 2", "ring 0 1048576"]),
         ("ring 0 1048575", &["ring 0 0"]),
-        // Registers, the value of the multiply, when the exponential's begins.
+        // Registers, the value of the MMA, when the exponential's begins.
         ("alive 1 0 0 1 0 1 0 2 0", &["alive 1 0 0 3 0 1 0 2 0", "alive 1 0 0 1 0 1 0 3 0", "alive 1 0 0 0 0 1 0 2 0"]),
         ("alive 1 0 0 1 0 1048575 0 2 0", &["alive 1 0 0 1 0 0 0 2 0", "alive 1 0 0 1 0 1048576 0 2 0"]),
     ] {
@@ -170,7 +170,7 @@ fn only_what_streams_has_a_ring() {
     let atoms = ["later 1 2 1 2 0", "ring 0 3"];
     assert!(holds(&with(true), &atoms, "-1 2 0", "definition 2"));
     assert!(!holds(&with(false), &atoms, "-1 2 0", "definition 2"));
-    // What does not takes its bytes as any value does, and its slots count nowhere.
+    // Another load takes its bytes as any value does, and its slots count nowhere.
     let alive = |streaming: bool| said(&with(streaming), 10, &["alive 2 0 0 0 0 1 0 0 0"], &[], "");
     assert!(alive(false).ends_with(OPEN) && alive(true).ends_with("means nothing in this problem"));
     assert!(holds(&with(true), &["ring 0 5"], "-1 0", "overfull-rings"));
@@ -179,7 +179,7 @@ fn only_what_streams_has_a_ring() {
 
 #[test]
 fn copies_are_alive_from_their_start_to_their_last_end() {
-    // Both on one unit: the multiply from its second cycle to its fourth, the exponential from its third or first.
+    // Both on one unit: the MMA from its second cycle to its fourth, the exponential from its third or first.
     let with = |start: i64| {
         changed(machine(), ModelOptions::default(), |text| {
             text["operations"][1]["units"] = json!([{"unit": "tensor", "start": 1, "cycles": 3}]);
@@ -188,7 +188,7 @@ fn copies_are_alive_from_their_start_to_their_last_end() {
     };
     let one = "alive 0 0 3 1 0 1 3 2 0";
     let two = "alive 0 0 3 1 0 2 3 2 0";
-    // Seen at the exponential's third cycle, 1 after the multiply's second if both begin together.
+    // Seen at the exponential's third cycle, 1 after the MMA's second if both begin together.
     let later = with(2);
     holds_with_all(&later, &["bound 3 5 -1", "bound 3 5 9", "later 1 1 2 1 -1", one], "-1 2 -3 4", "definition 4");
     holds_with_all(&later, &["bound 3 5 -1", "later 1 1 2 1 9", one], "1 -2 3", "definition 3");
@@ -202,7 +202,7 @@ fn copies_are_alive_from_their_start_to_their_last_end() {
     ] {
         assert!(!holds(&later, &wrong, "-1 2 -3 4 0", "definition 4"), "{wrong:?}");
     }
-    // Seen at its first: the multiply has to begin before it.
+    // Seen at its first: the MMA has to begin before it.
     let sooner = with(0);
     holds_with_all(&sooner, &["bound 3 5 1", "later 1 1 2 1 -3", one], "-1 -2 3", "definition 3");
     assert!(!holds(&sooner, &["bound 3 5 0", "later 1 1 2 1 -3", one], "-1 -2 3 0", "definition 3"));
@@ -210,7 +210,7 @@ fn copies_are_alive_from_their_start_to_their_last_end() {
 }
 
 #[test]
-fn buffers_are_alive_where_a_value_is_handed_over() {
+fn buffers_are_alive_of_a_handoff() {
     let with = |options: ModelOptions, distance: i64| {
         changed(machine(), options, |text| text["dependences"][1]["distance"] = distance.into())
     };
@@ -231,6 +231,6 @@ fn buffers_are_alive_where_a_value_is_handed_over() {
     assert!(is_known(&with(every, 0), "alive 1 0 1 1 0 1 1 1 0"));
     assert!(!is_known(&with(every, 0), "alive 2 0 1 1 0 1 1 1 0"));
     assert!(!is_known(&with(uncounted, 0), "alive 1 0 1 1 0 1 1 1 0"));
-    // What loads put in shared memory is in no register.
+    // Values that loads write to shared memory are in no register.
     assert!(!is_known(&with(every, 0), "alive 1 0 1 0 0 1 1 0 0"));
 }

@@ -50,12 +50,12 @@ fn what_is_interchangeable_may_be_in_order() {
     // Group 0 loads: no compute group comes before group 1.
     assert!(!holds(&free, &["used 0", "used 1"], "1 -2 0", "used-order 1"));
     assert!(!holds(&free, &["used 0", "used 1"], "1 -2 0", "used-order 0"));
-    // The exponential opens group 2 only after the multiply opened group 1.
+    // The exponential opens group 2 only after the MMA opened group 1.
     let opened = ["group 1 1", "group 2 2"];
     holds_with_all(&free, &opened, "1 -2", "group-order 2 2");
     assert!(!holds(&free, &["group 2 1", "group 2 2"], "1 -2 0", "group-order 2 2"));
     assert!(!holds(&free, &opened, "1 -2 0", "group-order 1 2"));
-    assert!(holds(&free, &["group 1 2"], "-1 0", "group-order 1 2"), "nothing comes before the multiply on group 1");
+    assert!(holds(&free, &["group 1 2"], "-1 0", "group-order 1 2"), "nothing precedes the MMA on group 1");
     assert!(!holds(&free, &["group 1 1"], "-1 0", "group-order 1 1"));
 }
 
@@ -71,7 +71,7 @@ fn synchronous_work_of_a_group_does_not_overlap() {
     };
     let every = ModelOptions::default();
     let both = with("synchronous", 5, every);
-    // The multiply takes four cycles: the exponential comes four after it, or it five after the exponential.
+    // The MMA takes four cycles: the exponential is four after it, or it five after the exponential.
     let atoms = ["same 1 2", "bound 3 5 4", "bound 5 3 5"];
     holds_with_all(&both, &atoms, "-1 2 3", "exclusive 1 2 0");
     assert!(!holds(&both, &["same 1 2", "bound 3 5 5", "bound 5 3 5"], "-1 2 3 0", "exclusive 1 2 0"));
@@ -106,7 +106,7 @@ fn who_waits_stalls_nobody() {
             text["operations"][1]["units"] = json!([]);
         })
     };
-    // The exponential waits, always; the multiply is under way for a cycle by its issue, for four by the letter.
+    // The exponential waits, always; the MMA is under way for a cycle by its issue, for four by the letter.
     for (window, end, wrong) in [(Issue, 1, 2), (Literal, 4, 3)] {
         let problem = with(4, window);
         let atoms = |end: i64| ["same 1 2".to_owned(), format!("bound 3 5 {end}"), "bound 5 3 1".to_owned()];
@@ -119,13 +119,13 @@ fn who_waits_stalls_nobody() {
         assert!(!judged(end, "-1 2 0", "concurrency 2 1 0"));
         assert!(!judged(wrong, "-1 2 3 0", "concurrency 2 1 0"), "{window:?}");
     }
-    // What takes no time stalls nobody by the letter.
+    // An operation that takes no time stalls nobody by the letter.
     let atoms = ["same 1 2", "bound 3 5 0", "bound 5 3 1"];
     assert!(!holds(&with(0, Literal), &atoms, "-1 2 3 0", "concurrency 2 1 0"));
 }
 
 #[test]
-fn registers_are_read_at_home_or_handed_over() {
+fn registers_are_read_at_home_or_by_handoff() {
     let with = |options: ModelOptions, distance: i64, value: bool| {
         changed(machine(), options, |text| {
             text["dependences"][1]["distance"] = distance.into();
@@ -133,16 +133,16 @@ fn registers_are_read_at_home_or_handed_over() {
         })
     };
     let every = ModelOptions::default();
-    // 8 cycles and 3 for the hand-off.
+    // 8 cycles and 3 for the handoff.
     let atoms = ["same 1 2", "later 1 2 1 2 11", "later 1 2 1 2 12"];
     holds_with_all(&with(every, 0, true), &atoms, "1 2", "handoff 1");
     assert!(!holds(&with(every, 0, true), &atoms, "1 3 0", "handoff 1"));
-    // Of an iteration before there is none, nor where none is allowed.
+    // There is none of an iteration before, nor where none is allowed.
     let never = ModelOptions { cross_group_registers: false, ..every };
     for problem in [with(every, 1, true), with(never, 0, true), with(never, 1, true)] {
         holds_with_all(&problem, &atoms, "1", "handoff 1");
     }
-    // What is no value, or in no register, is not handed over.
+    // A dependence without a value, or with none in a register, has no handoff.
     assert!(!holds(&with(every, 0, false), &atoms, "1 2 0", "handoff 1"));
     assert!(!holds(&with(every, 0, true), &["same 0 1", "later 0 1 0 1 0"], "1 2 0", "handoff 0"));
 }

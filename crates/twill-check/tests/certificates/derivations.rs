@@ -23,8 +23,8 @@ fn what_is_wrong_is_said_with_its_place() {
         |at: usize| format!("proof at 10 cycles: step {at} of the derivation does not follow by unit propagation");
     assert_eq!(said(&[right], "1 0\n"), step(1));
     assert_eq!(said(&[right], "1 -2 0\n1 -2 0\n-1 0\n"), step(3));
-    // What is forgotten is of no use.
+    // A deleted clause is of no use.
     assert_eq!(said(&[right], "d 1 -2 0\n1 -2 0\n"), step(2));
-    // What was forgotten once of two is still there.
+    // Of two copies, one deletion leaves one.
     assert!(said(&[right, right], "d -2 1 0\n1 -2 0\n").ends_with(OPEN));
 }

@@ -1,4 +1,4 @@
-//! Certificates and single clauses, right and nearly right, and what the checker says of each.
+//! Certificates and single clauses, right and nearly right, and the checker's verdict on each.
 //!
 //! `cases.json` is made by `cargo run --release -p twill-fuzz --example cases`, with the engine's proofs; that what is accepted
 //! there is true was seen by brute force. A change of the checker that changes a verdict has to be explained.
@@ -48,11 +48,11 @@ struct ClauseCase {
 
 fn cases() -> Vec<(Case, Problem)> {
     let cases: Vec<Case> = serde_json::from_str(include_str!("cases.json")).unwrap();
-    let posed = |case: &Case| {
+    let problem = |case: &Case| {
         let ProblemEntry { graph, resources, options } = case.problem.clone();
         Problem::new(graph.graph().unwrap(), resources, options).unwrap()
     };
-    cases.into_iter().map(|case| (posed(&case), case)).map(|(problem, case)| (case, problem)).collect()
+    cases.into_iter().map(|case| (problem(&case), case)).map(|(problem, case)| (case, problem)).collect()
 }
 
 fn verdict(problem: &Problem, certificate: &Certificate) -> String {

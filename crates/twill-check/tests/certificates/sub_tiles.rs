@@ -4,7 +4,7 @@ use crate::support::{changed, holds, machine};
 use serde_json::{Value, json};
 use twill_graph::{ModelOptions, Problem};
 
-/// A load, and in each sub-tile a multiply and an exponential.
+/// A load, and in each sub-tile an MMA and an exponential.
 fn tiles(count: usize, change: impl Fn(&mut Value)) -> Problem {
     changed(machine(), ModelOptions::default(), |text| {
         let operations = text["operations"].as_array().unwrap().clone();
@@ -66,7 +66,7 @@ fn sub_tiles_that_are_alike_may_be_in_order() {
         let across = json!({"from": "exponential 0", "to": "multiply 1", "delay": 0, "value": false});
         text["dependences"].as_array_mut().unwrap().push(across);
     }));
-    // What goes from each to the other is as symmetric.
+    // Dependences from each to the other are as symmetric.
     assert!(two(&|text| {
         for (from, to) in [("exponential 0", "multiply 1"), ("exponential 1", "multiply 0")] {
             let across = json!({"from": from, "to": to, "delay": 0, "distance": 1, "value": false});

@@ -1,4 +1,4 @@
-//! Sums of what is alive, on both sides of what there is room for.
+//! Sums of live items, on both sides of the limit.
 
 use crate::support::{changed, holds, holds_with_all, machine, problem, problem_on};
 use serde_json::json;
@@ -7,7 +7,7 @@ use twill_graph::{Bytes, Columns, ModelOptions, Resources};
 #[test]
 fn sums_are_of_what_is_assumed() {
     let problem = problem();
-    // Of the multiply's unit there is one.
+    // The MMA's unit has one instance.
     let held = ["alive 0 0 3 1 0 1 3 1 0", "alive 0 0 3 1 0 2 3 1 0"];
     holds_with_all(&problem, &held, "-1 -2", "overfull 0 0 3 1 0");
     assert!(!holds(&problem, &held, "1 -2 0", "overfull 0 0 3 1 0"));
@@ -54,7 +54,7 @@ fn memories_hold_rings_and_buffers() {
     let room = |bytes: u64| problem_on(Resources { shared_memory: Bytes(bytes), ..machine() });
     assert!(holds(&room(2047), &[], "0", "overfull-rings"));
     assert!(!holds(&room(2048), &[], "0", "overfull-rings"));
-    // A hand-off's buffer has four bytes for each of 2048 words.
+    // A handoff's buffer has four bytes for each of 2048 words.
     let buffer = ["alive 2 0 2 1 0 1 2 1 0"];
     holds_with_all(&room(2048 + 8191), &buffer, "-1", "overfull 2 0 2 1 0");
     assert!(!holds(&room(2048 + 8192), &buffer, "-1 0", "overfull 2 0 2 1 0"));
@@ -95,7 +95,7 @@ fn register_files_hold_what_groups_are_given() {
     }
     holds_with_all(&problem, &["registers 1 457", "used 2"], "-1 -2", "register-file");
     assert!(!holds(&problem, &["registers 1 456", "used 2"], "-1 -2 0", "register-file"));
-    // Of one group the most counts; of the group that loads nothing.
+    // The most counts for one group; nothing for the group that loads.
     assert!(!holds(
         &problem,
         &["registers 1 248", "registers 1 240", "registers 0 255"],

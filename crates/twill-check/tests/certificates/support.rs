@@ -1,4 +1,4 @@
-//! Proofs in few words, about a load, a multiply and an exponential.
+//! Proofs in few words, about a load, an MMA and an exponential.
 
 use crate::verdict;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub fn machine() -> Resources {
     .unwrap()
 }
 
-/// A load (0), a multiply (1) and an exponential (2), one after the other.
+/// A load (0), an MMA (1) and an exponential (2), one after the other.
 pub fn problem() -> Problem {
     problem_on(machine())
 }
@@ -76,14 +76,14 @@ pub fn proof(interval: i64, atoms: &[&str], clauses: &[(&str, &str)], steps: &st
     Proof::read("hand", &cnf, steps, &why).unwrap()
 }
 
-/// What is said of it.
+/// The message about it.
 pub fn said(problem: &Problem, interval: i64, atoms: &[&str], clauses: &[(&str, &str)], steps: &str) -> String {
     verdict(problem, &Certificate { proofs: vec![proof(interval, atoms, clauses, steps)], ..empty() })
 }
 
 pub const OPEN: &str = "the derivation does not reach the empty clause";
 
-/// Whether a clause of these atoms holds for a reason.
+/// Returns whether a clause of these atoms holds for a reason.
 pub fn holds(problem: &Problem, atoms: &[&str], clause: &str, reason: &str) -> bool {
     let said = said(problem, 10, atoms, &[(clause, reason)], "");
     let wrong = "proof at 10 cycles: clause 1 does not follow from its reason";

@@ -30,7 +30,7 @@ fn agree(name: &str, system: &System, events: usize) -> usize {
 fn order_and_search_agree() {
     for (name, system, events) in [
         ("gemm", systems::gemm(2), 60),
-        ("hand-off", systems::handoff(2), 60),
+        ("handoff", systems::handoff(2), 60),
         ("attention", systems::attention(1), 50),
         ("ping-pong", systems::ping_pong(), 50),
         ("tensor memory", systems::tensor_memory(2), 40),

@@ -116,12 +116,12 @@ fn two_writers() {
 }
 
 #[test]
-fn unequal_turns() {
+fn unequal_arrivals() {
     let mut s = Builder::default();
-    let turn = s.named("turn", 2);
-    s.process("one", &[], vec![signal(turn), signal(turn)]);
-    s.process("other", &[], vec![sync(turn), sync(turn)]);
-    fails(&s.0, FaultKind::TwiceAtNamed, 2, "one comes to turn twice before it opens");
+    let pingpong = s.named("pingpong", 2);
+    s.process("one", &[], vec![signal(pingpong), signal(pingpong)]);
+    s.process("other", &[], vec![sync(pingpong), sync(pingpong)]);
+    fails(&s.0, FaultKind::TwiceAtNamed, 2, "one arrives at pingpong twice before it opens");
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn what_makes_no_sense_is_said() {
     let missing = |count: u32| {
         alone(|s| {
             for _ in 0..count {
-                s.named("turn", 1);
+                s.named("pingpong", 1);
             }
             vec![sync(NamedBarrierId(1))]
         })

@@ -1,4 +1,4 @@
-//! What puts events in order, and what does not.
+//! The steps that put events in order, and those that do not.
 
 use crate::build::{
     Absolute, Builder, arrive, fence, mma, only, read, signal, store, sync, wait, wait_stores, wgmma_wait_group, write,
@@ -16,7 +16,7 @@ fn mma_into(place: Access) -> Node {
     Node::Do(Event::Mma { reads: vec![], writes: vec![place], signals: vec![] })
 }
 
-/// Of whatever has ended only that is over: a store of one group says nothing of an MMA of another.
+/// The end of one operation says nothing of others: a store of one group says nothing of an MMA of another.
 #[test]
 fn ends_of_one_unit_are_not_those_of_another() {
     let mut s = Builder::default();
@@ -34,28 +34,28 @@ fn ends_of_one_unit_are_not_those_of_another() {
     assert!(matches!(kind(&s.0), FaultKind::InUse | FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
 }
 
-/// Who comes to a named barrier first and who comes last both know what the other did before.
+/// The first and the last to arrive at a named barrier both know what the other did before.
 #[test]
 fn a_named_barrier_orders_both_ways() {
     let mut s = Builder::default();
     let (one, other) = (s.buffer("one", 1), s.buffer("other", 1));
-    let turn = s.named("turn", 2);
+    let pingpong = s.named("pingpong", 2);
     let (a, b) = (only(one, 0, Absolute(0)), only(other, 1, Absolute(0)));
-    s.process("first", &[], vec![write(a), sync(turn), read(b)]);
-    s.process("second", &[], vec![write(b), sync(turn), read(a)]);
+    s.process("first", &[], vec![write(a), sync(pingpong), read(b)]);
+    s.process("second", &[], vec![write(b), sync(pingpong), read(a)]);
     // Proved by the order of events.
     assert_eq!(verify(&s.0, &Limits::default()).unwrap().proof().searched, 0);
 }
 
-/// Who only signals does not learn what others did, though it stands at another barrier when they come.
+/// A process that only arrives does not learn what others did, though it stands at another barrier when they arrive.
 #[test]
 fn a_signal_orders_one_way() {
     let mut s = Builder::default();
     let tile = s.buffer("tile", 1);
-    let (turn, next) = (s.named("turn", 2), s.named("next", 2));
+    let (pingpong, next) = (s.named("pingpong", 2), s.named("next", 2));
     let value = only(tile, 0, Absolute(0));
-    s.process("signals", &[], vec![signal(turn), sync(next), read(value)]);
-    s.process("writes", &[], vec![write(value), sync(turn)]);
+    s.process("signals", &[], vec![signal(pingpong), sync(next), read(value)]);
+    s.process("writes", &[], vec![write(value), sync(pingpong)]);
     s.process("goes on", &[], vec![signal(next)]);
     assert!(matches!(kind(&s.0), FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
 }
@@ -92,7 +92,7 @@ fn mmas_write_until_they_end() {
     assert_eq!(kind(&system(vec![one, two], s)), FaultKind::InUse);
 }
 
-/// A branch for at most so many trips is run for so few, and for no more.
+/// A branch for at most N trips runs for N, and for no more.
 #[test]
 fn branches_for_few_trips() {
     let mut s = Builder::default();

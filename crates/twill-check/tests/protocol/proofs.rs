@@ -20,7 +20,7 @@ fn correct_systems_hold() {
     proved("gemm with 4 slots", &systems::gemm(4));
     proved("attention with 1 slot", &systems::attention(1));
     proved("attention with 4 slots", &systems::attention(4));
-    proved("hand-off with 4 slots", &systems::handoff(4));
+    proved("handoff with 4 slots", &systems::handoff(4));
     proved("backward", &systems::backward());
 }
 
@@ -32,7 +32,7 @@ fn what_a_proof_says() {
     assert_eq!(*verified, gemm);
     assert_eq!(verified.proof(), Proof { cases: 10, searched: 0, states: 0, events: 99 });
     assert_eq!(verified.into_inner(), gemm);
-    // Who arrives at the slot of another cursor that stands at the same one is found by a search.
+    // An arrival at the slot of another cursor that stands at the same one is found by a search.
     let (name, searched) = ("upper.2.1: OtherCursor", Proof { cases: 10, searched: 8, states: 3812, events: 99 });
     let other = mutants(&gemm).into_iter().find(|mutant| mutant.name.starts_with(name)).unwrap();
     assert_eq!(verify(&other.system, &limits).unwrap().proof(), searched);
@@ -43,7 +43,7 @@ fn all_states_of_short_cases() {
     let limits = Limits::default();
     let gemm = systems::gemm(2);
     let explored = |events| explore(&gemm, &limits, events).unwrap();
-    // Of trip counts 0, 1 and 2.
+    // Trip counts 0, 1 and 2.
     assert_eq!(explored(10), Proof { cases: 1, searched: 0, states: 1, events: 0 });
     assert_eq!(explored(11), Proof { cases: 2, searched: 0, states: 24, events: 11 });
     assert_eq!(explored(21), explored(11));

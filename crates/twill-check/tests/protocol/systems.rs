@@ -30,7 +30,7 @@ pub fn gemm(slots: u32) -> System {
     s.0
 }
 
-/// Persistent attention: Q once a tile for each of two consumers, rings of K and V, QK of an iteration beside PV of
+/// Persistent attention: Q once a tile for each of two consumers, rings of K and V, QK of an iteration while PV of
 /// the one before.
 pub fn attention(slots: u32) -> System {
     let mut s = Builder::default();
@@ -86,7 +86,7 @@ pub fn attention(slots: u32) -> System {
     s.0
 }
 
-/// Threads hand registers over through shared memory: one group computes, another multiplies with what it wrote and
+/// Register values pass through shared memory: one group computes, another starts MMAs with what it wrote and
 /// stores it, one store still reading.
 pub fn handoff(slots: u32) -> System {
     let mut s = Builder::default();
@@ -122,15 +122,15 @@ pub fn handoff(slots: u32) -> System {
     s.0
 }
 
-/// Two groups take pingpong at something that there is once.
+/// Ping-pong: two groups alternate at a buffer that exists once.
 pub fn ping_pong() -> System {
     let mut s = Builder::default();
     let n = s.trips("n");
     let scratch = s.buffer("scratch", 1);
-    let pingpong = [s.named("turn0", 2), s.named("turn1", 2)];
+    let pingpong = [s.named("pingpong0", 2), s.named("pingpong1", 2)];
     for g in 0..2 {
         let (value, own, other) = (g as u32, pingpong[g], pingpong[1 - g]);
-        let turn = vec![
+        let iteration = vec![
             sync(own),
             write(only(scratch, value, Current(0))),
             fence(),
@@ -139,15 +139,16 @@ pub fn ping_pong() -> System {
             read(only(scratch, value, Current(0))),
             signal(other),
         ];
-        let tiles = Node::Tiles(vec![each(n, 0, turn)]);
-        // The second group gives the first its first turn, and the first takes back the last one.
+        let tiles = Node::Tiles(vec![each(n, 0, iteration)]);
+        // The second group arrives first at the first group's barrier; the first group waits there once more at the
+        // end.
         let body = if g == 1 { vec![signal(pingpong[0]), tiles] } else { vec![tiles, sync(pingpong[0])] };
         s.process(&format!("group{g}"), &[], body);
     }
     s.0
 }
 
-/// As much as attention backward: five groups, eleven rings, threads and units that hand over to each other.
+/// As much as attention backward: five groups, eleven rings, threads and units with handoffs between them.
 pub fn backward() -> System {
     let mut s = Builder::default();
     let n = s.trips("n");
@@ -268,7 +269,7 @@ pub fn tensor_memory(slots: u32) -> System {
     s.0
 }
 
-/// Two loops that share a ring, as in causal attention, and a cursor that stays behind.
+/// Two loops that share a ring, as in causal attention, and a cursor that stays at the start.
 pub fn two_loops(slots: u32) -> System {
     let mut s = Builder::default();
     let loops = [s.trips("unmasked"), s.trips("masked")];
@@ -290,7 +291,7 @@ pub fn two_loops(slots: u32) -> System {
         ];
         each(loops[g], 0, body)
     };
-    s.process("consumer", &[("at", slots), ("behind", slots)], vec![Node::Tiles(vec![consume(0), consume(1)])]);
+    s.process("consumer", &[("at", slots), ("start", slots)], vec![Node::Tiles(vec![consume(0), consume(1)])]);
     s.0
 }
 
@@ -300,7 +301,7 @@ pub fn all() -> Vec<(&'static str, System)> {
         ("gemm with 2 slots", gemm(2)),
         ("gemm with 3 slots", gemm(3)),
         ("attention", attention(2)),
-        ("hand-off", handoff(2)),
+        ("handoff", handoff(2)),
         ("ping-pong", ping_pong()),
         ("tensor memory", tensor_memory(2)),
         ("two loops", two_loops(2)),

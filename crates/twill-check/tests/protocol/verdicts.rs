@@ -1,10 +1,10 @@
-//! What is said of small mistakes, word for word: every fault, and the tables of some.
+//! The messages about small mistakes, word for word: every fault, and the tables of some.
 
 use crate::systems;
 use std::fmt::Write as _;
 use twill_check::protocol::{Limits, ProtocolError, mutants, verify};
 
-/// Of so many mistakes that are found the table of one is kept; of some systems, more.
+/// The table keeps one of this many mistakes that are found; of some systems, more.
 const TABLES: usize = 12;
 const MORE: usize = 3;
 

@@ -1,4 +1,4 @@
-//! Random loops, random schedules: the replay and the literal reading of docs/model.md agree on
+//! Random loops, random schedules: the replay and a literal implementation of docs/model.md agree on
 //! which constraints hold.
 //!
 //! Each case walks from a schedule that holds to its neighbours: one operation issues elsewhere or
@@ -244,7 +244,7 @@ fn walks_see_schedules_that_hold_and_every_constraint_broken() {
         });
         let answers = walk(&choices.collect::<Vec<_>>()).unwrap();
         hold += answers.iter().filter(|broken| broken.is_empty()).count();
-        // Broken alone: the others hold right beside it.
+        // Broken alone: the other constraints hold.
         for constraint in answers.iter().filter(|broken| broken.len() == 1).flatten() {
             *seen.entry(*constraint).or_insert(0) += 1;
         }

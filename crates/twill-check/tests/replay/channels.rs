@@ -84,7 +84,7 @@ fn it_comes_from_the_group_of_its_value() {
 fn it_keeps_the_value_where_the_value_is() {
     broken(
         |s| s.channels[2].storage = ChannelStorage::Handoff(Bytes(511)),
-        "the channel of `exp` to group 3 is listed with 511 bytes for hand-off; it takes 512 bytes for hand-off",
+        "the channel of `exp` to group 3 is listed with 511 bytes for handoff; it takes 512 bytes for handoff",
     );
     broken(
         |s| s.channels[1].storage = ChannelStorage::Shared(Bytes(100)),
@@ -92,7 +92,7 @@ fn it_keeps_the_value_where_the_value_is() {
     );
     broken(
         |s| s.channels[4].storage = ChannelStorage::Handoff(Bytes(256)),
-        "the channel of `cast` to group 1 is listed with 256 bytes for hand-off; it takes 256 bytes of shared memory",
+        "the channel of `cast` to group 1 is listed with 256 bytes for handoff; it takes 256 bytes of shared memory",
     );
 }
 

@@ -42,7 +42,7 @@ fn iterations_meet() {
     accepted(&problem, schedule(&problem, 8, &[(0, 0), (25, 0), (3, 0)]));
     let broken = schedule(&problem, 8, &[(0, 0), (21, 0), (4, 0)]);
     rejected(&problem, broken, Concurrency, &[&message("work", "cycle 21 (slot 5)")]);
-    // Its window wraps around the interval: [6, 10) meets 9 = 1 mod 8.
+    // Its window wraps around the interval: [6, 10) contains 9 = 1 mod 8.
     let broken = schedule(&problem, 8, &[(0, 0), (9, 0), (6, 0)]);
     rejected(&problem, broken, Concurrency, &[&message("work", "cycle 9 (slot 1)")]);
 }

@@ -1,4 +1,5 @@
-//! What follows from issue cycles and groups by the formulas of docs/model.md: length, groups, channels, rings.
+//! Quantities that follow from issue cycles and groups by the formulas of docs/model.md: length, groups, channels,
+//! rings.
 
 use twill_graph::{
     Bytes, Channel, ChannelStorage, Cycles, GroupId, GroupRole, Operation, Placement, Problem, Ring, Schedule, Storage,

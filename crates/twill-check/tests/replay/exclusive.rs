@@ -35,7 +35,7 @@ fn of_whichever_iteration() {
     // [6, 9) of iteration 0 wraps into the a of iteration 1 at 8.
     let broken = schedule(&problem, 8, &[(0, 0), (6, 0)]);
     rejected(&problem, broken, Exclusive, &["`b` and `a` are both executed by group 0 at cycle 8 (slot 0)"]);
-    // b of iteration 0 at 30 meets a of iteration 4 at 32: only in the steady state.
+    // b of iteration 0 at 30 overlaps a of iteration 4 at 32: only in the steady state.
     let broken = schedule(&problem, 8, &[(0, 0), (30, 0)]);
     rejected(&problem, broken, Exclusive, &["`b` and `a` are both executed by group 0 at cycle 32 (slot 0)"]);
 }

@@ -23,7 +23,7 @@ fn passing_to_another_group_takes_time() {
     accepted(&problem, schedule(&problem, 10, &[(0, 0), (5, 0)]));
     let early = |cycle: i64| {
         format!(
-            "`b` on group 1 issues at cycle {cycle}; `a` on group 0 at cycle 0 and the hand-off allow cycle 8 at the earliest"
+            "`b` on group 1 issues at cycle {cycle}; `a` on group 0 at cycle 0 and the handoff allow cycle 8 at the earliest"
         )
     };
     for cycle in [7, 5] {

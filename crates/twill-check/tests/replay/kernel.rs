@@ -1,4 +1,4 @@
-//! Sibling loops: what they share.
+//! Several loops: the resources that they share.
 
 use crate::support::{hopper, problem, schedule, schedule_with};
 use serde_json::json;
@@ -65,7 +65,7 @@ fn every_loop_has_a_schedule_that_holds() {
     let kernel = tied(hopper(), TieReason::Carried);
     let (groups, schedules) = on(&kernel, [1, 1]);
     assert_eq!(said(&kernel, &groups, &schedules[..1]), apart("1 schedules for 2 loops"));
-    // What they share is looked at when each holds by itself.
+    // Shared resources are checked when each loop holds by itself.
     let (groups, mut schedules) = on(&kernel, [1, 2]);
     schedules[1].placements[1].cycle = twill_graph::Cycles(1);
     schedules[1].length = twill_graph::Cycles(6);

@@ -13,7 +13,7 @@ struct Literal<'a> {
     interval: i64,
 }
 
-/// What takes storage: in its own iteration from `start` until each of `reads`, some of them in
+/// An item that takes storage: in its own iteration from `start` until each of `reads`, some of them in
 /// later iterations.
 struct Taken {
     start: i64,

@@ -1,4 +1,4 @@
-//! Readings of the model: what the paper counts and what it misses.
+//! Model variants: the paper's counts and omissions.
 
 use crate::support::{accepted, plain, problem, rejected, schedule_with};
 use serde_json::json;

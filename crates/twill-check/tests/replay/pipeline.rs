@@ -5,7 +5,7 @@ use serde_json::json;
 use twill_check::{Rejected, Verified, verify_pipeline};
 use twill_graph::{Cycles, Pipeline, Problem};
 
-/// Two operations on one unit, the second behind the first; too many words for any group.
+/// Two operations on one unit, the second after the first; too many words for any group.
 fn chain() -> Problem {
     problem(
         plain(),

@@ -1,4 +1,4 @@
-//! A schedule that somebody else found: attention forward on Hopper by the CP-SAT prototype.
+//! A schedule of another solver: attention forward on Hopper by the CP-SAT prototype.
 
 use crate::literal::broken;
 use crate::support::{accepted, hopper, rejected, schedule_with};
@@ -57,7 +57,7 @@ fn it_holds_under_every_reading() {
 fn it_needs_as_many_registers_as_its_tiles() {
     let (problem, interval, placements) = reference();
     let with = |registers| schedule_with(&problem, interval, &placements, registers);
-    // 17152 / 128 = 134 tile words a thread and 32 for the rest: 166, dealt out in eights.
+    // 17152 / 128 = 134 tile words a thread and 32 for the rest: 166, allocated in eights.
     accepted(&problem, with(168));
     let messages = [
         "group 1 has registers for 16,384 tile words; at cycle 3584 (slot 1536) it needs 17,152: `S0` 8192, `O0` 8192, `max0` 512 in 2 copies, `sum0` 256",

@@ -149,7 +149,7 @@ fn registers_are_dealt_out_as_the_machine_can() {
     for registers in [40, 248, 256] {
         accepted(&problem, with(registers));
     }
-    let odd = "group 1 is given 44 registers a thread; they are dealt out in multiples of 8";
+    let odd = "group 1 is given 44 registers a thread; they are allocated in multiples of 8";
     rejected(&problem, with(44), Registers, &[odd]);
     let many = "group 1 is given 264 registers a thread; it must be from 32 to 256";
     rejected(&problem, with(264), Registers, &[many]);
@@ -168,7 +168,7 @@ fn a_group_that_holds_nothing_needs_the_reserve() {
 
 #[test]
 fn addressable_registers_are_a_limit() {
-    // 256 are dealt out, 255 can be addressed: 32 · 4 · (255 − 32) = 28544 words.
+    // 256 are allocated, 255 can be addressed: 32 · 4 · (255 − 32) = 28544 words.
     let (fits, not) = (pair(hopper(), 28544, 0, 0), pair(hopper(), 28545, 0, 0));
     accepted(&fits, schedule_with(&fits, 8, &[(0, 1), (2, 1)], 256));
     let message = "group 1 has registers for 28,544 tile words; at cycle 0 (slot 0) it needs 28,545: `a` 28,545";

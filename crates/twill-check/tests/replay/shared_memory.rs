@@ -38,9 +38,9 @@ fn handoff_buffers_fit() {
     let (one, none) = (pair(140, result.clone()), pair(139, result));
     accepted(&none, schedule(&none, 8, &[(0, 0), (3, 0)]));
     accepted(&one, schedule(&one, 8, &[(0, 0), (6, 1)]));
-    let message = "at cycle 0 (slot 0) the loop needs 140 bytes of shared memory of 139: 100 reserved, 0 for rings; `a` for hand-off 40";
+    let message = "at cycle 0 (slot 0) the loop needs 140 bytes of shared memory of 139: 100 reserved, 0 for rings; `a` for handoff 40";
     rejected(&none, schedule(&none, 8, &[(0, 0), (6, 1)]), SharedMemory, &[message]);
-    let message = "at cycle 8 (slot 0) the loop needs 180 bytes of shared memory of 140: 100 reserved, 0 for rings; `a` for hand-off 80 in 2 copies";
+    let message = "at cycle 8 (slot 0) the loop needs 180 bytes of shared memory of 140: 100 reserved, 0 for rings; `a` for handoff 80 in 2 copies";
     rejected(&one, schedule(&one, 8, &[(0, 0), (7, 1)]), SharedMemory, &[message]);
 }
 

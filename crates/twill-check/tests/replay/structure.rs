@@ -1,4 +1,4 @@
-//! What a schedule says about itself.
+//! A schedule's claims about itself.
 
 use crate::support::{accepted, hopper, problem, rejected, schedule};
 use serde_json::json;

@@ -221,7 +221,7 @@ fn a_folder_says_what_an_iteration_takes() {
     assert_eq!(own["flop"], 4 * 2 * 128 * 128 * 64);
     assert_eq!(page["chip"], serde_json::json!({ "clock_mhz": 1830.0, "multiprocessors": 132 }));
 
-    kernel["simulated"]["assembled"] = serde_json::json!([2324]);
+    kernel["simulated"]["sass"] = serde_json::json!([2324]);
     let findings = serde_json::json!([{ "kind": "spilled", "message": "8 bytes" }]);
     let assembly = serde_json::json!({ "registers": 168, "spill_stores": 8, "spill_loads": 4, "findings": findings });
     kernel["assembly"] = assembly.clone();
@@ -230,10 +230,10 @@ fn a_folder_says_what_an_iteration_takes() {
     assert_eq!((&page["loops"][0]["sass_estimate"], &page["assembly"]), (&2324.into(), &assembly));
 
     // Of a loop that ptxas left none of, the estimate is that of its warp programs.
-    kernel["simulated"]["assembled"] = Value::Array(vec![simulated]);
+    kernel["simulated"]["sass"] = Value::Array(vec![simulated]);
     write(&place, "kernel.json", &kernel.to_string());
     assert_eq!(data(&[folder, "--no-explain"]).1["loops"][0]["sass_estimate"], Value::Null);
-    kernel["simulated"]["assembled"] = serde_json::json!([2324, 2324]);
+    kernel["simulated"]["sass"] = serde_json::json!([2324, 2324]);
     write(&place, "kernel.json", &kernel.to_string());
     let error = complaint(&[folder, "--no-explain"]);
     assert!(
@@ -289,7 +289,7 @@ fn what_was_measured_is_shown_and_must_be_of_this_schedule() {
     let time = |start: i64, end: i64| serde_json::json!({ "start": start, "end": end });
     let trace = |name: &str| {
         serde_json::json!({
-            "format": "twill-trace", "version": 1, "name": "gemm_tma", "machine": "h200", "gpu": "NVIDIA H200", "date": "2026-11-22", "marks": "runs",
+            "format": "twill-trace", "version": 1, "name": "gemm_tma", "machine": "h200", "gpu": "NVIDIA H200", "date": "2026-11-22", "timestamps": "segments",
             "loops": [{ "loop": 0, "initiation_interval": { "predicted": 512.0, "measured": 540.5 },
                 "operations": [{ "operation": name, "group": 1, "predicted": time(0, 256), "measured": time(0, 270) }],
                 "events": [{ "operation": name, "group": 1, "iteration": 3, "start": 1536.0, "end": 1806.0 }] }]

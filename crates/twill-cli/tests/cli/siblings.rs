@@ -117,7 +117,7 @@ fn registers_are_granted_once_for_all_loops() {
     // Nor may one group hold both.
     let kernel = Kernel { most: 29, ..budget(39) };
     let report = solve(&kernel.problem(), None);
-    assert!(matches!(report.outcome, Outcome::Infeasible { reason: RejectionReason::Siblings { .. } }), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Infeasible { reason: RejectionReason::OtherLoops { .. } }), "{report:?}");
 }
 
 const CAUSAL: [(&str, i64); 2] =

@@ -220,7 +220,7 @@ fn of_rejection(one: &LoopProblem, reason: &RejectionReason) -> Misfit {
         RejectionReason::Throughput { .. }
         | RejectionReason::Search { .. }
         | RejectionReason::Exhausted { .. }
-        | RejectionReason::Siblings { .. } => (None, None, "there is no schedule".to_owned()),
+        | RejectionReason::OtherLoops { .. } => (None, None, "there is no schedule".to_owned()),
     };
     Misfit { resource, culprit, reason: text, way_out: way_out(resource).into() }
 }

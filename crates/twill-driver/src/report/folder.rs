@@ -20,7 +20,7 @@ struct KernelFile {
 #[derive(Deserialize)]
 struct Simulated {
     iterations: Vec<u32>,
-    #[serde(default)]
+    #[serde(default, rename = "sass")]
     assembled: Vec<u32>,
 }
 

@@ -51,7 +51,7 @@ fn kernel() -> TracedKernel {
     ];
     let text = format!(
         r#"{{ "format": "twill-kernel", "version": 1, "name": "loop",
-             "trace": {{ "iterations": {ITERATIONS}, "detail": "runs", "timestamps": [{}] }} }}"#,
+             "trace": {{ "iterations": {ITERATIONS}, "detail": "segments", "timestamps": [{}] }} }}"#,
         timestamps.join(", ")
     );
     TracedKernel::from_json(&text, "kernel.json").unwrap()

@@ -1,4 +1,4 @@
-//! How one schedule differs from another.
+//! Differences between schedules.
 
 use super::program::{Program, Scope};
 use std::cmp::Reverse;
@@ -47,7 +47,7 @@ pub fn differences(problem: &Problem, first: &Schedule, other: &Schedule) -> Vec
     }
     for pair in &scope.pairs {
         let ordered = pair.share_unit || (before.together(pair) && after.together(pair));
-        let (was, is) = (before.turn(pair), after.turn(pair));
+        let (was, is) = (before.wrap(pair), after.wrap(pair));
         if ordered && was != is {
             let order = if is < was {
                 Difference::Order { earlier: pair.second, later: pair.first, distance: was }

@@ -81,7 +81,7 @@ pub enum End {
     Unproved,
     /// The budget was used up.
     Stopped {
-        /// What ended it.
+        /// The reason for its end.
         by: String,
     },
 }
@@ -123,7 +123,7 @@ pub fn alternatives(
         expensive: Scope::expensive(problem, first.interval.0),
         alike: program.alike(problem),
         reports: vec![report.clone()],
-        // Under the paper's readings time may not be shifted.
+        // In the paper's variants time may not be shifted.
         given_up: model.liveness == Liveness::Paper || model.stage_window == StageWindow::Paper,
         complete_through: None,
     };
@@ -144,7 +144,7 @@ struct Enumeration<'p, 'a> {
     progress: &'a mut dyn FnMut(Progress),
     /// Those of the first schedule, and the most allowed.
     stages: (u32, u32),
-    /// What was found, with interchangeable sub-tiles in all orders.
+    /// The schedules found, with interchangeable sub-tiles in all orders.
     seen: Vec<Program>,
     all: Scope,
     expensive: Scope,
@@ -260,7 +260,7 @@ impl<'p> Enumeration<'p, '_> {
         Ok(Some(low))
     }
 
-    /// Whether there is another schedule at an interval; `None` when that took too much work.
+    /// Returns whether there is another schedule at an interval; `None` when that took too much work.
     fn is_another(&mut self, interval: i64) -> Result<Option<bool>, End> {
         let mut plan = self.plan(interval)?;
         if let Some(&most @ Stages::AtMost(_)) = plan.last() {
@@ -350,7 +350,7 @@ impl<'p> Enumeration<'p, '_> {
         self.seen.extend(found.images(self.problem));
     }
 
-    /// Whether it is the first schedule's interval.
+    /// Returns whether it is the first schedule's interval.
     fn is_least(&self, interval: i64) -> bool {
         self.first.outcome.schedule().is_some_and(|s| s.interval.0 == interval)
     }

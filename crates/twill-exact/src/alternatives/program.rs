@@ -1,4 +1,4 @@
-//! What makes a schedule really another one: the programs of its warp groups, not its cycles.
+//! The difference between schedules: the programs of the warp groups, not the cycles.
 //!
 //! Two schedules are alike when, up to the names of interchangeable compute groups and of interchangeable sub-tiles,
 //!
@@ -6,8 +6,8 @@
 //! - the copies of any two operations that share a group or a unit issue in the same order, over all iterations, and
 //! - every operation is in the same stage, counted from the cycle in which the first operation issues.
 //!
-//! For operations `u < v` the order of copies is one number, the turn `⌊(t_v − t_u) / I⌋`: copy `i` of `v` issues
-//! between copies `i + turn` and `i + turn + 1` of `u`; of two that issue at once the one that stands first in the
+//! For operations `u < v` the order of copies is one number, the wrap `⌊(t_v − t_u) / I⌋`: copy `i` of `v` issues
+//! between copies `i + wrap` and `i + wrap + 1` of `u`; of two that issue at once the one that stands first in the
 //! graph counts as first. A shift of all times changes none of this.
 
 use crate::constraints::{assignment, symmetry};
@@ -77,7 +77,7 @@ impl Program {
         alike
     }
 
-    /// What each operation did is done by the one that takes its place.
+    /// Each operation's work is done by the one that takes its place.
     fn swapped(&self, problem: &Problem, map: &[OpId]) -> Program {
         let groups: Vec<GroupId> = map.iter().map(|to| self.groups[to.index()]).collect();
         Program {
@@ -100,19 +100,19 @@ impl Program {
         self.group(pair.first) == self.group(pair.second)
     }
 
-    /// Copy `i` of the second operation issues between copies `i + turn` and `i + turn + 1` of the first.
-    pub(super) fn turn(&self, pair: &Pair) -> i64 {
+    /// Copy `i` of the second operation issues between copies `i + wrap` and `i + wrap + 1` of the first.
+    pub(super) fn wrap(&self, pair: &Pair) -> i64 {
         let (first, second) = (pair.first.index(), pair.second.index());
         let overtakes = i64::from(self.ranks[second] < self.ranks[first]);
         (self.times[second] - self.times[first] - overtakes).div_euclid(self.interval)
     }
 
-    /// Whether the two differ in nothing that is compared.
+    /// Returns whether the two differ in nothing that is compared.
     pub(super) fn is_like(&self, other: &Program, scope: &Scope) -> bool {
         let pair = |pair: &Pair| {
             let together = self.together(pair);
             let ordered = together || pair.share_unit;
-            together == other.together(pair) && (!ordered || self.turn(pair) == other.turn(pair))
+            together == other.together(pair) && (!ordered || self.wrap(pair) == other.wrap(pair))
         };
         scope.pairs.iter().all(pair) && scope.stages.iter().all(|&op| self.stage(op) == other.stage(op))
     }
@@ -128,9 +128,9 @@ impl Program {
             differs.push(if together { !same } else { same });
             if together || pair.share_unit {
                 let (first, second) = (Anchor::Issue(pair.first), Anchor::Issue(pair.second));
-                let turn = self.turn(pair);
-                differs.push(!e.at_least(first, second, turn * interval));
-                differs.push(e.at_least(first, second, (turn + 1) * interval));
+                let wrap = self.wrap(pair);
+                differs.push(!e.at_least(first, second, wrap * interval));
+                differs.push(e.at_least(first, second, (wrap + 1) * interval));
             }
         }
         for &op in &scope.stages {
@@ -151,7 +151,7 @@ pub(super) struct Pair {
     pub(super) share_unit: bool,
 }
 
-/// What is compared.
+/// The level of comparison.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) pairs: Vec<Pair>,

@@ -38,7 +38,7 @@ pub(crate) fn candidates(problem: &Problem, op: OpId) -> Vec<GroupId> {
     groups
 }
 
-/// Whether compute groups are interchangeable.
+/// Returns whether compute groups are interchangeable.
 pub(crate) fn is_free(problem: &Problem) -> bool {
     problem.options().warp_assignment == WarpAssignment::Free
 }

@@ -23,7 +23,7 @@ pub(crate) fn bound(problem: &Problem) -> Option<LowerBound> {
     Some(LowerBound { interval: Cycles(i64::try_from(cycles).unwrap_or(i64::MAX)), kind })
 }
 
-/// Whether shared memory moves the bytes of an iteration in an interval.
+/// Returns whether shared memory moves the bytes of an iteration in an interval.
 pub(crate) fn holds(problem: &Problem, interval: i64) -> bool {
     bound(problem).is_none_or(|bound| bound.interval.0 <= interval)
 }

@@ -22,7 +22,7 @@ pub(super) fn encode(e: &mut Encoding) {
                 continue; // `exclusive` forbids more.
             }
             let same = e.same_group(v, o);
-            let reason = |turn| Reason::Concurrency { waiting: v, other: o, turn };
+            let reason = |wrap| Reason::Concurrency { waiting: v, other: o, wrap };
             e.forbid_offsets(&[waits, same], o, v, (0, window), reason);
         }
     }
@@ -46,7 +46,7 @@ fn waits(e: &mut Encoding, v: OpId) -> Lit {
     waits
 }
 
-/// Cycles during which an operation must not meet a wait of its group.
+/// Cycles during which an operation must not overlap a wait of its group.
 pub(crate) fn window(problem: &Problem, o: OpId) -> i64 {
     let op = problem.graph().operation(o);
     match problem.options().concurrency_window {

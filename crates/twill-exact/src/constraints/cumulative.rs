@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use twill_graph::OpId;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
 
-/// So many copies of an item may be told apart whatever they weigh.
+/// This many copies of an item may be told apart whatever they weigh.
 const FEW_COPIES: i64 = 64;
 
 /// A point in time relative to another.
@@ -47,14 +47,14 @@ impl When {
 /// Something that takes room from its start to the latest of its ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// What it is.
+    /// Its kind.
     pub(crate) name: Name,
     /// The operation whose group holds it.
     pub(crate) owner: OpId,
     pub(crate) weight: u64,
     pub(crate) start: Place,
     pub(crate) ends: Vec<(Place, When)>,
-    /// Whether it exists at all.
+    /// The condition under which it exists.
     pub(crate) when: When,
     /// It recurs every `I` cycles (the steady state); otherwise it is one copy of a straight line.
     pub(crate) repeats: bool,
@@ -289,11 +289,11 @@ impl Pool {
         let event_name = self.items[event].name;
         let alive = e.engine.fresh(|| Atom::Alive { pool: self.room, item: item.name, copies, event: event_name });
         let (low, high) = ((offset - interval + 1).div_euclid(interval), (offset + interval - 1).div_euclid(interval));
-        for turns in low..=high {
-            let reached = e.slot_at_least(from, to, turns * interval - offset);
-            let passed = e.slot_at_least(from, to, (turns + 1) * interval - offset);
+        for wraps in low..=high {
+            let reached = e.slot_at_least(from, to, wraps * interval - offset);
+            let passed = e.slot_at_least(from, to, (wraps + 1) * interval - offset);
             for &(end, when) in &item.ends {
-                let least = 1 - end.offset + at.offset + (copies - 1 - turns) * interval;
+                let least = 1 - end.offset + at.offset + (copies - 1 - wraps) * interval;
                 let long = e.stages_and_slots((from, op(end)), (to, op(end)), least);
                 let when = when.literal(e);
                 e.engine.clause([!reached, passed, !long, !when, alive], Log::definition(alive));

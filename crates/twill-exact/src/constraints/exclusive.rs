@@ -17,7 +17,7 @@ pub(super) fn encode(e: &mut Encoding) {
         return;
     }
     if let Some(op) = self_conflict(problem, e.question.interval) {
-        e.engine.clause([], Reason::Exclusive { first: op, second: op, turn: 0 });
+        e.engine.clause([], Reason::Exclusive { first: op, second: op, wrap: 0 });
         return;
     }
     let graph = problem.graph();
@@ -30,7 +30,7 @@ pub(super) fn encode(e: &mut Encoding) {
             let (first, second) = (graph.operation(u).occupancy.0, graph.operation(v).occupancy.0);
             if first > 0 && second > 0 {
                 let same = e.same_group(u, v);
-                let reason = |turn| Reason::Exclusive { first: u, second: v, turn };
+                let reason = |wrap| Reason::Exclusive { first: u, second: v, wrap };
                 e.forbid_offsets(&[same], u, v, (1 - second, first), reason);
             }
         }

@@ -23,13 +23,13 @@ pub(super) fn encode(e: &mut Encoding) {
     }
 }
 
-/// Words that a hand-off counts for in the objective: 64-word units, at least one.
+/// Words that a handoff counts for in the objective: 64-word units, at least one.
 pub(crate) fn weight(graph: &LoopGraph, d: &Dependence) -> u64 {
     let Words(words) = graph.operation(d.from).register_words();
     (words / 64).max(1)
 }
 
-/// Hand-off words of a candidate.
+/// Handoff words of a candidate.
 pub(crate) fn total(e: &Encoding, candidate: &Candidate) -> u64 {
     apart(e, candidate).iter().map(|d| weight(e.problem.graph(), d)).sum()
 }
@@ -40,7 +40,7 @@ pub(crate) fn apart(e: &Encoding, candidate: &Candidate) -> Vec<Dependence> {
     e.register_dependences().into_iter().map(|d| d.1).filter(|d| group(d.from) != group(d.to)).collect()
 }
 
-/// Enforces the cap on hand-off words, where one is set.
+/// Enforces the cap on handoff words, where one is set.
 pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     let Some(cap) = e.caps.handoff_words else { return false };
     if total(e, candidate) <= cap.most {

@@ -20,7 +20,7 @@ use cumulative::Pool;
 use std::collections::BTreeMap;
 use twill_graph::Family;
 
-/// What is charged over time and checked on candidates.
+/// The resources that are charged over time and checked on candidates.
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
     units: Vec<Pool>,

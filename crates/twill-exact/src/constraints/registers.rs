@@ -29,7 +29,8 @@ pub(super) struct Read {
     pub(super) when: When,
 }
 
-/// What `v` takes from its issue to the last of the reads, as the liveness option counts it; nothing without reads.
+/// The storage that `v` takes from its issue to the last of the reads, as the liveness option counts it; nothing
+/// without reads.
 pub(super) fn kept(e: &Encoding, name: Name, v: OpId, weight: u64, reads: &[Read]) -> Vec<Item> {
     if reads.is_empty() || weight == 0 {
         return Vec::new();
@@ -151,7 +152,7 @@ fn fixed_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> boo
     broken
 }
 
-/// What no thread can address, and the cap on registers a thread where one is set.
+/// The limit of what a thread can address, and the cap on registers a thread where one is set.
 fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> bool {
     let resources = e.problem.resources();
     let warps = resources.compute_groups.warps;
@@ -172,7 +173,7 @@ fn compute_groups(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool) -> b
     broken
 }
 
-/// Whether all groups get what they need.
+/// Returns whether all groups get what they need.
 pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
     let resources = e.problem.resources();
     let fixed_fit = e.problem.group_ids().zip(e.problem.groups()).all(|(group, pooled)| {
@@ -224,7 +225,7 @@ fn fewest(resources: &Resources) -> u32 {
     resources.registers_for(0).unwrap_or(resources.registers.minimum_per_thread)
 }
 
-/// Literals one of which holds if not all groups are given so many registers a thread; what `candidate`
+/// Literals one of which holds if not all groups are given this many registers a thread; what `candidate`
 /// holds on them is charged to those levels.
 pub(crate) fn not_all(e: &mut Encoding, candidate: &Candidate, too_many: &[(GroupId, u32)]) -> Vec<Lit> {
     let resources = e.problem.resources();
@@ -253,7 +254,7 @@ pub(crate) fn not_all(e: &mut Encoding, candidate: &Candidate, too_many: &[(Grou
     over_file
 }
 
-/// The literal for "this group is given at least so many registers a thread".
+/// The literal for "this group is given at least this many registers a thread".
 fn level(e: &mut Encoding, group: GroupId, registers: u32) -> Lit {
     if let Some(&known) = e.storage.levels.get(&(group.index(), registers)) {
         return known;

@@ -8,7 +8,7 @@ use crate::encoding::{Anchor, Candidate, Encoding};
 use twill_graph::proof::{Item as Name, Pool as Room, Reason};
 use twill_graph::{OpId, Problem, Reservation, UnitId};
 
-/// An operation that meets its own next iteration on a unit at this interval.
+/// An operation that overlaps its own next iteration on a unit at this interval.
 pub(crate) fn self_conflict(problem: &Problem, interval: i64) -> Option<(OpId, UnitId)> {
     for op in problem.graph().op_ids() {
         for (index, unit) in problem.resources().units.iter().enumerate() {
@@ -34,7 +34,7 @@ fn load_at(held: &[&Reservation], cycle: i64, interval: i64) -> i64 {
         .sum()
 }
 
-/// What an operation holds of a unit, with the positions of the reservations.
+/// The reservations that an operation has on a unit, with their positions.
 pub(crate) fn reservations(problem: &Problem, op: OpId, unit: UnitId) -> impl Iterator<Item = (usize, &Reservation)> {
     let units = problem.units_of(op);
     problem.graph().operation(op).reservations.iter().enumerate().filter(move |(at, _)| units[*at] == unit)
@@ -48,7 +48,7 @@ pub(crate) fn busy(problem: &Problem, unit: UnitId) -> i64 {
 pub(super) fn encode(e: &mut Encoding) {
     let problem = e.problem;
     if let Some((op, _)) = self_conflict(problem, e.question.interval) {
-        e.engine.clause([], Reason::Resource { first: (op, 0), second: (op, 0), turn: 0 });
+        e.engine.clause([], Reason::Resource { first: (op, 0), second: (op, 0), wrap: 0 });
         return;
     }
     for (index, unit) in problem.resources().units.iter().enumerate() {
@@ -63,7 +63,7 @@ pub(super) fn encode(e: &mut Encoding) {
                 for (v, second) in holders[..i].iter().filter(|(v, _)| v.0 != u.0) {
                     let shift = first.start.0 - second.start.0;
                     let offsets = (shift - second.cycles.0 + 1, shift + first.cycles.0);
-                    let reason = |turn| Reason::Resource { first: *u, second: *v, turn };
+                    let reason = |wrap| Reason::Resource { first: *u, second: *v, wrap };
                     e.forbid_offsets(&[], u.0, v.0, offsets, reason);
                 }
             }
@@ -97,7 +97,7 @@ pub(super) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     broken
 }
 
-/// Whether units with several instances have enough of them.
+/// Returns whether units with several instances have enough of them.
 pub(crate) fn fit(e: &Encoding, candidate: &Candidate) -> bool {
     e.storage.units.iter().all(|pool| pool.peak(e, candidate, |_| true) <= pool.capacity)
 }

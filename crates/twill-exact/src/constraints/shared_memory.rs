@@ -1,4 +1,4 @@
-//! Reserved bytes, rings of streaming loads, live values and hand-off buffers fit shared memory in
+//! Reserved bytes, rings of streaming loads, live values and handoff buffers fit shared memory in
 //! every slot.
 
 use super::cumulative::{Pool, When};
@@ -135,7 +135,7 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
             // transfer + (t_last + δI + completion) − (t_first + δI) > (slots − 1) I
             let shift = (i64::from(last.distance) - i64::from(first.distance)) * interval;
             let least = (slots - 1) * interval - transfer - graph.operation(last.to).completion().0 - shift + 1;
-            // Of one operation it is known.
+            // It is known for one operation.
             ways.push(match first.to == last.to {
                 true => e.engine.constant(least <= 0),
                 false => e.at_least(Anchor::Issue(first.to), Anchor::Issue(last.to), least),
@@ -148,7 +148,7 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
     ways.retain(|w| *w != never);
     let literal = match ways.as_slice() {
         [] => never,
-        // What proofs say of storage, and they are made in the unbounded form, they say of rings: a single way has a name too.
+        // Proofs, which are made in the unbounded form, treat rings as storage: a single way has a name too.
         [one] if *one == e.engine.truth() || !matches!(e.question.stages, Stages::Any) => *one,
         _ => {
             let deeper = e.engine.fresh(|| Atom::Ring { load: ring.load, slots });

@@ -1,4 +1,4 @@
-//! The variables of a question, and what holds of them unconditionally.
+//! The variables of a question, and the facts that hold unconditionally.
 
 use super::{Question, Stages};
 use crate::constraints;
@@ -26,7 +26,7 @@ pub(crate) fn variables(problem: &Problem, question: Question) -> Option<(usize,
     })
 }
 
-/// What holds unconditionally of issue cycles within so many stages.
+/// The facts about issue cycles within this many stages that hold unconditionally.
 fn issue_bounds(problem: &Problem, question: Question, stages: u32) -> Option<Vec<Bound>> {
     let horizon = question.interval.saturating_mul(i64::from(stages));
     let length = Node::new(problem.graph().operations().len() + 1);
@@ -48,7 +48,7 @@ fn issue_bounds(problem: &Problem, question: Question, stages: u32) -> Option<Ve
     Some(bounds)
 }
 
-/// What holds unconditionally of slots and stages. A schedule may be turned around the circle of
+/// The facts about slots and stages that hold unconditionally. A schedule may be turned around the circle of
 /// slots, so one operation stands in slot 0.
 fn slot_bounds(problem: &Problem, question: Question) -> Option<Vec<Bound>> {
     let operations = problem.graph().operations().len();
@@ -76,7 +76,7 @@ pub(crate) fn longest_paths(problem: &Problem, interval: i64) -> Option<Vec<Vec<
     Some((0..operations).map(row).collect())
 }
 
-/// Whether a longest path exists.
+/// Returns whether a longest path exists.
 pub(crate) fn is_path(length: i64) -> bool {
     length != NO_PATH
 }

@@ -17,7 +17,7 @@ pub(crate) struct Asker {
     pub(crate) work: u64,
 }
 
-/// What is left of a problem: the families that are kept, and the units that are not.
+/// The rest of a problem: the families that are kept, and the units that are not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Relaxation {
     pub(crate) families: Families,

@@ -1,7 +1,7 @@
 //! A minimal set of constraint families that leave no schedule at an interval, by deletion: leave
 //! out one family after the other, and keep it out when there is still no schedule.
 //!
-//! What remains is infeasible, and the schedule found without a member, which keeps at least the
+//! The rest is infeasible, and the schedule found without a member, which keeps at least the
 //! other members, proves that the member is needed (Chinneck & Dravnieks, "Locating minimal
 //! infeasible constraint sets in linear programs", ORSA J. Computing 3(2), 1991).
 
@@ -14,7 +14,7 @@ use twill_graph::{Conflict, Families, Family, Member, ModelOptions, Problem, Sto
 /// How much to find out about a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// Who takes part.
+    /// The participants.
     Members,
     /// And what they require.
     Whole,

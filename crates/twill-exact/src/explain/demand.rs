@@ -79,7 +79,7 @@ struct Search<'a> {
     asker: &'a Asker,
     problem: &'a Problem,
     interval: i64,
-    /// What a schedule must keep.
+    /// The constraints that a schedule must keep.
     keeps: &'a Relaxation,
     /// That is the whole problem.
     suffices: bool,
@@ -232,7 +232,7 @@ impl Search<'_> {
         demands
     }
 
-    /// The most that hand-offs may take.
+    /// The most that handoffs may take.
     fn handoff(&self) -> Option<Demand> {
         let graph = self.problem.graph();
         let longest = graph.operations().iter().map(|op| op.handoff.0).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Why an initiation interval is what it is (docs/explain.md): for every excluded interval a minimal
+//! Explanations of an initiation interval (docs/explain.md): for every excluded interval a minimal
 //! set of constraint families that conflict, with what they require; and what would change it.
 
 mod ask;
@@ -20,7 +20,7 @@ use twill_graph::{
 
 pub use what_if::what_if;
 
-/// So many questions may take all the work that one is allowed.
+/// This many questions may take all the work that one is allowed.
 const QUESTIONS: u64 = 40;
 
 /// How much to find out.
@@ -32,7 +32,7 @@ pub struct ExplainOptions {
     pub question_work: u64,
     /// Work units for each changed problem.
     pub what_if_work: u64,
-    /// Whether to ask what would change the interval.
+    /// True if to ask what would change the interval.
     pub what_ifs: bool,
     /// Largest interval that the search was allowed.
     pub largest_interval: Option<Cycles>,
@@ -73,7 +73,7 @@ pub fn explain<S: AsRef<Schedule>>(
         progress(Progress::Explaining { interval });
         let bound = Some(&bound).filter(|b| b.interval > interval).cloned();
         let without_warps = report.modulo.is_some_and(|m| interval < m.initiation_interval);
-        // What excludes a larger interval excludes this one.
+        // Constraints that exclude a larger interval exclude this one.
         let known = start.take().filter(|_| smaller_too);
         let from = match (&bound, known) {
             (Some(bound), _) => Relaxation::of(bounds::families_of(problem, &bound.kind)),
@@ -110,7 +110,7 @@ fn excluded<S>(problem: &Problem, report: &Report<S>, options: &ExplainOptions, 
     let mut excluded = report.rejections.clone();
     let last = report.lower_bound.interval.0 - 1;
     match &report.outcome {
-        // What is plain without search is plain at any interval.
+        // A conflict that needs no search holds at any interval.
         Outcome::Infeasible { reason } if !matches!(reason, RejectionReason::Exhausted { .. }) => {
             let all = || Cycles(bounds::largest_interval(problem).max(1));
             let interval = options.largest_interval.unwrap_or_else(all).min(Cycles(problem.graph().largest_interval()));

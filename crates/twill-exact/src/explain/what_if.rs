@@ -1,4 +1,4 @@
-//! What would change the initiation interval: the problem with one thing different, solved.
+//! Changes of the initiation interval: the problem with one thing different, solved.
 //!
 //! Much is known without solving. A change that only adds room keeps every schedule, so the interval
 //! stays where a bound of the changed problem is not below it, or where nothing that changes takes
@@ -22,7 +22,7 @@ use twill_graph::{
 const MORE_BYTES: u64 = 16 << 10;
 /// Registers a thread to add.
 const MORE_REGISTERS: u32 = 24;
-/// What an instruction can address on any machine so far.
+/// The registers that an instruction can address on any machine so far.
 const ADDRESSABLE: u32 = 255;
 /// Most compute groups that a problem may state.
 const MOST_GROUPS: u32 = 16;
@@ -35,7 +35,7 @@ struct Changed {
     loosened: Option<Families>,
 }
 
-/// What is known without the changes.
+/// The answer without the changes.
 struct Baseline {
     status: Status,
     interval: Option<Cycles>,
@@ -70,7 +70,7 @@ pub(super) fn all<S: AsRef<Schedule>>(
     what_ifs
 }
 
-/// What becomes of the interval in a changed problem, by search.
+/// The interval of a changed problem, by search.
 pub fn what_if<S: AsRef<Schedule>>(
     report: &Report<S>,
     change: Change,
@@ -103,7 +103,7 @@ fn changes(problem: &Problem) -> Vec<Changed> {
         changes.extend(problem.map(|problem| Changed { change, problem, loosened }));
     };
     let groups = resources.compute_groups.maximum;
-    // Of the other families, what several groups keep one group keeps too.
+    // One group keeps the other families if several groups keep them.
     let shared_among_groups = [Family::Exclusive, Family::Concurrency, Family::Registers].into_iter().collect();
     for (count, loosened) in [(groups + 1, Some(shared_among_groups)), (groups.saturating_sub(1), None)] {
         if (1..=MOST_GROUPS).contains(&count) {
@@ -189,7 +189,7 @@ fn less(cycles: Cycles, saved: Cycles) -> Cycles {
     (cycles - saved).max(Cycles::ZERO)
 }
 
-/// What is known of a change without solving anything.
+/// The answer to a change that needs no search.
 fn without_search(problem: &Problem, changed: &Changed, baseline: &Baseline) -> Option<WhatIf> {
     let settled = |lower_bound, known_by| WhatIf {
         change: changed.change.clone(),

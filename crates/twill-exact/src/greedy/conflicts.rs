@@ -1,4 +1,4 @@
-//! What two operations forbid each other once their groups are fixed: offsets of their issue cycles
+//! Conflicts of two operations once their groups are fixed: offsets of their issue cycles
 //! modulo `I` (docs/model.md: `resource` with one instance, `exclusive`, `concurrency`).
 
 use crate::constraints::concurrency;
@@ -46,7 +46,7 @@ pub(super) fn table(problem: &Problem, groups: &[GroupId]) -> Vec<Vec<Conflict>>
     table
 }
 
-/// Offsets at which two operations meet on a unit of one instance.
+/// Offsets at which two operations overlap on a unit of one instance.
 fn on_units(problem: &Problem, u: OpId, v: OpId) -> Vec<(i64, i64)> {
     let held = |op: OpId| problem.graph().operation(op).reservations.iter().zip(problem.units_of(op));
     let mut offsets = Vec::new();

@@ -1,7 +1,7 @@
 //! Promising assignments of operations to warp groups, for a schedule to be built on.
 //!
-//! What may not be parted (carried register values) moves together. The clusters are given out by
-//! sub-tile, or merged along the heaviest hand-offs while the synchronous work of a part allows it.
+//! Operations that must stay together (carried register values) move together. The clusters are given out by
+//! sub-tile, or merged along the heaviest handoffs while the synchronous work of a part allows it.
 
 use crate::constraints::assignment;
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ fn register_values(problem: &Problem) -> Vec<(OpId, OpId, u64, u32)> {
         .collect()
 }
 
-/// Sub-tiles given out in turn, or in blocks of neighbours; what belongs to none goes where most of
+/// Sub-tiles assigned round robin, or in blocks of neighbours; an operation without sub-tile goes where most of
 /// the values it shares are.
 fn by_sub_tile(problem: &Problem, clusters: &Clusters, parts: usize, blocks: bool) -> Option<Vec<usize>> {
     let graph = problem.graph();

@@ -1,4 +1,4 @@
-//! A first schedule without search, for graphs on which the exact search would be long in finding one.
+//! A first schedule without search, for graphs on which the exact search needs long to find one.
 //!
 //! For a few assignments of operations to warp groups (`groups.rs`), operations are placed one by one
 //! (`placement.rs`) at the lower bound, then at wider and wider intervals until an attempt succeeds;
@@ -99,13 +99,13 @@ fn first(variants: &mut [Variant], interval: i64, orders: u64, meter: &Meter) ->
     None
 }
 
-/// Whether sums of all path lengths stay exact.
+/// Returns whether sums of all path lengths stay exact.
 fn is_small(problem: &Problem, limit: i64) -> bool {
     let distances: i128 = problem.graph().dependences().iter().map(|d| i128::from(d.distance)).sum();
     (distances + 64) * i128::from(limit) * 4 < i128::from(i64::MAX / 16)
 }
 
-/// What does not depend on the interval.
+/// The data that does not depend on the interval.
 struct Plan<'p> {
     problem: &'p Problem,
     groups: Vec<GroupId>,
@@ -129,7 +129,7 @@ impl<'p> Plan<'p> {
         Plan { problem, conflicts: conflicts::table(problem, &groups), words: words.collect(), busiest, groups }
     }
 
-    /// Longest paths at an interval, with the hand-offs of the assignment; `None` when some
+    /// Longest paths at an interval, with the handoffs of the assignment; `None` when some
     /// operation would wait for itself, or passes a carried value to another group.
     fn paths(&self, interval: i64) -> Option<Vec<Vec<i64>>> {
         let count = self.groups.len();

@@ -1,7 +1,7 @@
 //! One schedule at one interval under one assignment, built by placing and displacing operations.
 //!
 //! Slack scheduling (Huff, "Lifetime-sensitive modulo scheduling", PLDI 1993): the operation with the
-//! least room between what is placed before and behind it comes next, and goes towards the side on
+//! least room between what is placed before and after it comes next, and goes towards the side on
 //! which it shortens lives. Where no slot is free, the cheapest operations give way and become dearer
 //! by it, so that the same ones do not displace each other for ever.
 
@@ -13,11 +13,11 @@ use twill_graph::{OpId, Problem};
 /// No path between two operations.
 pub(super) const APART: i64 = i64::MIN / 4;
 
-/// What placing needs to know.
+/// The input of placement.
 pub(super) struct Puzzle<'a> {
     pub(super) problem: &'a Problem,
     pub(super) interval: i64,
-    /// Longest paths between operations, hand-offs included.
+    /// Longest paths between operations, handoffs included.
     pub(super) paths: &'a [Vec<i64>],
     pub(super) conflicts: &'a [Vec<Conflict>],
     pub(super) room: &'a Room<'a>,
@@ -40,11 +40,11 @@ const WAYS: usize = 4;
 struct Attempt<'a> {
     puzzle: &'a Puzzle<'a>,
     times: Vec<Option<i64>>,
-    /// What it costs to displace an operation.
+    /// The cost of displacing an operation.
     worth: Vec<u64>,
     /// First and last cycle that paths alone allow.
     widest: Vec<(i64, i64)>,
-    /// The same beside what is in place.
+    /// The same with what is in place.
     windows: Vec<(i64, i64)>,
 }
 
@@ -186,18 +186,18 @@ impl Attempt<'_> {
         let graph = self.puzzle.problem.graph();
         let placed = |op: OpId| self.times[op.index()].is_some();
         let (mut ends, mut starts) = (0_u64, 0_u64);
-        let (mut before, mut behind) = (false, false);
+        let (mut before, mut after) = (false, false);
         for d in graph.dependences().iter().filter(|d| d.from != d.to) {
             if d.to.index() == v && placed(d.from) {
                 before = true;
                 ends += if d.carries_value { self.puzzle.words[d.from.index()] } else { 0 };
             } else if d.from.index() == v && placed(d.to) {
-                behind = true;
+                after = true;
                 starts = if d.carries_value { self.puzzle.words[v] } else { starts };
             }
         }
         let (early, late) = self.windows[v];
-        if behind && (!before || starts > ends) {
+        if after && (!before || starts > ends) {
             return late;
         }
         let paths = &self.puzzle.paths[v];
@@ -242,7 +242,7 @@ impl Attempt<'_> {
         let (_, time, others) = best?;
         self.displace(&others);
         self.set(v, time);
-        // Who had to force its way in is not displaced lightly.
+        // An operation that was placed by force is not displaced lightly.
         self.worth[v] += 1;
         Some(())
     }
@@ -252,7 +252,7 @@ impl Attempt<'_> {
         u != v && self.times[u].is_some_and(|t| time < t + paths[u][v] || t < time + paths[v][u])
     }
 
-    /// What else must go for want of storage.
+    /// The operations that must also go for lack of storage.
     fn with_room(&mut self, v: usize, time: i64, mut others: Vec<usize>, meter: &Meter) -> Option<Vec<usize>> {
         let mut trial: Vec<Option<i64>> = self.times.clone();
         for &u in &others {

@@ -98,7 +98,7 @@ impl<'p> Room<'p> {
         Ok(())
     }
 
-    /// Whether everything fits, the register file as a whole too.
+    /// Returns whether everything fits, the register file as a whole too.
     pub(super) fn fits(&self, times: &Times) -> bool {
         let resources = self.problem.resources();
         let mut file = 0_u64;
@@ -137,8 +137,8 @@ impl<'p> Room<'p> {
         let used = self.problem.group_ids().filter(|g| compute(g) && self.groups.contains(g)).count() as u64;
         let each = resources.compute_register_budget() / used.max(1) / resources.compute_group_cost(1).max(1);
         let granule = u64::from(file.granularity);
-        let dealt = u32::try_from(each / granule * granule).unwrap_or(u32::MAX);
-        resources.tile_words(resources.compute_groups.warps, dealt)
+        let granted = u32::try_from(each / granule * granule).unwrap_or(u32::MAX);
+        resources.tile_words(resources.compute_groups.warps, granted)
     }
 
     fn held(&self, times: &Times, pool: Pool) -> Vec<Held> {
@@ -242,7 +242,7 @@ impl<'p> Room<'p> {
         peak
     }
 
-    /// Of what is held in a slot, the cheapest that can be shortened by moving one operation.
+    /// The cheapest item held in a slot that moving one operation can shorten.
     fn culprit(&self, held: &[Held], slot: i64, keep: OpId, worth: &[u64]) -> Option<OpId> {
         let alive =
             held.iter().filter(|h| h.life >= self.interval || (slot - h.start).rem_euclid(self.interval) < h.life);

@@ -68,7 +68,7 @@ impl Classes {
         let class = self.groups.iter().position(Vec::is_empty)?;
         let (one, other) = &self.named[class];
         let why = format!("{one} and {other} are tied, and no group may run both");
-        Some(RejectionReason::Siblings { why })
+        Some(RejectionReason::OtherLoops { why })
     }
 
     /// First operations, in the first loop, of neighbouring sub-tiles that can be swapped in all
@@ -87,7 +87,7 @@ impl Classes {
         first.iter().filter(everywhere).map(|swap| swap.first).collect()
     }
 
-    /// Whether operations of one class go to operations of one class.
+    /// Returns whether operations of one class go to operations of one class.
     fn survive(&self, maps: &[Vec<OpId>]) -> bool {
         let mut image: Vec<Option<Option<usize>>> = vec![None; self.groups.len()];
         for (row, map) in self.of.iter().zip(maps) {

@@ -5,7 +5,7 @@
 //! bounds the objective from below. (Klamroth, Lacour & Vanderpooten, "On the representation of the
 //! search region in multi-objective optimization", EJOR 2015.)
 
-/// What is left of the vectors between the lower bounds and the limits.
+/// The remaining vectors between the lower bounds and the limits.
 #[derive(Clone, Debug)]
 pub(super) struct Frontier {
     corners: Vec<Vec<i64>>,

@@ -21,8 +21,8 @@ use twill_graph::{Families, GroupId, MultiLoopProblem, OpId, RejectionReason, Wa
 pub(super) struct Joint<'p> {
     pub(super) parts: Vec<Encoding<'p>>,
     /// The loop that holds the engine.
-    turn: usize,
-    /// A limit on the hand-off words of all loops.
+    active: usize,
+    /// A limit on the handoff words of all loops.
     pub(super) handoff_words: Option<Cap>,
 }
 
@@ -63,10 +63,10 @@ impl<'p> Joint<'p> {
         let rows: Vec<Vec<Lit>> =
             classes.groups().iter().map(|groups| assignment::choice(&mut engine, OpId::new(0), groups, pool)).collect();
         let used: Vec<Lit> = (0..pool).map(|_| engine.unnamed()).collect();
-        let mut joint = Joint { parts: Vec::new(), turn: 0, handoff_words: None };
+        let mut joint = Joint { parts: Vec::new(), active: 0, handoff_words: None };
         let mut engine = Some(engine);
         for (k, (problem, &interval)) in kernel.loops().iter().zip(intervals).enumerate() {
-            // Those whose turn it is not hold an engine without variables.
+            // The others hold an engine without variables.
             let own = engine.take().or_else(|| Engine::new(&[1], [], meter, Log::default()))?;
             let mut part = Encoding::within(problem, question(interval), own, bases[k]);
             let row = |class: &Option<usize>| class.map(|c| rows[c].clone());
@@ -87,16 +87,16 @@ impl<'p> Joint<'p> {
 
     /// A loop, with the engine.
     pub(super) fn part(&mut self, k: usize) -> &mut Encoding<'p> {
-        if let Ok([from, to]) = self.parts.get_disjoint_mut([self.turn, k]) {
+        if let Ok([from, to]) = self.parts.get_disjoint_mut([self.active, k]) {
             from.hand_on(to);
-            self.turn = k;
+            self.active = k;
         }
         &mut self.parts[k]
     }
 
     /// The engine.
     pub(super) fn engine(&mut self) -> &mut Engine {
-        &mut self.parts[self.turn].engine
+        &mut self.parts[self.active].engine
     }
 
     /// Searches for schedules under `assumptions`, adding constraints that candidates break until
@@ -135,7 +135,7 @@ impl<'p> Joint<'p> {
         needed
     }
 
-    /// Whether the groups that any loop uses exceed the register file; if so, that is excluded.
+    /// Returns whether the groups that any loop uses exceed the register file; if so, that is excluded.
     fn register_file(&mut self, candidates: &[Candidate]) -> bool {
         let resources = self.parts[0].problem.resources();
         let Some(too_many) = registers::over_file(resources, self.needed(candidates)) else { return false };
@@ -148,7 +148,7 @@ impl<'p> Joint<'p> {
         true
     }
 
-    /// Hand-off words of all loops.
+    /// Handoff words of all loops.
     pub(super) fn handoff_total(&self, candidates: &[Candidate]) -> u64 {
         self.parts.iter().zip(candidates).map(|(part, candidate)| handoff::total(part, candidate)).sum()
     }
@@ -191,7 +191,7 @@ impl<'p> Joint<'p> {
         .collect()
     }
 
-    /// Whether all loops together fit the register file.
+    /// Returns whether all loops together fit the register file.
     pub(super) fn fits_file(&self, candidates: &[Candidate]) -> bool {
         registers::over_file(self.parts[0].problem.resources(), self.needed(candidates)).is_none()
     }
@@ -324,7 +324,7 @@ fn fewest_stages<'p>(
             // Asked again with more work, unless this was all there is.
             JointReply::Stopped if meter.stopped().is_none() => return None,
             JointReply::Stopped => {
-                // What was found answers another encoding, whose literals mean nothing in this one.
+                // The candidate answers another encoding, whose literals mean nothing in this one.
                 let mut joint = Joint::new(kernel, classes, intervals, Stages::AtMost(used), meter)?;
                 let placed: Vec<Lit> =
                     (0..).zip(&found.candidates).flat_map(|(k, candidate)| placed(&mut joint, k, candidate)).collect();

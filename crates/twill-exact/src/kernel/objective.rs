@@ -1,5 +1,5 @@
-//! What is minimised for all loops together after `Σ weight · I`: the same levels as for one loop,
-//! each as small as those before allow. Stages: the most of any loop; hand-off words and channels:
+//! The objective for all loops together after `Σ weight · I`: the same levels as for one loop,
+//! each as small as those before allow. Stages: the most of any loop; handoff words and channels:
 //! summed; lengths: one loop after the other, those that weigh most first; registers a thread: the
 //! most of any group in any loop.
 

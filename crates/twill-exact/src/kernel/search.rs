@@ -1,4 +1,4 @@
-//! The search for the least `Σ weight · I` over all loops, and what is proved on the way.
+//! The search for the least `Σ weight · I` over all loops, with its proofs.
 
 use super::classes::Classes;
 use super::frontier::Frontier;
@@ -27,7 +27,7 @@ const BOUND_WORK: u64 = 4_000_000;
 /// proof, and the best schedules there. The budget is for all loops together.
 ///
 /// The problem's options must be those of folded liveness with any number of stages: the paper's
-/// readings are for one loop.
+/// variants are for one loop.
 ///
 /// The result depends only on the problem and the options, unless a time budget or an interrupt
 /// ends the search.
@@ -76,7 +76,7 @@ struct Together<'p, 'a> {
     progress: &'a mut dyn FnMut(Progress),
     /// The best schedule of each loop by itself, with its interval.
     own: Vec<Option<(i64, Candidate)>>,
-    /// What is not excluded by proof.
+    /// The vectors that no proof excludes.
     excluded: Frontier,
     limits: Vec<i64>,
     lower: i64,
@@ -134,7 +134,7 @@ impl Together<'_, '_> {
     /// the others are settled; the bound itself, which is often the answer, with much more.
     fn least_cycles(&mut self) -> bool {
         let monotone = self.kernel.loops().iter().all(bounds::is_monotone);
-        // What is not excluded, nor took too much work this time.
+        // Vectors that are not excluded, and did not take too much work this time.
         let mut open = self.excluded.clone();
         let (mut work, mut step) = (FIRST_WORK, 0);
         let (mut bound, mut patient) = (self.corner(&open), None);
@@ -278,7 +278,7 @@ impl Together<'_, '_> {
         let all = self.kernel.loops().iter().zip(&self.limits).all(|(p, &limit)| limit >= bounds::largest_interval(p));
         let reason = if all {
             let why = "each has a schedule by itself, and at no intervals do all of them".to_owned();
-            RejectionReason::Siblings { why }
+            RejectionReason::OtherLoops { why }
         } else {
             let largest = self.limits.iter().copied().min().unwrap_or(0);
             RejectionReason::Exhausted { largest: Cycles(largest), all: false }

@@ -1,6 +1,6 @@
-//! Whether the slots that operations may still take suffice for all of them: a matching of operations to slots, and where
-//! there is none, a set of operations with too few slots between them (Hall, 1935; Régin, "A filtering algorithm for
-//! constraints of difference in CSPs", AAAI 1994).
+//! Checks that the slots that operations may still take suffice for all of them: a matching of operations to slots, and
+//! where there is none, a set of operations with too few slots between them (Hall, 1935; Régin, "A filtering algorithm
+//! for constraints of difference in CSPs", AAAI 1994).
 
 use super::domains::Domain;
 use batsat::Lit;

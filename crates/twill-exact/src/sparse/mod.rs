@@ -118,7 +118,7 @@ impl Search<'_, '_> {
         self.best.as_ref().map(|b| b.interval.0)
     }
 
-    /// Whether the interval was settled.
+    /// Returns whether the interval was settled.
     fn ask(&mut self, interval: i64) -> bool {
         (self.progress)(Progress::Trying { interval: Cycles(interval) });
         match query::ask(&self.net, interval, &self.meter) {

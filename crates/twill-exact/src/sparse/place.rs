@@ -35,7 +35,7 @@ pub(crate) fn place(net: &Net, interval: i64, slots: &Slots) -> IssueTimes {
             // The interval is not below the resource bound, so there is room somewhere.
             times[v] = (times[v]..times[v] + interval).find(room).unwrap_or(times[v]);
             *taken.entry((resource, times[v].rem_euclid(interval))).or_default() += 1;
-            // What waits for it may have no limit and be in the same component.
+            // Its successors may have no limit and be in the same component.
             net.settle(component, interval, &mut times);
         }
         for d in members.iter().flat_map(|&v| &net.leaving[v]).filter(|d| net.component[d.to.index()] != component) {

@@ -1,4 +1,4 @@
-//! What dependences mean for slots at one interval.
+//! The meaning of dependences for slots at one interval.
 //!
 //! Within a strongly connected component any two operations bound each other from both sides. Between components they
 //! do not: a component may be moved by any multiple of `I` without changing its slots. So slots are decided component by
@@ -46,7 +46,7 @@ pub(crate) fn reduce(net: &Net, interval: i64, potentials: &[i64], meter: &Meter
             _ => groups.push((component, limited)),
         }
     }
-    // Of the first component the pivot's slot may be chosen: all others turn with it.
+    // The pivot's slot of the first component may be chosen: all others rotate with it.
     groups.sort_by_key(|(_, limited)| Reverse(limited.len()));
     if groups.first().is_some_and(|(_, limited)| limited.len() > LARGEST) {
         return Err(Verdict::TooLarge);

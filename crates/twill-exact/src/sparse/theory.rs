@@ -1,4 +1,4 @@
-//! The theory behind the SAT solver: rows of the modulo reservation table hold no more than their resource has, and
+//! The theory of the SAT solver: rows of the modulo reservation table hold no more than their resource has, and
 //! every operation finds a row.
 
 use super::domains::Domain;
@@ -52,7 +52,7 @@ impl SlotTheory {
                 }
             }
         }
-        // What was just implied has consequences, and they come first.
+        // Consequences of the last implications come first.
         if implied || new == 0 {
             return;
         }

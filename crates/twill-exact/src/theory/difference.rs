@@ -3,7 +3,7 @@
 //! The longest path between every two variables is maintained as bounds come and go
 //! (Cotton & Maler, "Fast and Flexible Difference Constraint Propagation for DPLL(T)", SAT 2006).
 //! A new bound costs O(n²); a graph of tile operations has few variables and many bounds. Every
-//! improvement is kept with the bound that caused it, so the bounds behind any path can be told.
+//! improvement is kept with the bound that caused it, so the bounds of any path can be told.
 
 use batsat::Lit;
 

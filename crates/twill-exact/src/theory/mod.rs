@@ -1,4 +1,4 @@
-//! The theory behind the SAT solver: literals that stand for bounds of difference logic, and sums of
+//! The theory of the SAT solver: literals that stand for bounds of difference logic, and sums of
 //! literals.
 
 mod difference;

@@ -41,7 +41,7 @@ pub(crate) struct Sums {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SumId(u32);
 
-/// What a sum demands.
+/// The demand of a sum.
 pub(crate) enum Demand {
     /// These literals are true and too heavy together in a sum.
     Conflict(SumId, Vec<Lit>),

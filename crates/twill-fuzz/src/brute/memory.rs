@@ -3,7 +3,7 @@
 use super::Search;
 use twill_graph::{GroupRole, Storage};
 
-/// What is alive in each slot of an interval.
+/// The live items in each slot of an interval.
 struct Slots(Vec<u64>);
 
 impl Slots {

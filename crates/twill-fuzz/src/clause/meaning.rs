@@ -1,4 +1,4 @@
-//! What the atoms of proofs mean (`twill_graph::proof`), of one schedule.
+//! The meaning of the atoms of proofs (`twill_graph::proof`), for one schedule.
 
 use twill_graph::proof::{Atom, Item, Literal, Point};
 use twill_graph::{Dependence, GroupId, OpId, Problem, Schedule, Storage};
@@ -10,7 +10,7 @@ pub(super) struct Meaning<'p> {
     interval: i64,
     cycles: Vec<i64>,
     groups: Vec<GroupId>,
-    /// Of groups in use, registers a thread.
+    /// Registers a thread, of groups in use.
     registers: Vec<(GroupId, u32)>,
 }
 
@@ -28,7 +28,7 @@ impl<'p> Meaning<'p> {
         }
     }
 
-    /// Whether a literal is true.
+    /// Returns whether a literal is true.
     pub(super) fn holds(&self, atoms: &[Atom], literal: Literal) -> bool {
         let atom = atoms.get(literal.unsigned_abs() as usize - 1);
         atom.is_some_and(|atom| self.is_true(atoms, atom)) == (literal > 0)

@@ -65,7 +65,7 @@ struct Forces<'a> {
     sums: Vec<Vec<f64>>,
     rows: usize,
     /// The windows that demand was last spread over, and how many rows may still be written in this round.
-    dealt: Vec<(i64, i64)>,
+    windows: Vec<(i64, i64)>,
     work: usize,
     queue: VecDeque<usize>,
     /// By resource: who uses it, and how.
@@ -93,7 +93,7 @@ impl<'a> Forces<'a> {
             demand: vec![vec![0.0; rows]; resources],
             sums: vec![vec![0.0; rows + 1]; resources],
             rows,
-            dealt: Vec::new(),
+            windows: Vec::new(),
             work: 0,
             queue: VecDeque::new(),
         })
@@ -101,7 +101,7 @@ impl<'a> Forces<'a> {
 
     /// Demand anew, from all windows.
     fn spread(&mut self) {
-        self.dealt = self.low.iter().copied().zip(self.high.iter().copied()).collect();
+        self.windows = self.low.iter().copied().zip(self.high.iter().copied()).collect();
         self.work = WORK;
         let length = self.task.mobility.latency as usize + 1;
         for (r, resource) in self.demand.iter_mut().enumerate() {
@@ -141,7 +141,7 @@ impl<'a> Forces<'a> {
         up_to(to) - up_to(from)
     }
 
-    /// Mean over the starts `low..=high` of the demand that an operation meets.
+    /// Mean over the starts `low..=high` of the demand at an operation's steps.
     fn mean(&self, used: &ResourceUse, low: i64, high: i64) -> f64 {
         let (first, steps) = (low + i64::from(used.offset), i64::from(used.steps));
         let width = high - low + 1;
@@ -159,7 +159,7 @@ impl<'a> Forces<'a> {
         inner / width as f64
     }
 
-    /// The change of all that an operation meets, when its window becomes `low..=high`.
+    /// The change of the demand at an operation's steps, when its window becomes `low..=high`.
     fn change(&self, v: usize, low: i64, high: i64) -> f64 {
         let uses = &self.task.graph.operations()[v].uses;
         let of = |used: &ResourceUse| {
@@ -168,7 +168,7 @@ impl<'a> Forces<'a> {
         uses.iter().map(of).sum()
     }
 
-    /// The demand that `v` meets at `step` now.
+    /// The demand at `step` for `v` now.
     fn met(&self, v: usize, step: i64) -> f64 {
         let uses = &self.task.graph.operations()[v].uses;
         let of = |used: &ResourceUse| {
@@ -193,7 +193,7 @@ impl<'a> Forces<'a> {
             for (ahead, neighbours) in
                 [(true, self.task.precedence.successors(v)), (false, self.task.precedence.predecessors(v))]
             {
-                // Neighbours that are cut alike meet each other: half of the square of what they add.
+                // Neighbours that are cut alike overlap each other: half of the square of what they add.
                 let (mut before, mut after) = (0.0, 0.0);
                 for n in neighbours.iter().filter(|n| n.op() != v) {
                     let w = n.op();
@@ -247,7 +247,7 @@ impl<'a> Forces<'a> {
 
     /// Spreads the demand of `v` over its window as it is now; where the work is too much, the next round does it.
     fn deal(&mut self, v: usize) {
-        let (before, now) = (self.dealt[v], (self.low[v], self.high[v]));
+        let (before, now) = (self.windows[v], (self.low[v], self.high[v]));
         let rows = (before.1 - before.0 + now.1 - now.0 + 2) as usize;
         if before == now || self.work < rows {
             return;
@@ -255,7 +255,7 @@ impl<'a> Forces<'a> {
         self.work -= rows;
         self.add(v, before, -1.0);
         self.add(v, now, 1.0);
-        self.dealt[v] = now;
+        self.windows[v] = now;
     }
 
     fn add(&mut self, v: usize, (low, high): (i64, i64), sign: f64) {

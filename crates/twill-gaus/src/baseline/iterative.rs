@@ -101,7 +101,7 @@ impl<'a> Placed<'a> {
         }
     }
 
-    /// Whether it was there.
+    /// Returns whether it was there.
     fn take(&mut self, v: usize) -> bool {
         let Some(step) = self.starts[v].take() else { return false };
         let op = &self.graph.operations()[v];

@@ -78,7 +78,7 @@ impl<'a> List<'a> {
     /// `grow`: adds units rather than let an operation's latest start pass.
     fn run(mut self, grow: bool) -> Result<Vec<u64>, BaselineError> {
         let (mut left, mut step) = (self.steps.len(), 0);
-        // What the largest of all can take until all are done one by one.
+        // The largest that all can take until they are done one by one.
         let longest = |op: &twill_graph::DataflowOperation| {
             op.uses.iter().map(|u| u64::from(u.offset) + u64::from(u.steps)).max().unwrap_or(0)
         };
@@ -217,7 +217,7 @@ pub(super) fn least_storage(task: &Task) -> Vec<u64> {
                 }
             }
         }
-        // Who waits may be willing now: the last readers of what was read.
+        // Waiting operations may start now: the last readers of these values.
         let mut again = Vec::new();
         for &v in &willing {
             // Few of its reads are left, or it would not die with one reader.

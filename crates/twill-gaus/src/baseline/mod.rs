@@ -53,17 +53,17 @@ pub enum BaselineError {
     /// Another kind of problem.
     #[error("`{baseline}` {why}")]
     Unfit {
-        /// Who.
+        /// The operation.
         baseline: Baseline,
-        /// What it asks for, and who else would do.
+        /// Its demand, and the alternatives.
         why: &'static str,
     },
     /// It found none, which does not mean that there is none.
     #[error("`{baseline}` found no schedule: {why}")]
     NotFound {
-        /// Who.
+        /// The operation.
         baseline: Baseline,
-        /// What was in the way.
+        /// The obstacles.
         why: String,
     },
 }
@@ -196,7 +196,7 @@ impl Baseline {
     }
 }
 
-/// What all of them work on.
+/// The data that all of them share.
 struct Task<'a> {
     baseline: Baseline,
     problem: &'a DataflowProblem,

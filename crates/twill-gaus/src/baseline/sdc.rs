@@ -81,7 +81,7 @@ fn in_order(task: &Task, interval: u64, rank: &[(u64, u64)]) -> Result<Vec<u64>,
             system.fixed[w] = None;
             release.push(w);
         }
-        // Who is fixed where this one's step does not let it be goes, too.
+        // Operations fixed at steps that this one's step forbids go, too.
         for w in system.against(v, step) {
             if let Some(at) = system.fixed[w].take() {
                 table.remove(&graph.operations()[w], at as u64);
@@ -161,10 +161,10 @@ impl<'a> System<'a> {
     /// Fixed operations that cannot stay when `v` starts at `step`.
     fn against(&self, v: usize, step: i64) -> Vec<usize> {
         let count = self.steps.len();
-        // Least steps behind, greatest before; far away where nothing leads.
+        // Least steps after, greatest before; far away where nothing leads.
         const FAR: i64 = i64::MIN / 4;
-        let mut behind = vec![FAR; count];
-        behind[v] = step;
+        let mut after = vec![FAR; count];
+        after[v] = step;
         let mut ahead = vec![-FAR; count];
         ahead[v] = step;
         let reaches = |steps: &mut Vec<i64>, forward: bool| {
@@ -182,9 +182,9 @@ impl<'a> System<'a> {
                 }
             }
         };
-        reaches(&mut behind, true);
+        reaches(&mut after, true);
         reaches(&mut ahead, false);
-        let stays = |w: usize| self.fixed[w].is_none_or(|at| w == v || (behind[w] <= at && at <= ahead[w]));
+        let stays = |w: usize| self.fixed[w].is_none_or(|at| w == v || (after[w] <= at && at <= ahead[w]));
         (0..count).filter(|&w| !stays(w)).collect()
     }
 }

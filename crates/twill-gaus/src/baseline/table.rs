@@ -31,8 +31,8 @@ impl Table {
         self.usage[resource].get(row).copied().unwrap_or(0)
     }
 
-    /// Whether nothing exceeds `caps` when `op` starts at `start`. Its own uses are looked at one by one: those that meet
-    /// each other are found by trying ([`exceeded`](Self::exceeded)).
+    /// Returns whether nothing exceeds `caps` when `op` starts at `start`. Its own uses are looked at one by one: those
+    /// that overlap each other are found by trying ([`exceeded`](Self::exceeded)).
     pub fn fits(&self, op: &DataflowOperation, start: u64, caps: &[Option<u64>]) -> bool {
         let clear = op.uses.iter().all(|used| {
             let Some(cap) = caps[used.resource.index()] else { return true };

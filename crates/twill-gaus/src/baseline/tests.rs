@@ -38,7 +38,7 @@ proptest! {
                     let verified = verified.map_err(|error| TestCaseError::fail(format!("{baseline}: {error}")))?;
                     prop_assert!(verified.objective >= bound, "{}: {} < {}", baseline, verified.objective, bound);
                 }
-                // What is called legal by the crate itself, the checker has to agree with; this one is our own mistake.
+                // The checker has to agree with the crate on legality; a disagreement is our own mistake.
                 Err(error) => prop_assert!(!error.to_string().contains("dependences are broken"), "{}", error),
             }
         }
@@ -72,7 +72,7 @@ proptest! {
     }
 }
 
-/// What nobody means is refused or done, and not by way of a panic.
+/// Nonsense options are refused or obeyed, without a panic.
 #[test]
 fn extreme_bounds_and_intervals_are_survived() {
     let graph = "nodes=12,resources=1,recurrence=0,density=0.3,back-edges=4,latency=9,limit=1,seed=5"

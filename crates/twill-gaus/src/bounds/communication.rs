@@ -16,7 +16,7 @@ pub(super) fn communication(
     let counted = || graph.dependences().iter().filter(|d| d.distance == 0 || interval.is_some());
     // Each dependence by itself is at least as long as its delay.
     let delays: i128 = counted().map(|d| i128::from(d.communication) * i128::from(d.delay)).sum();
-    // What it costs that iterations are apart.
+    // The cost of the distance between iterations.
     let apart = |d: &twill_graph::DataflowDependence| {
         i128::from(d.communication) * i128::from(d.distance) * i128::from(interval.unwrap_or(0))
     };

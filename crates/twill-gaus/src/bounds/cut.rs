@@ -1,4 +1,4 @@
-//! What is live at one step, at least: a minimum cut.
+//! The least live storage at one step: a minimum cut.
 //!
 //! At step `d` the operations are divided into those that have started, `S`, and the others. By windows, some are surely in
 //! `S` and some surely not; who reads a value, without a negative delay, is not in `S` unless its producer is. A value is live
@@ -163,7 +163,7 @@ impl Network {
             if v == SINK {
                 let least = path.iter().map(|&arc| self.left[arc as usize]).min().unwrap_or(0);
                 for &arc in &path {
-                    // What has no end stays without.
+                    // A life without an end stays so.
                     if self.left[arc as usize] != i64::MAX {
                         self.left[arc as usize] -= least;
                     }

@@ -7,13 +7,14 @@
 //! "Constraint-Based Scheduling", 2001, ch. 3), with one step as its time table case.
 //!
 //! For fixed `a`, the overlap grows by one a step from `max (a, last)` on, until it has grown by
-//! `min (first + steps − max (a, first), last + steps − max (a, last))`: two changes of slope, so all `b` take O(|pieces| + D).
+//! `min (first + steps − max (a, first), last + steps − max (a, last))`: two changes of slope, so all `b` take
+//! O(|parts| + D).
 
 use crate::control::Clock;
 
 /// A stretch of steps that must be somewhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct Part {
     /// First step at which it can begin, at least 0.
     pub first: i64,
     /// Last step at which it can begin.
@@ -24,35 +25,35 @@ pub(super) struct Piece {
     pub amount: i64,
 }
 
-/// Most pieces and steps looked at; where there are more, not all `a` are tried, which is as right, if weaker.
+/// Most parts and steps looked at; where there are more, not all `a` are tried, which is as right, if weaker.
 const WORK: usize = 400_000_000;
 /// Longest array of steps.
 const LONGEST: i64 = 1 << 24;
 
 /// The most that the argument gives for any `a < b`; stops where it exceeds `enough`, or where there is no more time for it.
-pub(super) fn densest(pieces: &[Piece], interval: Option<u64>, enough: i128, clock: &Clock<'_>) -> i128 {
-    let pieces: Vec<Piece> = pieces.iter().copied().filter(|p| p.steps > 0 && p.amount > 0).collect();
-    if pieces.is_empty() {
+pub(super) fn densest(parts: &[Part], interval: Option<u64>, enough: i128, clock: &Clock<'_>) -> i128 {
+    let parts: Vec<Part> = parts.iter().copied().filter(|p| p.steps > 0 && p.amount > 0).collect();
+    if parts.is_empty() {
         return 0;
     }
-    let end = pieces.iter().map(|p| p.last.saturating_add(p.steps)).max().unwrap_or(0);
+    let end = parts.iter().map(|p| p.last.saturating_add(p.steps)).max().unwrap_or(0);
     let rows = interval.map_or(i128::MAX, i128::from);
     // All of it, over all steps: the one argument that needs no array.
-    let start = pieces.iter().map(|p| p.first).min().unwrap_or(0);
-    let total: i128 = pieces.iter().map(|p| i128::from(p.steps) * i128::from(p.amount)).sum();
+    let start = parts.iter().map(|p| p.first).min().unwrap_or(0);
+    let total: i128 = parts.iter().map(|p| i128::from(p.steps) * i128::from(p.amount)).sum();
     let mut most = ceiling(total, rows.min(i128::from(end) - i128::from(start)));
     if most > enough || end - start > LONGEST {
         return most;
     }
-    let mut begins: Vec<i64> = pieces.iter().map(|p| p.first).collect();
+    let mut begins: Vec<i64> = parts.iter().map(|p| p.first).collect();
     begins.sort_unstable();
     begins.dedup();
-    let tries = (WORK / (pieces.len() + (end - start) as usize + 1)).clamp(1, begins.len());
+    let tries = (WORK / (parts.len() + (end - start) as usize + 1)).clamp(1, begins.len());
     let mut slope = vec![0_i64; (end - start) as usize + 1];
     for k in 0..tries {
         let a = begins[k * begins.len() / tries];
         slope[(a - start) as usize..].fill(0);
-        for p in &pieces {
+        for p in &parts {
             let (from_first, from) = (p.first + p.steps - p.first.max(a), p.last.max(a));
             let grows = from_first.min(p.last + p.steps - from);
             if grows > 0 {
@@ -86,20 +87,20 @@ mod tests {
     use super::*;
     use crate::Control;
 
-    fn densest(pieces: &[Piece], interval: Option<u64>, enough: i128) -> i128 {
-        super::densest(pieces, interval, enough, &Clock::start(Control::default()))
+    fn densest(parts: &[Part], interval: Option<u64>, enough: i128) -> i128 {
+        super::densest(parts, interval, enough, &Clock::start(Control::default()))
     }
 
     #[test]
     fn windows_that_share_a_step_add_up_there() {
-        let piece = |first, last, steps| Piece { first, last, steps, amount: 1 };
+        let part = |first, last, steps| Part { first, last, steps, amount: 1 };
         // Three of one step in two; a fourth that can evade.
-        let pieces = [piece(0, 1, 1), piece(0, 1, 1), piece(0, 1, 1), piece(0, 9, 1)];
-        assert_eq!(densest(&pieces, None, i128::MAX), 2);
+        let parts = [part(0, 1, 1), part(0, 1, 1), part(0, 1, 1), part(0, 9, 1)];
+        assert_eq!(densest(&parts, None, i128::MAX), 2);
         // Two steps each, begun at 0 or 1: both hold step 1.
-        assert_eq!(densest(&[piece(0, 1, 2), piece(0, 1, 2)], None, i128::MAX), 2);
+        assert_eq!(densest(&[part(0, 1, 2), part(0, 1, 2)], None, i128::MAX), 2);
         // On one slot all are there.
-        assert_eq!(densest(&pieces, Some(1), i128::MAX), 4);
+        assert_eq!(densest(&parts, Some(1), i128::MAX), 4);
         assert_eq!(densest(&[], Some(1), i128::MAX), 0);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Arc {
     pub lag: i64,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug)]
 pub(crate) struct Cheapest {
     /// No solution is cheaper.

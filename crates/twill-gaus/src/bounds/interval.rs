@@ -1,13 +1,13 @@
 //! The least initiation interval, as resources and recurrences by themselves have it.
 //!
-//! `ResMII = max_r ⌈Σ amount · steps / limit_r⌉`, and no operation by itself may meet itself on more than there is;
+//! `ResMII = max_r ⌈Σ amount · steps / limit_r⌉`, and no operation may overlap itself beyond a limit;
 //! `RecMII = max over cycles ⌈Σ delay / Σ distance⌉` (Rau, "Iterative Modulo Scheduling", MICRO 1994).
 //!
 //! And both together (own): on a recurrence, operations have windows relative to each other, whatever the latency, from the
 //! longest path there to the longest path back. Where [energy](super::energy) within these is more than the limit, the
 //! interval is excluded.
 
-use super::energy::{Piece, ceiling, densest};
+use super::energy::{Part, ceiling, densest};
 use super::spaced::spaced;
 use crate::Precedence;
 use crate::control::{Clock, Control};
@@ -66,7 +66,7 @@ const TRIES: usize = 256;
 const ANCHORS: usize = 64;
 const WORK: usize = 20_000_000;
 
-/// Whether windows of recurrences exclude `interval`, which is not below `MII`, as far as there is time.
+/// Returns whether windows of recurrences exclude `interval`, which is not below `MII`, as far as there is time.
 fn excluded(graph: &Dataflow, interval: u64, clock: &Clock<'_>) -> bool {
     if clock.is_over() || !graph.dependences().iter().any(|d| d.distance > 0) {
         return false;
@@ -81,19 +81,19 @@ fn excluded(graph: &Dataflow, interval: u64, clock: &Clock<'_>) -> bool {
         let start = there.iter().zip(&back).filter_map(|(there, back)| there.filter(|_| back.is_some())).min();
         graph.resources().iter().enumerate().any(|(r, resource)| {
             let (Some(limit), Some(start)) = (resource.limit, start) else { return false };
-            let piece = |&v: &usize| {
+            let part = |&v: &usize| {
                 let (first, last) = (there[v]? - start, -back[v]? - start);
                 let uses = graph.operations()[v].uses.iter().filter(move |used| used.resource.index() == r);
-                Some(uses.map(move |used| Piece {
+                Some(uses.map(move |used| Part {
                     first: first + i64::from(used.offset),
                     last: last + i64::from(used.offset),
                     steps: used.steps.into(),
                     amount: used.amount as i64,
                 }))
             };
-            let pieces: Vec<Piece> = limited.iter().filter_map(piece).flatten().collect();
+            let parts: Vec<Part> = limited.iter().filter_map(part).flatten().collect();
             let limit = i128::from(limit);
-            densest(&pieces, Some(interval), limit, clock) > limit || spaced(&pieces, Some(interval), limit) > limit
+            densest(&parts, Some(interval), limit, clock) > limit || spaced(&parts, Some(interval), limit) > limit
         })
     })
 }
@@ -130,7 +130,7 @@ fn resources(graph: &Dataflow) -> u64 {
         // Sums are at most 2^48.
         least = least.max(ceiling(energy, limit.into()) as u64);
     }
-    // An operation holds something in at most this many steps in a row; from there on it cannot meet itself.
+    // An operation holds something in at most this many steps in a row; from there on it cannot overlap itself.
     let longest = |op: &DataflowOperation| op.uses.iter().map(|u| u64::from(u.offset) + u64::from(u.steps)).max();
     let most = graph.operations().iter().filter_map(longest).max().unwrap_or(1);
     while least < most && !graph.operations().iter().all(|op| fits_alone(graph, op, least)) {
@@ -139,7 +139,7 @@ fn resources(graph: &Dataflow) -> u64 {
     least
 }
 
-/// Whether an operation does not meet itself on more than there is.
+/// Returns whether an operation does not overlap itself beyond a limit.
 pub(crate) fn fits_alone(graph: &Dataflow, op: &DataflowOperation, interval: u64) -> bool {
     op.uses.iter().all(|used| {
         let Some(limit) = graph.resources()[used.resource.index()].limit else { return true };

@@ -1,4 +1,4 @@
-//! Lower bounds: what no schedule can undercut, whoever looks for it.
+//! Lower bounds: values that no schedule can undercut.
 //!
 //! Objectives are bounded term by term, so that a sum is bounded by the sum of its terms' bounds.
 //!
@@ -36,17 +36,17 @@ use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, UnitId};
 pub enum Argument {
     /// Operations follow each other along a path.
     Path,
-    /// What must lie between two steps, or cover one of several, divided by these steps.
+    /// The work that must lie between two steps, or cover one of several, divided by these steps.
     Energy,
     /// Each dependence is at least as long as its delay.
     Delays,
-    /// What dependences and windows leave together is a flow of least cost.
+    /// The bound from dependences and windows is a flow of least cost.
     Flow,
     /// An operation's operands are live together.
     Operands,
     /// Values that are live at a step in every schedule.
     Compulsory,
-    /// What is live at a step, however operations are divided into those before and after it.
+    /// The live storage at a step, however operations are divided into those before and after it.
     Cut,
     /// All lifetimes together, divided by the slots.
     Lifetimes,
@@ -70,7 +70,7 @@ pub enum Term {
 pub struct BoundedTerm {
     /// The quantity.
     pub term: Term,
-    /// What it is at least.
+    /// Its lower bound.
     pub least: i128,
     /// Why.
     pub argument: Argument,
@@ -79,9 +79,9 @@ pub struct BoundedTerm {
 /// No schedule has a smaller objective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerBound {
-    /// What the objective is at least.
+    /// The lower bound of the objective.
     pub value: i128,
-    /// What it is made of.
+    /// Its parts.
     pub terms: Vec<BoundedTerm>,
 }
 

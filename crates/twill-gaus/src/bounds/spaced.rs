@@ -5,23 +5,23 @@
 //! the whole window is so (own; a dual feasible function of Lueker 1983, Fekete and Schepers 2001, in the time of a
 //! cumulative resource). With an interval, the steps are on different slots while `(m − 1)·s < II`.
 
-use super::energy::{Piece, ceiling};
+use super::energy::{Part, ceiling};
 
 /// Most lengths tried.
 const LENGTHS: usize = 8;
-/// Most pieces and steps looked at.
+/// Most parts and steps looked at.
 const WORK: usize = 100_000_000;
 
 /// The most that the argument gives; stops where it exceeds `enough`.
-pub(super) fn spaced(pieces: &[Piece], interval: Option<u64>, enough: i128) -> i128 {
-    let mut lengths: Vec<i64> = pieces.iter().map(|p| p.steps).filter(|&steps| steps > 1).collect();
+pub(super) fn spaced(parts: &[Part], interval: Option<u64>, enough: i128) -> i128 {
+    let mut lengths: Vec<i64> = parts.iter().map(|p| p.steps).filter(|&steps| steps > 1).collect();
     lengths.sort_unstable();
     lengths.dedup();
     let longest = interval.map_or(i64::MAX, |ii| ii.min(i64::MAX as u64) as i64);
     let tried = lengths.len().min(LENGTHS);
     let mut most = 0;
     for s in (0..tried).map(|k| lengths[k * lengths.len() / tried]) {
-        let long: Vec<Piece> = pieces.iter().copied().filter(|p| p.steps >= s && p.amount > 0).collect();
+        let long: Vec<Part> = parts.iter().copied().filter(|p| p.steps >= s && p.amount > 0).collect();
         // The first step at its last chance to be covered.
         let mut begins: Vec<i64> = long.iter().map(|p| p.first + p.steps - 1).collect();
         begins.sort_unstable();
@@ -62,11 +62,11 @@ mod tests {
 
     #[test]
     fn two_of_two_steps_do_not_follow_each_other_in_three() {
-        let piece = |last| Piece { first: 0, last, steps: 2, amount: 1 };
-        assert_eq!(spaced(&[piece(1), piece(1)], None, i128::MAX), 2);
-        assert_eq!(spaced(&[piece(2), piece(2)], None, i128::MAX), 1);
+        let part = |last| Part { first: 0, last, steps: 2, amount: 1 };
+        assert_eq!(spaced(&[part(1), part(1)], None, i128::MAX), 2);
+        assert_eq!(spaced(&[part(2), part(2)], None, i128::MAX), 1);
         // Steps 1 and 3 are different slots of three, but not of two.
-        let three = [piece(2), piece(2), piece(2)];
+        let three = [part(2), part(2), part(2)];
         assert_eq!((spaced(&three, Some(3), i128::MAX), spaced(&three, Some(2), i128::MAX)), (2, 0));
     }
 }

@@ -9,7 +9,7 @@
 //!   MinAvg), or by the latency bound.
 
 use super::cut::cut;
-use super::energy::{Piece, ceiling, densest};
+use super::energy::{Part, ceiling, densest};
 use super::flow::{Arc, Cheapest, cheapest};
 use super::{Argument, flow_windows};
 use crate::control::Clock;
@@ -30,7 +30,7 @@ impl Values<'_> {
     pub fn peak(&self, clock: &Clock<'_>) -> (i128, Argument) {
         let mut best = (self.operands(), Argument::Operands);
         if let Some(mobility) = self.mobility {
-            let (compulsory, lives) = self.pieces(mobility);
+            let (compulsory, lives) = self.parts(mobility);
             best = best.max((densest(&compulsory, self.interval, i128::MAX, clock), Argument::Compulsory));
             best = best.max((densest(&lives, self.interval, i128::MAX, clock), Argument::Energy));
             if !clock.is_over() {
@@ -76,7 +76,7 @@ impl Values<'_> {
     }
 
     /// The part of a value's life whose place is known, and its shortest life with its place open.
-    fn pieces(&self, mobility: &Mobility) -> (Vec<Piece>, Vec<Piece>) {
+    fn parts(&self, mobility: &Mobility) -> (Vec<Part>, Vec<Part>) {
         let (mut compulsory, mut lives) = (Vec::new(), Vec::new());
         for (v, op) in self.graph.operations().iter().enumerate() {
             let (earliest, latest) = (mobility.earliest[v] as i64, mobility.latest[v] as i64);
@@ -84,8 +84,8 @@ impl Values<'_> {
             let known = self.reads(v).map(read).max().map_or(0, |last| (last - latest).max(0));
             let life = self.reads(v).map(|(_, d)| d.delay).max().unwrap_or(0).max(known);
             let amount = op.storage as i64;
-            compulsory.push(Piece { first: latest, last: latest, steps: known, amount });
-            lives.push(Piece { first: earliest, last: latest, steps: life, amount });
+            compulsory.push(Part { first: latest, last: latest, steps: known, amount });
+            lives.push(Part { first: earliest, last: latest, steps: life, amount });
         }
         (compulsory, lives)
     }

@@ -114,7 +114,7 @@ fn each_argument_is_the_best_somewhere() {
     // The last of them reads all three; without the bound, too.
     let storage = bounded("nodes=4,resources=1,recurrence=0,density=1", None, None, DataflowObjective::Storage);
     assert_eq!((storage.value, storage.terms[0].argument), (3, Argument::Operands));
-    // Two chains of three: they can take turns only where two steps are to spare.
+    // Two chains of three: they can alternate only where two steps are to spare.
     let operations = (0..6).map(crate::testing::operation).collect();
     let edges = [(0, 2), (2, 4), (1, 3), (3, 5)].map(|(from, to)| crate::testing::after(from, to, 1));
     let graph = Dataflow::new("chains", operations, edges.into(), Vec::new()).unwrap();

@@ -34,7 +34,7 @@ pub struct Descent {
     /// `ρ` at the start, relative, for violations in multiples of those at the start. Default 1 (own; the paper's 1e-4 is
     /// absolute).
     pub rho: f64,
-    /// What `ρ` is multiplied by where violations have not halved in a round. Default 2 (own).
+    /// The factor for `ρ` where violations have not halved in a round. Default 2 (own).
     pub growth: f64,
     /// `τ` of the smooth maximum in the first round, in means of the profile. Default 0.3 (own).
     pub hot: f64,

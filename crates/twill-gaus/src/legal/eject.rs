@@ -195,7 +195,7 @@ impl Placer<'_> {
         }
         self.place(v, step);
         while let Some((resource, slot)) = self.table.above(model, v, step, self.caps) {
-            // Who is least urgent goes, or now and then anybody: or two could eject each other for ever.
+            // The least urgent goes, or now and then a random one: or two could eject each other for ever.
             let others: Vec<u32> =
                 self.occupants[resource][slot].iter().copied().filter(|&op| op as usize != v).collect();
             let anybody = self.random.index(4) == 0;

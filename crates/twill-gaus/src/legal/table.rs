@@ -41,7 +41,7 @@ impl Table {
         }
     }
 
-    /// Whether usage stays within `caps` in all slots that `v` covers from `step`, of which it is part already.
+    /// Returns whether usage stays within `caps` in all slots that `v` covers from `step`, of which it is part already.
     pub fn within(&self, model: &Model<'_>, v: usize, step: i64, caps: &[Option<i64>]) -> bool {
         model.uses[v].iter().all(|&used| {
             let usage = &self.usage[used.resource];

@@ -50,7 +50,7 @@ struct Line {
     before: Vec<Vec<(usize, i64)>>,
     after: Vec<Vec<(usize, i64)>>,
     holds: Vec<Vec<Hold>>,
-    /// What mirrored steps are counted back from.
+    /// The origin from which mirrored steps count back.
     end: i64,
 }
 
@@ -119,22 +119,22 @@ impl Line {
     /// The least step at which all of a cone can have been run, and the paths from there.
     fn run(&self, cone: &[usize], resource: usize, cap: i64, earliest: &[i64], distance: &[i64]) -> i64 {
         // Release, tail after the step, amount.
-        let mut pieces: Vec<(i64, i64, i64)> = Vec::new();
+        let mut parts: Vec<(i64, i64, i64)> = Vec::new();
         for &u in cone {
             for hold in self.holds[u].iter().filter(|hold| hold.resource == resource) {
                 let steps = hold.offset..hold.offset + hold.steps;
-                pieces.extend(steps.map(|at| (earliest[u] + at, distance[u] - at - 1, hold.amount)));
+                parts.extend(steps.map(|at| (earliest[u] + at, distance[u] - at - 1, hold.amount)));
             }
         }
-        pieces.sort_unstable();
+        parts.sort_unstable();
         let (mut ready, mut next, mut end) = (BinaryHeap::new(), 0, i64::MIN);
         let mut step = i64::MIN;
-        while next < pieces.len() || !ready.is_empty() {
+        while next < parts.len() || !ready.is_empty() {
             if ready.is_empty() {
-                step = step.max(pieces[next].0);
+                step = step.max(parts[next].0);
             }
-            while next < pieces.len() && pieces[next].0 <= step {
-                ready.push((pieces[next].1, pieces[next].2));
+            while next < parts.len() && parts[next].0 <= step {
+                ready.push((parts[next].1, parts[next].2));
                 next += 1;
             }
             let mut room = cap;

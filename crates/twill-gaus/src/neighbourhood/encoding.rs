@@ -23,7 +23,7 @@ use std::rc::Rc;
 /// Largest encoding, in literals of clauses and sums.
 pub(super) const LARGEST: i64 = 6_000_000;
 
-/// What is asked of a window.
+/// The question about a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ask<'q> {
     /// A smaller objective.
@@ -56,13 +56,13 @@ pub(super) struct Around<'a, 's> {
 /// Why there is no question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pointless {
-    /// What does not move, or bounds, already say no.
+    /// Fixed operations, or bounds, already exclude a solution.
     Refuted,
     /// The encoding would be too large.
     TooLarge,
 }
 
-/// What the solver says.
+/// The solver's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The schedule with the window moved.
@@ -94,7 +94,7 @@ pub(super) struct Encoding<'a, 'c> {
     between: HashMap<(usize, i64, i64), Lit>,
     /// Clauses already contradict each other.
     refuted: bool,
-    /// What is counted, and is to be small.
+    /// The quantity that is minimised.
     goal: Option<SumId>,
     /// Part of what is asked for that is not in the sum.
     constant: i64,
@@ -270,7 +270,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
         self.solver.cb_mut().release(effort);
         let result = self.solver.solve_limited_th(&mut self.sums, &within);
         if result == lbool::FALSE {
-            // Whatever is learnt later, this stays refuted.
+            // This stays refuted for all later clauses.
             let refuted: Vec<Lit> = within.iter().map(|&l| !l).collect();
             self.clause(&refuted);
             return Answer::No;

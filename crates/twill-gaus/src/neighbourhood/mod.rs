@@ -33,7 +33,7 @@ use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 /// How to search. Without a limit of time, the answer depends on these alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What random choices depend on. Default 1.
+    /// The seed of random choices. Default 1.
     pub seed: u64,
     /// Effort in all, in conflicts of the solver (its other work counts as conflicts, too). Default 20 000 000.
     pub conflicts: u64,
@@ -41,7 +41,7 @@ pub struct Options {
     pub window_conflicts: u64,
     /// Operations in the first windows. Default 48.
     pub window: usize,
-    /// Whether the whole graph is tried as a window, again and again with more effort, which is what proves optimality.
+    /// True if the whole graph is tried as a window, again and again with more effort, which is what proves optimality.
     /// Default on.
     pub whole: bool,
 }
@@ -52,7 +52,7 @@ impl Default for Options {
     }
 }
 
-/// What is told after every improvement.
+/// The message after every improvement.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Time since the start.
@@ -63,7 +63,7 @@ pub struct Progress {
     pub objective: i128,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Improved {
     /// The best schedule, legal, and no worse than the start.

@@ -18,7 +18,7 @@ const DRY: u64 = 64;
 /// Fewest operations in a window.
 const SMALLEST: usize = 4;
 
-/// What became of a window.
+/// The outcome of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Better,
@@ -133,7 +133,7 @@ impl<'a, 'c> Search<'a, 'c> {
         self.try_window(Ask::Objective, slot);
     }
 
-    /// What communication costs in all.
+    /// The total cost of communication.
     fn communication(&self) -> i64 {
         let peaks = self.costs.tracks.iter().zip(&self.usage).map(|(track, usage)| track.weight * peak(usage));
         if self.costs.alpha == 0 { 0 } else { self.value - peaks.sum::<i64>() }

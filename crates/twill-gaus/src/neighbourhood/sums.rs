@@ -1,5 +1,5 @@
-//! Linear constraints behind the SAT solver: `Σ weight · literal ≤ limit`, counted along its trail and explained only
-//! when it asks.
+//! Linear constraints of the SAT solver's theory: `Σ weight · literal ≤ limit`, counted along its trail and explained
+//! only when it asks.
 //!
 //! Weights are arbitrary (bytes of storage, costs of communication), slots are many and most never fill: counting costs
 //! one addition where a totalizer would need clauses for every weight that can be reached.

@@ -1,10 +1,10 @@
-//! What is counted step by step: usage of resources, and live storage.
+//! Quantities counted step by step: usage of resources, and live storage.
 
 use crate::bounds::{LowerBound, Term};
 use crate::model::Model;
 use twill_graph::{DataflowObjective, UnitId};
 
-/// What a track counts.
+/// The quantity that a track counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// Usage of a resource.
@@ -24,7 +24,7 @@ pub(super) struct Track {
     pub least: i64,
 }
 
-/// What the objective consists of: `Σ weight · peak + alpha · communication`, or the latency.
+/// The parts of the objective: `Σ weight · peak + alpha · communication`, or the latency.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pub tracks: Vec<Track>,
@@ -91,21 +91,21 @@ pub(super) fn life(model: &Model<'_>, steps: &[i64], v: usize) -> (i64, i64) {
 
 /// Calls back with (first slot, slots, amount) of what is there for `length` steps from `start`: laps of the whole
 /// interval first.
-fn pieces(model: &Model<'_>, start: i64, length: i64, amount: i64, mut piece: impl FnMut(usize, usize, i64)) {
+fn parts(model: &Model<'_>, start: i64, length: i64, amount: i64, mut part: impl FnMut(usize, usize, i64)) {
     let Some(ii) = model.interval else {
-        piece(start as usize, length as usize, amount);
+        part(start as usize, length as usize, amount);
         return;
     };
     if length >= ii {
-        piece(0, ii as usize, amount * (length / ii));
+        part(0, ii as usize, amount * (length / ii));
     }
     let (from, rest) = (start.rem_euclid(ii), length % ii);
     let first = rest.min(ii - from);
-    piece(from as usize, first as usize, amount);
-    piece(0, (rest - first) as usize, amount);
+    part(from as usize, first as usize, amount);
+    part(0, (rest - first) as usize, amount);
 }
 
-/// What an operation contributes to a track itself: (start, length, amount).
+/// An operation's own contribution to a track: (start, length, amount).
 pub(super) fn spans<'m>(
     model: &'m Model<'_>,
     counted: Counted,
@@ -123,7 +123,7 @@ pub(super) fn spans<'m>(
 
 /// Adds `sign` times a contribution to the usage of a track.
 pub(super) fn add(model: &Model<'_>, usage: &mut [i64], (start, length, amount): (i64, i64, i64), sign: i64) {
-    pieces(model, start, length, amount, |slot, slots, amount| {
+    parts(model, start, length, amount, |slot, slots, amount| {
         usage[slot..slot + slots].iter_mut().for_each(|usage| *usage += sign * amount);
     });
 }
@@ -133,7 +133,7 @@ pub(super) fn usage(model: &Model<'_>, counted: Counted, steps: &[i64]) -> Vec<i
     let mut change = vec![0_i64; model.slots + 1];
     for v in 0..model.len() {
         for (start, length, amount) in spans(model, counted, steps, v) {
-            pieces(model, start, length, amount, |slot, slots, amount| {
+            parts(model, start, length, amount, |slot, slots, amount| {
                 change[slot] += amount;
                 change[slot + slots] -= amount;
             });

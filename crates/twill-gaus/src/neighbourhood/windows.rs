@@ -23,7 +23,7 @@ impl Kind {
 /// Literals of order that a window may have, roughly.
 const LITERALS: usize = 16_384;
 
-/// What windows are chosen from.
+/// The input for the choice of windows.
 pub(super) struct Chooser<'a> {
     model: &'a Model<'a>,
     /// Operations that can move at all.
@@ -107,7 +107,7 @@ impl<'a> Chooser<'a> {
         near.into_iter().map(|(_, _, v)| v).collect()
     }
 
-    /// What can move among `seeds` and, breadth first, around them.
+    /// The operations that can move among `seeds` and, breadth first, around them.
     fn grow(&self, seeds: Vec<usize>, size: usize, random: &mut SplitMix64) -> Vec<usize> {
         let model = self.model;
         let mut seen = vec![false; model.len()];

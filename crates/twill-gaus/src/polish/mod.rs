@@ -23,19 +23,19 @@ pub struct Polish {
     /// Moves tried, in multiples of the number of operations (of 5000 where there are fewer). 0 for none. Default 200
     /// (own).
     pub sweeps: u32,
-    /// First temperature, in means of the moves that make the energy worse. Default 0.2 (own: measured beside 0.1, 0.5,
-    /// 1 and 1.5).
+    /// First temperature, in means of the moves that make the energy worse. Default 0.2 (own: measured against 0.1,
+    /// 0.5, 1 and 1.5).
     pub hot: f64,
-    /// Last temperature, in the same. Default 0.005 (own: measured beside 0.002, 0.01, 0.02 and 0.1).
+    /// Last temperature, in the same. Default 0.005 (own: measured against 0.002, 0.01, 0.02 and 0.1).
     pub cold: f64,
     /// Most operations that one move may push on. Default 32 (own: 0 and 200 are much the same).
     pub push: usize,
     /// Stages for each of several resources whose peaks are to be lowered; a stage anneals by itself. Default 4 (own).
     pub stages: u32,
     /// Temperature of the smooth maximum that stands for a peak where it is traded for communication, in means of the
-    /// usage, at the start. Default 1 (own: measured beside 0.05 to 1).
+    /// usage, at the start. Default 1 (own: measured against 0.05 to 1).
     pub peak_hot: f64,
-    /// The same at the end. Default 0.05 (own: measured beside 0.003 to 0.1).
+    /// The same at the end. Default 0.05 (own: measured against 0.003 to 0.1).
     pub peak_cold: f64,
 }
 
@@ -45,7 +45,7 @@ impl Default for Polish {
     }
 }
 
-/// What to aim at, by resource, and for storage.
+/// The target, by resource, and for storage.
 struct Aim {
     weights: Vec<f64>,
     storage: f64,
@@ -60,7 +60,7 @@ struct Annealer<'m> {
     /// Operations that differ from `best`, perhaps.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// Whether the energy has a smooth maximum of usage rather than usage above targets: where peaks are traded for
+    /// True if the energy has a smooth maximum of usage rather than usage above targets: where peaks are traded for
     /// communication, no target is known beforehand.
     smooth: bool,
     random: SplitMix64,

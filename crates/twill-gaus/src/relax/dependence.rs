@@ -1,4 +1,4 @@
-//! What a dependence costs when it may be broken. Recurrences are no different: a back edge's lag is
+//! The cost of a dependence that may be broken. Recurrences are no different: a back edge's lag is
 //! `delay − distance · II`.
 
 use super::curve::{Detail, Drawn, Start};

@@ -40,7 +40,7 @@ impl Gaussians {
     }
 }
 
-/// What is fixed while a loss is followed downhill.
+/// The data that is fixed during gradient descent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub detail: Detail,
@@ -67,7 +67,7 @@ pub(crate) struct Evaluation {
     pub by_sigma: Vec<f64>,
 }
 
-/// What a chunk of operations adds up to.
+/// The sums of a chunk of operations.
 struct Sums {
     usage: Vec<Bends>,
     storage: Option<Bends>,
@@ -153,7 +153,7 @@ fn wants_usage(model: &Model<'_>) -> bool {
     (0..model.limits.len()).any(|resource| counts(model, resource))
 }
 
-/// Whether usage of a resource has a part in any loss.
+/// Returns whether usage of a resource has a part in any loss.
 fn counts(model: &Model<'_>, resource: usize) -> bool {
     matches!(model.objective(), DataflowObjective::Resources { .. }) || model.limits[resource].is_some()
 }

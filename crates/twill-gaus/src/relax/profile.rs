@@ -15,7 +15,7 @@ impl Bends {
     }
 
     fn bend(&mut self, step: i64, slope: f64) {
-        // What lies beyond the last step bends nothing.
+        // The part beyond the last step has no effect.
         if let Some(bend) = usize::try_from(step).ok().and_then(|step| self.bends.get_mut(step)) {
             *bend += slope;
         }

@@ -1,5 +1,5 @@
 //! The certificate format: which intervals are rejected, and what proves it. The proofs by search lie
-//! beside it as text (`crate::proof`), the problem and its schedule in a schedule file.
+//! with it as text (`crate::proof`), the problem and its schedule in a schedule file.
 
 use super::{FormatError, VERSION, check_version, parse};
 use crate::proof::{BoundWitness, Certificate};
@@ -20,7 +20,7 @@ pub struct CertificateFile {
     pub rejected_below: Cycles,
     /// There is no schedule to go with it.
     pub infeasible: bool,
-    /// What needs no search.
+    /// Changes that need no search.
     pub bound: BoundEntry,
     /// Intervals at which one operation conflicts with itself.
     #[serde(default)]
@@ -43,25 +43,25 @@ pub struct BoundEntry {
     pub witness: WitnessEntry,
 }
 
-/// What proves a bound.
+/// The proof of a bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum WitnessEntry {
     /// An iteration takes at least a cycle.
     Trivial,
-    /// A unit is held so long.
+    /// A unit is held this long.
     Resource {
         /// Its name.
         unit: String,
     },
-    /// Shared memory moves so many bytes.
+    /// Shared memory moves this many bytes.
     SharedBandwidth,
     /// A cycle of dependences.
     Recurrence {
         /// Their positions in the graph.
         dependences: Vec<usize>,
     },
-    /// The synchronous work of all compute groups together, and the issues behind waits.
+    /// The synchronous work of all compute groups together, and the issues after waits.
     GroupWork,
     /// One long synchronous operation.
     Operation {

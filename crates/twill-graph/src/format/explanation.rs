@@ -21,7 +21,7 @@ pub struct ExplanationFile {
     pub name: String,
     /// Name of the machine.
     pub machine: String,
-    /// What is known.
+    /// The outcome.
     pub status: Status,
     /// Why there is no schedule, where that is proved.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,13 +29,13 @@ pub struct ExplanationFile {
     /// `I` of the best schedule, in cycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiation_interval: Option<Cycles>,
-    /// What bounds it.
+    /// Its bound.
     pub lower_bound: LowerBound,
     /// Every interval that was excluded, ascending, with the constraints that exclude it.
     pub rejections: Vec<ExplainedRejection>,
-    /// What `I` would be if something were different.
+    /// The values of `I` if something were different.
     pub what_ifs: Vec<WhatIf>,
-    /// What an iteration moves and multiplies; absent where nothing is known of it.
+    /// The bytes and FLOP of an iteration; absent where they are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<IterationTraffic>,
     /// Where the operations stand in the kernel.
@@ -47,7 +47,7 @@ pub struct ExplanationFile {
 pub struct PlaceEntry {
     /// Name in the graph.
     pub name: String,
-    /// What it does.
+    /// Its action.
     pub kind: String,
     /// Its line in the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]

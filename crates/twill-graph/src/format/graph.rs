@@ -26,7 +26,7 @@ pub struct GraphFile {
     pub version: u32,
     /// Name of the loop.
     pub name: String,
-    /// What it is, for people.
+    /// A description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The machine its costs are for, unless another is asked for.
@@ -104,7 +104,7 @@ impl ReservedEntry {
 pub struct OperationEntry {
     /// Unique name.
     pub name: String,
-    /// What it does; its name when left out.
+    /// Its kind; its name when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Where it stands in the kernel.
@@ -119,7 +119,7 @@ pub struct OperationEntry {
     /// Cycles until its result can be read; its `cycles` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Cycles>,
-    /// Whether its warps execute it (the default) or only issue it.
+    /// Its execution: the issuing warps execute it (the default), or only issue it.
     #[serde(default = "synchronous", skip_serializing_if = "is_synchronous")]
     pub execution: Execution,
     /// Warps that issue it together; 4 when left out.
@@ -143,7 +143,7 @@ pub struct OperationEntry {
     /// The sub-tile it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_tile: Option<u32>,
-    /// What it moves and multiplies.
+    /// Its bytes and FLOP.
     #[serde(default, skip_serializing_if = "Traffic::is_nothing")]
     pub traffic: Traffic,
 }
@@ -216,7 +216,7 @@ fn is_four(width: &u32) -> bool {
 }
 
 impl GraphFile {
-    /// Whether a text is such a file, or means to be one.
+    /// Returns whether a text is such a file, or means to be one.
     pub fn is_named_in(text: &str) -> bool {
         super::named_format(text).is_some_and(|format| format == FORMAT)
     }

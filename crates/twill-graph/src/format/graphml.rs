@@ -1,4 +1,4 @@
-//! Loops of HatScheT: a graph in GraphML, and beside it a resource model.
+//! Loops of HatScheT: a graph in GraphML, and next to it a resource model.
 //!
 //! `t_src + latency_src + delay ≤ t_dst + distance · I`; a resource with `limit` −1 is always there, any
 //! other is held for `blockingTime` cycles from the start of an operation (0 counts as 1: the start itself).
@@ -18,7 +18,7 @@ const LARGEST: i64 = 1 << 31;
 pub struct NamedText<'a> {
     /// The file.
     pub file: &'a str,
-    /// What is in it.
+    /// Its contents.
     pub text: &'a str,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Xml<'a> {
         node.attribute(name).ok_or_else(|| self.error(node, &format!("the attribute `{name}` is missing")))
     }
 
-    /// What the keys of the file's data are called, where it declares them.
+    /// The names of the file's data keys, where it declares them.
     fn keys(&self) -> Result<HashMap<&str, &str>, FormatError> {
         let declared = self.elements("key").into_iter();
         declared.map(|key| Ok((self.attribute(key, "id")?, self.attribute(key, "attr.name")?))).collect()

@@ -1,4 +1,4 @@
-//! The kernel schedule format: sibling loops, each as a schedule file, with what they share.
+//! The kernel schedule format: several loops, each as a schedule file, with the resources that they share.
 
 use super::{FormatError, GroupEntry, ScheduleFile, VERSION, check_version, parse};
 use crate::{
@@ -21,15 +21,15 @@ pub struct KernelScheduleFile {
     pub version: u32,
     /// Name of the kernel.
     pub name: String,
-    /// What is known of all loops together.
+    /// The outcome for all loops together.
     pub status: Status,
     /// Why there are no schedules: the proof's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infeasible: Option<RejectionReason>,
-    /// What ended a search that found nothing.
+    /// The reason for the end of a search without a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
-    /// What an interval of each loop counts in the objective, in the order of the loops.
+    /// The weight of each loop's interval in the objective, in the order of the loops.
     pub weights: Vec<u64>,
     /// `Σ weight · I`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ impl KernelScheduleFile {
         }
     }
 
-    /// Whether a text says that it is of this format.
+    /// Returns whether a text says that it is of this format.
     pub fn is_one(text: &str) -> bool {
         super::named_format(text).is_some_and(|format| format == FORMAT)
     }

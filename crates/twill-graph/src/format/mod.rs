@@ -1,4 +1,4 @@
-//! Text formats: loop graphs, schedules, schedules of sibling loops, pipelines without warps and explanations as JSON,
+//! Text formats: loop graphs, schedules, schedules of several loops, pipelines without warps and explanations as JSON,
 //! versioned, with published JSON Schemas (`docs/schema/`); graphs of operations, of our own and of others ([`read_dataflow`]);
 //! and loops of HatScheT in GraphML as they are ([`read_graphml`]).
 //!
@@ -62,7 +62,7 @@ pub enum FormatError {
         line: usize,
         /// 1-based column.
         column: usize,
-        /// What was wrong.
+        /// The defect.
         message: String,
     },
     /// Another format or version.
@@ -74,7 +74,7 @@ pub enum FormatError {
         expected: &'static str,
         /// The version this reader is for.
         version: u32,
-        /// What the file says it is.
+        /// The format that the file names.
         found: String,
         /// The version the file says it has.
         found_version: u32,
@@ -94,7 +94,7 @@ pub enum FormatError {
     Graph {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         error: GraphError,
     },
     /// The graph does not go with its machine.
@@ -102,7 +102,7 @@ pub enum FormatError {
     Problem {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         error: ProblemError,
     },
     /// A loop without warps is not well formed.
@@ -110,7 +110,7 @@ pub enum FormatError {
     Modulo {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         error: ModuloError,
     },
     /// A graph of operations is not well formed.
@@ -118,7 +118,7 @@ pub enum FormatError {
     Dataflow {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         error: DataflowError,
     },
     /// The loops do not go together.
@@ -126,15 +126,15 @@ pub enum FormatError {
     Kernel {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         error: KernelError,
     },
-    /// A file that lacks something: a schedule, or part of one, or what has to stand beside it.
+    /// A file that lacks something: a schedule, or part of one, or a file that must accompany it.
     #[error("{file}: {why}")]
     Schedule {
         /// The file.
         file: String,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
 }
@@ -220,7 +220,7 @@ pub fn trace_schema() -> serde_json::Value {
     schemars::schema_for!(TraceFile).to_value()
 }
 
-/// Of a field that is left out where it says nothing.
+/// The default of a field that may be left out.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

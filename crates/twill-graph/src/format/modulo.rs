@@ -4,7 +4,7 @@ use crate::{Cycles, IssueTimes, LowerBound, ModuloProblem, Rejection, Report, St
 use indexmap::IndexMap;
 use serde::Serialize;
 
-/// What a search for a modulo schedule reports.
+/// The report of a search for a modulo schedule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModuloFile {
     /// Always `twill-modulo`.
@@ -13,7 +13,7 @@ pub struct ModuloFile {
     pub version: u32,
     /// Name of the loop.
     pub name: String,
-    /// What is known.
+    /// The outcome.
     pub status: Status,
     /// `I`, if a schedule was found.
     pub initiation_interval: Option<Cycles>,

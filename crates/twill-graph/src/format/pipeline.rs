@@ -17,9 +17,9 @@ pub struct PipelineFile {
     pub format: String,
     /// Always 1.
     pub version: u32,
-    /// What is known of `I`.
+    /// The outcome for `I`.
     pub status: Status,
-    /// What ended a search that found nothing.
+    /// The reason for the end of a search without a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
     /// `I`, in cycles.
@@ -28,7 +28,7 @@ pub struct PipelineFile {
     /// `L`, in cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<Cycles>,
-    /// Whether no shorter pipeline exists at this interval.
+    /// True if no shorter pipeline exists at this interval.
     #[serde(default)]
     pub length_proved: bool,
     /// `N = ⌈L / I⌉`.
@@ -78,7 +78,7 @@ impl PipelineFile {
         }
     }
 
-    /// Whether a text says that it is of this format.
+    /// Returns whether a text says that it is of this format.
     pub fn is_named_in(text: &str) -> bool {
         super::named_format(text).is_some_and(|format| format == FORMAT)
     }
@@ -105,7 +105,7 @@ impl PipelineFile {
     /// # Errors
     /// When the graph or the machine is not well formed.
     pub fn problem(&self) -> Result<Problem, FormatError> {
-        self.problem.posed(&self.file)
+        self.problem.to_problem(&self.file)
     }
 
     /// The pipeline that the file claims for `problem`; nothing about it is checked but that it is complete.

@@ -20,12 +20,12 @@ pub struct ScheduleFile {
     pub format: String,
     /// Always 1.
     pub version: u32,
-    /// What is known.
+    /// The outcome.
     pub status: Status,
     /// Why there is no schedule: the proof's reason, or what stopped the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infeasible: Option<RejectionReason>,
-    /// What ended a search that found nothing.
+    /// The reason for the end of a search without a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
     /// `I`, in cycles.
@@ -42,7 +42,7 @@ pub struct ScheduleFile {
     /// No smaller interval exists for any assignment of operations to warp groups, where `problem.options` fix one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wider_bound: Option<Cycles>,
-    /// What an iteration of the generated kernel takes by simulation.
+    /// The cycles of an iteration of the generated kernel by simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedCycles>,
     /// How the costs were normalised, if they were; all cycles are then normalised ones.
@@ -97,7 +97,7 @@ pub struct NormalisationEntry {
 pub struct PlacedOperation {
     /// Name in the graph.
     pub name: String,
-    /// What it does.
+    /// Its action.
     pub kind: String,
     /// Its line in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +119,7 @@ pub struct PlacedOperation {
 pub struct GroupEntry {
     /// Id, as operations name it.
     pub id: usize,
-    /// What it is there for.
+    /// Its purpose.
     pub role: GroupRole,
     /// Warps.
     pub warps: u32,
@@ -169,7 +169,7 @@ pub struct ProblemEntry {
     pub graph: GraphFile,
     /// The machine's resources.
     pub resources: Resources,
-    /// The reading of the model.
+    /// The model variant.
     #[serde(default)]
     pub options: ModelOptions,
 }
@@ -185,7 +185,7 @@ impl ProblemEntry {
     }
 
     /// The problem; `file` is named in errors.
-    pub(super) fn posed(&self, file: &str) -> Result<Problem, FormatError> {
+    pub(super) fn to_problem(&self, file: &str) -> Result<Problem, FormatError> {
         self.graph.check_version(file)?;
         Problem::new(self.graph.graph()?, self.resources.clone(), self.options)
             .map_err(|error| FormatError::Problem { file: file.to_owned(), error })
@@ -269,7 +269,7 @@ impl ScheduleFile {
     /// # Errors
     /// When the graph or the machine is not well formed.
     pub fn problem(&self) -> Result<Problem, FormatError> {
-        self.problem.posed(&self.file)
+        self.problem.to_problem(&self.file)
     }
 
     /// All that the file claims about `problem`; nothing about it is checked but that it is complete.

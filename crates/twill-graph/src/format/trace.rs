@@ -1,4 +1,4 @@
-//! The trace format: what a kernel did on a GPU, beside what its schedule says.
+//! The trace format: a kernel's times on a GPU versus its schedule.
 
 use super::{FormatError, VERSION, check_version, parse};
 use schemars::JsonSchema;
@@ -20,18 +20,20 @@ pub struct TraceFile {
     pub machine: String,
     /// The GPU that it ran on.
     pub gpu: String,
-    /// When: `YYYY-MM-DD`.
+    /// The date: `YYYY-MM-DD`.
     pub date: String,
     /// The revision of the code that was measured, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// What was recorded: `operations`, `runs` of them or `iterations`. All but the last keep operations apart, which takes time.
-    pub marks: String,
+    /// The level of the timestamps: `operations`, `segments` of them or `iterations`. All but the last keep operations
+    /// apart, which takes time.
+    #[serde(alias = "marks")]
+    pub timestamps: String,
     /// The kernel's loops, in the order of the text.
     pub loops: Vec<TracedLoop>,
 }
 
-/// What was measured of a loop.
+/// The measurements of a loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TracedLoop {
@@ -47,7 +49,7 @@ pub struct TracedLoop {
     pub events: Vec<TraceEvent>,
 }
 
-/// What was predicted and what was measured.
+/// Prediction versus measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
@@ -78,7 +80,7 @@ pub struct TracedOperation {
 pub struct Span {
     /// The first cycle.
     pub start: f64,
-    /// The first cycle behind it.
+    /// The first cycle after it.
     pub end: f64,
 }
 
@@ -94,18 +96,25 @@ pub struct TraceEvent {
     pub iteration: u32,
     /// The first cycle.
     pub start: f64,
-    /// The first cycle behind it.
+    /// The first cycle after it.
     pub end: f64,
 }
 
 impl TraceFile {
     /// A file of these loops; `run` is the GPU and the date.
-    pub fn new(name: String, machine: String, run: [String; 2], marks: String, loops: Vec<TracedLoop>) -> TraceFile {
+    pub fn new(
+        name: String,
+        machine: String,
+        run: [String; 2],
+        timestamps: String,
+        loops: Vec<TracedLoop>,
+    ) -> TraceFile {
         let [gpu, date] = run;
-        TraceFile { format: FORMAT.into(), version: VERSION, name, machine, gpu, date, revision: None, marks, loops }
+        let (format, version) = (FORMAT.into(), VERSION);
+        TraceFile { format, version, name, machine, gpu, date, revision: None, timestamps, loops }
     }
 
-    /// Whether a text says that it is of this format.
+    /// Returns whether a text says that it is of this format.
     pub fn is_named_in(text: &str) -> bool {
         super::named_format(text).is_some_and(|format| format == FORMAT)
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a loop graph.
+//! Errors in a loop graph.
 
 use crate::Cycles;
 use crate::names::NameFault;
@@ -29,11 +29,11 @@ pub enum GraphError {
     /// A name that cannot be shown.
     #[error("{what} is named {name}: {fault}")]
     Name {
-        /// What has the name.
+        /// The kind of thing that has the name.
         what: String,
         /// The name in quotes, or its beginning.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: NameFault,
     },
     /// A number is out of range.
@@ -43,9 +43,9 @@ pub enum GraphError {
         operation: String,
         /// The attribute.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         value: i64,
-        /// What is allowed.
+        /// The allowed values.
         expected: &'static str,
     },
     /// A reservation ends after the operation's last cycle.
@@ -67,7 +67,7 @@ pub enum GraphError {
     NotStreaming {
         /// The operation.
         operation: String,
-        /// What speaks against it.
+        /// The reason against it.
         why: String,
     },
     /// A dependence that no schedule can satisfy or that says nothing clear.
@@ -79,7 +79,7 @@ pub enum GraphError {
         to: String,
         /// Iterations.
         distance: u32,
-        /// What is wrong, and the way out.
+        /// The error, and the way out.
         why: String,
     },
     /// Sums of cycles that do not fit.

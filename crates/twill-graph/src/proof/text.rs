@@ -1,4 +1,4 @@
-//! Proofs as text: the clauses as DIMACS CNF, the derivation as DRAT, and beside them a file that says what
+//! Proofs as text: the clauses as DIMACS CNF, the derivation as DRAT, and with them a file that says what
 //! each atom means and why each clause holds, a line each, in words and whole numbers.
 
 use super::{Atom, Item, Literal, Point, Pool, Proof, Reason, RegisterLimit, Step};
@@ -16,7 +16,7 @@ pub enum ProofTextError {
         file: String,
         /// 1-based.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The files do not belong together.
@@ -24,7 +24,7 @@ pub enum ProofTextError {
     Count {
         /// The file.
         file: String,
-        /// What differs.
+        /// The difference.
         what: String,
     },
 }
@@ -92,9 +92,9 @@ fn reason_words(reason: Reason) -> Words {
         Reason::Definition { atom } => ("definition", vec![i64::from(atom)]),
         Reason::Difference => ("difference", vec![]),
         Reason::Dependence { from, to, stages } => ("dependence", vec![op(from), op(to), stages]),
-        Reason::Resource { first, second, turn } => ("resource", [&place(first)[..], &place(second), &[turn]].concat()),
-        Reason::Exclusive { first, second, turn } => ("exclusive", vec![op(first), op(second), turn]),
-        Reason::Concurrency { waiting, other, turn } => ("concurrency", vec![op(waiting), op(other), turn]),
+        Reason::Resource { first, second, wrap } => ("resource", [&place(first)[..], &place(second), &[wrap]].concat()),
+        Reason::Exclusive { first, second, wrap } => ("exclusive", vec![op(first), op(second), wrap]),
+        Reason::Concurrency { waiting, other, wrap } => ("concurrency", vec![op(waiting), op(other), wrap]),
         Reason::Handoff { dependence } => ("handoff", vec![dependence.index() as i64]),
         Reason::SomeGroup { op: v } => ("some-group", vec![op(v)]),
         Reason::OneGroup { op: v } => ("one-group", vec![op(v)]),
@@ -188,9 +188,9 @@ fn read_reason(word: &str, numbers: &[i64]) -> Option<Reason> {
         ("definition", &[atom]) => Reason::Definition { atom: i32::try_from(atom).ok()? },
         ("difference", []) => Reason::Difference,
         ("dependence", &[u, v, stages]) => Reason::Dependence { from: read_op(u)?, to: read_op(v)?, stages },
-        ("resource", &[u, r, v, s, turn]) => Reason::Resource { first: place(u, r)?, second: place(v, s)?, turn },
-        ("exclusive", &[u, v, turn]) => Reason::Exclusive { first: read_op(u)?, second: read_op(v)?, turn },
-        ("concurrency", &[v, o, turn]) => Reason::Concurrency { waiting: read_op(v)?, other: read_op(o)?, turn },
+        ("resource", &[u, r, v, s, wrap]) => Reason::Resource { first: place(u, r)?, second: place(v, s)?, wrap },
+        ("exclusive", &[u, v, wrap]) => Reason::Exclusive { first: read_op(u)?, second: read_op(v)?, wrap },
+        ("concurrency", &[v, o, wrap]) => Reason::Concurrency { waiting: read_op(v)?, other: read_op(o)?, wrap },
         ("handoff", &[d]) => Reason::Handoff { dependence: DependenceId::new(index(d)?) },
         ("some-group", &[v]) => Reason::SomeGroup { op: read_op(v)? },
         ("one-group", &[v]) => Reason::OneGroup { op: read_op(v)? },
@@ -238,7 +238,7 @@ impl Proof {
     pub fn cnf(&self) -> String {
         let mut out = format!(
             "c No schedule at an initiation interval of {} cycles: these clauses hold for every schedule, and\n\
-             c contradict each other. What they mean and why they hold stands in the .why file beside this one.\n\
+             c contradict each other. What they mean and why they hold stands in the .why file next to this one.\n\
              p cnf {} {}\n",
             self.interval,
             self.atoms.len(),
@@ -262,7 +262,7 @@ impl Proof {
         out
     }
 
-    /// What each atom means, and why each clause holds.
+    /// The meaning of each atom, and the reason for each clause.
     pub fn meanings(&self) -> String {
         let mut out = format!("{HEADER}\ninterval {}\n", self.interval);
         for atom in &self.atoms {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use twill_graph::SplitMix64;
 use twill_triton::mlir::{FloatKind, Type};
 
-/// What is given to a kernel.
+/// The arguments of a kernel.
 struct Giver {
     arguments: HashMap<String, Argument>,
     memory: Memory,
@@ -17,8 +17,8 @@ struct Giver {
 }
 
 impl Recipe {
-    /// A call with so many trips of each loop and so many programs, and what is in memory before it. Loads reach over the ends of
-    /// what they load from.
+    /// A call with these trips of each loop and this many programs, and what is in memory before it. Loads reach over
+    /// the ends of what they load from.
     pub fn call(&self, trips: [u32; 2], programs: u32, arithmetic: Arithmetic, seed: u64) -> (Launch, Memory) {
         let random = SplitMix64::new(seed);
         let mut giver = Giver { arguments: HashMap::new(), memory: Memory::default(), random };

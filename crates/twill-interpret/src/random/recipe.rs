@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A matrix of `f32`.
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 pub(super) enum Walk {
     /// One below the other.
     Down,
-    /// One beside the other.
+    /// Side by side.
     Across,
     /// Always the same, of a program.
     Stay,
@@ -84,7 +84,7 @@ pub struct Recipe {
     pub(super) vectors: usize,
     pub(super) carried: Vec<Carried>,
     pub(super) steps: Vec<Step>,
-    /// What the induction variable goes up by; a trip is one of it.
+    /// The step of the induction variable; a trip is one step.
     pub(super) stride: u32,
     /// The loop is there twice, the second going on where the first ends.
     pub(super) twice: bool,
@@ -249,7 +249,7 @@ impl Maker<'_, '_> {
         Ok(())
     }
 
-    /// An MMA of a tile with so many rows as the kernel has, and a tile that is loaded.
+    /// An MMA of a tile with as many rows as the kernel has, and a tile that is loaded.
     fn dot(&mut self, width: u32) -> Result<usize> {
         let rows = self.recipe.rows;
         let is_left = |kind: Kind| matches!(kind, Kind::Half(r, _) if r == rows);
@@ -284,7 +284,8 @@ impl Maker<'_, '_> {
         Ok(self.push(Step::Scale(product, 0.0625), Kind::Single(rows, columns)))
     }
 
-    /// What a carried value becomes: the newest that is like it, or its half plus something new, so that numbers stay small.
+    /// The next value of a carried value: the newest that is like it, or its half plus something new, so that numbers
+    /// stay small.
     fn close(&mut self, k: usize, width: u32) -> Result<()> {
         let kind = self.recipe.carried[k].kind;
         let first = self.recipe.carried.len() + self.recipe.outer.len();
@@ -312,7 +313,7 @@ impl Maker<'_, '_> {
         };
         let is_loaded = matches!(self.recipe.steps.get(new - first), Some(Step::LoadRows(_)));
         let next = match self.from.int_in_range(0..=2)? {
-            // What only goes through the loop is refused.
+            // A value that only passes through the loop is refused.
             0 if !is_loaded => new,
             1 if !matches!(kind, Kind::Half(..)) => {
                 let half = self.push(Step::Scale(k, 0.5), kind);

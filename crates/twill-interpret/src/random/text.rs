@@ -3,7 +3,7 @@
 use super::recipe::{Kind, Recipe, Source, Step, Walk};
 use std::fmt::Write as _;
 
-/// Iterations for which stores of different programs do not meet.
+/// Iterations for which stores of different programs do not overlap.
 pub(super) const MOST_TRIPS: u32 = 12;
 
 impl Recipe {
@@ -14,7 +14,7 @@ impl Recipe {
         writer.out
     }
 
-    /// What the loop and the results are stored through: kinds of the stored values, in the order of their tensors.
+    /// The tensors that the loop and the epilogue store to: kinds of the stored values, in the order of their tensors.
     pub(super) fn stored(&self) -> Vec<Kind> {
         let kinds = self.kinds();
         let within = self.steps.iter().filter_map(|s| match s {
@@ -24,7 +24,7 @@ impl Recipe {
         within.chain(self.carried.iter().map(|c| c.kind)).collect()
     }
 
-    /// What every value is.
+    /// The kind of every value.
     pub(super) fn kinds(&self) -> Vec<Kind> {
         let mut kinds: Vec<Kind> = self.carried.iter().map(|c| c.kind).collect();
         kinds.extend(self.outer.iter().map(|s| Kind::Half(self.sources[*s].rows, self.sources[*s].columns)));
@@ -74,7 +74,7 @@ impl Kind {
 struct Writer<'a> {
     recipe: &'a Recipe,
     out: String,
-    /// Of every value.
+    /// The type of every value.
     names: Vec<String>,
     next: u32,
 }

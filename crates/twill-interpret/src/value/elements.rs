@@ -14,7 +14,7 @@ use twill_triton::mlir::Type;
 pub(crate) struct Elementwise<'a> {
     /// Such as `arith.addf`.
     pub operation: &'a str,
-    /// Of a comparison; of `tt.extern_elementwise`, the symbol.
+    /// The predicate of a comparison; the symbol of `tt.extern_elementwise`.
     pub predicate: Option<&'a str>,
     /// Extents of the result.
     pub shape: &'a [usize],
@@ -26,7 +26,7 @@ pub(crate) struct Elementwise<'a> {
     pub arithmetic: Arithmetic,
 }
 
-/// What it makes of its operands, of which scalars are spread.
+/// Its result for these operands, with scalars broadcast.
 pub(crate) fn apply(one: Elementwise<'_>, operands: &[Rc<Tile>]) -> Result<Tile, Fault> {
     let spread: Result<Vec<Rc<Tile>>, Fault> = operands
         .iter()

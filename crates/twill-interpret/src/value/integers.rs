@@ -7,7 +7,7 @@ pub(crate) fn bits(element: &Type) -> u32 {
     element.scalar_bits().unwrap_or(64).clamp(1, 64)
 }
 
-/// What is left of an integer in elements of this type; a truth value is 0 or 1.
+/// An integer truncated to this type; a truth value is 0 or 1.
 pub(crate) fn wrapped(x: i64, element: &Type) -> i64 {
     match bits(element) {
         1 => x & 1,

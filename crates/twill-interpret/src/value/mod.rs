@@ -11,5 +11,5 @@ mod tile;
 pub(crate) use dot::dot;
 pub(crate) use elements::{Elementwise, apply};
 pub use number::Arithmetic;
-pub(crate) use reduce::{Combine, reduce, shares};
+pub(crate) use reduce::{Combine, partials, reduce};
 pub use tile::{Data, Pointer, Tile};

@@ -20,7 +20,7 @@ struct Format {
     least_exponent: i32,
     /// The largest finite number.
     largest: f64,
-    /// Whether what is larger becomes infinite, or else no number.
+    /// True if larger numbers become infinite; otherwise they become NaN.
     has_infinity: bool,
 }
 
@@ -67,7 +67,7 @@ impl Format {
             return x;
         }
         let bits = i32::try_from((x.to_bits() >> 52) & 0x7ff).unwrap_or(0);
-        // Of an f64 below its normal numbers the exponent does not matter: it rounds to zero.
+        // The exponent of a subnormal f64 does not matter: it rounds to zero.
         let exponent = (bits - 1023).max(self.least_exponent);
         let quantum = f64::from(2.0_f32).powi(exponent - (self.precision - 1));
         let rounded = (x / quantum).round_ties_even() * quantum;

@@ -71,9 +71,9 @@ pub(crate) fn reduce(
     Ok(Tile { shape, data })
 }
 
-/// The row sums of a tile in four shares: that of thread `t` has the columns `8k + 2t` and `8k + 2t + 1`.
-pub(crate) fn shares(tile: &Tile, element: &Type, arithmetic: Arithmetic) -> Result<Tile, Fault> {
-    let unfit = || Fault::Shapes { what: "row sums in shares".into() };
+/// The row sums of a tile as four per-thread partials: that of thread `t` has the columns `8k + 2t` and `8k + 2t + 1`.
+pub(crate) fn partials(tile: &Tile, element: &Type, arithmetic: Arithmetic) -> Result<Tile, Fault> {
+    let unfit = || Fault::Shapes { what: "row sums as per-thread partials".into() };
     let [rows, columns] = tile.shape.as_slice() else { return Err(unfit()) };
     if columns % 8 != 0 {
         return Err(unfit());

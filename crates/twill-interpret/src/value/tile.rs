@@ -41,7 +41,7 @@ impl Data {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -55,7 +55,7 @@ impl Data {
         }
     }
 
-    /// Whether two are the same bit by bit, but that all numbers that are none are alike.
+    /// Returns whether two are the same bit by bit, but that all numbers that are none are alike.
     pub fn is_same(&self, other: &Data) -> bool {
         let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
         match (self, other) {

@@ -1,4 +1,4 @@
-//! What groups wait at.
+//! The barriers of groups.
 
 use twill_codegen::ir::{Barriers, WarpProgram};
 
@@ -24,13 +24,13 @@ impl Barrier {
         }
     }
 
-    /// Whether the phase of this parity is complete (`mbarrier.try_wait.parity`).
+    /// Returns whether the phase of this parity is complete (`mbarrier.try_wait.parity`).
     pub fn is_complete(&self, parity: bool) -> bool {
         (self.completed % 2 == 1) != parity
     }
 }
 
-/// A named barrier: it opens when as many groups as take part have come.
+/// A named barrier: it opens when all participating groups have arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     participants: u32,
@@ -43,7 +43,7 @@ impl Named {
         program.named_barriers.iter().map(|(_, n)| Named { participants: *n, come: 0, opened: 0 }).collect()
     }
 
-    /// A group comes; how often the barrier has to have opened until it may go on.
+    /// A group arrives; returns how often the barrier has to have opened until it may go on.
     pub fn come(&mut self) -> u64 {
         let ticket = self.opened + 1;
         self.come += 1;

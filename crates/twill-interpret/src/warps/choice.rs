@@ -3,7 +3,7 @@
 use std::fmt;
 use twill_graph::SplitMix64;
 
-/// Who takes a step.
+/// The actor of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Actor {
     /// A group.
@@ -58,7 +58,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// One step in so many changes a priority.
+/// One step in this many changes a priority.
 const CHANGE: usize = 24;
 
 impl Choice {

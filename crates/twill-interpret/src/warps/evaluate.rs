@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::storage::At;
 use super::units::Held;
 use crate::fault::Fault;
-use crate::value::{Combine, Data, Elementwise, Tile, apply, reduce, shares};
+use crate::value::{Combine, Data, Elementwise, Tile, apply, partials, reduce};
 use std::rc::Rc;
 use twill_codegen::Iteration;
 use twill_codegen::ir::{Expression, ExpressionKind, IterationNumber};
@@ -26,7 +26,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// What a group's threads find in a variable.
+    /// The value of a variable for a group's threads.
     pub(super) fn variable(&self, g: usize, id: VariableId) -> Result<Rc<Tile>, Fault> {
         let group = &self.groups[g];
         let name = || group.group.variables.get(id.index()).map_or_else(String::new, |v| v.name.clone());
@@ -102,7 +102,7 @@ impl Machine<'_, '_> {
                 let how = Combine::of(combine.name()).ok_or_else(|| Fault::Unknown { what: format!("`{combine}`") })?;
                 reduce(&*self.evaluate(g, operand)?, *axis, how, element, arithmetic)?
             }
-            ExpressionKind::PartialSums(x) => shares(&*self.evaluate(g, x)?, element, arithmetic)?,
+            ExpressionKind::PartialSums(x) => partials(&*self.evaluate(g, x)?, element, arithmetic)?,
             ExpressionKind::Load { pointers, mask, other } => {
                 let pointers = self.evaluate(g, pointers)?;
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;

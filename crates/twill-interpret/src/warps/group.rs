@@ -1,4 +1,4 @@
-//! What one step of a group does.
+//! One step of a group.
 
 use super::evaluate::extents;
 use super::machine::Machine;
@@ -14,7 +14,7 @@ use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{NamedBarrierId, Op};
 
 impl Machine<'_, '_> {
-    /// Whether a group need not wait to do this.
+    /// Returns whether a group need not wait to do this.
     pub(super) fn is_ready(&self, g: usize, action: &Op) -> bool {
         let group = &self.groups[g];
         match action {
@@ -51,7 +51,7 @@ impl Machine<'_, '_> {
         self.groups[g].variables[id.index()] = held;
     }
 
-    /// Does it; whether the group is behind it then.
+    /// Does it; true if the group is past it then.
     pub(super) fn perform(&mut self, g: usize, action: &Op) -> Result<bool, Fault> {
         match action {
             Op::Let { to, value } => {
@@ -63,7 +63,7 @@ impl Machine<'_, '_> {
                 self.hold(g, *to, held);
             }
             Op::Wgmma { to, left, right, accumulator } => self.mma(g, *to, left, right, *accumulator)?,
-            Op::Tcgen05Mma(mma) => self.multiply_in_tensor(g, mma)?,
+            Op::Tcgen05Mma(mma) => self.tcgen05_mma(g, mma)?,
             Op::Tcgen05Commit(signals) => {
                 let signals = self.signals(g, signals);
                 self.groups[g].in_flight.mmas.push_back(Mma { product: None, signals });
@@ -116,7 +116,7 @@ impl Machine<'_, '_> {
         Ok(true)
     }
 
-    /// Comes to a named barrier; a group that waits there goes on when it has opened.
+    /// Arrives at a named barrier; a group that waits there goes on when it has opened.
     fn come(&mut self, g: usize, id: NamedBarrierId, waits: bool) -> Result<bool, Fault> {
         if self.groups[g].ticket.take().is_some() {
             return Ok(true);
@@ -164,7 +164,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn multiply_in_tensor(&mut self, g: usize, mma: &Tcgen05Mma) -> Result<(), Fault> {
+    fn tcgen05_mma(&mut self, g: usize, mma: &Tcgen05Mma) -> Result<(), Fault> {
         let sum = match &mma.addend {
             Addend::Zero => Sum::Zero,
             Addend::Value(_) | Addend::Before => Sum::Place,

@@ -11,12 +11,12 @@ use crate::value::{Tile, dot};
 use std::rc::Rc;
 use twill_codegen::ir::{Expression, Group, Node, Op, VariableId, WarpProgram};
 
-/// What an execution took.
+/// The cost of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Steps of groups.
     pub steps: u64,
-    /// Ends of asynchronous copies and multiplies.
+    /// Ends of asynchronous copies and MMAs.
     pub events: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Working<'p> {
     pub mmas: u64,
     /// At a named barrier: when it may go on.
     pub ticket: Option<u64>,
-    /// What it does after this: code, and for which program of the grid.
+    /// Its remaining work: code, and for which program of the grid.
     parts: std::vec::IntoIter<(&'p [Node], [u32; 3])>,
     program: [u32; 3],
     /// The next thing that it does; none at the end.
@@ -74,7 +74,7 @@ pub(super) struct Machine<'p, 'm> {
 /// Steps after which a program is not believed to end.
 const MOST_STEPS: u64 = 4_000_000;
 
-/// Executes a kernel's warp programs, one CTA after the other; where CTAs work on tile after tile, so many of them.
+/// Executes a kernel's warp programs, one CTA after the other; where CTAs work on tile after tile, this many of them.
 ///
 /// # Errors
 /// When the program gets stuck, uses what is not there, reads or writes outside of arrays, or has something that is not known.
@@ -170,7 +170,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Who can do something.
+    /// The actors that can take a step.
     fn actors(&self) -> Vec<Actor> {
         let mut actors = Vec::new();
         for (g, group) in self.groups.iter().enumerate() {
@@ -185,7 +185,7 @@ impl Machine<'_, '_> {
             ];
             actors.extend(units.into_iter().filter(|(busy, _)| *busy).map(|(_, actor)| actor));
         }
-        // What threads wrote may be seen before its fence, but nobody waits for that.
+        // Writes of threads may be seen before their fence, but nobody waits for that.
         if !actors.is_empty() && !self.storage.unfenced().is_empty() {
             actors.push(Actor::Visibility);
         }

@@ -7,7 +7,7 @@
 //! | `evaluate` | expressions over what a group holds |
 //! | `storage` | shared and tensor memory, as threads and as asynchronous units see it |
 //! | `barriers` | `mbarrier` objects and named barriers |
-//! | `units` | copies and multiplies under way |
+//! | `units` | copies and MMAs in flight |
 //! | `group` | what one step of a group does |
 //! | `machine` | a CTA: which steps can be taken, until all groups are at their end |
 //! | `choice` | which of them is taken |

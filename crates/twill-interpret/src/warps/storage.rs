@@ -1,5 +1,5 @@
-//! Shared and tensor memory. What threads write to shared memory is seen by asynchronous units only behind a fence, so a slot
-//! has two contents.
+//! Shared and tensor memory. What threads write to shared memory is seen by asynchronous units only after a fence, so a
+//! slot has two contents.
 
 use crate::fault::Fault;
 use crate::value::{Data, Tile};
@@ -8,7 +8,7 @@ use twill_codegen::ir::{Buffer, WarpProgram};
 use twill_graph::SplitMix64;
 use twill_triton::mlir::Type;
 
-/// Who wrote what asynchronous units do not see yet.
+/// The writers whose writes asynchronous units do not see yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writer {
     /// A group's threads.

@@ -1,4 +1,4 @@
-//! What asynchronous units have under way.
+//! The work of asynchronous units in flight.
 
 use super::storage::At;
 use crate::memory::{Combination, Tensor};
@@ -17,7 +17,7 @@ pub(super) struct Result {
     pub tile: RefCell<Option<Rc<Tile>>>,
 }
 
-/// What a group holds under a name.
+/// The value that a group holds under a name.
 #[derive(Clone, Debug)]
 pub(super) enum Held {
     /// A value.
@@ -36,12 +36,12 @@ pub(super) enum Source {
     Tile(Rc<Tile>),
 }
 
-/// What an MMA adds to.
+/// The accumulator of an MMA.
 #[derive(Clone, Debug)]
 pub(super) enum Sum {
     Zero,
     Held(Held),
-    /// What stands where the result goes.
+    /// The contents of the destination.
     Place,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Product {
     pub element: Type,
 }
 
-/// What the tensor core does for a group, in order.
+/// The tensor core's work for a group, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Mma {
     /// None where only barriers are signalled.
@@ -79,7 +79,7 @@ pub(super) struct Load {
     pub full: Signal,
 }
 
-/// What is copied.
+/// The source of the copy.
 #[derive(Clone, Debug)]
 pub(super) enum Copied {
     Block { tensor: Tensor, tile_origin: Vec<i64>, block: Vec<usize> },
@@ -95,7 +95,7 @@ pub(super) struct Store {
     pub how: Combination,
 }
 
-/// What a group has under way.
+/// The work of a group in flight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flights {
     /// They end in any order.

@@ -27,7 +27,7 @@ const HALF: Type = Type::Float(FloatKind::F16);
 const SINGLE: Type = Type::Float(FloatKind::F32);
 
 impl Call {
-    /// So many trips of the example's loop, where it has one.
+    /// This many trips of the example's loop, where it has one.
     pub fn new(kernel: &Kernel, trips: i64, seed: u64) -> Call {
         let launch = Launch { arguments: HashMap::new(), grid: [1, 1, 1], arithmetic: Arithmetic::Rounded };
         let memory = Memory::default();

@@ -29,7 +29,7 @@ fn load(kilobytes: u64) -> TileOperation {
     TileOperation::Load { bytes: Bytes(kilobytes * 1024), mechanism: Mechanism::Tma }
 }
 
-/// What the operations of the attention graphs do; the names are those of the graphs, less the sub-tile's number.
+/// The kinds of the operations of the attention graphs; the names are those of the graphs, less the sub-tile's number.
 fn attention(machine: &Machine, name: &str) -> TileOperation {
     let rows = machine.sub_tile_rows();
     let tile = rows * 128;

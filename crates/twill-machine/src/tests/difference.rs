@@ -1,4 +1,4 @@
-//! What differs between two machines.
+//! The differences between two machines.
 
 use crate::{Difference, Machine, Provenance, check, differences};
 

@@ -17,7 +17,7 @@ fn every_builtin_is_sound() {
             assert!(keys.insert(row.key.clone()), "{name}: {} twice", row.key);
             assert!(row.value.is_finite() && !row.source.is_empty() && !row.unit.is_empty(), "{name}: {}", row.key);
         }
-        // What the file says is what `check` reads from its text.
+        // `check` reads the same numbers from the file's text.
         let again = check(builtin_text(name).unwrap(), &format!("machines/{name}.toml")).unwrap();
         assert_eq!(machine, again);
     }

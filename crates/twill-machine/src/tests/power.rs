@@ -1,4 +1,4 @@
-//! What limits the clock under load: `[power]`, and `chip.l2_bytes_per_cycle`.
+//! The power limits of the clock under load: `[power]`, and `chip.l2_bytes_per_cycle`.
 
 use crate::{Machine, Power, builtin_names, check};
 

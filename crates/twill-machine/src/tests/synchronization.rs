@@ -1,4 +1,4 @@
-//! What stands between operations: `[synchronization]`, and the tensor core's `wait_latency` and `sharing`.
+//! The costs between operations: `[synchronization]`, and the tensor core's `wait_latency` and `sharing`.
 
 use crate::{Element, Machine, Sharing, Synchronization, TileOperation, builtin_names, check};
 use twill_graph::Cycles;
@@ -57,9 +57,9 @@ fn any_of_it_may_be_absent() {
 fn what_is_wrong_with_it() {
     let error = |changes: &str| extended(changes).unwrap_err();
     assert_eq!(
-        error("[synchronization]\nhandover = { measured = 77, source = \"me\" }"),
+        error("[synchronization]\nhand_off = { measured = 77, source = \"me\" }"),
         [
-            "mine.toml:4: `synchronization.handoff` is not a key of a machine file (did you mean `handoff`?); here are arrive, wait, handoff, named_barrier, fence, set_registers"
+            "mine.toml:4: `synchronization.hand_off` is not a key of a machine file (did you mean `handoff`?); here are arrive, wait, handoff, named_barrier, fence, set_registers"
         ]
     );
     assert_eq!(

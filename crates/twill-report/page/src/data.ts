@@ -237,7 +237,7 @@ export interface TraceFile {
   gpu: string;
   date: string;
   revision?: string | null;
-  marks: string;
+  timestamps: string;
   loops: TraceLoop[];
 }
 

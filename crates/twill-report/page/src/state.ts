@@ -1,4 +1,4 @@
-// What is selected, and whether its whole chain is shown. Views subscribe to it.
+// The selection, and the state of its chain's display. Views subscribe to it.
 import { useEffect, useState } from "preact/hooks";
 
 /** A selected operation; its iteration matters on the timeline alone. */

@@ -9,7 +9,7 @@ pub(super) fn demand(demand: &Demand) -> String {
     let available = grouped(demand.available);
     let Some(required) = demand.required else {
         return match demand.quantity {
-            Quantity::HandoffCycles => "even hand-offs that take no time are too slow".into(),
+            Quantity::HandoffCycles => "even handoffs that take no time are too slow".into(),
             _ => format!("no number of {what} is enough, {available} at hand"),
         };
     };
@@ -28,10 +28,10 @@ pub(super) fn demand(demand: &Demand) -> String {
     };
     match (demand.quantity, demand.proved) {
         (Quantity::HandoffCycles, true) => {
-            format!("hand-offs may take at most {}, they take up to {available}", count(required, "cycle"))
+            format!("handoffs may take at most {}, they take up to {available}", count(required, "cycle"))
         }
         (Quantity::HandoffCycles, false) => {
-            format!("hand-offs of {} are fast enough, they take up to {available}", count(required, "cycle"))
+            format!("handoffs of {} are fast enough, they take up to {available}", count(required, "cycle"))
         }
         (_, true) => format!("{least}{} {what} needed, {available} at hand{short}", grouped(required)),
         (_, false) => {

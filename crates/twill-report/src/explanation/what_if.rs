@@ -7,7 +7,7 @@ use crate::words::{self, count, grouped};
 use std::collections::BTreeSet;
 use twill_graph::{Change, Explanation, Family, KnownBy, LowerBoundKind, Status, WhatIf};
 
-/// What is said where a change leaves no schedule.
+/// The text where a change leaves no schedule.
 const NOTHING: &str = "no schedule exists";
 
 pub(super) fn write(page: &mut Page, explanation: &Explanation, lines: &Lines) {
@@ -73,13 +73,13 @@ fn change(change: &Change) -> String {
         Change::SharedBandwidth { bytes_per_cycle } => {
             format!("shared memory twice as fast, {} bytes a cycle", grouped(bytes_per_cycle.0))
         }
-        Change::FreeHandoffs => "hand-offs take no time".into(),
+        Change::FreeHandoffs => "handoffs take no time".into(),
         Change::AnyAssignment => "any assignment to warp groups".into(),
         Change::SubTiles { sub_tiles } => count(*sub_tiles, "sub-tile"),
     }
 }
 
-/// What bounds the interval then, or how it is known that nothing changes.
+/// The bound of the interval then, or the reason why nothing changes.
 fn why(what_if: &WhatIf, lines: &Lines, conflict: &BTreeSet<Family>) -> String {
     match (what_if.known_by, what_if.status) {
         (KnownBy::Conflict, _) => "takes no part in the conflict".into(),

@@ -21,19 +21,19 @@ pub struct Page {
     pub machine: Option<String>,
     /// Version of Twill.
     pub twill: &'static str,
-    /// What was reached, in a sentence.
+    /// The result, in a sentence.
     pub headline: String,
     /// The innermost loops of the kernel, in the order of the text; none of a graph without warps.
     pub loops: Vec<Loop>,
-    /// What loops have in common that share their warp groups, without the loops.
+    /// The common part of loops that share their warp groups, without the loops.
     pub kernel: Option<KernelScheduleFile>,
     /// The schedule of a graph without warps.
     pub dataflow: Option<DataflowScheduleFile>,
     /// The generated kernel.
     pub code: Option<Code>,
-    /// What was measured.
+    /// The measurements.
     pub trace: Option<TraceFile>,
-    /// What the assembler made of the generated kernel.
+    /// The assembler's result for the generated kernel.
     pub assembly: Option<Assembly>,
     /// The chip, for rates of all of it; none where the machine is not known.
     pub chip: Option<Chip>,
@@ -47,13 +47,13 @@ pub struct Page {
 pub struct Loop {
     /// The schedule with its problem.
     pub schedule: ScheduleFile,
-    /// What bounds the initiation interval, in words.
+    /// The bound of the initiation interval, in words.
     pub bound: String,
     /// Why the interval is no smaller; none where that was not asked.
     pub explanation: Option<ExplanationFile>,
     /// Intervals that are excluded, ascending, in words.
     pub rejected: Vec<Excluded>,
-    /// What would change the interval, in words.
+    /// The changes of the interval, in words.
     pub what_ifs: Vec<WhatIfAnswer>,
     /// Registers of each warp group in use.
     pub registers: Vec<GroupRegisters>,
@@ -63,7 +63,7 @@ pub struct Loop {
     pub flop: u64,
     /// Cycles of an iteration by a simulation of the warp programs, where they were simulated.
     pub simulated: Option<u32>,
-    /// Cycles of an iteration of the machine code, by a simulation of its instructions, where it was assembled.
+    /// Cycles of an iteration by SASS estimate, where the kernel was assembled.
     pub sass_estimate: Option<u32>,
 }
 
@@ -76,10 +76,10 @@ pub struct Excluded {
     pub why: String,
 }
 
-/// What a change would bring.
+/// The effect of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WhatIfAnswer {
-    /// What is different.
+    /// The difference.
     pub change: String,
     /// The interval then, and what bounds it.
     pub answer: String,
@@ -90,7 +90,7 @@ pub struct WhatIfAnswer {
 pub struct Code {
     /// Name of its file.
     pub file: String,
-    /// What it is written in.
+    /// Its language.
     pub language: Language,
     /// The file's text.
     pub text: String,
@@ -98,7 +98,7 @@ pub struct Code {
     pub lines: Vec<CodeLine>,
 }
 
-/// What the assembler made of a generated kernel.
+/// The assembler's result for a generated kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assembly {
     /// Registers a thread at the kernel's entry.
@@ -121,7 +121,7 @@ pub struct Finding {
     pub message: String,
 }
 
-/// What turns cycles of one multiprocessor into rates of the whole chip.
+/// The factors that turn cycles of one multiprocessor into rates of the whole chip.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Chip {
     /// Clock of the multiprocessors.
@@ -130,7 +130,7 @@ pub struct Chip {
     pub multiprocessors: u64,
 }
 
-/// What kernels are written in.
+/// The language of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Language {
@@ -204,7 +204,7 @@ impl Page {
         }
     }
 
-    /// A page of loops that were scheduled each by itself: what was found for each, beside its part of the page.
+    /// A page of loops that were scheduled separately: the outcome for each, next to its part of the page.
     pub fn of_loops(name: &str, loops: Vec<(&Problem, &Report<Verified<Schedule>>, Loop)>) -> Page {
         let sentence =
             |problem: &Problem, report: &Report<Verified<Schedule>>| sentence(&headline::known(problem, report));
@@ -242,7 +242,7 @@ impl Page {
         Page { dataflow: Some(file), ..Page::new(problem.graph.name(), headline, text) }
     }
 
-    /// What is known of the whole kernel; none for a graph without warps.
+    /// Facts about the whole kernel; none for a graph without warps.
     pub fn status(&self) -> Option<Status> {
         let worst = |status: &Status| match status {
             Status::Optimal => 0,

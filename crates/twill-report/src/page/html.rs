@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// What shows the data.
+/// The code that shows the data.
 const SCRIPT: &str = include_str!("../../page/dist/report.js");
 
-/// What it looks like.
+/// Its style.
 const STYLE: &str = include_str!("../../page/dist/report.css");
 
 /// The page as an HTML file.
@@ -59,7 +59,7 @@ pub fn html(page: &Page) -> String {
     )
 }
 
-/// Whether a text is a file that [`html`] made.
+/// Returns whether a text is a file that [`html`] made.
 pub fn is_page(text: &str) -> bool {
     text.starts_with("<!doctype html>")
         && text.contains("<meta name=\"generator\" content=\"Twill ")

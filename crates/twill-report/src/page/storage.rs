@@ -1,5 +1,5 @@
 //! Registers and memories over the cycles of the steady state (docs/model.md, "Live values, folded"). This is what is live,
-//! whatever reading of the model the schedule was made with.
+//! for every model variant.
 
 use crate::liveness::{Life, Place, lives, ring, steady};
 use serde::Serialize;
@@ -31,11 +31,11 @@ pub struct Memory {
     pub unit: Unit,
     /// All of it.
     pub capacity: u64,
-    /// What lies outside the loop's pipeline.
+    /// The storage outside the loop's pipeline.
     pub reserved: u64,
     /// Where it changes, from cycle 0 to below I, and how much is in use from there on: rings and reserve included.
     pub live: Vec<(i64, u64)>,
-    /// What lies in it.
+    /// Its contents.
     pub buffers: Vec<Buffer>,
 }
 
@@ -49,7 +49,7 @@ pub enum MemoryKind {
     TensorMemory,
 }
 
-/// What memory is counted in.
+/// The unit of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -73,7 +73,7 @@ pub struct Buffer {
     pub start: i64,
     /// Cycle of its own iteration up to which a copy is taken; may lie beyond I.
     pub end: i64,
-    /// Whether it is the ring of a streaming load, all slots of which are there all the time.
+    /// True if it is the ring of a streaming load, all slots of which are there all the time.
     pub ring: bool,
 }
 

@@ -31,7 +31,7 @@ fn at(steps: &[(i64, u64)], cycle: i64) -> u64 {
     steps.iter().rev().find(|(from, _)| *from <= cycle).unwrap().1
 }
 
-/// What is live in a cycle deep in the steady state, counted iteration by iteration as docs/model.md defines lives.
+/// The live amount in a cycle deep in the steady state, counted iteration by iteration as docs/model.md defines lives.
 fn counted(problem: &Problem, schedule: &Schedule, place: Place, cycle: i64) -> u64 {
     let graph = problem.graph();
     let around = 8;
@@ -251,7 +251,7 @@ fn reasons_and_changes_are_those_of_the_text() {
     assert_eq!(
         answers,
         [
-            ("hand-offs take no time", "I = 2048, no change: takes no part in the conflict"),
+            ("handoffs take no time", "I = 2048, no change: takes no part in the conflict"),
             ("1 compute group", "no schedule exists"),
             ("1 sub-tile", "I = 2048..2100, <= +2.5 %: not settled"),
             ("xu twice as fast", "I >= 2048: not settled"),
@@ -278,7 +278,7 @@ fn hostile() -> Page {
     page_of(&problem, &report, None)
 }
 
-/// What stands between two marks.
+/// The text between two marks.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     let from = text.find(begin).unwrap() + begin.len();
     &text[from..from + text[from..].find(end).unwrap()]
@@ -333,7 +333,7 @@ fn only_the_bundle_may_run() {
     assert!(policy.contains(&format!("script-src 'sha256-{}';", hash(script))), "{policy}");
     assert!(policy.contains(&format!("style-src 'sha256-{}';", hash(style))), "{policy}");
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-    // What would end the elements that hold the bundle, or change how they are read.
+    // Text that would end the elements that hold the bundle, or change how they are read.
     let (script, style) = (script.to_lowercase(), style.to_lowercase());
     assert!(!script.contains("</script") && !script.contains("<!--") && !style.contains("</style"));
     assert!(is_page(&file) && !is_page("<!doctype html><title>mine</title>"));

@@ -1,11 +1,11 @@
-//! A schedule of a dataflow graph as a trace: what uses each resource, and how much of it.
+//! A schedule of a dataflow graph as a trace: the users of each resource, with amounts.
 
 use super::trace::{Builder, Label, Track, number, text};
 use crate::run::first_fit;
 use std::collections::BTreeMap;
 use twill_graph::{Dataflow, OpId, StartSteps};
 
-/// What is in use of a resource.
+/// The part of a resource in use.
 struct Use {
     op: OpId,
     iteration: u32,

@@ -20,7 +20,7 @@ struct GroupTracks {
     /// Asynchronous operations that it started, as many tracks as run at once.
     flight: Vec<Track>,
     /// More of its work, where the model lets a group execute several operations at once.
-    beside: Vec<Track>,
+    overlapping: Vec<Track>,
     /// Live registers a thread.
     registers: Track,
 }
@@ -122,7 +122,7 @@ impl<'a> Loops<'a> {
             let is_synchronous = run.problem.graph().operation(event.op).is_synchronous();
             let track = match (is_synchronous, lane.checked_sub(1)) {
                 (true, None) => Some(work),
-                (true, Some(other)) => tracks.beside.get(other).copied(),
+                (true, Some(other)) => tracks.overlapping.get(other).copied(),
                 (false, _) => tracks.flight.get(lane).copied(),
             };
             for dependence in before.get(&key).into_iter().flatten().filter(|d| run.waits(d)) {
@@ -147,7 +147,7 @@ impl<'a> Loops<'a> {
         }
     }
 
-    /// What holds each unit.
+    /// The holders of each unit.
     fn held(&mut self, run: &Run<'_>, at: i64) {
         for (index, unit) in run.problem.resources().units.iter().enumerate() {
             let Some(tracks) = self.units.get(&unit.name) else { continue };
@@ -180,7 +180,7 @@ impl<'a> Loops<'a> {
     }
 }
 
-/// What the process is called.
+/// The name of the process.
 fn title(runs: &[Run<'_>]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.problem.graph().name()).collect();
     let machine = runs.first().map_or("no machine", |run| run.problem.resources().name.as_str());
@@ -196,8 +196,8 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
     let issues = trace.track(work, "issues", Some("asynchronous operations that it starts".to_owned()));
     let waits = trace.track(work, "waits", Some("barriers that an operation needs, as it starts".to_owned()));
     let most = |synchronous| runs.iter().map(|run| at_once(run, group.id, synchronous).len()).max().unwrap_or(0);
-    let beside = || Some("operations that it executes beside others".to_owned());
-    let beside = (1..most(true)).map(|_| trace.track(work, "beside", beside())).collect();
+    let overlapping = || Some("operations that it executes at the same time as others".to_owned());
+    let overlapping = (1..most(true)).map(|_| trace.track(work, "overlapping", overlapping())).collect();
     let running = || Some("asynchronous operations until their result is there".to_owned());
     let flight = (0..most(false)).map(|_| trace.track(work, "in flight", running())).collect();
     let reserve = runs.first().map_or(0, |run| run.problem.resources().registers.reserve_per_thread);
@@ -207,7 +207,7 @@ fn lay_group(trace: &mut Builder, runs: &[Run<'_>], parent: Track, memories: Tra
         group.registers_per_thread
     );
     let registers = trace.counter(memories, &format!("{name}: registers"), "registers", Some(description));
-    GroupTracks { work, issues, waits, flight, beside, registers }
+    GroupTracks { work, issues, waits, flight, overlapping, registers }
 }
 
 /// Synchronous or asynchronous operations of a group, on as many lanes as run at once.

@@ -19,7 +19,7 @@ pub(crate) struct Track(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle(usize);
 
-/// What an event shows of itself.
+/// The details of an event.
 pub(crate) struct Label {
     /// Its name.
     pub name: String,
@@ -36,7 +36,7 @@ pub(crate) struct Builder {
     flows: u64,
 }
 
-/// What comes first of what happens in one nanosecond: a slice ends before another begins on its track.
+/// The order of events in one nanosecond: a slice ends before another begins on its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     End,
@@ -87,7 +87,7 @@ impl Builder {
         track
     }
 
-    /// A stretch of time, from the cycle `start` to the cycle `end`. On one track, slices nest or do not meet.
+    /// A stretch of time, from the cycle `start` to the cycle `end`. On one track, slices nest or are disjoint.
     pub fn slice(&mut self, track: Track, (start, end): (i64, i64), label: Label) -> Handle {
         let handle = self.push(start, Order::Begin, event(track, EventType::SliceBegin, Some(label)));
         self.push(end, Order::End, event(track, EventType::SliceEnd, None));

@@ -68,7 +68,7 @@ pub(super) fn draw(problem: &Problem, schedule: Option<&Schedule>, options: Grap
     Drawing { width: full, height: bottom + FOOT, title, description, body: out }
 }
 
-/// What stands below an operation's name.
+/// The text below an operation's name.
 fn detail(problem: &Problem, schedule: Option<&Schedule>, op: OpId) -> String {
     match schedule {
         Some(schedule) => {
@@ -146,7 +146,7 @@ fn node(
     out.push_str("</g>\n");
 }
 
-/// What colours and lines mean.
+/// The legend of colours and lines.
 fn foot(out: &mut String, schedule: Option<&Schedule>, y: f64, full: f64) {
     let mut x = MARGIN;
     for (id, name) in schedule.into_iter().flat_map(legend) {

@@ -18,7 +18,7 @@ const THREAD: f64 = 10.0;
 pub(super) struct Edge {
     pub from: usize,
     pub to: usize,
-    /// Whether it must lead downwards; such edges form no cycle.
+    /// True if it must lead downwards; such edges form no cycle.
     pub down: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Layout {
     pub layers: Vec<usize>,
     /// Centre of each node in pixels, from 0.
     pub centres: Vec<f64>,
-    /// Of each edge, its points on the layers between its ends, from the upper to the lower: layer and pixels.
+    /// For each edge, its points on the layers between its ends, from the upper to the lower: layer and pixels.
     pub bends: Vec<Vec<(usize, f64)>>,
     /// Pixels in all.
     pub width: f64,

@@ -28,7 +28,7 @@ pub struct TimelineOptions {
 /// How to draw a dependence graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphOptions {
-    /// Whether to draw dependences that carry no value and only order their ends.
+    /// True if to draw dependences that carry no value and only order their ends.
     pub orders: bool,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn routes(layout: &Layout, widths: &[f64], edges: &[Edge]) -> Vec<Rou
         .zip(ports)
         .map(|((edge, bends), ports)| {
             if edge.from == edge.to || layout.layers[edge.from] == layout.layers[edge.to] {
-                return beside(layout, widths, edge);
+                return within_layer(layout, widths, edge);
             }
             let downwards = layout.layers[edge.from] < layout.layers[edge.to];
             let upper = if downwards { edge.from } else { edge.to };
@@ -99,7 +99,7 @@ fn along(begin: (f64, f64), end: (f64, f64), bends: &[(usize, f64)], downwards: 
 }
 
 /// An edge within a layer, or of a box to itself: out of the right side, and back from the right.
-fn beside(layout: &Layout, widths: &[f64], edge: &Edge) -> Route {
+fn within_layer(layout: &Layout, widths: &[f64], edge: &Edge) -> Route {
     let right = |node: usize| layout.centres[node] + widths[node] / 2.0;
     let y = top(layout.layers[edge.from]);
     if edge.from == edge.to {

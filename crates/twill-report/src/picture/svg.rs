@@ -4,7 +4,7 @@ use crate::ink::{columns, cut};
 use crate::markup::escape;
 use std::fmt::Write;
 
-/// What does not depend on light and dark.
+/// The styles that do not depend on light and dark.
 const SHAPE: &str = "
 .twill { color-scheme: light dark; }
 .twill text { font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; font-size: 11px; }
@@ -20,7 +20,7 @@ const SHAPE: &str = "
 .twill .carried text { paint-order: stroke; stroke-width: 4px; }
 ";
 
-/// What has which colour: selector, property, light, dark. Text stands out from what it is written on by a contrast of
+/// The colours: selector, property, light, dark. Text stands out from what it is written on by a contrast of
 /// at least 4.5 (WCAG 2.2, success criterion 1.4.3). Without CSS variables: converters to PDF and PNG do not know them.
 const COLOURS: [(&str, &str, &str, &str); 12] = [
     ("text", "fill", "#1f2328", "#f0f3f6"),
@@ -77,7 +77,7 @@ pub(crate) const CHARACTER: f64 = 6.65;
 pub(crate) struct Drawing {
     pub width: f64,
     pub height: f64,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: String,
     /// The same in words, for those who do not see it.
     pub description: String,
@@ -126,8 +126,8 @@ pub(crate) fn rectangle(out: &mut String, (x, y): (f64, f64), (width, height): (
     let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {more}/>");
 }
 
-/// As much of a text as fits into so many pixels; nothing where that would say nothing. The number of a sub-tile at the
-/// end, which tells names apart, stays.
+/// As much of a text as fits into this many pixels; nothing where that would say nothing. The number of a sub-tile at
+/// the end, which tells names apart, stays.
 pub(crate) fn fitting(text: &str, pixels: f64) -> String {
     const LEAST: usize = 4;
     let room = (pixels / CHARACTER).max(0.0) as usize;

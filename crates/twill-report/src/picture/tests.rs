@@ -115,8 +115,8 @@ fn boxes_do_not_overlap() {
     let side = |node: &Node<'_, '_>| (pixels(*node, "x"), pixels(*node, "x") + pixels(*node, "width"));
     for (k, a) in boxes.iter().enumerate() {
         for b in &boxes[..k] {
-            let beside = side(a).1 < side(b).0 || side(b).1 < side(a).0;
-            assert!(beside || (pixels(*a, "y") - pixels(*b, "y")).abs() > 30.0);
+            let apart = side(a).1 < side(b).0 || side(b).1 < side(a).0;
+            assert!(apart || (pixels(*a, "y") - pixels(*b, "y")).abs() > 30.0);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How much of a memory is live in each cycle (docs/model.md, "Live values, folded", "Consumer registers", "Hand-off
+//! The live amount of a memory in each cycle (docs/model.md, "Live values, folded", "Consumer registers", "Handoff
 //! buffers", "Rings").
 //!
 //! In the steady state it is what the model counts. Before it, what iterations before the first would have made for
@@ -9,11 +9,11 @@ use super::Run;
 use crate::liveness::{Kept, Place, kept};
 use std::collections::BTreeMap;
 
-/// Of initial values, no more iterations than this are counted.
+/// The most iterations of initial values that are counted.
 const MOST_BEFORE: i64 = 1024;
 
-/// `(cycle, amount)`: from this cycle on so much is live, of shared and tensor memory with rings and with what is reserved; the
-/// first is at cycle 0, and all are before `end`.
+/// `(cycle, amount)`: from this cycle on this much is live, of shared and tensor memory with rings and with what is
+/// reserved; the first is at cycle 0, and all are before `end`.
 pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
     let mut changes: BTreeMap<i64, i128> = BTreeMap::new();
     let mut live = |from: i64, to: i64, amount: u64| {
@@ -39,7 +39,7 @@ pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
     steps
 }
 
-/// What is taken all the time: rings, and what is reserved.
+/// The storage taken all the time: rings, and the reserved part.
 fn always(run: &Run<'_>, place: Place) -> u64 {
     let reserved = run.problem.graph().reserved();
     let rings = || run.schedule.rings.iter().map(|ring| (ring.bytes * u64::from(ring.depth)).0);
@@ -50,7 +50,7 @@ fn always(run: &Run<'_>, place: Place) -> u64 {
     }
 }
 
-/// What iterations keep, those before the first among them.
+/// The values of iterations, those before the first included.
 fn iterations(run: &Run<'_>, kept: &Kept, live: &mut impl FnMut(i64, i64, u64)) {
     let farthest = kept.reads.iter().map(|read| i64::from(read.distance)).max().unwrap_or(0).min(MOST_BEFORE);
     for k in -farthest..i64::from(run.iterations) {

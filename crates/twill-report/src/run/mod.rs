@@ -1,5 +1,5 @@
-//! The first iterations of a loop as a schedule runs them, for traces and pictures: what is on its way when, which
-//! instance of a unit it holds, what is live.
+//! The first iterations of a loop as a schedule runs them, for traces and pictures: the work in flight in each cycle,
+//! which instance of a unit it holds, what is live.
 //!
 //! Iteration `k` of operation `v` issues at cycle `t_v + k · I`; the loop begins at cycle 0.
 
@@ -81,8 +81,8 @@ impl<'a> Run<'a> {
         self.schedule.placement(op).group
     }
 
-    /// What holds each instance of a unit; as few instances as there are ever held at once. The schedule does not say
-    /// which instance: the first free one.
+    /// The holders of each instance of a unit; as few instances as there are ever held at once. The schedule does not
+    /// say which instance: the first free one.
     pub fn holdings(&self, unit: UnitId) -> Vec<Vec<Event>> {
         let of = |event: Event| {
             let reservations = &self.problem.graph().operation(event.op).reservations;
@@ -101,8 +101,8 @@ impl<'a> Run<'a> {
         dependences.flat_map(|d| (d.distance..self.iterations).map(move |to| (d, to - d.distance, to)))
     }
 
-    /// Whether the operation that a dependence leads to must wait for a barrier: an asynchronous operation ends, or
-    /// another group hands on a value.
+    /// Returns whether the operation that a dependence leads to must wait for a barrier: an asynchronous operation
+    /// ends, or another group hands on a value.
     pub fn waits(&self, dependence: &Dependence) -> bool {
         dependence.blocking || (dependence.carries_value && self.group(dependence.from) != self.group(dependence.to))
     }

@@ -2,20 +2,20 @@
 
 use thiserror::Error;
 
-/// What an instruction keeps busy.
+/// The units that an instruction keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// `HGMMA` and the like: an MMA of 64 rows and so many columns.
+    /// `HGMMA` and the like: an MMA of 64 rows and N columns.
     Mma {
         /// Columns of the result.
         columns: u32,
-        /// Whether the left operand is in registers.
+        /// True if the left operand is in registers.
         from_registers: bool,
-        /// Whether it ends a group of MMAs that can be waited for.
+        /// True if it ends a group of MMAs that can be waited for.
         commits: bool,
     },
-    /// `WARPGROUP.DEPBAR`: waits until so many groups of MMAs run.
-    WaitMultiplies(usize),
+    /// `WARPGROUP.DEPBAR`: waits until at most N groups of MMAs run.
+    WaitMmas(usize),
     /// Floating-point multiplication and addition.
     Fma,
     /// Comparison, selection, integers, moves.
@@ -35,7 +35,7 @@ pub enum Work {
     Local {
         /// 1, 2 or 4.
         words: u32,
-        /// Whether it comes back.
+        /// True if it comes back.
         is_load: bool,
     },
     /// A look at the phase of an `mbarrier`.
@@ -43,12 +43,12 @@ pub enum Work {
     /// An arrival at an `mbarrier`.
     Arrive,
     /// A named barrier.
-    Meet {
+    NamedBarrier {
         /// Its number.
         barrier: u32,
-        /// Warp groups that must come.
+        /// Warp groups that must arrive.
         groups: u32,
-        /// Whether it waits for them.
+        /// True if it waits for them.
         waits: bool,
     },
     /// All else: an issue slot.
@@ -61,7 +61,7 @@ pub enum Work {
 /// via microbenchmarking, 2018, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it keeps busy.
+    /// The units that it keeps busy.
     pub work: Work,
     /// Cycles until the warp issues its next instruction.
     pub stall: u8,
@@ -104,7 +104,7 @@ impl Instruction {
     }
 }
 
-/// What an instruction without its predicate keeps busy.
+/// The units that an instruction without its predicate keeps busy.
 fn work(text: &str) -> Work {
     let text = text.trim();
     let text = text.strip_prefix('@').map_or(text, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest)).trim();
@@ -117,7 +117,7 @@ fn work(text: &str) -> Work {
             from_registers: operands.get(1).is_some_and(|left| left.starts_with('R')),
             commits: operands.contains(&"gsb0"),
         },
-        "WARPGROUP" if name.contains("DEPBAR") => Work::WaitMultiplies(number(operands.last()) as usize),
+        "WARPGROUP" if name.contains("DEPBAR") => Work::WaitMmas(number(operands.last()) as usize),
         "FFMA" | "FMUL" | "FADD" | "IMAD" | "HFMA2" | "HMUL2" | "HADD2" => Work::Fma,
         "FMNMX" | "FSETP" | "FSEL" | "FCHK" | "ISETP" | "IADD3" | "IABS" | "IMNMX" | "LOP3" | "SEL" | "SHF" | "LEA"
         | "MOV" | "PRMT" | "PLOP3" | "VOTE" | "ELECT" | "I2FP" => Work::Alu,
@@ -134,7 +134,7 @@ fn work(text: &str) -> Work {
         "SYNCS" => Work::Arrive,
         "BAR" => {
             let barrier = number(operands.first());
-            Work::Meet { barrier, groups: number(operands.get(1)) / 128, waits: !name.contains("ARV") }
+            Work::NamedBarrier { barrier, groups: number(operands.get(1)) / 128, waits: !name.contains("ARV") }
         }
         _ => Work::Other,
     }
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(mma.work, Work::Mma { columns: 128, from_registers: true, commits: true });
         assert_eq!((mma.stall, mma.writes, mma.reads, mma.waits), (1, None, None, 0));
         let arrive = read("BAR.ARV 0x8, 0x100 ; /* 0x0204000000007b1d */ /* 0x000fec0000002000 */");
-        assert_eq!(arrive.work, Work::Meet { barrier: 8, groups: 2, waits: false });
+        assert_eq!(arrive.work, Work::NamedBarrier { barrier: 8, groups: 2, waits: false });
         assert_eq!(arrive.stall, 6);
         assert_eq!(read("@!P0 BRA `(.L_x_19) ; /* 0x1 */ /* 0x002fea0000000000 */").waits, 2);
         assert!(Instruction::read("BRA `(.L_x_19)").is_err());

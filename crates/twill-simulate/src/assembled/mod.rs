@@ -1,6 +1,6 @@
-//! How long a loop takes as it was assembled: the instructions of one scheduler of a multiprocessor, one by one.
+//! The SASS estimate of a loop's cycles: the instructions of one scheduler of a multiprocessor, one by one.
 //!
-//! ptxas decides where the instructions of a tile go: between those of an MMA, ahead of a wait or behind it. So the
+//! ptxas decides where the instructions of a tile go: between those of an MMA, ahead of a wait or after it. So the
 //! simulation of the warp programs does not tell schedules of one interval apart, and this one does: every warp group has a
 //! warp on each of the four schedulers, and all four do the same, so that one of them, with a warp of each group, is the
 //! multiprocessor.

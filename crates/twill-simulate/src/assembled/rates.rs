@@ -1,4 +1,4 @@
-//! How long instructions keep units busy.
+//! The cycles for which instructions keep units busy.
 
 use crate::Timing;
 use twill_machine::Machine;
@@ -6,25 +6,25 @@ use twill_machine::Machine;
 /// How long instructions keep a scheduler's units busy, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Columns of 64 rows that the tensor core multiplies by 32 bytes of depth in a cycle.
+    /// Columns that the tensor core does in a cycle, of 64 rows and 32 bytes of depth.
     pub columns: f64,
     /// MMAs that may be under way; a warp stands at the next.
     pub queue: usize,
     /// Bytes of shared memory that one multiprocessor moves in a cycle.
     pub shared_bytes: f64,
-    /// Of an issue slot.
+    /// Cycles of an issue slot.
     pub issue: f64,
     /// From the first instruction of an MMA until an idle tensor core begins.
     pub start: f64,
     /// From the end of an MMA until the warp that waits for it goes on.
     pub seen: f64,
-    /// Of the unit that multiplies and adds.
+    /// Cycles of the multiply-add unit.
     pub fma: f64,
-    /// Of the unit that compares, selects, counts.
+    /// Cycles of the unit that compares, selects, counts.
     pub alu: f64,
-    /// Of the same unit, for a conversion.
+    /// Cycles of the same unit, for a conversion.
     pub convert: f64,
-    /// Of the special-function unit.
+    /// Cycles of the special-function unit.
     pub special: f64,
     /// From an instruction of the special-function unit to its result.
     pub special_latency: f64,
@@ -32,19 +32,19 @@ pub struct Rates {
     pub exchange_latency: f64,
     /// From an access to shared memory to its result.
     pub memory_latency: f64,
-    /// Of a wait for a phase that is complete.
+    /// Cycles of a wait for a phase that is complete.
     pub wait: f64,
-    /// From the last that comes to a named barrier until those that wait go on.
-    pub meet: f64,
-    /// How much longer, in part, the special-function unit takes while the tensor core multiplies.
-    pub special_beside: f64,
+    /// From the last arrival at a named barrier until those that wait go on.
+    pub named_barrier: f64,
+    /// How much longer, in part, the special-function unit takes while the tensor core runs.
+    pub special_overlap: f64,
     /// The same of the unit that compares.
-    pub alu_beside: f64,
+    pub alu_overlap: f64,
     /// The same of issue slots.
-    pub issue_beside: f64,
+    pub issue_overlap: f64,
     /// How much longer, in part, MMAs take while another warp computes.
-    pub mma_beside: f64,
-    /// Of issue slots that an MMA takes besides its own whose left operand is in registers.
+    pub mma_overlap: f64,
+    /// Issue slots besides its own that an MMA takes whose left operand is in registers.
     pub register_operand: f64,
     /// After its last instruction of an MMA that it has not committed, how long a warp keeps the tensor core to itself.
     pub hold: f64,
@@ -85,11 +85,11 @@ impl Rates {
             exchange_latency: 16.16,
             memory_latency: 37.37,
             wait: 34.85,
-            meet: 8.0,
-            special_beside: 0.5035,
-            alu_beside: 0.2915,
-            issue_beside: 0.1293,
-            mma_beside: 0.1495,
+            named_barrier: 8.0,
+            special_overlap: 0.5035,
+            alu_overlap: 0.2915,
+            issue_overlap: 0.1293,
+            mma_overlap: 0.1495,
             register_operand: 1.419,
             hold: 64.83,
             local_bytes: 33.0,

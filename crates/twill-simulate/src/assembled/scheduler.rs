@@ -13,9 +13,9 @@ struct Warp<'a> {
     scoreboards: [f64; SCOREBOARDS],
     /// When it sees the end of each of its groups of MMAs.
     mmas: Vec<f64>,
-    /// Whether an MMA is begun and not committed.
+    /// True if an MMA is begun and not committed.
     is_issuing_mmas: bool,
-    meeting: Meeting,
+    barrier: Barrier,
     /// When it computed last.
     computed: f64,
     /// When each iteration ended.
@@ -24,7 +24,7 @@ struct Warp<'a> {
 
 /// Where a warp stands with the named barrier that is its next instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meeting {
+enum Barrier {
     No,
     Waiting(u32),
     Over,
@@ -48,8 +48,8 @@ struct Scheduler<'a> {
     owner: Option<usize>,
     /// When its last was.
     held: f64,
-    /// Groups that have come to each named barrier.
-    came: BTreeMap<u32, u32>,
+    /// Groups that have arrived at each named barrier.
+    arrived: BTreeMap<u32, u32>,
     last: usize,
     /// The state of a generator of numbers that look random (Marsaglia, Xorshift RNGs, 2003).
     random: u64,
@@ -65,10 +65,10 @@ const RUNS: usize = 6;
 /// Cycles over which the beginnings of groups are spread, from run to run.
 const PHASES: usize = 2048;
 
-/// Of these, how many come before the steady state.
+/// The number of these before the steady state.
 const BEFORE: usize = 8;
 
-/// A warp that computed so many cycles ago still does.
+/// A warp that computed this many cycles ago still does.
 const COMPUTING: f64 = 10.0;
 
 /// Looks without anything issued after which nothing ever will be.
@@ -77,7 +77,7 @@ const PATIENCE: u32 = 1000;
 /// Cycles from an iteration to the next in the steady state, of a loop's code in each warp group that has it. `None` where
 /// the groups wait for each other without end, or there is nothing.
 ///
-/// What is copied from global memory is there.
+/// A copy from global memory is complete.
 pub fn cycles_of_loop(groups: &[Vec<Instruction>], rates: &Rates) -> Option<f64> {
     if groups.is_empty() || groups.iter().any(Vec::is_empty) {
         return None;
@@ -102,7 +102,7 @@ impl<'a> Scheduler<'a> {
             scoreboards: [0.0; SCOREBOARDS],
             mmas: Vec::new(),
             is_issuing_mmas: false,
-            meeting: Meeting::No,
+            barrier: Barrier::No,
             computed: f64::NEG_INFINITY,
             ends: Vec::new(),
         };
@@ -120,7 +120,7 @@ impl<'a> Scheduler<'a> {
             queue: VecDeque::new(),
             owner: None,
             held: 0.0,
-            came: BTreeMap::new(),
+            arrived: BTreeMap::new(),
             last: 0,
             random: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(run as u64 + 1),
         }
@@ -176,8 +176,8 @@ impl<'a> Scheduler<'a> {
     /// Takes the unit that an instruction needs, and gives back when its result is there; `None` if it has to wait.
     fn take(&mut self, index: usize, instruction: Instruction) -> Option<f64> {
         let (now, rates) = (self.now, self.rates);
-        let beside = |part: f64| 1.0 + if self.tensor > now { part } else { 0.0 };
-        let (alu, special) = (beside(rates.alu_beside), beside(rates.special_beside));
+        let overlap = |part: f64| 1.0 + if self.tensor > now { part } else { 0.0 };
+        let (alu, special) = (overlap(rates.alu_overlap), overlap(rates.special_overlap));
         match instruction.work {
             Work::Mma { columns, from_registers, commits } => {
                 // 32 bytes of each column, and of each of 64 rows.
@@ -185,7 +185,7 @@ impl<'a> Scheduler<'a> {
                 let reads = 32.0 * (f64::from(columns) + rows) / rates.shared_bytes;
                 self.mma(index, f64::from(columns) / rates.columns, reads, commits).map(|()| 0.0)
             }
-            Work::WaitMultiplies(left) => {
+            Work::WaitMmas(left) => {
                 let warp = &mut self.warps[index];
                 let over = warp.mmas.len().checked_sub(left + 1).map_or(now, |last| warp.mmas[last]);
                 if over > now {
@@ -212,7 +212,9 @@ impl<'a> Scheduler<'a> {
                 Some(self.local - now + if is_load { rates.local_latency } else { 0.0 })
             }
             Work::Wait => Some(rates.wait + self.random() * rates.jitter),
-            Work::Meet { barrier, groups, waits } => self.meet(index, barrier, groups, waits).then_some(0.0),
+            Work::NamedBarrier { barrier, groups, waits } => {
+                self.named_barrier(index, barrier, groups, waits).then_some(0.0)
+            }
             Work::Arrive | Work::Other => Some(0.0),
         }
     }
@@ -229,7 +231,7 @@ impl<'a> Scheduler<'a> {
         }
         let computes = |(other, warp): (usize, &Warp)| other != index && self.now - warp.computed < COMPUTING;
         let is_slower = self.warps.iter().enumerate().any(computes);
-        let cycles = cycles * if is_slower { 1.0 + self.rates.mma_beside } else { 1.0 };
+        let cycles = cycles * if is_slower { 1.0 + self.rates.mma_overlap } else { 1.0 };
         let warp = &mut self.warps[index];
         let latency = if warp.is_issuing_mmas { 0.0 } else { self.rates.start };
         let begin = self.tensor.max(self.now + latency);
@@ -244,45 +246,45 @@ impl<'a> Scheduler<'a> {
         Some(())
     }
 
-    /// Whether a warp at a named barrier goes on.
-    fn meet(&mut self, index: usize, barrier: u32, groups: u32, waits: bool) -> bool {
-        match self.warps[index].meeting {
-            Meeting::Waiting(_) => return false,
-            Meeting::Over => {
-                self.warps[index].meeting = Meeting::No;
+    /// Returns whether a warp at a named barrier goes on.
+    fn named_barrier(&mut self, index: usize, barrier: u32, groups: u32, waits: bool) -> bool {
+        match self.warps[index].barrier {
+            Barrier::Waiting(_) => return false,
+            Barrier::Over => {
+                self.warps[index].barrier = Barrier::No;
                 return true;
             }
-            Meeting::No => {}
+            Barrier::No => {}
         }
-        *self.came.entry(barrier).or_default() += 1;
-        if self.came[&barrier] >= groups {
-            self.came.remove(&barrier);
+        *self.arrived.entry(barrier).or_default() += 1;
+        if self.arrived[&barrier] >= groups {
+            self.arrived.remove(&barrier);
             self.release(barrier);
             if waits {
-                self.warps[index].ready = self.now + self.rates.meet;
-                self.warps[index].meeting = Meeting::Over;
+                self.warps[index].ready = self.now + self.rates.named_barrier;
+                self.warps[index].barrier = Barrier::Over;
             }
             return !waits;
         }
         if waits {
-            self.warps[index].meeting = Meeting::Waiting(barrier);
+            self.warps[index].barrier = Barrier::Waiting(barrier);
         }
         !waits
     }
 
     fn release(&mut self, barrier: u32) {
-        for warp in self.warps.iter_mut().filter(|w| w.meeting == Meeting::Waiting(barrier)) {
-            warp.meeting = Meeting::Over;
-            warp.ready = warp.ready.max(self.now + self.rates.meet);
+        for warp in self.warps.iter_mut().filter(|w| w.barrier == Barrier::Waiting(barrier)) {
+            warp.barrier = Barrier::Over;
+            warp.ready = warp.ready.max(self.now + self.rates.named_barrier);
         }
     }
 
     /// All wait at named barriers: the one that is least far goes on, by an arrival before the loop.
     fn give_turn(&mut self) -> Option<()> {
-        let waiting = |warp: &&Warp| matches!(warp.meeting, Meeting::Waiting(_));
+        let waiting = |warp: &&Warp| matches!(warp.barrier, Barrier::Waiting(_));
         let least = self.warps.iter().filter(waiting).min_by_key(|warp| warp.ends.len())?;
-        if let Meeting::Waiting(barrier) = least.meeting {
-            self.came.remove(&barrier);
+        if let Barrier::Waiting(barrier) = least.barrier {
+            self.arrived.remove(&barrier);
             self.release(barrier);
         }
         Some(())
@@ -290,12 +292,12 @@ impl<'a> Scheduler<'a> {
 
     fn advance(&mut self, index: usize, instruction: Instruction, latency: f64) {
         let now = self.now;
-        let beside = if self.tensor > now { self.rates.issue_beside } else { 0.0 };
+        let overlap = if self.tensor > now { self.rates.issue_overlap } else { 0.0 };
         let operand = match instruction.work {
             Work::Mma { from_registers: true, .. } => self.rates.register_operand,
             _ => 0.0,
         };
-        self.slot = self.slot.max(now - 1.0) + self.rates.issue * (1.0 + beside) + operand;
+        self.slot = self.slot.max(now - 1.0) + self.rates.issue * (1.0 + overlap) + operand;
         self.last = index;
         let warp = &mut self.warps[index];
         for scoreboard in [instruction.writes, instruction.reads].into_iter().flatten() {
@@ -323,7 +325,7 @@ impl<'a> Scheduler<'a> {
 
     /// When something may change; `None` if all who are not done wait for each other.
     fn next(&self) -> Option<f64> {
-        let warps = self.warps.iter().filter(|w| !w.is_done() && !matches!(w.meeting, Meeting::Waiting(_)));
+        let warps = self.warps.iter().filter(|w| !w.is_done() && !matches!(w.barrier, Barrier::Waiting(_)));
         let own = warps.flat_map(|w| w.scoreboards.into_iter().chain([w.ready]));
         let held = self.owner.map(|_| self.held + self.rates.hold);
         let units =
@@ -332,7 +334,7 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-/// Takes a unit for so many cycles, if it is free.
+/// Takes a unit for N cycles, if it is free.
 fn busy(unit: &mut f64, now: f64, cycles: f64) -> Option<()> {
     (*unit <= now).then(|| *unit = unit.max(now - 1.0) + cycles)
 }

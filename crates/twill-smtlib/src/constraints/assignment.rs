@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::term::{Term, and, not, or};
 use twill_graph::{GroupId, GroupRole, Operation, Problem, WarpAssignment};
 
-/// Whether a group may run an operation.
+/// Returns whether a group may run an operation.
 fn allowed(problem: &Problem, op: &Operation, id: GroupId) -> bool {
     let group = problem.groups()[id.index()];
     let has = |role| problem.groups().iter().any(|g| g.role == role);
@@ -21,7 +21,7 @@ fn allowed(problem: &Problem, op: &Operation, id: GroupId) -> bool {
     group.warps >= op.issue_width && memory && issue && chosen
 }
 
-/// The compute group of an operation's sub-tile: they take turns, and what belongs to none goes with sub-tile 0.
+/// The compute group of an operation's sub-tile: round robin, and an operation without sub-tile goes with sub-tile 0.
 fn its_compute_group(problem: &Problem, op: &Operation) -> Option<GroupId> {
     let compute = || problem.group_ids().filter(|w| problem.groups()[w.index()].role == GroupRole::Compute);
     let turn = op.sub_tile.unwrap_or(0) as usize;

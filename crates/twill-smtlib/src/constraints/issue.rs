@@ -4,7 +4,7 @@ use crate::model::Model;
 use crate::term::{Term, implies, not, or};
 use twill_graph::{Liveness, OpId};
 
-/// Whether every operation has a cycle to issue in.
+/// Returns whether every operation has a cycle to issue in.
 pub(super) fn possible(m: &Model) -> bool {
     m.problem.graph().op_ids().all(|v| m.latest(v) >= 0)
 }

@@ -53,7 +53,7 @@ fn live_words(m: &mut Model) -> Vec<Held> {
 }
 
 /// A value that another group made takes registers of its reader while that executes; TMA reads the
-/// hand-off buffer instead. Carried values stay on their group.
+/// handoff buffer instead. Carried values stay on their group.
 fn consumer_words(m: &mut Model) -> Vec<Held> {
     let graph = m.problem.graph();
     let mut held = Vec::new();
@@ -69,7 +69,7 @@ fn consumer_words(m: &mut Model) -> Vec<Held> {
     held
 }
 
-/// What a thread of a compute group can be given.
+/// The register counts that a thread of a compute group can have.
 fn choices(m: &Model) -> Vec<u32> {
     let file = m.problem.resources().registers;
     let granules = |r: u32| r.div_ceil(file.granularity);

@@ -1,4 +1,4 @@
-//! Reserved bytes, rings of streaming loads, live values and hand-off buffers fit shared memory in
+//! Reserved bytes, rings of streaming loads, live values and handoff buffers fit shared memory in
 //! every slot.
 
 use crate::life::{Cells, End};
@@ -9,8 +9,8 @@ use twill_graph::{Bytes, OpId, Storage, Words};
 
 pub(super) fn write(m: &mut Model) {
     m.script.comment(
-        "\nshared memory: rings, values alive and hand-off buffers fit in every slot.\n\
-         more_v_j: the ring of v has more than j slots; passed_v_c: the hand-off buffer of v is held.",
+        "\nshared memory: rings, values alive and handoff buffers fit in every slot.\n\
+         more_v_j: the ring of v has more than j slots; passed_v_c: the handoff buffer of v is held.",
     );
     let room = i128::from(m.problem.resources().shared_memory.0) - i128::from(m.problem.graph().reserved().shared.0);
     let mut always: Vec<(u64, Term)> = Vec::new();
@@ -49,7 +49,7 @@ fn ring(m: &mut Model, v: OpId, bytes: u64, room: i128) -> Vec<(u64, Term)> {
     let Some(longest) = longest.map(|l| l + transfer) else { return slots };
     let mut terms = Vec::new();
     for j in 1.. {
-        // No life is so long; or so many slots fit nowhere, and the last one already does not.
+        // No life is so long; or that many slots fit nowhere, and the last one already does not.
         if j * m.interval >= longest || i128::from(bytes) * i128::from(j) > room {
             break;
         }
@@ -73,7 +73,7 @@ fn ring(m: &mut Model, v: OpId, bytes: u64, room: i128) -> Vec<(u64, Term)> {
     slots
 }
 
-/// The hand-off buffer of a register value: from its issue to the completion of the last operation on
+/// The handoff buffer of a register value: from its issue to the completion of the last operation on
 /// another group that reads it.
 fn buffer(m: &mut Model, v: OpId) -> Cells {
     let graph = m.problem.graph();

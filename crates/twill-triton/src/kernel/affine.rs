@@ -27,13 +27,13 @@ pub(super) struct Reader<'m> {
     wraps: RefCell<Vec<Wrap>>,
 }
 
-/// What changes from iteration to iteration may be read, or not.
+/// Values that change from iteration to iteration may be read, or not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sight {
     Iteration,
     Invariants,
-    /// What does not change, outside of loops, with quotients taken apart that are whole. Addresses keep theirs, about which the
-    /// kernel may have said something.
+    /// The invariant part, outside of loops, with quotients taken apart that are whole. Addresses keep theirs, about
+    /// which the kernel may have said something.
     Bounds,
 }
 
@@ -42,7 +42,7 @@ impl<'m> Reader<'m> {
         Reader { module, function, parts, left: Cell::new(MOST_VALUES), wraps: RefCell::default() }
     }
 
-    /// A pointer's base, an argument of the kernel, and how many elements it lies behind that.
+    /// A pointer's base, an argument of the kernel, and how many elements it lies after that.
     pub fn pointer(&self, value: ValueId, along: &Along) -> Option<(ValueId, Polynomial)> {
         self.look()?;
         if let Some(k) = self.carried(value) {
@@ -134,7 +134,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Whether the kernel says `tl.assume(value >= 0)`, or that it is more than a number that is not negative.
+    /// Returns whether the kernel says `tl.assume(value >= 0)`, or that it is more than a number that is not negative.
     fn is_assumed_natural(&self, value: ValueId) -> bool {
         let is_assumed = |result: ValueId| {
             let mut users = self.module.uses(result).iter().map(|usage| self.module.operation(usage.operation));
@@ -222,7 +222,7 @@ impl<'m> Reader<'m> {
         is_integer.then(|| Polynomial::symbol(Symbol::Scalar(value)))
     }
 
-    /// Whether it is `true` or `false`, which as signed numbers are -1 and 0.
+    /// Returns whether it is `true` or `false`, which as signed numbers are -1 and 0.
     fn is_flag(&self, value: ValueId) -> bool {
         *self.module.type_of(value).element() == Type::Integer(1)
     }
@@ -236,7 +236,7 @@ impl<'m> Reader<'m> {
         self.parts?.carried.iter().position(|v| *v == value)
     }
 
-    /// What a carried value begins with, and what this operation adds to it in every iteration.
+    /// The initial value of a carried value, and its increment by this operation in every iteration.
     fn step(&self, k: usize, by: &str) -> Option<(ValueId, ValueId)> {
         let parts = self.parts?;
         let (carried, yielded) = (*parts.carried.get(k)?, *parts.yielded.get(k)?);

@@ -134,7 +134,7 @@ fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
 }
 
 /// The rows, and those of MMAs that have nothing to do with the loop's others, if they are as many: two sums of products
-/// that only meet after the loop.
+/// that only combine after the loop.
 fn with_apart(l: &TileLoop, nodes: &Nodes, classes: &Classes, first: usize) -> Vec<usize> {
     let mut rows = vec![first];
     for (op, places) in l.operations.iter().zip(&nodes.operands) {

@@ -81,7 +81,7 @@ pub(super) fn tile_loop(
     Ok(Some(tile_loop))
 }
 
-/// Whether an operation at the top level of the body works on tiles.
+/// Returns whether an operation at the top level of the body works on tiles.
 fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: OperationId) -> Result<bool, Error> {
     let operation = module.operation(id);
     let name = operation.name.as_str();
@@ -139,7 +139,7 @@ fn touches_tiles(module: &Module, id: OperationId) -> bool {
     })
 }
 
-/// What a tile operation does, and to what.
+/// The effect of a tile operation, and its operands.
 fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operand>), Error> {
     let module = resolver.module;
     let operation = module.operation(id);
@@ -158,7 +158,9 @@ fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Opera
         };
         let addresses: Vec<ValueId> =
             operands.iter().enumerate().filter(|(place, _)| !is_data(*place)).map(|(_, value)| *value).collect();
-        read.extend(resolver.behind(&addresses).into_iter().map(|(tile, distance)| address(resolver, tile, distance)));
+        read.extend(
+            resolver.tiles_of(&addresses).into_iter().map(|(tile, distance)| address(resolver, tile, distance)),
+        );
         return Ok((kind, read));
     }
     let kind = match name {
@@ -193,8 +195,8 @@ fn inputs(resolver: &mut Resolver<'_>, id: OperationId, values: &[ValueId]) -> R
             Resolved::Tile(view) => read.push(operand(Role::Input, view)),
             Resolved::Scalar => {
                 // A scalar may still wait for a tile, for instance through a branch.
-                let behind = resolver.behind(&[*value]);
-                read.extend(behind.into_iter().map(|(tile, distance)| {
+                let tiles = resolver.tiles_of(&[*value]);
+                read.extend(tiles.into_iter().map(|(tile, distance)| {
                     let tile::Tile { shape, element, .. } = resolver.tiles[tile.index()].clone();
                     let dimensions = vec![None; shape.len()];
                     operand(Role::Input, View { tile, distance, shape, element, dimensions })
@@ -234,7 +236,7 @@ fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operan
     Ok((Kind::Dot { element }, read))
 }
 
-/// The type that the tensor core multiplies.
+/// The type of the tensor core's operands.
 fn multiplied(left: Element, right: Element, precision: &str) -> Option<twill_machine::Element> {
     use twill_machine::Element as Multiplied;
     Some(match (left, right) {
@@ -247,7 +249,7 @@ fn multiplied(left: Element, right: Element, precision: &str) -> Option<twill_ma
     })
 }
 
-/// What people call the result of an operation: by its own name, or by the name of what it is computed from.
+/// The usual name of the result of an operation: by its own name, or by the name of what it is computed from.
 fn variable(resolver: &Resolver<'_>, before: &[TileOperation], operation: &TileOperation, id: OperationId) -> String {
     if let Some(name) = names::of_operation(resolver.module, id) {
         return name;

@@ -1,4 +1,4 @@
-//! Along which axes of the grid programs differ in the values of a kernel.
+//! The axes of the grid along which programs differ in the values of a kernel.
 //!
 //! Programs differ in what is computed from `tl.program_id`, in what branches and trip counts that depend on it decide,
 //! and in what atomics and inline assembly give. Two programs may be said to differ where they do not, never the other way
@@ -32,7 +32,7 @@ impl Differences {
     pub fn of_trips(&self, module: &Module, parts: &ForLoop<'_>) -> Axes {
         let around = module.ancestors(parts.operation).map(|id| match module.for_loop(id) {
             Some(outer) => self.of_bounds(&outer),
-            None if module.operation(id).name == "scf.while" => self.behind(module, id),
+            None if module.operation(id).name == "scf.while" => self.of_operands(module, id),
             None => self.of_all(&module.operation(id).operands),
         });
         around.collect::<Axes>().union(self.of_bounds(parts)).union(self.branches)
@@ -47,7 +47,7 @@ impl Differences {
     }
 
     /// The operands of an operation and of all that is nested in it.
-    fn behind(&self, module: &Module, id: OperationId) -> Axes {
+    fn of_operands(&self, module: &Module, id: OperationId) -> Axes {
         module.walk(id).map(|inner| self.of_all(&module.operation(inner).operands)).collect()
     }
 
@@ -56,7 +56,7 @@ impl Differences {
             return self.update_loop(&parts);
         }
         let operation = module.operation(id);
-        let axes = asks_for(module, id).union(self.behind(module, id));
+        let axes = asks_for(module, id).union(self.of_operands(module, id));
         let mut changed = self.add_all(&operation.results, axes);
         for region in &operation.regions {
             for block in &module.region(*region).blocks {
@@ -67,7 +67,7 @@ impl Differences {
             changed |= self.add_all(&module.block(*block).arguments, axes);
         }
         if operation.successors.len() > 1 {
-            // Where control flow meets again, a value depends on the way that was taken.
+            // Where control flow joins again, a value depends on the way that was taken.
             let region = operation.block.map(|block| module.block(block).region);
             for block in region.into_iter().flat_map(|region| module.region(region).blocks.iter().skip(1)) {
                 changed |= self.add_all(&module.block(*block).arguments, axes);
@@ -118,7 +118,7 @@ fn asks_for(module: &Module, id: OperationId) -> Axes {
     }
 }
 
-/// What any function asks for.
+/// The requests of any function.
 fn called(module: &Module) -> Axes {
     let is_call = |id: &OperationId| matches!(module.operation(*id).name.as_str(), "tt.call" | "func.call");
     module.walk(module.top()).filter(|id| !is_call(id)).map(|id| asks_for(module, id)).collect()

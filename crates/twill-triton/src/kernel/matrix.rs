@@ -1,4 +1,4 @@
-//! Loads and stores through pointers that read or write a tile of a matrix: what a tensor descriptor could say as well.
+//! Loads and stores through pointers that read or write a tile of a matrix, as a tensor descriptor would.
 //!
 //! The rule. A `tt.load` of two dimensions in a loop is such a load if, read as polynomials in the element's indices `x₀`
 //! and `x₁`, the iteration's number and scalars of before the loop,
@@ -108,16 +108,16 @@ pub(super) fn stored(module: &Module, function: OperationId, store: OperationId)
     recognizer.tile(access).filter(|tile| !tile.transposed)
 }
 
-/// What is read or written.
+/// The memory that is read or written.
 struct Access {
     pointers: ValueId,
     mask: ValueId,
     shape: [u64; 2],
-    /// Of an element.
+    /// The size of an element.
     bytes: u64,
     /// The operation, if it writes.
     store: Option<OperationId>,
-    /// What it reads.
+    /// Its operands.
     loaded: Option<ValueId>,
 }
 
@@ -163,9 +163,9 @@ impl Recognizer<'_> {
     }
 }
 
-/// What a mask may say about an index.
+/// The statements that a mask may make about an index.
 struct Bound {
-    /// Of the matrix.
+    /// The extent of the matrix.
     extent: Amount,
     /// Where the tile begins.
     start: Polynomial,
@@ -181,7 +181,7 @@ fn element_bytes(element: &Type) -> Option<u64> {
     }
 }
 
-/// What the index along the matrix's rows is multiplied by.
+/// The stride of the index along the matrix's rows.
 fn stride(offset: &Polynomial, row: usize) -> Option<Amount> {
     let mut with_row = offset.terms().filter(|(product, _)| product.contains(&Symbol::Index(row)));
     let (Some(one), None) = (with_row.next(), with_row.next()) else { return None };
@@ -209,7 +209,7 @@ struct Recognizer<'m> {
 }
 
 impl Recognizer<'_> {
-    /// What the condition about an index may say.
+    /// The statements that a condition may make about an index.
     fn bounds(&self, conditions: &[Polynomial], dimension: usize) -> Option<Vec<Bound>> {
         let index = Symbol::Index(dimension);
         let mut about = conditions.iter().filter(|c| c.mentions(index));
@@ -269,7 +269,7 @@ impl Recognizer<'_> {
         self.module.arguments(self.function).contains(&value)
     }
 
-    /// Whether the caller promises an argument that is a multiple of 16 (bytes, if it is a pointer).
+    /// Returns whether the caller promises an argument that is a multiple of 16 (bytes, if it is a pointer).
     fn is_multiple_of_16(&self, value: ValueId) -> bool {
         let index = self.module.arguments(self.function).iter().position(|v| *v == value);
         let attributes = index.and_then(|index| self.module.argument_attributes(self.function, index));
@@ -284,7 +284,7 @@ impl Recognizer<'_> {
         }
     }
 
-    /// Whether an address at which the kernel writes, but for one store, is made of this argument.
+    /// Returns whether an address at which the kernel writes, but for one store, is made of this argument.
     fn is_written(&self, base: ValueId, but: Option<OperationId>) -> bool {
         let module = self.module;
         let mut seen = vec![false; module.value_count()];
@@ -303,7 +303,7 @@ impl Recognizer<'_> {
                 continue;
             }
             match module.definition(value) {
-                // What is nested in an operation may be its result.
+                // Nested operations may make its result.
                 Definition::Result { operation, .. } => {
                     next.extend(module.walk(operation).flat_map(|id| &module.operation(id).operands));
                 }

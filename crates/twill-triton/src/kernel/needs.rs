@@ -1,7 +1,7 @@
-//! Which values are data.
+//! The values that are data.
 //!
 //! A value is *needed* if what the kernel stores depends on it other than through addresses, offsets, masks, bounds or
-//! branches. Everything else is the arithmetic of addresses, which belongs to whoever moves data.
+//! branches. Everything else is the arithmetic of addresses, which belongs to the unit that moves data.
 
 use crate::mlir::{Definition, Module, OperationId, ValueId};
 
@@ -38,7 +38,7 @@ fn roots(module: &Module, id: OperationId) -> Vec<ValueId> {
     }
 }
 
-/// What a needed value is computed from.
+/// The inputs of a needed value.
 fn sources(module: &Module, value: ValueId) -> Vec<ValueId> {
     match module.definition(value) {
         Definition::Argument { block, index } => {

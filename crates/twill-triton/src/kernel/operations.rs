@@ -1,4 +1,4 @@
-//! What the operations of TTIR are to a loop of tiles.
+//! The role of TTIR operations in a loop of tiles.
 
 use crate::mlir::{Module, OperationId, Type};
 use crate::tile::{Combine, Transfer};
@@ -30,7 +30,7 @@ pub(crate) fn memory(operation: &str) -> Option<Memory> {
     })
 }
 
-/// Whether it changes the type of elements and nothing else.
+/// Returns whether it changes the type of elements and nothing else.
 pub fn is_conversion(operation: &str) -> bool {
     matches!(
         operation,
@@ -48,7 +48,7 @@ pub fn is_conversion(operation: &str) -> bool {
     )
 }
 
-/// Whether it only computes where data stands.
+/// Returns whether it only computes where data stands.
 pub(super) fn is_addressing(operation: &str) -> bool {
     matches!(
         operation,
@@ -61,12 +61,12 @@ pub(super) fn is_addressing(operation: &str) -> bool {
     )
 }
 
-/// Whether it does nothing at run time.
+/// Returns whether it does nothing at run time.
 pub(super) fn is_hint(operation: &str) -> bool {
     matches!(operation, "llvm.intr.assume")
 }
 
-/// Whether a value holds a tile: a tensor, or a pointer to one.
+/// Returns whether a value holds a tile: a tensor, or a pointer to one.
 pub(super) fn is_tile(kind: &Type) -> bool {
     match kind {
         Type::Tensor { .. } => true,

@@ -51,7 +51,7 @@ impl Polynomial {
         self.terms.get(product).copied().unwrap_or(0)
     }
 
-    /// Whether a symbol is in it.
+    /// Returns whether a symbol is in it.
     pub fn mentions(&self, symbol: Symbol) -> bool {
         self.terms.keys().any(|product| product.contains(&symbol))
     }

@@ -24,7 +24,7 @@ pub(super) struct View {
     pub dimensions: Mapping,
 }
 
-/// What an operand is.
+/// The kind of an operand.
 #[derive(Clone, Debug)]
 pub(super) enum Resolved {
     /// A scalar, or something computed from scalars alone: it costs nothing to have.
@@ -99,7 +99,7 @@ impl<'m> Resolver<'m> {
         })
     }
 
-    /// What `value` is to the operation `user`.
+    /// The kind of operand that `value` is for the operation `user`.
     pub fn resolve(&mut self, value: ValueId, user: OperationId) -> Result<Resolved, Error> {
         // A chain of views and carried values: collected from the operand to its origin, composed backwards.
         let (mut at, mut distance) = (value, 0_u32);
@@ -154,7 +154,7 @@ impl<'m> Resolver<'m> {
         Ok(Resolved::Tile(View { tile, distance, shape, element, dimensions }))
     }
 
-    /// Whether the operation is a view that operands are traced through.
+    /// Returns whether the operation is a view that operands are traced through.
     fn is_traced(&self, operation: OperationId) -> bool {
         views::viewed(self.module.operation(operation)).is_some()
     }
@@ -194,7 +194,7 @@ impl<'m> Resolver<'m> {
     }
 
     /// The tiles that values depend on through arithmetic that is no tile operation, and from how many iterations ago.
-    pub fn behind(&self, values: &[ValueId]) -> Vec<(tile::ValueId, u32)> {
+    pub fn tiles_of(&self, values: &[ValueId]) -> Vec<(tile::ValueId, u32)> {
         let mut found = Vec::new();
         let mut passed = HashSet::new();
         let mut work: Vec<(ValueId, u32)> = values.iter().map(|value| (*value, 0)).collect();

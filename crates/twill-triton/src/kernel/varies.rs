@@ -1,4 +1,4 @@
-//! What changes from iteration to iteration, and what depends on tiles.
+//! Values that change from iteration to iteration, and values that depend on tiles.
 
 use crate::mlir::{Definition, ForLoop, Module, OperationId, ValueId};
 
@@ -13,12 +13,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Whether a value may differ between iterations.
+    /// Returns whether a value may differ between iterations.
     pub fn varies(&self, value: ValueId) -> bool {
         self.varies[value.index()]
     }
 
-    /// Whether a value depends on data that the loop loads or MMAs.
+    /// Returns whether a value depends on data that the loop loads or on results of MMAs.
     pub fn is_from_tiles(&self, value: ValueId) -> bool {
         self.from_tiles[value.index()]
     }
@@ -52,7 +52,7 @@ impl Facts {
         let is_memory = memory(&operation.name).is_some();
         let moves_tiles = (is_memory && operation.operands.iter().any(|v| is_tile(module.type_of(*v))))
             || operation.name.starts_with("tt.descriptor_");
-        // What is nested in an operation counts as its operands.
+        // Nested operations count as its operands.
         let nested = || module.walk(id).flat_map(|inner| module.operation(inner).operands.iter());
         let varies = is_memory
             || !operation.regions.is_empty() && operation.name != "tt.reduce"
@@ -71,7 +71,8 @@ impl Facts {
     }
 }
 
-/// Whether a carried value becomes something that the loop computes; otherwise it only moves from place to place.
+/// Returns whether a carried value becomes something that the loop computes; otherwise it only moves from place to
+/// place.
 fn carried_changes(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> bool {
     let mut at = value;
     for _ in 0..=parts.carried.len() {
@@ -93,7 +94,7 @@ fn view_in_body(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> Option<
     (module.operation(id).block == Some(parts.body) && is_view(&module.operation(id).name)).then_some(id)
 }
 
-/// Whether a value is defined by the body, at its top level.
+/// Returns whether a value is defined by the body, at its top level.
 pub(super) fn is_in_body(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> bool {
     match module.definition(value) {
         Definition::Result { operation, .. } => module.operation(operation).block == Some(parts.body),

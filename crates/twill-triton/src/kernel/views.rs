@@ -7,7 +7,7 @@ use crate::retile_loop::FIRST_ITERATION;
 /// repeated or dimensions do not correspond.
 pub(super) type Mapping = Vec<Option<usize>>;
 
-/// Whether the operation of this name is a view.
+/// Returns whether the operation of this name is a view.
 pub(super) fn is_view(operation: &str) -> bool {
     matches!(
         operation,
@@ -22,8 +22,8 @@ pub(super) fn is_view(operation: &str) -> bool {
     )
 }
 
-/// Whether an operation shows one of its operands and computes nothing that counts: which of them. A mask of the first
-/// iteration alone ([`FIRST_ITERATION`]) is no operation of the schedule.
+/// Returns whether an operation shows one of its operands and computes nothing that counts: which of them. A mask of
+/// the first iteration alone ([`FIRST_ITERATION`]) is no operation of the schedule.
 pub(super) fn viewed(operation: &Operation) -> Option<usize> {
     if is_view(&operation.name) {
         return Some(0);
@@ -31,7 +31,7 @@ pub(super) fn viewed(operation: &Operation) -> Option<usize> {
     (operation.name == "arith.select" && operation.attributes.flag(FIRST_ITERATION)).then_some(1)
 }
 
-/// Whether the operation of this name gives a tile that is known before the loop.
+/// Returns whether the operation of this name gives a tile that is known before the loop.
 pub(super) fn is_constant(operation: &str) -> bool {
     matches!(operation, "arith.constant" | "tt.make_range")
 }

@@ -15,13 +15,13 @@ use super::polynomial::{Polynomial, Symbol};
 /// A dimension of a tile along which addresses begin again at the end of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrap {
-    /// Of the tile.
+    /// The dimension of the tile.
     pub dimension: usize,
     /// Positive before the end.
     pub before_end: Polynomial,
 }
 
-/// Whether no store writes anything that depends on the elements of a loaded tile beyond the end.
+/// Returns whether no store writes anything that depends on the elements of a loaded tile beyond the end.
 pub(super) fn is_hidden(module: &Module, function: OperationId, loaded: ValueId, wrap: &Wrap) -> bool {
     let follower = Follower { module, function, wrap };
     let mut seen = HashSet::new();
@@ -101,7 +101,7 @@ impl Follower<'_> {
         (parts.terminator == end).then_some(parts)
     }
 
-    /// Whether a store's mask is false for the rows beyond the end.
+    /// Returns whether a store's mask is false for the rows beyond the end.
     fn leaves_out(&self, store: OperationId, dimension: usize) -> bool {
         let operation = self.module.operation(store);
         let is_outside = operation.block == self.module.body(self.function);

@@ -1,4 +1,4 @@
-//! How much of a tile there is: register words, bytes, columns, elements to compute.
+//! The amounts of a tile: register words, bytes, columns, elements to compute.
 
 use twill_graph::{Bytes, Columns, Cycles, Storage, Words};
 
@@ -6,7 +6,7 @@ use super::Lowering;
 use crate::tile::{Kind, Origin, Role, Tile, TileLoop, TileOperation, ValueId};
 
 impl TileLoop {
-    /// Whether any tile has two dimensions of more than one element.
+    /// Returns whether any tile has two dimensions of more than one element.
     pub(super) fn has_planes(&self) -> bool {
         self.tiles().iter().any(|tile| tile.shape.iter().filter(|extent| **extent > 1).count() > 1)
     }
@@ -48,13 +48,13 @@ impl Lowering<'_> {
         self.machine.bytes(Self::elements(tile), tile.element.bits())
     }
 
-    /// Tensor memory of a tile that multiplies read there.
+    /// Tensor memory of a tile that MMAs read there.
     pub(super) fn operand_columns(&self, tile: &Tile) -> Columns {
         let (rows, columns) = plane(&tile.shape);
         self.machine.tensor_columns(rows, columns, tile.element.bits())
     }
 
-    /// Tensor memory of a tile that multiplies add to: a column an element, in whole instructions.
+    /// Tensor memory of a tile that MMAs add to: a column an element, in whole instructions.
     pub(super) fn accumulator_columns(&self, tile: &Tile) -> Columns {
         let (rows, columns) = plane(&tile.shape);
         let whole = columns.next_multiple_of(self.machine.tensor_core().instruction_columns.max(1));
@@ -79,7 +79,7 @@ impl Lowering<'_> {
         self.machine.handoff(if self.copies(tile) == 1 { words } else { Words(Self::elements(tile)) })
     }
 
-    /// Shared memory of tiles that multiplies find there when the loop is entered.
+    /// Shared memory of loop-invariant tiles that MMAs read there.
     pub(super) fn reserved(&self) -> Bytes {
         let mut read: Vec<ValueId> = self
             .tile_loop

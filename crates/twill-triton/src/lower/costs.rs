@@ -1,4 +1,4 @@
-//! What an operation of a tile loop costs on a machine.
+//! The cost of an operation of a tile loop on a machine.
 
 use twill_graph::Bytes;
 use twill_machine::{Cost, CostError, ElementwiseClass, Mechanism, Memory, Reduction, TileOperation as Priced};

@@ -57,7 +57,7 @@ fn reads(lowering: &Lowering<'_>, staged: &Staged) -> Vec<Read> {
     reads
 }
 
-/// An MMA that adds to a result in tensor memory in its place waits for whoever else reads that result. In registers
+/// An MMA that adds to a result in tensor memory in its place waits for the other readers of that result. In registers
 /// the warps that do both keep the order.
 fn overwrites(operations: &[Operation], reads: &[Read], tied: &[bool]) -> Vec<Dependence> {
     let in_place = reads.iter().zip(tied).filter(|(read, tied)| **tied && is_in_tensor_memory(&operations[read.from]));

@@ -10,7 +10,7 @@ use super::staging::{Staged, Stands};
 use crate::error::Error;
 use crate::tile::{Kind, Origin, Role, Tile, TileId, TileOperation, ValueId};
 
-/// What tells an operation that only moves a tile from the one that computed it.
+/// The suffix that tells an operation that only moves a tile from the one that computed it.
 struct Move {
     /// The tile; its data are in the form in which it was computed.
     value: ValueId,
@@ -47,7 +47,7 @@ impl Staged {
 }
 
 impl Lowering<'_> {
-    /// Whether a load depends on no tile.
+    /// Returns whether a load depends on no tile.
     fn is_streaming(op: &TileOperation) -> bool {
         matches!(op.kind, Kind::Load(_)) && op.operands.is_empty()
     }
@@ -83,7 +83,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// What an operation that only moves a tile does; `None` for operations of the loop.
+    /// The kind of an operation that only moves a tile; `None` for operations of the loop.
     fn movement(&self, step: Stands) -> Result<Option<Move>, Error> {
         let l = self.tile_loop;
         let tile = |value: ValueId| l.tile(value);

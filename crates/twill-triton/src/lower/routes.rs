@@ -1,4 +1,4 @@
-//! By which way an operation gets at the tiles that it reads.
+//! The route by which an operation reads its tiles.
 //!
 //! | tile | reader | way |
 //! |---|---|---|
@@ -50,12 +50,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether MMAs leave their results in tensor memory.
+    /// Returns whether MMAs leave their results in tensor memory.
     pub(super) fn accumulates_in_tensor_memory(&self) -> bool {
         self.machine.tensor_core().accumulator == Memory::Tensor
     }
 
-    /// Whether a tile is read from shared memory: those of before the loop that stay there, and loaded ones.
+    /// Returns whether a tile is read from shared memory: those of before the loop that stay there, and loaded ones.
     pub(super) fn is_shared(&self, value: ValueId) -> bool {
         match self.tile_loop.producer(value) {
             None => true,
@@ -63,14 +63,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a tile is the result of an MMA in tensor memory.
+    /// Returns whether a tile is the result of an MMA in tensor memory.
     pub(super) fn is_in_tensor_memory(&self, value: ValueId) -> bool {
         let producer = self.tile_loop.producer(value);
         self.accumulates_in_tensor_memory()
             && producer.is_some_and(|id| matches!(self.tile_loop.operation(id).kind, Kind::Dot { .. }))
     }
 
-    /// Whether an operand was computed in registers but has to be read from shared memory.
+    /// Returns whether an operand was computed in registers but has to be read from shared memory.
     pub(super) fn goes_through_shared(&self, op: &TileOperation, operand: &Operand) -> bool {
         if operand.tiles.iter().all(|value| self.is_shared(*value)) {
             return false;
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether an MMA finds an operand in shared memory or not at all.
+    /// Returns whether an MMA finds an operand in shared memory or not at all.
     fn needs_shared(operand: &Operand) -> bool {
         match operand.role {
             Role::Left => operand.tiles.len() > 1 || operand.is_transposed(),
@@ -101,13 +101,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether an operand is one tile, as it is.
+    /// Returns whether an operand is one tile, as it is.
     fn is_plain(&self, operand: &Operand) -> bool {
         let [value] = operand.tiles.as_slice() else { return false };
         !operand.is_transposed() && operand.shape == self.tile_loop.tile(*value).shape
     }
 
-    /// Whether an MMA may add to a result in its place: no other does, and nobody reads it in a later iteration.
+    /// Returns whether an MMA may add to a result in its place: no other does, and nobody reads it in a later
+    /// iteration.
     fn is_last_reader(&self, accumulator: &Operand, value: ValueId) -> bool {
         let operands = self.tile_loop.operations().iter().flat_map(|op| &op.operands);
         operands
@@ -115,7 +116,7 @@ impl Lowering<'_> {
             .all(|other| other.role != Role::Accumulator && other.distance <= accumulator.distance)
     }
 
-    /// Whether an MMA reads its left operand from shared memory.
+    /// Returns whether an MMA reads its left operand from shared memory.
     pub(super) fn left_is_shared(&self, op: &TileOperation) -> bool {
         op.operand(Role::Left).is_some_and(|left| {
             self.goes_through_shared(op, left) || left.tiles.iter().all(|value| self.is_shared(*value))

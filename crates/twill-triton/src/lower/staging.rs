@@ -6,7 +6,7 @@ use super::Lowering;
 use super::routes::Route;
 use crate::tile::{Role, TileId, TileOperation, ValueId};
 
-/// What an operation of the graph stands for.
+/// The meaning of an operation of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stands {
     /// An operation of the loop.
@@ -17,7 +17,7 @@ pub enum Stands {
     ToTensor(ValueId),
     /// The store to tensor memory of what this MMA adds to.
     Accumulator(TileId),
-    /// The load of a tile of so many iterations ago from tensor memory to registers, for all that read it there.
+    /// The load of a tile of N iterations ago from tensor memory to registers, for all that read it there.
     FromTensor(ValueId, u32),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Staged {
     pub places: BTreeMap<Stands, usize>,
 }
 
-/// Puts stores behind the operation whose result they store and loads before the first operation that needs them.
+/// Puts stores after the operation whose result they store and loads before the first operation that needs them.
 pub(super) fn stage(lowering: &Lowering<'_>) -> Staged {
     let l = lowering.tile_loop;
     let stores = stores(lowering);
@@ -61,7 +61,7 @@ fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Stands)> {
                 stores.extend(match lowering.route(op, operand, *value) {
                     Route::Shared => Some((*value, Stands::ToShared(*value))),
                     Route::Tensor => Some((*value, Stands::ToTensor(*value))),
-                    // What an earlier iteration made is stored before the MMA, as what comes from before the loop is.
+                    // A value of an earlier iteration is stored before the MMA, like a loop-invariant one.
                     Route::Accumulator if operand.distance > 0 => None,
                     Route::Accumulator => Some((*value, Stands::Accumulator(TileId::new(index)))),
                     Route::Direct | Route::Registers => None,
@@ -103,7 +103,7 @@ fn accumulator(dot: &TileOperation) -> impl Iterator<Item = (ValueId, u32)> + '_
 }
 
 impl Lowering<'_> {
-    /// What a step reads.
+    /// The operands of a step.
     pub(super) fn reads(&self, step: Stands) -> Vec<Read> {
         let l = self.tile_loop;
         let produced = |value: ValueId| l.producer(value).map(Stands::Tile);

@@ -15,7 +15,7 @@ macro_rules! index_type {
         pub struct $name(pub(super) u32);
 
         impl $name {
-            /// The index in the module's arena, for tables beside it.
+            /// The index in the module's arena, for tables about it.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -62,9 +62,9 @@ index_type! {
 pub struct Operation {
     /// The full name, such as `arith.addf`.
     pub name: String,
-    /// What it defines.
+    /// Its definitions.
     pub results: Vec<ValueId>,
-    /// What it uses.
+    /// Its use of resources.
     pub operands: Vec<ValueId>,
     /// Its constants.
     pub attributes: Attributes,
@@ -235,7 +235,7 @@ impl Module {
         self.block(id).operations.last().copied()
     }
 
-    /// The text behind an attribute alias such as `#blocked`.
+    /// The text after an attribute alias such as `#blocked`.
     pub fn attribute_alias(&self, alias: &str) -> Option<&str> {
         self.attribute_aliases.get(alias).map(String::as_str)
     }

@@ -114,7 +114,7 @@ impl Attributes {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -143,7 +143,7 @@ impl Attributes {
         }
     }
 
-    /// Whether the attribute is present as a unit or as `true`.
+    /// Returns whether the attribute is present as a unit or as `true`.
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.get(name), Some(Attribute::Unit | Attribute::Bool(true)))
     }

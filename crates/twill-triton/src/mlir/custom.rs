@@ -15,7 +15,7 @@ use super::regions::Parts;
 use super::result_types::{WrittenTypes, result_types};
 use super::types::Type;
 
-/// What stands between the name of an operation and its types.
+/// The text between the name of an operation and its types.
 #[derive(Debug, Default)]
 struct Pieces<'text> {
     /// Operands outside of brackets.

@@ -1,4 +1,4 @@
-//! What can be wrong with the text of a kernel, and where.
+//! Errors in the text of a kernel, with their places.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a text that is no MLIR seems to be instead.
+/// The likely format of a text that is no MLIR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookalike {
     /// Python source, probably the kernel itself.
@@ -78,7 +78,7 @@ pub enum ParseError {
     NotMlir {
         /// The file.
         file: String,
-        /// What it looks like.
+        /// Its style.
         looks_like: Lookalike,
     },
     /// Something else stands where the grammar wants `expected`.
@@ -86,9 +86,9 @@ pub enum ParseError {
     Unexpected {
         /// Where.
         place: Place,
-        /// What the grammar allows here.
+        /// The tokens that the grammar allows here.
         expected: String,
-        /// What stands here.
+        /// The token found here.
         found: String,
     },
     /// The text stops too early.
@@ -236,7 +236,7 @@ pub enum ParseError {
         place: Place,
         /// Its name.
         operation: String,
-        /// What about it.
+        /// The statement about it.
         reason: String,
     },
     /// An operation lacks something that every operation of its kind has.
@@ -246,7 +246,7 @@ pub enum ParseError {
         place: Place,
         /// Its name.
         operation: String,
-        /// What it lacks.
+        /// The missing part.
         reason: &'static str,
     },
 }

@@ -44,7 +44,7 @@ pub(super) enum TokenKind {
 /// Longest name or number in bytes. Names go into errors, schedules and pages, many times each.
 pub(super) const LONGEST: usize = 2048;
 
-/// A piece of the text.
+/// A token of the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'text> {
     pub(super) kind: TokenKind,
@@ -56,12 +56,12 @@ pub(super) struct Token<'text> {
 }
 
 impl Token<'_> {
-    /// Whether this is the punctuation character.
+    /// Returns whether this is the punctuation character.
     pub(super) fn is(&self, character: char) -> bool {
         self.kind == TokenKind::Punctuation(character)
     }
 
-    /// Whether this is the bare word.
+    /// Returns whether this is the bare word.
     pub(super) fn is_word(&self, word: &str) -> bool {
         self.kind == TokenKind::Word && self.text == word
     }

@@ -5,7 +5,7 @@ use super::error::Lookalike;
 /// How many lines are looked at.
 const LINES: usize = 200;
 
-/// What the text looks like, if it is plainly something else than MLIR text.
+/// The format of the text, if it is plainly something else than MLIR text.
 pub(super) fn lookalike(text: &str) -> Option<Lookalike> {
     if text.starts_with("\u{7f}ELF") {
         return Some(Lookalike::Elf);

@@ -12,17 +12,17 @@ pub struct ForLoop<'module> {
     pub lower: ValueId,
     /// The bound that the induction variable stays below.
     pub upper: ValueId,
-    /// What is added to it.
+    /// The addend.
     pub step: ValueId,
     /// The induction variable.
     pub induction: ValueId,
-    /// What the carried values are before the first iteration.
+    /// The carried values before the first iteration.
     pub initial: &'module [ValueId],
     /// The carried values within an iteration: arguments of the body.
     pub carried: &'module [ValueId],
-    /// What the carried values are in the next iteration: operands of the terminator.
+    /// The carried values in the next iteration: operands of the terminator.
     pub yielded: &'module [ValueId],
-    /// What the carried values are after the last iteration.
+    /// The carried values after the last iteration.
     pub results: &'module [ValueId],
     /// The body.
     pub body: BlockId,
@@ -69,7 +69,7 @@ impl Module {
         })
     }
 
-    /// What is wrong with an operation that must be an `scf.for`.
+    /// The error in an operation that must be an `scf.for`.
     pub(super) fn loop_defect(&self, id: OperationId) -> Option<&'static str> {
         let operation = self.operation(id);
         if operation.operands.len() < 3 {

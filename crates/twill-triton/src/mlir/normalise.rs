@@ -1,5 +1,5 @@
 //! Brings the attributes of both forms to one: names, enumerations, and defaults that are left out.
-//! What the result looks like stands in [`super::Operation`].
+//! [`super::Operation`] documents the result.
 
 use super::ast::OperationId;
 use super::attributes::{Attribute, Attributes};
@@ -207,7 +207,7 @@ pub(super) fn name_strings(operation: &str, strings: Vec<String>, attributes: &m
     true
 }
 
-/// Whether the attribute is a default that both forms leave out.
+/// Returns whether the attribute is a default that both forms leave out.
 fn is_default(operation: &str, name: &str, attribute: &Attribute) -> bool {
     match (name, attribute) {
         ("isVolatile", Attribute::Bool(false)) => operation == "tt.load",

@@ -11,7 +11,7 @@ use super::types::{FloatKind, Type};
 pub(super) struct Literal<'text> {
     text: &'text str,
     negative: bool,
-    /// Whether it is written with a point.
+    /// True if it is written with a point.
     pointed: bool,
     place: Place,
 }
@@ -86,7 +86,7 @@ fn half_from_bits(bits: u16) -> f64 {
 }
 
 impl<'text> Parser<'text> {
-    /// Whether a number is next.
+    /// Returns whether a number is next.
     pub(super) fn at_number(&self) -> bool {
         matches!(self.token.kind, TokenKind::Integer | TokenKind::Float) || self.token.is('-')
     }

@@ -18,7 +18,7 @@ fn integer_bits(word: &str) -> Option<(u32, bool)> {
     all_digits.then(|| digits.parse().ok()).flatten().map(|bits| (bits, signed))
 }
 
-/// Whether the word begins a type.
+/// Returns whether the word begins a type.
 pub(super) fn is_type_word(word: &str) -> bool {
     matches!(word, "tensor" | "index")
         || integer_bits(word).is_some()

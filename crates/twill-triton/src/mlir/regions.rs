@@ -11,7 +11,7 @@ use super::read_locations::Alias;
 use super::scope::{Label, Labels};
 use super::types::Type;
 
-/// What an operation is made of, but for its regions, which are added as they are read.
+/// The parts of an operation, but for its regions, which are added as they are read.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) operands: Vec<ValueId>,
@@ -38,11 +38,11 @@ pub(super) struct Argument<'text> {
 /// How a region is read.
 #[derive(Debug, Default)]
 pub(super) struct RegionForm<'text> {
-    /// Whether there is an entry block whatever is written; a label may be missing.
+    /// True if there is an entry block whatever is written; a label may be missing.
     pub(super) has_entry: bool,
     /// Arguments of the entry block that stand before the region.
     pub(super) arguments: Vec<Argument<'text>>,
-    /// Whether values from outside are hidden.
+    /// True if values from outside are hidden.
     pub(super) isolated: bool,
 }
 
@@ -305,7 +305,7 @@ impl<'text> Parser<'text> {
         Ok(block)
     }
 
-    /// What a label in the innermost region names, from now on if not before; `None` outside of regions.
+    /// The block that a label in the innermost region names, from now on if not before; `None` outside of regions.
     fn label(&mut self, name: &Token<'text>) -> Option<&mut Label> {
         let place = self.place(name);
         let module = &mut self.module;

@@ -1,4 +1,4 @@
-//! Which types the results of an operation in custom form have.
+//! The types of the results of an operation in custom form.
 
 use super::types::Type;
 

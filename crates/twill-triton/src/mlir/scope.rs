@@ -1,11 +1,11 @@
-//! Which names stand for which values and blocks at a place in the text.
+//! The names of values and blocks in scope at a place in the text.
 
 use std::collections::HashMap;
 
 use super::ast::{BlockId, RegionId, ValueId};
 use super::error::Place;
 
-/// What a name of a value stands for: the results of an operation, or one argument.
+/// The meaning of a value's name: the results of an operation, or one argument.
 #[derive(Debug, Clone)]
 struct Named {
     values: Vec<ValueId>,
@@ -16,7 +16,7 @@ struct Named {
 #[derive(Debug, Default)]
 struct Scope<'text> {
     values: HashMap<&'text str, Named>,
-    /// Whether names from outside are hidden, as they are in a function.
+    /// True if names from outside are hidden, as they are in a function.
     isolated: bool,
 }
 

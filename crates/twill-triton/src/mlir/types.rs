@@ -76,7 +76,7 @@ impl FloatKind {
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// `i32`: an integer without sign of so many bits.
+    /// `i32`: a signless integer of N bits.
     Integer(u32),
     /// `index`.
     Index,
@@ -84,7 +84,7 @@ pub enum Type {
     Float(FloatKind),
     /// `!tt.ptr<f16, 1>`; an address space that is not written is 1, global memory.
     Pointer {
-        /// What it points to.
+        /// The type that it points to.
         pointee: Box<Type>,
         /// The address space.
         address_space: u32,
@@ -137,7 +137,7 @@ impl Type {
         }
     }
 
-    /// Whether this is a tensor.
+    /// Returns whether this is a tensor.
     pub fn is_tensor(&self) -> bool {
         matches!(self, Self::Tensor { .. })
     }
@@ -170,7 +170,7 @@ impl Type {
         }
     }
 
-    /// What a pointer, or a tensor of pointers, points to: the type that a load through it has.
+    /// The target of a pointer, or of a tensor of pointers: the type that a load through it has.
     pub fn pointed_to(&self) -> Option<Type> {
         match self.element() {
             Self::Pointer { pointee, .. } => Some(self.with_element((**pointee).clone())),

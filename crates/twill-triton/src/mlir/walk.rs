@@ -34,7 +34,7 @@ impl Module {
         std::iter::successors(self.parent(id), |ancestor| self.parent(*ancestor))
     }
 
-    /// Whether `inner` is nested in `outer`, at any depth; an operation is not nested in itself.
+    /// Returns whether `inner` is nested in `outer`, at any depth; an operation is not nested in itself.
     pub fn is_nested_in(&self, inner: OperationId, outer: OperationId) -> bool {
         self.ancestors(inner).any(|ancestor| ancestor == outer)
     }

@@ -1,4 +1,4 @@
-//! Makes a loop one in steps of another size, when it is known that it can be.
+//! Re-tiles a loop: changes its step size, when that is known to be possible.
 
 use super::masks::{Mask, Neutral};
 use super::{AT_LEAST, Bound, FIRST_ITERATION, Plan, SOURCE_STEP, extents};
@@ -154,7 +154,7 @@ impl Plan {
         }
     }
 
-    /// Masks a value behind the operation that makes it.
+    /// Masks a value after the operation that makes it.
     fn mask(&self, module: &mut Module, mask: &Mask, counts: ValueId) {
         let Mask { value, neutral, dimension, only } = *mask;
         let Some(maker) = module.defining_operation(value) else { return };

@@ -1,4 +1,4 @@
-//! Which dimensions of which values are the same.
+//! Classes of dimensions of values that are the same.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What goes on with a loop, and what that is used for.
+//! Values that advance with a loop, and their uses.
 
 use std::collections::BTreeSet;
 
@@ -59,8 +59,8 @@ pub(super) fn tiles(
     Ok(found)
 }
 
-/// What goes on with the loop says where tiles begin and which elements they have, and nothing else: as a number of
-/// iterations, say, it would be another one.
+/// The values that advance with the loop say where tiles begin and which elements they have, and nothing else: as a
+/// number of iterations, say, it would be another one.
 pub(super) fn only_places(
     module: &Module,
     parts: &ForLoop<'_>,
@@ -105,7 +105,7 @@ pub(super) fn only_places(
     Ok(())
 }
 
-/// Whether a value is computed from what goes on with the loop.
+/// Returns whether a value is computed from what goes on with the loop.
 fn depends(module: &Module, parts: &ForLoop<'_>, follows: &[ValueId], value: ValueId) -> bool {
     let (mut seen, mut work) = (BTreeSet::new(), vec![value]);
     while let Some(value) = work.pop() {
@@ -122,7 +122,7 @@ fn depends(module: &Module, parts: &ForLoop<'_>, follows: &[ValueId], value: Val
     false
 }
 
-/// Whether a value is what goes on with the loop and something that the loop does not change.
+/// Returns whether a value is what goes on with the loop and something that the loop does not change.
 fn is_ahead(module: &Module, parts: &ForLoop<'_>, follows: &[ValueId], value: ValueId) -> bool {
     if follows.contains(&value) {
         return true;
@@ -138,7 +138,7 @@ fn is_ahead(module: &Module, parts: &ForLoop<'_>, follows: &[ValueId], value: Va
     }
 }
 
-/// Whether a value is the same in all iterations.
+/// Returns whether a value is the same in all iterations.
 fn is_invariant(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> bool {
     let (mut seen, mut work) = (BTreeSet::new(), vec![value]);
     while let Some(value) = work.pop() {

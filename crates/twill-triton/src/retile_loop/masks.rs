@@ -1,4 +1,4 @@
-//! What is combined along a loop, and what does not count there.
+//! Values that are combined along a loop, and the neutral elements there.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::kernel::{combine, is_conversion};
 use crate::mlir::{FloatKind, ForLoop, Module, OperationId, Type, ValueId};
 use crate::tile::Combine;
 
-/// What does not count where a tile is combined over its columns.
+/// The neutral element where a tile is combined over its columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Neutral {
     Zero,
@@ -96,12 +96,12 @@ pub(super) fn needed(
     Ok(masks)
 }
 
-/// Whether numbers of a type have infinities and zeros that conversions keep.
+/// Returns whether numbers of a type have infinities and zeros that conversions keep.
 fn is_wide(kind: &Type) -> bool {
     matches!(kind.element(), Type::Float(FloatKind::F16 | FloatKind::BF16 | FloatKind::F32 | FloatKind::F64))
 }
 
-/// What a value is a conversion of that keeps zeros, if an operation of the loop computes it.
+/// The value that a conversion converts while it keeps zeros, if an operation of the loop computes it.
 fn base(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> Option<ValueId> {
     let operation = module.operation(module.defining_operation(value)?);
     let computes = ["tt.dot", "tt.fp_to_fp"].contains(&operation.name.as_str())
@@ -112,7 +112,7 @@ fn base(module: &Module, parts: &ForLoop<'_>, value: ValueId) -> Option<ValueId>
     }
     match operation.operands.first() {
         Some(from) if is_conversion(&operation.name) && is_wide(module.type_of(*from)) => {
-            // What is converted may be loaded: then there is nothing to mask.
+            // The operand of a conversion may be loaded: then there is nothing to mask.
             base(module, parts, *from)
         }
         _ => Some(value),

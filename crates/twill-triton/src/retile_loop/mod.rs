@@ -1,4 +1,4 @@
-//! A loop over tiles of one size made a loop over tiles of another.
+//! Loop re-tiling: a loop over tiles of one size becomes a loop over tiles of another.
 //!
 //! `for n in range(lower, upper, s)` with tiles of `s` elements along `n` becomes a loop in steps of `t`, where `t` need not
 //! divide the span `S = s · ⌈(upper − lower) / s⌉` that the source covers. Its iterations end where the source's do, so the
@@ -36,7 +36,7 @@ pub const AT_LEAST: &str = "twill.at_least";
 /// On a loop that was made one in steps of another size: what its source's step was.
 pub const SOURCE_STEP: &str = "twill.source_step";
 
-/// Most columns of a multiply, and most elements that TMA copies along a dimension.
+/// Most columns of an MMA, and most elements that TMA copies along a dimension.
 const LONGEST: u64 = 256;
 
 /// The kernel's only loop in steps of another size.
@@ -56,7 +56,7 @@ pub(crate) fn with_step(mut module: Module, function: OperationId, step: u64) ->
 /// The operation that is in the way, and why.
 type Refused = (OperationId, Cow<'static, str>);
 
-/// What is to be changed.
+/// The operations to change.
 struct Plan {
     loop_id: OperationId,
     source: u64,
@@ -70,7 +70,7 @@ struct Plan {
     followers: Vec<usize>,
 }
 
-/// What a loop from 0 goes up to.
+/// The upper bound of a loop from 0.
 #[derive(Clone, Copy)]
 enum Bound {
     Constant(u64),
@@ -103,7 +103,7 @@ impl Plan {
         let followers = follows::carried(module, parts, source);
         if let Some(k) = followers.iter().find(|k| !module.uses(parts.results[**k]).is_empty()) {
             let name = &module.value(parts.carried[*k]).name;
-            return Err((parts.operation, format!("%{name}, which goes on by its step, is used behind it").into()));
+            return Err((parts.operation, format!("%{name}, which goes on by its step, is used after it").into()));
         }
         let follows: Vec<ValueId> = followers.iter().map(|k| parts.carried[*k]).chain([parts.induction]).collect();
         let seeds = follows::tiles(module, parts, &follows, source)?;
@@ -146,7 +146,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What of an operation runs along the loop.
+    /// The dimensions of an operation that run along the loop.
     fn look(
         &mut self,
         module: &Module,

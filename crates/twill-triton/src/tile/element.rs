@@ -9,7 +9,7 @@ use crate::mlir::{FloatKind, Type};
 pub enum Element {
     /// A floating-point number.
     Float(FloatKind),
-    /// An integer of so many bits.
+    /// An integer of N bits.
     Integer(u32),
 }
 
@@ -31,7 +31,7 @@ impl Element {
         }
     }
 
-    /// Whether it is an integer or a truth value.
+    /// Returns whether it is an integer or a truth value.
     pub fn is_integer(self) -> bool {
         matches!(self, Element::Integer(_))
     }

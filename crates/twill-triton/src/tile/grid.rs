@@ -44,7 +44,7 @@ impl Axes {
     /// Every axis.
     pub const ALL: Axes = Axes(0b111);
 
-    /// Whether the axis is in the set.
+    /// Returns whether the axis is in the set.
     pub fn contains(self, axis: Axis) -> bool {
         self.0 & Axes::from(axis).0 != 0
     }
@@ -73,7 +73,7 @@ impl FromIterator<Axes> for Axes {
 pub enum Split {
     /// Not at all.
     Whole,
-    /// The rows of its tile are cut into so many sub-tiles, at least two.
+    /// The rows of its tile are cut into N sub-tiles, at least two.
     Rows(u32),
     /// Consecutive programs of the grid share a CTA: part `s` is that of the program whose `tl.program_id` is
     /// `count` times that of the CTA, plus `s`.
@@ -95,7 +95,7 @@ impl Split {
     }
 }
 
-/// What became of the loop, as in "it is ...".
+/// The state of the loop, as in "it is ...".
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::TileOperation;
 
 /// The variable alone if no other operation has it, otherwise with the operation's label, and then with a number from the
-/// second on; behind it the sub-tile. Copies of an operation come out alike.
+/// second on; after it the sub-tile. Copies of an operation come out alike.
 pub(super) fn unique(operations: &[TileOperation]) -> Vec<String> {
     let is_first = |op: &&TileOperation| op.sub_tile.unwrap_or(0) == 0;
     let mut sharing: HashMap<&str, u32> = HashMap::new();

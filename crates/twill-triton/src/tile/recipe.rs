@@ -1,4 +1,4 @@
-//! What elementwise operations are made of.
+//! The instructions of elementwise operations.
 //!
 //! Counts are instructions an element, as Triton 3.6 and ptxas emit them for f32 without `fastmath` flags; those of
 //! divisions and of functions that take several steps are rounded. Machines know the rates.
@@ -21,7 +21,7 @@ const fn recipe(fma: u32, alu: u32, special: u32) -> Recipe {
 /// A multiply and an add in one instruction.
 pub(crate) const FUSED: (&str, Recipe) = ("fma", recipe(1, 0, 0));
 
-/// What an operation is called and takes, if it is elementwise arithmetic.
+/// The name and cost of an operation, if it is elementwise arithmetic.
 pub(crate) fn elementwise(operation: &str) -> Option<(&'static str, Recipe)> {
     let (fma, alu, special) = (recipe(1, 0, 0), recipe(0, 1, 0), recipe(0, 0, 1));
     Some(match operation {

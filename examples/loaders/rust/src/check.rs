@@ -40,7 +40,7 @@ pub struct Errors {
     pub largest: f64,
     /// The largest part of what is allowed that an error takes.
     pub part: f64,
-    /// Whether all are allowed, and every element was written.
+    /// True if all are allowed, and every element was written.
     pub right: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors.
 
 use cudarc::driver::DriverError;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub enum Error {
     Size {
         /// Which.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         text: String,
     },
     /// TMA copies rows that begin at multiples of 16 bytes, and the kernel is compiled for such a K.
@@ -23,9 +23,9 @@ pub enum Error {
     Uneven {
         /// Which size.
         name: &'static str,
-        /// What it must be a multiple of.
+        /// The required divisor.
         divisor: u64,
-        /// What was given.
+        /// The given value.
         value: u64,
     },
     /// A file that cannot be read.
@@ -55,7 +55,7 @@ pub enum Error {
     NotGemm {
         /// The kernel.
         name: String,
-        /// What the GEMM does not have, or lacks.
+        /// The difference from the GEMM.
         what: String,
     },
     /// Elements or swizzles that there is no tensor map for.
@@ -63,7 +63,7 @@ pub enum Error {
     NoMap {
         /// The kernel's argument.
         argument: String,
-        /// What it has not.
+        /// The missing part.
         what: String,
     },
     /// A grid that no launch can have.
@@ -86,7 +86,7 @@ pub enum Error {
     /// A call of the driver.
     #[error("{what}: {source}")]
     Driver {
-        /// What was to be done.
+        /// The action that failed.
         what: &'static str,
         /// How it failed.
         source: DriverError,
@@ -96,17 +96,17 @@ pub enum Error {
         "the kernel was made for {architecture}, but the GPU is sm_{major}{minor}: compile it for a machine like that"
     )]
     OtherGpu {
-        /// Of the kernel.
+        /// The kernel's.
         architecture: String,
-        /// Of the GPU.
+        /// The GPU's.
         major: i32,
-        /// Of the GPU.
+        /// The GPU's.
         minor: i32,
     },
 }
 
 impl Error {
-    /// What a call of the driver was for.
+    /// The purpose of a driver call.
     pub fn driver(what: &'static str) -> impl Fn(DriverError) -> Error {
         move |source| Error::Driver { what, source }
     }

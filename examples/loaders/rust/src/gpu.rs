@@ -28,15 +28,15 @@ enum Passed {
     Number(i32),
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Outcome {
     /// The result.
     pub c: Vec<f16>,
-    /// Of a launch, the mean of several.
+    /// The time of a launch, the mean of several.
     pub seconds: f64,
 }
 
-/// Multiplies on the first GPU.
+/// Computes on the first GPU.
 ///
 /// # Errors
 /// [`Error::NoDriver`], [`Error::OtherGpu`], [`Error::TooMany`], and [`Error::Driver`] where a call of the driver fails.

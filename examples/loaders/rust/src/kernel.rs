@@ -23,7 +23,7 @@ pub struct Kernel {
     pub constants: BTreeMap<String, serde_json::Value>,
     /// How programs become thread blocks.
     pub grid: Grid,
-    /// Of a thread block.
+    /// Threads of a thread block.
     pub threads: u32,
     /// Dynamic, in bytes.
     pub shared_memory: u32,
@@ -34,7 +34,7 @@ pub struct Kernel {
 pub struct Parameter {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// In Triton's spelling.
     pub element: String,
@@ -43,7 +43,7 @@ pub struct Parameter {
     pub blocks: Vec<Block>,
 }
 
-/// What a parameter is.
+/// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -70,11 +70,11 @@ pub struct Block {
 /// How programs become thread blocks.
 #[derive(Debug, Deserialize)]
 pub struct Grid {
-    /// Whether thread blocks do several tiles.
+    /// One tile for each thread block, or several.
     pub kind: GridKind,
     /// Programs in x, y and z that a thread block does at once.
     pub cta_coarsening: [u64; 3],
-    /// Of a persistent grid, thread blocks a multiprocessor.
+    /// Thread blocks a multiprocessor, of a persistent grid.
     pub ctas_per_sm: u64,
     /// Thread blocks that form a cluster, next to each other along x.
     #[serde(default = "one")]
@@ -94,7 +94,7 @@ impl Grid {
             GridKind::OnePerProgram => (tiles, 0),
             GridKind::Persistent => {
                 let step = (multiprocessors * self.ctas_per_sm / cluster).max(1) * cluster;
-                // Even rounds: as few as need no more rounds of tiles, so that they share what they load.
+                // Even waves: as few as need no more waves of tiles, so that they share what they load.
                 let rounds = tiles.div_ceil(step).max(1);
                 (tiles.div_ceil(rounds).next_multiple_of(cluster), step)
             }
@@ -110,7 +110,7 @@ fn one() -> u64 {
     1
 }
 
-/// Whether thread blocks do several tiles.
+/// One tile for each thread block, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GridKind {
@@ -156,7 +156,7 @@ impl Kernel {
         number.ok_or_else(|| Error::NotGemm { name: self.name.clone(), what: format!("no constant {name}") })
     }
 
-    /// Thread blocks for so many programs, on a GPU with so many multiprocessors.
+    /// Thread blocks for N programs on a GPU with M multiprocessors.
     ///
     /// # Errors
     /// [`Error::TooMany`], [`Error::NoClusters`].
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn rounds_of_tiles_are_even() {
         let persistent = grid(GridKind::Persistent, 1);
-        // So many tiles, and thread blocks of the 132 that could run.
+        // Tiles, and thread blocks of the 132 that could run.
         for (tiles, ctas) in [(0, 0), (1, 1), (132, 132), (133, 67), (512, 128), (2048, 128), (10_000, 132)] {
             assert_eq!(persistent.ctas([tiles, 1, 1], 132).ok(), Some(ctas), "{tiles} tiles");
         }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn clusters_are_whole_and_grids_end() {
         let clusters = grid(GridKind::Persistent, 2);
-        // 75 would do 150 tiles in two rounds.
+        // 75 would do 150 tiles in two waves.
         assert_eq!(clusters.ctas([6, 25, 1], 133).ok(), Some(76));
         assert!(matches!(clusters.ctas([5, 4, 1], 132), Err(Error::NoClusters { along_x: 5, cluster: 2 })));
         let most = u32::try_from(i32::MAX).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a launch takes: everything but addresses is known from `kernel.json` and the sizes of the matrices.
+//! The parameters of a launch: everything but addresses is known from `kernel.json` and the sizes of the matrices.
 
 use crate::error::Error;
 use crate::kernel::{Kernel, Kind};
@@ -53,7 +53,7 @@ impl Sizes {
 /// A tensor map but for its address, as `cuTensorMapEncodeTiled` takes it: the last dimension first.
 #[derive(Debug)]
 pub struct TensorMap {
-    /// Of elements.
+    /// The type of elements.
     pub data_type: CUtensorMapDataType,
     /// Elements along each dimension.
     pub shape: Vec<u64>,
@@ -63,16 +63,16 @@ pub struct TensorMap {
     pub extents: Vec<u32>,
     /// Every element of a box is copied.
     pub element_strides: Vec<u32>,
-    /// Of lines in shared memory.
+    /// The swizzle of lines in shared memory.
     pub swizzle: CUtensorMapSwizzle,
 }
 
 impl TensorMap {
-    /// Tiles are copied one beside the other.
+    /// Tiles are copied side by side.
     pub const INTERLEAVE: CUtensorMapInterleave = CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE;
-    /// What the L2 cache fetches at once.
+    /// The fetch size of the L2 cache.
     pub const L2_PROMOTION: CUtensorMapL2promotion = CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
-    /// What lies beyond the matrix reads as zero.
+    /// Elements beyond the matrix read as zero.
     pub const OOB_FILL: CUtensorMapFloatOOBfill = CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
 
     /// That of a row-major matrix.
@@ -111,17 +111,17 @@ pub enum Argument {
     Number(i32),
 }
 
-/// What a launch takes.
+/// The parameters of a launch.
 #[derive(Debug)]
 pub struct Launch {
-    /// Of the Triton kernel, in x, y and z.
+    /// Programs of the Triton kernel, in x, y and z.
     pub programs: [u32; 3],
     /// In order.
     pub arguments: Vec<Argument>,
 }
 
 impl Launch {
-    /// What the GEMM takes for matrices of these sizes.
+    /// The parameters of the GEMM for matrices of these sizes.
     ///
     /// # Errors
     /// [`Error::Uneven`] for sizes that the kernel cannot do, [`Error::NotGemm`] and [`Error::NoMap`] for other kernels.

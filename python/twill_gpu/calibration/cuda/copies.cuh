@@ -6,7 +6,7 @@
 namespace twill {
 
 constexpr int LINE = 128;
-/// Behind the largest ring.
+/// After the largest ring.
 constexpr int BARRIERS = 6 * 256 * LINE;
 /// Bytes that each CTA reads again and again, and that all read together; both fit the second-level cache.
 constexpr int OWN_BYTES = 128 * 1024, COMMON_BYTES = 2048 * 1024;
@@ -35,26 +35,26 @@ template <int ROWS> TWILL void time_copies(given g, const tensor_map &map) {
   }
 }
 
-/// Time of so many copies through a ring, by one thread.
+/// Time of N copies through a ring, by one thread.
 template <int ROWS, int SLOTS> TWILL void time_stream(i64 *out, const tensor_map &map, int first, int boxes, u32 &rings) {
   const auto slot_barrier = [](int slot) { return shared_at(BARRIERS + 8 * slot); };
 #pragma unroll 1
   for (int step = 0; step <= STEPS; ++step) {
-    const int turns = (step == 0 ? 1 : step) * 8;
+    const int passes = (step == 0 ? 1 : step) * 8;
     int box = 0;
     const i64 begin = now();
 #pragma unroll 1
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int pass = 0; pass < passes; ++pass) {
       repeat<SLOTS>([&](int slot) {
-        if (turn > 0) mbarrier_wait(slot_barrier(slot), (rings + turn - 1) & 1);
+        if (pass > 0) mbarrier_wait(slot_barrier(slot), (rings + pass - 1) & 1);
         mbarrier_arrive_expect_tx(slot_barrier(slot), ROWS * LINE);
         tma_load_box(shared_at(slot * ROWS * LINE), map, at(first + box * ROWS, 0), slot_barrier(slot));
         box = box + 1 == boxes ? 0 : box + 1;
       });
     }
-    repeat<SLOTS>([&](int slot) { mbarrier_wait(slot_barrier(slot), (rings + turns - 1) & 1); });
+    repeat<SLOTS>([&](int slot) { mbarrier_wait(slot_barrier(slot), (rings + passes - 1) & 1); });
     const i64 end = now();
-    rings += turns;
+    rings += passes;
     if (step > 0) out[step - 1] = end - begin;
   }
 }
@@ -77,11 +77,11 @@ template <int ROWS, int SLOTS> TWILL void time_stores(given g, const tensor_map 
   const int first = blockIdx.x * (OWN_BYTES / LINE), boxes = OWN_BYTES / (ROWS * LINE);
 #pragma unroll 1
   for (int step = 0; step <= STEPS; ++step) {
-    const int turns = (step == 0 ? 1 : step) * 8;
+    const int passes = (step == 0 ? 1 : step) * 8;
     int box = 0;
     const i64 begin = now();
 #pragma unroll 1
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int pass = 0; pass < passes; ++pass) {
       repeat<SLOTS>([&](int slot) {
         tma_store_wait<SLOTS - 1>();
         tma_store_box(map, at(first + box * ROWS, 0), shared_at(slot * ROWS * LINE));

@@ -1,11 +1,11 @@
-// What all microbenchmarks have: a clock, rounds of work that are timed, and ways to keep work whose result nobody needs.
+// The common part of all microbenchmarks: a clock, rounds of work that are timed, and ways to keep work whose result nobody needs.
 #pragma once
 
 #include "twill.cuh"
 
 namespace twill {
 
-/// What a kernel is given. `never` is the number of a round that does not come, which the compiler cannot know.
+/// The arguments of a kernel. `never` is the number of a round that never runs, which the compiler cannot know.
 struct given {
   i64 *out;
   float *data;
@@ -28,7 +28,7 @@ TWILL i64 now() {
   return time;
 }
 
-/// Cycles of STRIDE, 2 STRIDE, ..., STEPS STRIDE rounds, by all warp groups beside each other; STRIDE rounds before that are
+/// Cycles of STRIDE, 2 STRIDE, ..., STEPS STRIDE rounds, by all warp groups at the same time; STRIDE rounds before that are
 /// to fill the instruction cache.
 template <int STRIDE, typename F> TWILL void time_rounds(i64 *out, F round) {
 #pragma unroll 1
@@ -73,8 +73,8 @@ TWILL void fill_shared(given g, int bytes) {
 
 TWILL void begin_barriers(int at, int count, int arrivals) {
   if (threadIdx.x == 0) {
-    for (int i = 0; i < count; ++i) barrier_begin(shared_at(at + 8 * i), arrivals);
-    barriers_begun();
+    for (int i = 0; i < count; ++i) mbarrier_init(shared_at(at + 8 * i), arrivals);
+    fence_mbarrier_init();
   }
   __syncthreads();
 }

@@ -1,4 +1,4 @@
-// Multiplies by the tensor core: chains of wgmma, and what comes between a chain and the next.
+// MMAs of the tensor core: chains of wgmma, and the gap between a chain and the next.
 #pragma once
 
 #include "measure.cuh"
@@ -73,22 +73,22 @@ template <typename One, int N> TWILL void time_waited_chains(given g) {
   fetch(sum, g);
   const auto time = [&](i64 *out, auto before) {
     time_rounds<8>(out, [&](int) {
-      repeat<2>([&](int turn) {
-        before(turn);
+      repeat<2>([&](int phase) {
+        before(phase);
         chain<One, 8>(sum, left);
         done(sum);
       });
     });
   };
   time(g.out, [](int) {});
-  time(g.out + SERIES, [](int turn) {
+  time(g.out + SERIES, [](int phase) {
     mbarrier_arrive(shared_at(BARRIERS));
-    mbarrier_wait(shared_at(BARRIERS), turn);
+    mbarrier_wait(shared_at(BARRIERS), phase);
   });
-  time(g.out + 2 * SERIES, [](int turn) {
+  time(g.out + 2 * SERIES, [](int phase) {
     named_barrier_sync<1, 128>();
     if (thread() == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_at(BARRIERS + 8)) : "memory");
-    mbarrier_wait(shared_at(BARRIERS + 8), turn);
+    mbarrier_wait(shared_at(BARRIERS + 8), phase);
   });
   keep(g, sum_of(sum));
 }
@@ -117,8 +117,8 @@ template <typename One, int N, int C> TWILL void time_stored_chains(given g) {
   keep(g, sum_of(sum));
 }
 
-/// Two warp groups: the first starts a chain of MANY, the second one of FEW so many cycles later. What is written: when
-/// each was done, from the start of the first. Behind that, when the second started.
+/// Two warp groups: the first starts a chain of MANY, the second one of FEW some cycles later. What is written: when
+/// each was done, from the start of the first. After that, when the second started.
 template <typename One, int N, int MANY, int FEW> TWILL void time_sharing(given g) {
   fill_shared(g, BARRIERS);
   fragments left(g);

@@ -1,5 +1,5 @@
 // Passes of a warp group over a tile of 64 x N numbers in its registers. Each pass works on what the one before it left, so that
-// none can be left out, done once for all, or begun before its turn; what makes it so is done by naming registers anew.
+// none can be left out, done once for all, or begun too early; what makes it so is done by naming registers anew.
 #pragma once
 
 #include "measure.cuh"
@@ -79,12 +79,12 @@ template <int N, bool WHOLE> struct row_maximum_pass {
   float top[2];
   TWILL row_maximum_pass(given) : top{-1e30f, -1e30f} {}
   TWILL void round(scores<N> &x) {
-    const auto shares = row_shares(x, most{});
+    const auto partials = row_partials(x, max{});
     repeat<2>([&](int r) {
       if constexpr (WHOLE) {
-        top[r] = quad_all_reduce(shares, most{}).held[r];
+        top[r] = quad_all_reduce(partials, max{}).held[r];
       } else {
-        top[r] = shares.held[r];
+        top[r] = partials.held[r];
       }
     });
     begin_rows_with(x, top);
@@ -97,12 +97,12 @@ template <int N, bool WHOLE> struct row_sum_pass {
   float sum[2];
   TWILL row_sum_pass(given) : sum{0, 0} {}
   TWILL void round(scores<N> &x) {
-    const auto shares = row_shares(x, add{});
+    const auto partials = row_partials(x, add{});
     repeat<2>([&](int r) {
       if constexpr (WHOLE) {
-        sum[r] = quad_all_reduce(shares, add{}).held[r];
+        sum[r] = quad_all_reduce(partials, add{}).held[r];
       } else {
-        sum[r] = shares.held[r];
+        sum[r] = partials.held[r];
       }
     });
     begin_rows_with(x, sum);
@@ -116,7 +116,7 @@ template <int N, bool WHOLE> struct softmax_pass {
   i64 times = 0;
   TWILL softmax_pass(given g) : scale(g.data[0] * 0.001f + 1), top{-1e30f, -1e30f}, sum{0, 0} {}
   TWILL void round(scores<N> &x) {
-    const auto highest = rows(x, most{});
+    const auto highest = quad_all_reduce(x, max{});
     float shift[2], factor[2];
     repeat<2>([&](int r) {
       const float higher = maximum(top[r], highest.held[r]);
@@ -126,12 +126,12 @@ template <int N, bool WHOLE> struct softmax_pass {
     });
     scores<N> e;
     repeat<N / 2>([&](int i) { e.held[i] = exp2_of(fmaf(x.held[i], scale, -shift[row_of<N>(i)])); });
-    const auto shares = row_shares(e, add{});
+    const auto partials = row_partials(e, add{});
     repeat<2>([&](int r) {
       if constexpr (WHOLE) {
-        sum[r] = sum[r] * factor[r] + quad_all_reduce(shares, add{}).held[r];
+        sum[r] = sum[r] * factor[r] + quad_all_reduce(partials, add{}).held[r];
       } else {
-        sum[r] = sum[r] * factor[r] + shares.held[r];
+        sum[r] = sum[r] * factor[r] + partials.held[r];
       }
     });
     // The bits of the results are half of the next scores; the other half are those of now, in other places.

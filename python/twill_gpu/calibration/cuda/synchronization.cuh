@@ -1,11 +1,11 @@
-// Barriers, register hand-over and the clock itself.
+// Barriers, register handoff and the clock itself.
 #pragma once
 
 #include "measure.cuh"
 
 namespace twill {
 
-/// Readings of the clock, one behind another.
+/// Readings of the clock, one after another.
 TWILL void time_clock(given g) {
 #pragma unroll 1
   for (int step = -1; step < STEPS; ++step) {
@@ -14,7 +14,7 @@ TWILL void time_clock(given g) {
   }
 }
 
-/// Of one warp group, four times a round: arrivals; waits for a phase that is over; both, each time for the arrival before.
+/// One warp group, four times a round: arrivals; waits for a phase that is over; both, each time for the arrival before.
 TWILL void time_barrier(given g) {
   begin_barriers(0, 2, 4);
   time_rounds<8>(g.out, [](int) { repeat<4>([](int) { mbarrier_arrive(shared_at(0)); }); });
@@ -24,22 +24,22 @@ TWILL void time_barrier(given g) {
   mbarrier_wait(shared_at(16), 0);
   time_rounds<8>(g.out + SERIES, [](int) { repeat<4>([](int) { mbarrier_wait(shared_at(16), 0); }); });
   time_rounds<8>(g.out + 2 * SERIES, [](int) {
-    repeat<4>([](int turn) {
+    repeat<4>([](int phase) {
       mbarrier_arrive(shared_at(8));
-      mbarrier_wait(shared_at(8), turn % 2);
+      mbarrier_wait(shared_at(8), phase % 2);
     });
   });
 }
 
 /// Two warp groups: each waits for the other's arrival at an mbarrier, to and fro, twice a round. Then with named barriers,
-/// at which one arrives and the other waits. Then both meet at one.
+/// at which one arrives and the other waits. Then both sync at one.
 TWILL void time_hand_over(given g) {
   begin_barriers(0, 2, 4);
   if (group() == 0) {
     time_rounds<8>(g.out, [](int) {
-      repeat<2>([](int turn) {
+      repeat<2>([](int phase) {
         mbarrier_arrive(shared_at(0));
-        mbarrier_wait(shared_at(8), turn);
+        mbarrier_wait(shared_at(8), phase);
       });
     });
     time_rounds<8>(g.out + SERIES, [](int) {
@@ -50,8 +50,8 @@ TWILL void time_hand_over(given g) {
     });
   } else {
     time_rounds<8>(g.out, [](int) {
-      repeat<2>([](int turn) {
-        mbarrier_wait(shared_at(0), turn);
+      repeat<2>([](int phase) {
+        mbarrier_wait(shared_at(0), phase);
         mbarrier_arrive(shared_at(8));
       });
     });
@@ -65,8 +65,8 @@ TWILL void time_hand_over(given g) {
   time_rounds<8>(g.out + 2 * SERIES, [](int) { repeat<4>([](int) { named_barrier_sync<3, 256>(); }); });
 }
 
-/// The threads of a warp group meet.
-TWILL void time_meeting(given g) {
+/// The threads of a warp group sync.
+TWILL void time_group_sync(given g) {
   time_rounds<8>(g.out, [](int) { repeat<4>([](int) { named_barrier_sync<1, 128>(); }); });
 }
 
@@ -74,13 +74,13 @@ TWILL void time_meeting(given g) {
 TWILL void time_registers(given g) {
   time_rounds<8>(g.out, [](int) {
     repeat<2>([](int) {
-      fewer_registers<128>();
-      more_registers<168>();
+      setmaxnreg_dec<128>();
+      setmaxnreg_inc<168>();
     });
   });
 }
 
-/// The clock beside the time of day, in nanoseconds: cycles, then nanoseconds.
+/// The clock and the time of day, in nanoseconds: cycles, then nanoseconds.
 TWILL void time_frequency(given g) {
   u64 first, last;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(first)::"memory");

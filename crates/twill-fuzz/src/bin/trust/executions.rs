@@ -12,17 +12,17 @@ const RANDOM: &str = "random kernels";
 const PROGRAMS: &str = "programs of these; the other kernels are refused";
 const INTERLEAVINGS: &str = "interleavings, all with the numbers of the source";
 const STEPS: &str = "steps of warp groups";
-const EVENTS: &str = "ends of copies and multiplies";
+const EVENTS: &str = "ends of copies and MMAs";
 const MISTAKEN: &str = "programs whose mistakes were tried";
 
 /// Programs between two notes of how far it is.
 const PART: u64 = 50;
 /// Mistakes that are made in a program.
 const MISTAKES: usize = 11;
-/// Programs in which mistakes are made, where so many are executed.
+/// Programs in which mistakes are made, where this many are executed.
 const MISTAKEN_OF: u64 = 6;
 
-/// Executes until there were so many programs.
+/// Executes until there were this many programs.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let machines = Machines::load().map_err(|error| error.to_string())?;
     let mut section = Section::read(&arguments.root, NAME)?;
@@ -121,5 +121,5 @@ impl Section {
 }
 
 const TEXT: &str = "[Executed on numbers](interpret.md): what the generators get of a kernel, warp group by warp group, against the kernel's TTIR, bit for bit where the order of operations is the same. Random kernels with loads, \
-     MMAs, reductions, carried values and stores, for Hopper and Blackwell, and all examples with 0 to 8 trips under four habits of who goes on next, with six seeds each. In some of the programs mistakes are made, one at a time: \
+     MMAs, reductions, carried values and stores, for Hopper and Blackwell, and all examples with 0 to 8 trips under four scheduling policies, with six seeds each. Some of the programs get a mistake, one at a time: \
      a program that the protocol checker accepts has to compute what its source says.";

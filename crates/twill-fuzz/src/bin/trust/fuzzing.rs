@@ -16,10 +16,10 @@ const COLUMNS: [&str; 7] =
 /// First inputs of a target that has none yet.
 const SEEDS: u64 = 64;
 
-/// Most seconds of one run of libFuzzer: so much is lost where it is stopped.
+/// Most seconds of one run of libFuzzer: the loss where it is stopped.
 const LONGEST: f64 = 300.0;
 
-/// What one run of libFuzzer says.
+/// The report of one run of libFuzzer.
 #[derive(Debug, Default, PartialEq)]
 struct Run {
     executions: u64,
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
                     break;
                 }
             };
-            // What another process, with other targets, found in the meantime stays.
+            // Results of another process with other targets stay.
             let (section, mut table) = kept(root)?;
             table.set(row(&table, target, &run, seconds));
             let section = Section {
@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     if found.is_empty() { Ok(()) } else { Err(format!("found something: {}", found.join(", "))) }
 }
 
-/// What there is of earlier runs.
+/// The results of earlier runs.
 fn kept(root: &Path) -> Result<(Section, Table), String> {
     let section = Section::read(root, NAME)?;
     let table = section.tables.first().cloned().unwrap_or_else(|| Table::new(&COLUMNS));
@@ -113,7 +113,7 @@ fn build(root: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{} has no programs", target.display()))
 }
 
-/// Runs libFuzzer for so long; what it says, and its CPU seconds.
+/// Runs libFuzzer for a time; returns its report, and its CPU seconds.
 fn fuzz(root: &Path, programs: &Path, target: &Target, seconds: u64) -> Result<(Run, f64), String> {
     let folder = root.join("fuzz");
     let corpus = folder.join("corpus").join(target.name);
@@ -132,7 +132,7 @@ fn fuzz(root: &Path, programs: &Path, target: &Target, seconds: u64) -> Result<(
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-max_len={}", 2 * target.bytes))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
-        // What takes longer, or more memory, is a finding.
+        // An input that takes longer, or more memory, is a finding.
         .args(["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"])
         .arg(&corpus)
         .output()
@@ -155,7 +155,7 @@ fn read(printed: &str) -> Run {
     Run { executions: digits(after("#")), edges: digits(after("cov:")), corpus: digits(after("corp:")) }
 }
 
-const TEXT: &str = "Each target makes an input of libFuzzer's bytes, asks Twill, and compares the answer with something that shares no code with what is asked ([`twill-fuzz`](../crates/twill-fuzz/src/lib.rs) says \
+const TEXT: &str = "Each target makes an input of libFuzzer's bytes, asks Twill, and compares the answer with code that shares nothing with the target ([`twill-fuzz`](../crates/twill-fuzz/src/lib.rs) says \
      with what; the programs in `fuzz/` are three lines each). A panic, an overflow, more than 20 seconds or more than 2 GB is a finding as well. Edges are those of the control flow that libFuzzer's instrumentation \
      (`sanitizer-coverage`) saw, of Twill and what it is built on. The normal tests run every target on fixed inputs.";
 

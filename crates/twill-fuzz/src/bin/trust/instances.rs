@@ -9,7 +9,7 @@ use twill_fuzz::{input, target};
 
 const NAME: &str = "instances";
 
-/// What was compared, as the page says it.
+/// The comparison, as the page says it.
 const KINDS: [(Compared, &str); 5] = [
     (Compared::Objectives, "least interval and all six objectives"),
     (Compared::Interval, "least interval (too much to try for the objectives)"),
@@ -18,7 +18,7 @@ const KINDS: [(Compared, &str); 5] = [
     (Compared::TooMuch, "not compared: too much to try"),
 ];
 
-/// Compares until so many were.
+/// Compares until this many were.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let mut section = Section::read(&arguments.root, NAME)?;
     if arguments.fresh {
@@ -72,8 +72,8 @@ fn written(arguments: &Arguments, before: &Section, table: Table) -> Result<(), 
     section.write(&arguments.root, NAME)
 }
 
-const TEXT: &str = "Random problems of 2 to 5 operations, with everything that a problem may have: loads and rings, hand-offs, an issue group, \
-     registers and memories that are short, reservations that begin late, sub-tiles, and the readings of the model but the paper's liveness \
+const TEXT: &str = "Random problems of 2 to 5 operations, with everything that a problem may have: loads and rings, handoffs, an issue group, \
+     registers and memories that are short, reservations that begin late, sub-tiles, and the model variants but the paper's liveness \
      and stages. [Brute force](../crates/twill-fuzz/src/brute.rs) tries every group, slot and stage of every operation at every interval from 1 on; its constraints were written down \
      for it alone. The engine has to give the same least interval, the same value of every objective, and a schedule that the checker accepts. \
      A number that makes no problem (a graph that depends on itself) is passed over. A disagreement would stop the command.";

@@ -77,7 +77,7 @@ enum Part {
     Interleavings,
     /// Licences, unsafe code, Miri.
     Supply,
-    /// Defects put into the checker and the constraints, by cargo-mutants.
+    /// Defects in the checker and the constraints, by cargo-mutants.
     Mutants,
     /// Nothing but the page, from the figures there are.
     Page,
@@ -103,7 +103,7 @@ fn main() -> ExitCode {
     part(Part::Supply, &|| scripts::run(&arguments, "supply.py", "supply", &[]));
     part(Part::Mutants, &|| mutants::run(&arguments));
     part(Part::Fuzzing, &|| fuzzing::run(&arguments));
-    // What was found is written, whatever it is.
+    // All results are written.
     failures.extend(section::write_page(&arguments.root).err());
     for failure in &failures {
         eprintln!("trust: {failure}");

@@ -1,6 +1,6 @@
-//! Defects put into the checker, and into the engine's constraints, one at a time, by cargo-mutants: tests have to notice.
+//! Defects in the checker, and in the engine's constraints, one at a time, by cargo-mutants: tests have to notice.
 //!
-//! What was noticed by an earlier run is not tried again (`--iterate`), as long as its line has not moved.
+//! A mutant that an earlier run noticed is not tried again (`--iterate`), as long as its line has not moved.
 
 use crate::Arguments;
 use crate::section::{Section, Table};
@@ -12,7 +12,7 @@ use std::process::Command;
 const COLUMNS: [&str; 6] = ["file", "defects", "noticed", "noticed, %", "not noticed", "no code"];
 const ALL: &str = "all";
 
-/// What became of the defects of a file.
+/// The outcome of the defects of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     noticed: u64,
@@ -21,7 +21,7 @@ struct Figures {
     unviable: u64,
 }
 
-/// What defects are put into: a page's section.
+/// The code that gets defects: a page's section.
 struct Subject {
     name: &'static str,
     title: &'static str,
@@ -41,7 +41,7 @@ struct Group {
     quick: Quick,
 }
 
-/// What comes before all of a group's tests, where they take long: what it notices need not be put to all.
+/// A quick test before all of a group's tests, where they take long: the others need not see what it notices.
 enum Quick {
     Nothing,
     /// Tests of these names.
@@ -114,7 +114,7 @@ const SUBJECTS: [Subject; 2] = [
 
 /// Tries all defects that earlier runs have not noticed, and explains what is left with the words that were found before.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
-    // What is not explained in one leaves the others to be tried.
+    // The others are tried even if one has an unexplained mutant.
     let each: Vec<Result<(), String>> = SUBJECTS.iter().map(|subject| put_into(arguments, subject)).collect();
     each.into_iter().collect()
 }
@@ -143,7 +143,7 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
             }
             tries(group.tests, &[]);
         }
-        // What was tried until it was stopped is not lost.
+        // Results until the stop are kept.
         lists.add(Lists::read(&folder)?);
     }
     let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();
@@ -255,7 +255,7 @@ impl Lists {
         [&self.noticed, &self.missed, &self.unviable].into_iter().flatten()
     }
 
-    /// What was not noticed, with the words there are for it; that of files that were not tried here stays.
+    /// The unnoticed mutants, with explanations; those of files that were not tried here stay.
     fn explained(&self, before: &Table) -> Table {
         let mut table = Table::new(&["not noticed", "why"]);
         let of = |row: &[Value], name: &String| {
@@ -281,8 +281,8 @@ fn lines(path: &Path) -> Result<Vec<String>, String> {
     }
 }
 
-/// What does not compile, of all runs: from the second on cargo-mutants has it among what was noticed before, so it is
-/// kept in a list beside its own.
+/// The mutants that do not compile, of all runs: from the second on cargo-mutants has it among what was noticed before,
+/// so it is kept in a list next to its own.
 fn unviable(folder: &Path) -> Result<Vec<String>, String> {
     let kept = folder.join("unviable.txt");
     let all = [lines(&kept)?, lines(&folder.join("mutants.out").join("unviable.txt"))?].concat();

@@ -10,14 +10,14 @@
 //! }
 //! ```
 //!
-//! Whatever writes such a file has a section, in the place that `order` gives it.
+//! Every such file has a section, in the place that `order` gives it.
 
 use crate::here;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What is known of one way to find defects.
+/// The results of one way to find defects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
@@ -25,7 +25,7 @@ pub struct Section {
     pub title: String,
     /// Sections come by ascending order.
     pub order: u32,
-    /// What makes the figures anew.
+    /// The command that makes the figures anew.
     pub command: String,
     /// Day of the last figures, UTC.
     pub date: String,
@@ -37,7 +37,7 @@ pub struct Section {
     /// Figures.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// What was found, and how each was mended.
+    /// The findings, and how each was fixed.
     #[serde(default)]
     pub findings: Vec<Finding>,
 }
@@ -56,9 +56,9 @@ pub struct Table {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// What was wrong.
+    /// The defect.
     pub found: String,
-    /// What is different now.
+    /// The fix.
     pub mended: String,
 }
 

@@ -9,11 +9,11 @@ use crate::neighbourhood::tracks::{self, Counted};
 use batsat::Lit;
 use std::collections::BTreeMap;
 
-/// What a track holds in each slot.
+/// The contents of a track in each slot.
 pub(super) struct Counts {
-    /// What is there whatever the window does.
+    /// The usage from outside the window.
     pub base: Vec<i64>,
-    /// What may be there besides.
+    /// The possible usage from the window.
     pub moving: BTreeMap<usize, Vec<(Lit, i64)>>,
     /// How it is now.
     pub now: Vec<i64>,
@@ -132,7 +132,7 @@ impl Encoding<'_, '_> {
         if amount == 0 || reads.is_empty() {
             return;
         }
-        // Of the reads that do not move, the last.
+        // The last of the fixed reads.
         let fixed = reads.iter().filter(|read| self.index[read.0] == FIXED);
         let fixed = fixed.map(|&(w, shift)| self.steps[w] + shift).max();
         let moving: Vec<(usize, i64)> = reads.iter().copied().filter(|read| self.index[read.0] != FIXED).collect();

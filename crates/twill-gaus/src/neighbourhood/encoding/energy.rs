@@ -1,4 +1,4 @@
-//! What lies between two steps fits between them: `Σ energy · [v inside a .. b] ≤ peak · (b − a)`.
+//! The work between two steps fits between them: `Σ energy · [v inside a .. b] ≤ peak · (b − a)`.
 //!
 //! Implied by the sums of the slots, but those see one step at a time, and refuting by them alone takes a proof for
 //! every way to spread operations out. These overload checks (Erschler, Lopez 1990) see the crowd.

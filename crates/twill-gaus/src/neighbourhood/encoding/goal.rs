@@ -1,4 +1,4 @@
-//! What is asked for, as one sum that is to be small.
+//! The objective, as one sum to minimise.
 
 use super::counted::Counts;
 use super::{Around, Encoding, Pointless};
@@ -34,7 +34,7 @@ impl Encoding<'_, '_> {
                 Track { weight, limit, .. } => {
                     let most = (floor + room / weight).min(limit.unwrap_or(i64::MAX));
                     let levels = self.levels(most - floor);
-                    // What levels do not take away from the peak costs.
+                    // The part of the peak that levels do not remove has a cost.
                     terms.extend(levels.iter().map(|&(level, units)| (!level, weight * units)));
                     let units: i64 = levels.iter().map(|level| level.1).sum();
                     self.constant -= weight * (units - (most - floor));
@@ -211,7 +211,7 @@ impl Encoding<'_, '_> {
         least
     }
 
-    /// Literals each of which lowers a peak by so many units; together by `range` if all hold.
+    /// Literals each of which lowers a peak by this many units; together by `range` if all hold.
     fn levels(&mut self, range: i64) -> Vec<(Lit, i64)> {
         if range <= UNARY {
             let levels: Vec<(Lit, i64)> = (0..range).map(|_| (self.fresh(), 1)).collect();

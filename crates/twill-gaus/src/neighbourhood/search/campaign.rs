@@ -12,7 +12,7 @@ pub(super) struct Campaign {
     caps: Vec<i64>,
     /// Windows in a row that did not help.
     failed: u32,
-    /// What communication may cost when it is over.
+    /// The final limit on the cost of communication.
     allowance: i64,
 }
 
@@ -33,7 +33,7 @@ impl Search<'_, '_> {
         let hot: Vec<usize> = (0..usage.len()).filter(|&slot| usage[slot] > target).collect();
         let slot = hot[self.random.index(hot.len())];
         let communication = self.communication();
-        // Of what may be spent, this slot gets its share and once more.
+        // This slot gets twice its share of the budget.
         let left = campaign.allowance - communication;
         let allowance = communication + left.min(left / hot.len() as i64 * 2 + 1);
         let ask = Ask::Fewer { track: campaign.track, caps: &campaign.caps, allowance };

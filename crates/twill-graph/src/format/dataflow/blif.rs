@@ -30,13 +30,13 @@ struct Circuit<'a> {
     source: Source<'a>,
     model: Option<&'a str>,
     names: Names<'a>,
-    /// What is read, and by which operation.
+    /// The value that is read, and the reader.
     reads: Vec<(Word<'a>, usize)>,
     outputs: Vec<Word<'a>>,
 }
 
 impl<'a> Circuit<'a> {
-    /// Whether this line ends the circuit.
+    /// Returns whether this line ends the circuit.
     fn line(&mut self, command: &'a str, at: usize, words: &[Word<'a>]) -> Result<bool, FormatError> {
         match command {
             ".model" => {

@@ -100,8 +100,8 @@ impl<'a> Body<'a> {
 }
 
 fn operation(name: &str, kind: &str) -> DataflowOperation {
-    let mmas = ["mul", "div"].iter().any(|k| kind.eq_ignore_ascii_case(k));
-    let (unit, steps) = if mmas { (0, 2) } else { (1, 1) };
+    let multiplies = ["mul", "div"].iter().any(|k| kind.eq_ignore_ascii_case(k));
+    let (unit, steps) = if multiplies { (0, 2) } else { (1, 1) };
     let uses = vec![ResourceUse { resource: UnitId::new(unit), offset: 0, steps, amount: 1 }];
     DataflowOperation { name: name.to_owned(), latency: steps, uses, storage: 1 }
 }

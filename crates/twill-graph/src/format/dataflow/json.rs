@@ -63,15 +63,15 @@ pub struct DataflowOperationEntry {
     /// Steps until it is finished; 1 when left out.
     #[serde(default = "one::<u32>", skip_serializing_if = "is_one")]
     pub latency: u32,
-    /// What it takes of resources.
+    /// Its use of resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<DataflowUseEntry>,
-    /// What its result takes while it is live; 1 when left out.
+    /// The storage of its result while it is live; 1 when left out.
     #[serde(default = "one::<u64>", skip_serializing_if = "is_one")]
     pub storage: u64,
 }
 
-/// What an operation takes of a resource.
+/// An operation's use of a resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataflowUseEntry {
@@ -115,7 +115,7 @@ fn is_one<N: From<u8> + PartialEq>(number: &N) -> bool {
 }
 
 impl DataflowFile {
-    /// Whether a text is such a file, or means to be one.
+    /// Returns whether a text is such a file, or means to be one.
     pub fn is_named_in(text: &str) -> bool {
         super::super::named_format(text).is_some_and(|format| format == FORMAT)
     }

@@ -44,8 +44,8 @@ pub fn modulo_dataflow(
 }
 
 /// A loop of tile operations on the `units` of a machine, without warps: reservations become uses, results bytes, whatever
-/// memory they are in. What warps do (who is busy, hand-offs, rings, how long an asynchronous reader holds a value) is left
-/// out.
+/// memory they are in. What warps do (who is busy, handoffs, rings, how long an asynchronous reader holds a value) is
+/// left out.
 ///
 /// # Errors
 /// When an operation reserves a unit that is not among `units`, or numbers do not fit.

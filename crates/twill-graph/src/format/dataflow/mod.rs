@@ -30,14 +30,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use text::Source;
 
-/// What a file does not say itself.
+/// The options that a file does not state itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DataflowOptions<'a> {
-    /// Beside a `.graphml`: its resource model.
+    /// The resource model of a `.graphml`.
     pub model: Option<NamedText<'a>>,
-    /// Beside a loop graph of Twill: the machine whose units it runs on, where its file does not hold one in full.
+    /// For a loop graph of Twill: the machine whose units it runs on, where its file does not hold one in full.
     pub machine: Option<&'a Resources>,
-    /// Of `.blif` and `.gml`: whether a consumer may share its producer's step. They say by convention: `.gml` may,
+    /// For `.blif` and `.gml`: a consumer may share its producer's step. They say by convention: `.gml` may,
     /// `.blif` may not.
     pub chaining: Option<bool>,
 }
@@ -62,7 +62,7 @@ pub fn read_dataflow(source: NamedText, options: &DataflowOptions) -> Result<Dat
     }
     let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(source.file);
     match ending.as_str() {
-        // Whatever the file is called.
+        // For every file name.
         _ if DataflowFile::is_named_in(source.text) => read_json(source, options),
         "json" => read_json(source, options),
         "graphml" => match options.model {
@@ -71,7 +71,7 @@ pub fn read_dataflow(source: NamedText, options: &DataflowOptions) -> Result<Dat
                 let latency = |op: crate::OpId| latencies[problem.operations()[op.index()].resource.index()];
                 modulo_dataflow(&problem, latency).map_err(|error| Source::of(source).graph(error))
             }
-            None => unusable(format!("a .graphml needs its resource model beside it; give {name}_RM.xml, too")),
+            None => unusable(format!("a .graphml needs its resource model next to it; give {name}_RM.xml, too")),
         },
         "dot" | "gv" => dot::read(Source::of(source), name),
         "blif" => blif::read(Source::of(source), name, options.chaining.unwrap_or(false)),

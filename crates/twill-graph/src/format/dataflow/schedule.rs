@@ -19,7 +19,7 @@ pub struct DataflowScheduleFile {
     pub version: u32,
     /// The graph.
     pub graph: DataflowFile,
-    /// What was to be small.
+    /// The objective.
     pub objective: DataflowObjectiveEntry,
     /// All operations are finished by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,11 +29,11 @@ pub struct DataflowScheduleFile {
     pub interval: Option<u64>,
     /// Start of each operation, in their order.
     pub steps: Vec<u64>,
-    /// What was found and how.
+    /// The result and its method.
     pub summary: DataflowSummary,
 }
 
-/// What is to be small.
+/// The objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum DataflowObjectiveEntry {
@@ -60,9 +60,9 @@ pub struct DataflowSummary {
     pub operations: usize,
     /// Dependences.
     pub dependences: usize,
-    /// Who scheduled.
+    /// The scheduler.
     pub engine: String,
-    /// What random choices depended on.
+    /// The seed of random choices.
     pub seed: u64,
     /// The objective and its bound.
     pub objective: DataflowValue,
@@ -96,7 +96,7 @@ pub struct DataflowSummary {
 pub struct DataflowValue {
     /// `resources`, `storage` or `latency`.
     pub kind: String,
-    /// What was found, replayed by the checker; none where no schedule was found.
+    /// The schedule, replayed by the checker; none where no schedule was found.
     pub value: Option<i128>,
     /// No schedule has a smaller one.
     pub lower_bound: i128,
@@ -137,7 +137,7 @@ impl DataflowScheduleFile {
         }
     }
 
-    /// Whether a text is such a file, or means to be one.
+    /// Returns whether a text is such a file, or means to be one.
     pub fn is_named_in(text: &str) -> bool {
         super::super::named_format(text).is_some_and(|format| format == FORMAT)
     }
@@ -159,7 +159,7 @@ impl DataflowScheduleFile {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// What was asked.
+    /// The request.
     ///
     /// # Errors
     /// When the graph makes no sense.

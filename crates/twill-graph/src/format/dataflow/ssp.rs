@@ -61,7 +61,7 @@ struct Instance<'a> {
     /// Operation that defines each of `values`.
     defined_by: Vec<usize>,
     operations: Vec<DataflowOperation>,
-    /// Who is read by whom, at what distance.
+    /// The reads of values, with distances.
     reads: Vec<(Word<'a>, usize, u32)>,
 }
 

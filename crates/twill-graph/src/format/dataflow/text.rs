@@ -15,7 +15,7 @@ impl<'a> Source<'a> {
         Source { file, text }
     }
 
-    /// What is wrong at byte `at`; its line and column, in characters, are worked out only here.
+    /// The error at byte `at`; its line and column, in characters, are worked out only here.
     pub fn error(&self, at: usize, message: impl Into<String>) -> FormatError {
         let mut at = at.min(self.text.len());
         while !self.text.is_char_boundary(at) {
@@ -27,7 +27,7 @@ impl<'a> Source<'a> {
         FormatError::Syntax { file: self.file.to_owned(), line, column, message: message.into() }
     }
 
-    /// What is wrong with a graph as a whole.
+    /// The error in a graph as a whole.
     pub fn graph(&self, error: DataflowError) -> FormatError {
         FormatError::Dataflow { file: self.file.to_owned(), error }
     }
@@ -73,7 +73,7 @@ impl std::fmt::Display for Token<'_> {
     }
 }
 
-/// What sets languages apart at the level of words.
+/// The lexical rules that differ between languages.
 #[derive(Clone, Copy)]
 pub(super) struct Lexicon {
     /// Beyond letters, digits and `_`.

@@ -1,7 +1,7 @@
 // A chart of bars over time: rows of lanes, zoomed and panned along the axis.
 //
 // Bars keep their elements. While the window moves, all of them are stretched together, and only names are placed
-// anew; once it rests, each bar gets its place. Those outside the window, or narrower than a pixel beside another,
+// anew; once it rests, each bar gets its place. Those outside the window, or narrower than a pixel next to another,
 // are not displayed then.
 import { scaleLinear, type ScaleLinear } from "d3-scale";
 import { select } from "d3-selection";
@@ -21,7 +21,7 @@ const ROW_GAP = 5;
 const PART_GAP = 13;
 /** Milliseconds after which a window that has not moved rests. */
 const REST = 120;
-/** Pixels from a bar within which a finger meets it. */
+/** Pixels from a bar within which a finger hits it. */
 const FINGER = 14;
 /** Pixels that a cycle may take at most. */
 const CLOSEST = 40;
@@ -35,14 +35,14 @@ export interface Drawn {
   element: SVGGElement;
   rect: SVGRectElement;
   text: SVGTextElement | null;
-  /** What the text says now. */
+  /** The current text. */
   label: string;
   shown: boolean;
   left: number;
   width: number;
 }
 
-/** What a chart tells its surroundings. */
+/** The events of a chart. */
 export interface ChartEvents {
   tip(tip: Tip | null, of?: Element): void;
   pick(selection: Selection): void;
@@ -72,7 +72,7 @@ export class Chart {
   private transform: ZoomTransform = zoomIdentity;
   private lighting: Lighting = DARK;
   private placed: ScaleLinear<number, number> | null = null;
-  /** Whether the pointer is a finger. */
+  /** True if the pointer is a finger. */
   private isTouched = false;
   private frame = 0;
   private rest = 0;

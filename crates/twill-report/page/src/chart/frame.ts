@@ -1,4 +1,4 @@
-// What stands around the bars of a chart: names of rows, the axis, bands and marks.
+// The frame of a chart: names of rows, the axis, bands and marks.
 import type { ScaleLinear } from "d3-scale";
 import { grouped } from "../words";
 import type { ChartSpec, Row } from "./spec";
@@ -15,7 +15,7 @@ export interface Sizes {
 /** Gutters below this have the short names. */
 const NARROW = 100;
 
-/** Writes the names of the rows beside their grounds. */
+/** Writes the names of the rows next to their grounds. */
 export function drawNames(into: SVGGElement, rows: Row[], tops: number[], sizes: Sizes): void {
   const { gutter, width } = sizes;
   into.replaceChildren();
@@ -32,7 +32,7 @@ export function drawNames(into: SVGGElement, rows: Row[], tops: number[], sizes:
   });
 }
 
-/** Draws the axis with its bands into `axis`, and what lies behind the bars into `back`. */
+/** Draws the axis with its bands into `axis`, and the background of the bars into `back`. */
 export function drawAxis(
   axis: SVGGElement,
   back: SVGGElement,

@@ -1,4 +1,4 @@
-// Arrows from what an operation waits for to what waits for it, and between those that meet at a barrier.
+// Arrows from the producers of an operation to its consumers, and between those that share a barrier.
 import type { ScaleLinear } from "d3-scale";
 import { linkHorizontal } from "d3-shape";
 import type { Drawn } from "./chart";

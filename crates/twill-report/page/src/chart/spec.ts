@@ -1,7 +1,7 @@
-// What a chart of bars over time shows.
+// The data of a chart of bars over time.
 import type { Selection } from "../state";
 
-/** What the tooltip says. */
+/** The text of the tooltip. */
 export interface Tip {
   title: string;
   rows: [name: string, value: string][];
@@ -45,7 +45,7 @@ export interface HandshakeSpec {
   tip: () => Tip;
 }
 
-/** What is lit in a chart. */
+/** The highlighted elements of a chart. */
 export interface Lighting {
   /** The instance that is selected. */
   chosen: string | null;
@@ -83,7 +83,7 @@ export interface Band {
 export interface ChartSpec {
   /** For `data-view`, and as a class. */
   view: string;
-  /** What it shows, for those who do not see it. */
+  /** A description for screen readers. */
   label: string;
   rows: Row[];
   domain: [number, number];

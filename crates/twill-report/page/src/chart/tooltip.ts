@@ -2,7 +2,7 @@
 import type { Tip } from "./spec";
 
 let element: HTMLDivElement | null = null;
-/** What it tells of. */
+/** Its subject. */
 let told: Element | null = null;
 
 function tooltip(): HTMLDivElement {
@@ -22,7 +22,7 @@ function tooltip(): HTMLDivElement {
   return element;
 }
 
-/** Shows a tooltip of an element, beside it or beside a box in it. */
+/** Shows a tooltip of an element, next to it or to a box in it. */
 export function showTip(tip: Tip, of: Element, box = of.getBoundingClientRect()): void {
   const into = tooltip();
   told = of;

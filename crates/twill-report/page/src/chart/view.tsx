@@ -13,7 +13,7 @@ interface Properties {
   children?: ComponentChildren;
 }
 
-/** A chart with zoom buttons; `children` stand beside them. */
+/** A chart with zoom buttons; `children` stand next to them. */
 export function ChartView({ spec, lighting, children }: Properties) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);

@@ -1,7 +1,7 @@
 // The buttons that zoom a chart.
 
 interface Properties {
-  /** What is zoomed, for those who do not see it. */
+  /** The zoomed element's name for screen readers. */
   label?: string;
   zoomBy: (factor: number) => void;
   reset: () => void;

@@ -39,7 +39,7 @@ function summary(model: DataflowModel): Summary {
   };
 }
 
-/** What the graph is like. */
+/** A summary of the graph. */
 export function GraphFigures({ model }: { model: DataflowModel }) {
   const found = useMemo(() => summary(model), [model]);
   return (

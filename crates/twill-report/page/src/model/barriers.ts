@@ -47,7 +47,7 @@ function arrival(loop: LoopModel, { from, delay }: Dependence, made: number): nu
   return Math.min(issued + Math.max(from.latency, from.transfer), ...reads);
 }
 
-/** Who hands the value of iteration `made` to `reader`. */
+/** The producer of the value of iteration `made` for `reader`. */
 function full(loop: LoopModel, reader: Dependence, made: number): Meeting {
   return {
     barrier: "full",
@@ -56,7 +56,7 @@ function full(loop: LoopModel, reader: Dependence, made: number): Meeting {
   };
 }
 
-/** Who frees the slot of iteration `made` for the value `depth` iterations later: the last reader to be over. */
+/** The operation that frees the slot of iteration `made` for the value `depth` iterations later: the last reader to be over. */
 function empty(loop: LoopModel, readers: Dependence[], made: number, depth: number): Meeting[] {
   const over = readers.map((reader) => moment(loop, reader.to, made + reader.distance, reader.hold));
   const [arrives] = over.sort((a, b) => b.cycle - a.cycle);
@@ -64,7 +64,7 @@ function empty(loop: LoopModel, readers: Dependence[], made: number, depth: numb
   return from && arrives ? [{ barrier: "empty", arrives, waits: moment(loop, from, made + depth) }] : [];
 }
 
-/** What an instance has to do with barriers of channels. */
+/** The barriers of channels at which an instance waits or arrives. */
 export function handshakesOf(loop: LoopModel, at: Instance): Handshake[] {
   const isIt = (other: Instance) => other.operation === at.operation && other.iteration === at.iteration;
   return loop.channels.flatMap((channel) => {

@@ -1,4 +1,4 @@
-// What an operation of one iteration waits for, and what waits for it, across iterations.
+// The producers and consumers of an operation of one iteration, across iterations.
 import type { Dependence, LoopModel, Operation } from "./loop";
 
 /** An operation in an iteration. */

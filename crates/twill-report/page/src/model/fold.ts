@@ -1,6 +1,6 @@
 // Time folded modulo the initiation interval.
 
-/** A piece of a stretch of time within one interval. */
+/** A part of a stretch of time within one interval. */
 export interface Piece {
   start: number;
   end: number;
@@ -12,7 +12,7 @@ export interface Piece {
 
 const MOST_PIECES = 6;
 
-/** The pieces of `[start, start + cycles)` within `[0, interval)`; at most six. */
+/** The parts of `[start, start + cycles)` within `[0, interval)`; at most six. */
 export function fold(start: number, cycles: number, interval: number): Piece[] {
   const first = ((start % interval) + interval) % interval;
   const end = first + Math.max(1, cycles);

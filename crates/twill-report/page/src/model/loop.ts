@@ -31,7 +31,7 @@ export interface Dependence {
   from: Operation;
   to: Operation;
   distance: number;
-  /** Cycles from issue to issue, with a hand-off if there is one. */
+  /** Cycles from issue to issue, with a handoff if there is one. */
   delay: number;
   blocking: boolean;
   value: boolean;
@@ -85,7 +85,7 @@ function dependenceOf(entry: GraphDependence, from: Operation, to: Operation): D
     delay,
     blocking: entry.blocking ?? from.asynchronous,
     value,
-    // Slots of rings and hand-offs are kept until their reader is over.
+    // Slots of rings and handoffs are kept until their reader is over.
     hold: from.streaming || isHandedOver ? over : hold,
   };
 }

@@ -1,4 +1,4 @@
-// The barriers that an operation meets, in words.
+// The barriers at which an operation waits or arrives, in words.
 import type { ChannelEntry } from "../data";
 import type { Handshake, Moment } from "../model/barriers";
 import { grouped, spelled } from "../words";
@@ -14,7 +14,7 @@ export function channelInWords({ from, to, memory }: ChannelEntry): string {
   return `group ${from} → ${to}, ${spelled(memory)}`;
 }
 
-/** Who is at a barrier, and when. */
+/** The operations at a barrier, and when. */
 export function momentInWords({ operation, iteration, cycle }: Moment): string {
   // They run ahead of where they are shown.
   const latest = operation.streaming ? ", at the latest" : "";

@@ -7,7 +7,7 @@ import { count, grouped, place } from "../words";
 
 export const HUES = 6;
 
-/** What a tooltip says of an operation in an iteration. */
+/** The tooltip of an operation in an iteration. */
 export function operationTip(loop: LoopModel, operation: Operation, iteration: number): Tip {
   const start = startOf(loop, operation, iteration);
   const end = start + operation.span;
@@ -69,7 +69,7 @@ export function groupName(id: number): string {
   return `group ${id}`;
 }
 
-/** What a warp group is for. */
+/** The role of a warp group. */
 export function groupNote(role: string, warps: number): string {
   const names: Record<string, string> = { variable_latency: "loads", issue: "issues", compute: "compute" };
   return `${Object.hasOwn(names, role) ? names[role] : role}, ${count(warps, "warp")}`;

@@ -1,4 +1,4 @@
-// The generated code beside its schedule.
+// The generated code next to its schedule.
 import { useEffect, useMemo } from "preact/hooks";
 import type { Code } from "../data";
 import type { LoopModel } from "../model/loop";
@@ -110,7 +110,7 @@ export function CodeView({ code, loops }: { code: Code; loops: LoopModel[] }) {
     <section id="code" class="part">
       <h3>Code</h3>
       <p class="note">
-        {code.file}, beside the order in which an iteration issues.
+        {code.file}, next to the order in which an iteration issues.
         {marks.size > 0 && " Marked lines belong to an operation: select one to see the other."}
       </p>
       <div class="code-columns">

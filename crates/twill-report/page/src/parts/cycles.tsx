@@ -1,4 +1,4 @@
-// What an iteration takes: by the model, as simulated, as estimated from machine code, as measured; and what stands in the way.
+// The cycles of an iteration: by the model, as simulated, as estimated from machine code, as measured; and the obstacles.
 import type { Assembly, Loop, Page } from "../data";
 import type { LoopModel } from "../model/loop";
 import { grouped } from "../words";
@@ -8,7 +8,7 @@ import { Figure } from "./figure";
 const FAR = 1.3;
 /** Intervals that are next to nothing. */
 const NEAR = 1.05;
-/** Where what is known of machine code comes from. */
+/** The source of facts about machine code. */
 const ASSEMBLE = "from twill compile, where Triton is";
 
 /** TFLOP/s of the whole chip at its clock; null where that is not known. */
@@ -32,16 +32,17 @@ interface Properties {
 /** Registers that the assembler gave a thread, of all loops. */
 export function Registers({ page }: { page: Page }) {
   const { assembly } = page;
-  if (!assembly) return <Figure name="registers as assembled" how={ASSEMBLE} />;
+  if (!assembly) return <Figure name="registers by ptxas" how={ASSEMBLE} />;
   const spilled = assembly.spill_stores + assembly.spill_loads;
   const more = spilled > 0 ? `${grouped(spilled)} bytes spilled` : "no spills";
-  return <Figure name="registers as assembled" value={grouped(assembly.registers)} note="a thread" more={more} />;
+  return <Figure name="registers by ptxas" value={grouped(assembly.registers)} note="a thread" more={more} />;
 }
 
-/** The interval, and beside it what an iteration takes outside the model. */
+/** The interval, and next to it the cycles of an iteration outside the model. */
 export function Cycles({ page, data, loop }: Properties) {
   const traced = page.trace?.loops.find((entry) => entry.loop === loop.index);
-  const slowed = page.trace && page.trace.marks !== "iterations" ? `slowed by marks at ${page.trace.marks}` : null;
+  const slowed =
+    page.trace && page.trace.timestamps !== "iterations" ? `slowed by timestamps at ${page.trace.timestamps}` : null;
   const said = (cycles: number, more: (string | null)[]) => ({
     value: grouped(cycles),
     note: "cycles",
@@ -75,7 +76,7 @@ export function Cycles({ page, data, loop }: Properties) {
   );
 }
 
-/** What the assembler said that makes an iteration longer. */
+/** The assembler's remarks that make an iteration longer. */
 function found(assembly: Assembly): string[] {
   const has = (kind: string) => assembly.findings.some((finding) => finding.kind === kind);
   const { spill_stores: stores, spill_loads: loads } = assembly;
@@ -85,7 +86,7 @@ function found(assembly: Assembly): string[] {
     has("serialised") && "ptxas made MMAs wait for each other",
     has("registers_refused") && "ptxas did not give the groups the registers that they ask for",
     has("added_wait") && "ptxas added waits for MMAs",
-    has("hoisted_wait") && "ptxas moved a wait in front of exponentials that were to run beside MMAs",
+    has("hoisted_wait") && "ptxas moved a wait in front of exponentials that were to overlap MMAs",
   ];
   return all.filter((one) => one !== false);
 }

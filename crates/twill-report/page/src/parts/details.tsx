@@ -71,7 +71,7 @@ function Snippet({ code, loop, operation }: { code: Code; loop: LoopModel; opera
   );
 }
 
-/** What is selected, if it is of this loop. */
+/** The selection, if it is of this loop. */
 export function Details({ loop, code }: { loop: LoopModel; code: Code | null }) {
   const at = useStore(selection);
   const whole = useStore(wholeChain);

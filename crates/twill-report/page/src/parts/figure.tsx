@@ -4,7 +4,7 @@ interface Properties {
   name: string;
   value?: string;
   note?: string;
-  /** What is said below it. */
+  /** The note below it. */
   more?: string;
   /** Where it is not known: how to get it. */
   how?: string;

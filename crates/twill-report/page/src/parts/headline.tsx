@@ -1,4 +1,4 @@
-// What was reached: a sentence, then figures.
+// The result: a sentence, then figures.
 import type { KernelFile, Loop, Page } from "../data";
 import type { LoopModel } from "../model/loop";
 import { count, grouped } from "../words";
@@ -22,12 +22,12 @@ export function Status({ status, machine }: { status: string; machine?: string |
   );
 }
 
-/** Whether the interval is the bound, which then needs not be said. */
+/** True if the interval is the bound, which then needs no mention. */
 function atBound({ schedule }: Loop): boolean {
   return schedule.initiation_interval === schedule.lower_bound.interval;
 }
 
-/** What bounds the interval, in words. */
+/** The bound of the interval, in words. */
 export function boundInWords(data: Loop): string {
   return atBound(data) ? data.bound.replace(/^[^:]*: /, "") : data.bound;
 }
@@ -53,7 +53,7 @@ export function LoopFigures({ data, loop }: { data: Loop; loop: LoopModel | null
   );
 }
 
-/** What all loops of a kernel share, in a list of figures. */
+/** The resources that all loops of a kernel share, in a list of figures. */
 export function KernelFigures({ kernel }: { kernel: KernelFile }) {
   return (
     <>

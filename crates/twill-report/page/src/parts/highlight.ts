@@ -1,6 +1,6 @@
 // Colours for words of Python and CUDA: comments, strings, numbers, keywords.
 
-/** A piece of a line. */
+/** A part of a line. */
 export interface Token {
   text: string;
   kind: "" | "comment" | "string" | "keyword" | "number";
@@ -34,7 +34,7 @@ function kindOf(text: string, keywords: Set<string>): Token["kind"] {
   return keywords.has(text) ? "keyword" : "";
 }
 
-/** The lines of a text in pieces; a string of Python may go over several lines. */
+/** The lines of a text in parts; a string of Python may go over several lines. */
 export function highlighted(text: string, language: string): Token[][] {
   let within = false;
   return text.split("\n").map((line) => {

@@ -33,12 +33,12 @@ function handshakeSpec(found: Handshake): HandshakeSpec {
   };
 }
 
-/** The same for the two that meet at a barrier. */
+/** The same for the two operations of a barrier. */
 function nameOf(loop: LoopModel, { channel, barrier, iteration, waits }: Handshake): string {
   return `${loop.channels.indexOf(channel)} ${barrier} ${iteration} ${keyOf(waits.operation, waits.iteration)}`;
 }
 
-/** Lights up the selected operation's chain among the first `iterations`, and the barriers that it meets. */
+/** Lights up the selected operation's chain among the first `iterations`, and its barriers. */
 export function useLighting(loop: LoopModel, iterations: number): Lighting {
   const at = useStore(selection);
   const whole = useStore(wholeChain);

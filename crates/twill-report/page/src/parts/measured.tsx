@@ -1,4 +1,4 @@
-// What was measured on the GPU beside what was predicted.
+// The measurement on the GPU versus the prediction.
 import { useMemo } from "preact/hooks";
 import type { Bar, ChartSpec, Row } from "../chart/spec";
 import { ChartView } from "../chart/view";
@@ -87,8 +87,8 @@ export function Measured({ loop, trace, of }: { loop: LoopModel; trace: TraceLoo
   const { spec, iterations } = useMemo(() => measuredSpec(loop, trace), [loop, trace]);
   const lighting = useLighting(loop, iterations);
   const { predicted, measured } = trace.initiation_interval;
-  // All marks but those of iterations keep operations apart.
-  const slowed = of.marks === "iterations" ? "" : `, slowed by marks at ${of.marks}`;
+  // All timestamps but those of iterations keep operations apart.
+  const slowed = of.timestamps === "iterations" ? "" : `, slowed by timestamps at ${of.timestamps}`;
   const error = predicted > 0 ? (100 * (measured - predicted)) / predicted : 0;
   return (
     <section id={`measured-${loop.index}`} class="part">

@@ -6,7 +6,7 @@ interface Properties {
   loop: LoopModel;
   operation: Operation;
   iteration?: number;
-  /** Whether it is selected, where that is shown. */
+  /** True if it is selected, where that is shown. */
   pressed?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What scrolls shows that it does: a shadow at each edge beyond which there is more.
+// Scrolling parts show that they scroll: a shadow at each edge beyond which there is more.
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -34,7 +34,7 @@ export function useMore<T extends HTMLElement>(): [RefObject<T | null>, string] 
   return [pane, more];
 }
 
-/** What scrolls sideways where there is little room, and downwards if it is tall. */
+/** A box that scrolls sideways where there is little room, and downwards if it is tall. */
 export function Scroll({ tall, children }: { tall?: boolean; children: ComponentChildren }) {
   const [pane, more] = useMore<HTMLDivElement>();
   return (

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Scroll } from "./scroll";
 
-/** What stands above a column: a name, the name of a column of numbers, or nothing above a picture. */
+/** The head of a column: a name, the name of a column of numbers, or nothing above a picture. */
 type Head = string | { number: string } | null;
 
 function headOf(head: Head, index: number) {

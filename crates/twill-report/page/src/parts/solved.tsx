@@ -3,7 +3,7 @@ import type { Objective, ScheduleFile } from "../data";
 import { grouped, seconds, spelled } from "../words";
 import { Sheet } from "./sheet";
 
-/** What was made least, and whether that is proved. */
+/** The minimised quantities, with the state of their proofs. */
 export function Objectives({ objectives }: { objectives: Objective[] }) {
   if (objectives.length === 0) return null;
   return (

@@ -10,7 +10,7 @@ import { groupName, HUES, operationInWords, operationTip } from "./bars";
 import { Sheet } from "./sheet";
 import { GroupSwatches } from "./swatches";
 
-/** The pieces of a stretch that begins `from` cycles after an operation; each is named by the stage that it is in. */
+/** The parts of a stretch that begins `from` cycles after an operation; each is named by the stage that it is in. */
 function folded(loop: LoopModel, operation: Operation, from: number, cycles: number): Bar[] {
   const begin = operation.cycle + from;
   const stage = Math.floor(begin / loop.interval);

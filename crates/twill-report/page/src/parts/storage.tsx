@@ -164,7 +164,7 @@ export function Channels({ loop }: { loop: LoopModel }) {
             <td>
               {channel.from} → {channel.to}
             </td>
-            <td>{channel.memory === "handoff" ? "hand-off in shared memory" : spelled(channel.memory)}</td>
+            <td>{channel.memory === "handoff" ? "handoff in shared memory" : spelled(channel.memory)}</td>
             <td class="number">{channel.columns ? count(channel.columns, "column") : bytes(channel.bytes ?? 0)}</td>
             <td class="number">{channel.depth}</td>
             <td>{channel.depth === 1 ? "0" : `k mod ${channel.depth}`}</td>

@@ -1,4 +1,4 @@
-//! How large the file is.
+//! The size of the file.
 
 use super::*;
 use twill_graph::format::DataflowScheduleFile;

@@ -1,4 +1,4 @@
-//! What the loops of one kernel have to do with each other: which operations run on the same warp
+//! Relations between the loops of one kernel: which operations run on the same warp
 //! group in all of them, and how often each loop runs (docs/model.md, "Sibling loops").
 
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use crate::mlir::{ForLoop, OperationId, ValueId};
 use crate::tile::TileLoop;
 
 impl Kernel {
-    /// Iterations of a loop, by its number; `None` unless its step is a constant and its bounds differ by one, and where it
-    /// does not run at all. The kernel's arithmetic must not overflow.
+    /// Iterations of a loop, by its number; `None` unless its step is a constant and its bounds differ by one, and
+    /// where it does not run at all. The kernel's arithmetic must not overflow.
     pub fn trip_count(&self, index: usize) -> Option<u64> {
         let parts = self.parts(index)?;
         let step = self.module().integer_constant(parts.step).filter(|step| *step > 0)?;

@@ -28,7 +28,7 @@ def timeless(value: object) -> object:
 
 
 def settled(name: str, content: bytes) -> object:
-    """What must be the same each time."""
+    """The part of an answer that must be the same each time."""
     text = content.decode(errors="surrogateescape")
     if name.endswith(".html"):
         packed = re.search(r'(?<= id="data">)[^<]*', text)[0]

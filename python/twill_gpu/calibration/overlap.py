@@ -1,4 +1,4 @@
-"""Passes of a warp group while the tensor core multiplies for another."""
+"""Passes of a warp group while the tensor core runs MMAs for another."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .passes import FOUR, PAIR, PASSES, ROWS
 from .wgmma import struct, struct_name
 
 COLUMNS = 128
-"""Of the tile, and of the instructions."""
+"""Columns of the tile, and of the instructions."""
 KINDS = ("fma", "maximum", "exp2", "scaled_exp2", "convert", "row_maximum", "row_sum", "softmax")
 WHERE = {"shared": False, "registers": True}
-"""Of the left operand, and whether that is registers."""
+"""The place of the left operand, and whether that is registers."""
 BOTH = Launch(2)
 
 
@@ -24,8 +24,8 @@ def programs() -> Iterable[Program]:
         one = struct_name("f16", COLUMNS, left)
         kernels = (
             Kernel(
-                f"beside_{where}_{kind}",
-                f"time_pass_beside_multiplies<{PASSES[kind]}, {COLUMNS}, {one}>(g)",
+                f"overlap_{where}_{kind}",
+                f"time_pass_overlapping_mmas<{PASSES[kind]}, {COLUMNS}, {one}>(g)",
                 2,
                 (BOTH,),
                 2,
@@ -33,19 +33,19 @@ def programs() -> Iterable[Program]:
             )
             for kind in KINDS
         )
-        yield Program(f"beside_{where}", "beside.cuh", tuple(kernels), struct("f16", COLUMNS, left))
+        yield Program(f"overlap_{where}", "overlap.cuh", tuple(kernels), struct("f16", COLUMNS, left))
 
 
 def figures(samples: Samples) -> Iterable[Figure]:
     """Cycles of a pass of the one group while the other issues MMAs."""
     for kind in KINDS:
         for where in WHERE:
-            kernel = f"beside_{where}_{kind}"
+            kernel = f"overlap_{where}_{kind}"
             four, pair = (samples.rounds(kernel, series, BOTH).slope for series in (FOUR, PAIR))
-            meaning = f"while another group multiplies, its left operand in {where}"
+            meaning = f"while another group runs MMAs, its left operand in {where}"
             yield figure(
-                f"passes.{kind}.{ROWS}x{COLUMNS}.beside_mmas_{where}", (four - pair) / 2, "cycles", meaning
+                f"passes.{kind}.{ROWS}x{COLUMNS}.overlapping_mmas_{where}", (four - pair) / 2, "cycles", meaning
             )
 
 
-BESIDE = Benchmark("beside", programs, figures)
+OVERLAP = Benchmark("overlap", programs, figures)

@@ -1,4 +1,4 @@
-// Passes of a warp group while the tensor core multiplies for another.
+// Passes of a warp group while the tensor core runs MMAs for another.
 #pragma once
 
 #include "mma.cuh"
@@ -6,7 +6,7 @@
 
 namespace twill {
 
-/// Whether any thread of a group sees the flag up, which all of them are told: an MMA takes all four warps.
+/// Returns whether any thread of a group sees the flag up, the same for all of them: an MMA takes all four warps.
 TWILL bool is_up(u32 flag) {
   u32 any;
   asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; barrier.cta.red.or.pred q, 1, 128, p; selp.u32 %0, 1, 0, q; }"
@@ -31,8 +31,8 @@ template <int TIMES, typename Pass, int N> TWILL void time_flagged(i64 *out, u32
   }
 }
 
-/// Two passes a round, then four, as by themselves; the second group multiplies meanwhile.
-template <template <int> typename Pass, int N, typename One> TWILL void time_pass_beside_mmas(given g) {
+/// Two passes a round, then four, as by themselves; the second group runs MMAs meanwhile.
+template <template <int> typename Pass, int N, typename One> TWILL void time_pass_overlapping_mmas(given g) {
   fill_shared(g, BARRIERS);
   const u32 flag = shared_at(BARRIERS);
   scores<N> x;
