@@ -1,6 +1,6 @@
 """What Twill is made of: licences and sources of its dependences, known vulnerabilities, unsafe code, and Miri.
 
-python tests/hostile/supply.py --json docs/trust/supply.json
+python tests/hostile/supply.py --json docs/reports/trust/supply.json
 """
 
 import argparse

@@ -1,4 +1,4 @@
-//! Certificates: for every interval that a report rejects, what proves it (docs/certificates.md).
+//! Certificates: for every interval that a report rejects, what proves it (docs/solvers.md).
 
 use crate::bounds;
 use crate::limits::{Budget, Meter};

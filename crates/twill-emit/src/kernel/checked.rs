@@ -43,7 +43,7 @@ impl Deref for Checked {
     }
 }
 
-/// Proves that the barriers of a kernel are enough (docs/protocol.md), and that groups wait for their multiplies before they use
+/// Proves that the barriers of a kernel are enough (docs/codegen.md), and that groups wait for their multiplies before they use
 /// the results.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ const RANDOM: &str = "random kernels";
 const PROGRAMS: &str = "programs of these; the other kernels are refused";
 const INTERLEAVINGS: &str = "interleavings, all with the numbers of the source";
 const STEPS: &str = "steps of warp groups";
-const EVENTS: &str = "ends of copies and multiplies";
+const EVENTS: &str = "ends of copies and MMAs";
 const MISTAKEN: &str = "programs whose mistakes were tried";
 
 /// Programs between two notes of how far it is.
@@ -120,6 +120,6 @@ impl Section {
     }
 }
 
-const TEXT: &str = "[Executed on numbers](interpret.md): what the generators get of a kernel, warp group by warp group, against the kernel's TTIR, bit for bit where the order of operations is the same. Random kernels with loads, \
-     multiplies, reductions, carried values and stores, for Hopper and Blackwell, and all examples with 0 to 8 trips under four habits of who goes on next, with six seeds each. In some of the programs mistakes are made, one at a time: \
+const TEXT: &str = "[Executing programs on numbers](../architecture.md#executing-programs-on-numbers): what the back ends get of a kernel, warp group by warp group, against the kernel's TTIR, bit for bit where the order of operations is the same. Random kernels with loads, \
+     MMAs, reductions, carried values and stores, for Hopper and Blackwell, and all examples with 0 to 8 trips under four habits of who goes on next, with six seeds each. In some of the programs mistakes are made, one at a time: \
      a program that the protocol checker accepts has to compute what its source says.";

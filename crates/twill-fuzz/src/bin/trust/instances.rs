@@ -72,8 +72,8 @@ fn written(arguments: &Arguments, before: &Section, table: Table) -> Result<(), 
     section.write(&arguments.root, NAME)
 }
 
-const TEXT: &str = "Random problems of 2 to 5 operations, with everything that a problem may have: loads and rings, hand-offs, an issue group, \
-     registers and memories that are short, reservations that begin late, sub-tiles, and the readings of the model but the paper's liveness \
-     and stages. [Brute force](../crates/twill-fuzz/src/brute.rs) tries every group, slot and stage of every operation at every interval from 1 on; its constraints were written down \
+const TEXT: &str = "Random problems of 2 to 5 operations, with everything that a problem may have: loads and rings, handoffs, an issue group, \
+     registers and memories that are short, reservations that begin late, sub-tiles, and the variants of the model but the paper's liveness \
+     and stages. [Brute force](../../crates/twill-fuzz/src/brute.rs) tries every group, slot and stage of every operation at every interval from 1 on; its constraints were written down \
      for it alone. The engine has to give the same least interval, the same value of every objective, and a schedule that the checker accepts. \
      A number that makes no problem (a graph that depends on itself) is passed over. A disagreement would stop the command.";
