@@ -127,7 +127,7 @@ impl Section {
                 }
             }
         }
-        text + &format!("\n`{}`, {}, {}.\n", self.command, self.date, self.machine)
+        text + &format!("\n{}\n", wrapped(&format!("`{}`, {}, {}.", self.command, self.date, self.machine)))
     }
 }
 
