@@ -1,4 +1,4 @@
-"""The published findings of Twill (arXiv 2512.18134) next to ours: every row is run anew, with its certificate.
+"""The published findings of Twill (arXiv 2512.18134) and ours: every row is run anew, with its certificate.
 
     cargo build --release -p twill-cli
     pip install -r tests/cross_check/requirements.txt

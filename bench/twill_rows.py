@@ -1,4 +1,4 @@
-"""The rows of docs/reports/paper-results.md: what is asked, what was published, and why we agree or do not."""
+"""The rows of docs/reports/paper-results.md: the options, what was published, and why we agree or do not."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -135,7 +135,7 @@ SECTIONS = [
         Row("3 groups of 168 registers, any stages", THREE, ("optimal", 2560, 8448, 4), "reference: 2656, N ≤ 3", "the bound is reached with a stage more", 3),
         Row("2 groups, real shared memory", [B_BACKWARD, "--consumer-registers", "off", "--compute-groups", "2"], ("optimal", 3917, 8858, 3), "–", "differs: note 3", 2),
         Row("our default", [B_BACKWARD], INFEASIBLE, "feasible; the generated code spilled", "differs: note 4"),
-    ], text="One tile of 128 × 128, dQ handed from registers to the reduction. The first five rows take the published reading: registers of the"
+    ], text="One tile of 128 × 128, dQ handed from registers to the reduction. The first five rows take the published model variant: registers of the"
             f" consumer are not charged, shared memory is not charged for rings and handoffs, threads have no reserve and the register file no end"
             f" ([{MACHINE}](../../{MACHINE})).",
     notes="""1. The reference counts in steps of 16 cycles, in which the handoff of a tile, 1091 cycles, is 68 · 16 = 1088. To a cycle it is 3 more each time,
@@ -143,17 +143,17 @@ SECTIONS = [
 2. The paper tries only as many stages as phase 1 has, here 2. With 4, 2627 = 1.03 × the bound, proved least for any number.
 3. Handing over dQ in f32 takes 64 KB of shared memory, the rings of Q and dO 64 KB or more, and 64 KB are kept: there is no room to run ahead. With
    ample shared memory it is 2627. The published model charges neither.
-4. P and dP, both f32 tiles of 128 × 128, are on one group whichever way they are assigned: 256 registers a thread, where 255 can be addressed. The
+4. P and dP, both f32 tiles of 128 × 128, are both on one group whichever way they are assigned: 256 registers a thread, where 255 can be addressed. The
    paper's model does not count a tile where another group reads it, fits, and spills; we say so instead, with a certificate."""),
     Section("Ablation: registers a thread", [
         registers(H_FORWARD, 255, H_OPTIMAL, "holds", 2),
         registers(H_FORWARD, 240, H_OPTIMAL, "holds", 2),
-        registers(H_FORWARD, 168, H_OPTIMAL, "holds: 136 next to our reserve of 32", 2),
+        registers(H_FORWARD, 168, H_OPTIMAL, "holds: 136 and our reserve of 32", 2),
         registers(H_FORWARD, 160, ("optimal", 2592, 3616, 2), "no longer: note 1", 3),
         registers(H_FORWARD, 136, ("optimal", 3616, 4640, 2), "no longer: note 1", 3),
         registers(B_FORWARD, 255, B_OPTIMAL, "holds", 3),
         registers(B_FORWARD, 168, B_OPTIMAL, "holds", 3),
-        registers(B_FORWARD, 160, B_OPTIMAL, "holds: 136 next to our reserve of 24", 3),
+        registers(B_FORWARD, 160, B_OPTIMAL, "holds: 136 and our reserve of 24", 3),
         registers(B_FORWARD, 152, INFEASIBLE, "nothing exists: 128 words of S and a row's statistics do not fit 128"),
         registers(B_FORWARD, 136, INFEASIBLE, "nothing exists: 128 words of S do not fit 112"),
     ], text="`--registers-per-thread`. The reserve holds addresses and temporaries; it is ours, so the reference's 136 are 168 on Hopper and 160 on Blackwell.",
