@@ -38,7 +38,7 @@ class Search:
 
 @dataclass
 class Question:
-    """Whether there is a schedule within so many stages, for Z3."""
+    """Whether there is a schedule within N stages, for Z3."""
 
     title: str
     arguments: list[str]
@@ -111,7 +111,7 @@ SECTIONS = [
         Row("no cross-group registers, at the bound", [B_FORWARD, "--cross-group-registers", "off", "--max-interval", "2064"], INFEASIBLE,
             "infeasible at 2064", "agrees"),
         Row("measured latencies", [MEASURED], ("optimal", 2559, 5067, 2), "reference: the bound is missed, 2400", "the bound is missed, by more: note 2", 3),
-        Row("measured latencies, the reference's reading", [MEASURED, *OLD], ("optimal", 2399, 6554, 3), "reference: 2400, 3 groups",
+        Row("measured latencies, the reference's model variant", [MEASURED, *OLD], ("optimal", 2399, 6554, 3), "reference: 2400, 3 groups",
             "agrees within the reference's steps", 3),
     ], notes="""1. The reference counts 4416 cycles of synchronous work, where the graph's operations sum to 4560 (2280 a sub-tile); either exceeds
    2 · 2064 = 4128, and 4560 / 2 = 2280 is reached.
@@ -141,7 +141,7 @@ SECTIONS = [
     notes="""1. The reference counts in steps of 16 cycles, in which the handoff of a tile, 1091 cycles, is 68 · 16 = 1088. To a cycle it is 3 more each time,
    in units of 4 cycles with at most 3 stages 4 more (below).
 2. The paper tries only as many stages as phase 1 has, here 2. With 4, 2627 = 1.03 × the bound, proved least for any number.
-3. Handing over dQ in f32 takes 64 KB of shared memory, the rings of Q and dO 64 KB or more, and 64 KB are kept: there is no room to run ahead. With
+3. The handoff of dQ in f32 takes 64 KB of shared memory, the rings of Q and dO 64 KB or more, and 64 KB are kept: there is no room to run ahead. With
    ample shared memory it is 2627. The published model charges neither.
 4. P and dP, both f32 tiles of 128 × 128, are both on one group whichever way they are assigned: 256 registers a thread, where 255 can be addressed. The
    paper's model does not count a tile where another group reads it, fits, and spills; we say so instead, with a certificate."""),
