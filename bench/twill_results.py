@@ -1,8 +1,8 @@
-"""The published findings of Twill (arXiv 2512.18134) beside ours: every row is run anew, with its certificate.
+"""The published findings of Twill (arXiv 2512.18134) and ours: every row is run anew, with its certificate.
 
     cargo build --release -p twill-cli
     pip install -r tests/cross_check/requirements.txt
-    python bench/twill_results.py              # writes docs/twill-results.md; about five minutes
+    python bench/twill_results.py              # writes docs/reports/paper-results.md; about five minutes
 
 A row whose answer is not the one that its text was written for stops the run. Only times and sizes vary.
 """
@@ -10,6 +10,7 @@ A row whose answer is not the one that its text was written for stops the run. O
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -33,7 +34,7 @@ def main() -> int:
     parser.add_argument("--z3", default=str(beside) if beside.is_file() else shutil.which("z3"),
                         help="Z3's command (default: the one beside this Python, then the one on the path)")
     parser.add_argument("--only", metavar="PART", help="rows whose title contains this, to standard output")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "twill-results.md")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "reports" / "paper-results.md")
     options = parser.parse_args()
     if not options.twill.is_file():
         parser.error(f"{options.twill} is missing; run: cargo build --release -p twill-cli")
@@ -136,17 +137,17 @@ def bound(file: dict) -> str:
 
 def page(options: argparse.Namespace) -> str:
     lines = [
-        "# Twill's findings, and ours",
+        "# Published and own results",
         "",
-        "What *Twill* (Soi, Yadav, Kjolstad, Aiken, Mehri Dehnavi, Garland, Bauer: \"Optimal Software Pipelining and Warp"
-        " Specialization for Tensor Core GPUs\", arXiv 2512.18134) found, and what this implementation of the same problem finds."
+        "This page compares what *Twill* (Soi, Yadav, Kjolstad, Aiken, Mehri Dehnavi, Garland, Bauer: \"Optimal Software Pipelining and Warp"
+        " Specialization for Tensor Core GPUs\", arXiv 2512.18134) found with what this implementation of the same problem finds. It is for readers of the paper."
         " Written by `python bench/twill_results.py`, which runs every row; do not edit.",
         "",
         "- *Ours*: initiation interval I, length L, copies N, compute groups; proved least unless it says otherwise. *Published*: of the"
         " paper; *reference*: of the prototype on which our model was tried out, in steps of 16 cycles.",
         "- *Bound*: what holds without search, or `search from` it where every interval up to the answer was excluded.",
         "- *Certificate*: the proof that nothing smaller exists (or nothing at all), written in this run, accepted by `twill check` in this"
-        " run ([certificates.md](certificates.md)): size of what was proved by search, time to check. `–` where there is none: proofs for one"
+        " run ([certificates](../solvers.md#certificates)): size of what was proved by search, time to check. `–` where there is none: proofs for one"
         " window of stages, and phase 1, have no format; their schedules are replayed.",
         "- *Seconds*: wall clock of the search, from graph to replayed schedule with every objective, without the certificate;"
         f" one core, {processor()}.",
@@ -161,7 +162,35 @@ def page(options: argparse.Namespace) -> str:
         lines += [f"twill schedule {shlex.join(row.arguments)}  # {row.title}" for row in section.rows]
         lines += ["```", "", *([section.notes, ""] if section.notes else [])]
     lines += questions(options) + roles(options) + searches(options)
-    return "\n".join(lines)
+    return wrapped("\n".join(lines))
+
+
+def wrapped(text: str) -> str:
+    """Paragraphs and items of lists in lines of at most 100 columns; tables, headings and commands stay as they are."""
+    parts = []
+    for part in text.split("\n\n"):
+        if part.lstrip().startswith(("|", "#", "```")):
+            parts.append(part)
+            continue
+        items = re.split(r"\n(?=- |\d+\. )", part)
+        parts.append("\n".join(map(filled, items)))
+    return "\n\n".join(parts)
+
+
+def filled(item: str) -> str:
+    """One paragraph or item; `code` is not broken."""
+    mark = re.match(r"(- |\d+\. )?", item)[0]
+    lines, unit = [], ""
+    for word in item.removeprefix(mark).split():
+        unit = f"{unit} {word}" if unit else word
+        if unit.count("`") % 2:
+            continue
+        if lines and len(lines[-1]) + 1 + len(unit) <= 100:
+            lines[-1] += f" {unit}"
+        else:
+            lines.append((" " * len(mark) if lines else mark) + unit)
+        unit = ""
+    return "\n".join(lines) + ("\n" if item.endswith("\n") else "")
 
 
 def questions(options: argparse.Namespace) -> list[str]:
@@ -169,8 +198,8 @@ def questions(options: argparse.Namespace) -> list[str]:
     lines = [
         "## Attention backward, Blackwell, with at most 3 stages",
         "",
-        "The reference's 2880 and 2656 are for N ≤ 3. Our search has no such limit, so Z3 answers the exported question (docs/formats.md) in units of 4 cycles, which"
-        " normalising to a sum of 500 gives without distortion but for hand-offs, rounded up.",
+        "The reference's 2880 and 2656 are for N ≤ 3. Our search has no such limit, so Z3 answers the exported question ([format](../formats.md#a-question-for-another-solver)) in units of 4 cycles, which"
+        " normalising to a sum of 500 gives without distortion but for handoffs, rounded up.",
         "",
         "| | Z3 | seconds |",
         "|---|---|--:|",
@@ -187,7 +216,7 @@ def questions(options: argparse.Namespace) -> list[str]:
             sys.exit(f"{question.title}: expected {question.answer}, Z3 says {said}")
         lines.append(f"| {question.title} | {said} | {time.perf_counter() - began:.0f} |")
         commands.append(f"twill {shlex.join(arguments)} | z3 -in  # {question.title}")
-    return [*lines, "", "```sh", *commands, "```", "", "So with at most 3 stages the least is 2884 cycles for 2 groups and 2660 for 3, in units of 4 cycles and with 1092 for the hand-off of a tile; the reference's"
+    return [*lines, "", "```sh", *commands, "```", "", "So with at most 3 stages the least is 2884 cycles for 2 groups and 2660 for 3, in units of 4 cycles and with 1092 for the handoff of a tile; the reference's"
             " 2880 and 2656 are in units of 16, with 1088. Of single cycles neither proves anything.", ""]
 
 
@@ -200,7 +229,7 @@ def roles(options: argparse.Namespace) -> list[str]:
     for group in file["groups"]:
         mine = [op["name"] for op in file["operations"] if op["group"] == group["id"]]
         lines.append(f"| {group['id']} ({group['role'].replace('_', ' ')}) | {', '.join(mine)} |")
-    return [*lines, "", "TMA, matrix multiplies, the softmax of either sub-tile, the corrections of both: FlashAttention-4's.", ""]
+    return [*lines, "", "TMA, MMAs, the softmax of either sub-tile, the corrections of both: FlashAttention-4's.", ""]
 
 
 def searches(options: argparse.Namespace) -> list[str]:
@@ -210,7 +239,7 @@ def searches(options: argparse.Namespace) -> list[str]:
         "",
         "The paper normalises costs to a sum of at most U = 300 and tries as many stages as phase 1 has. Intervals in units of its"
         " normalised costs say little by themselves, so they stand as a multiple of the bound of phase 1. Seconds of ours as above;"
-        " published: CBC and Yices2 on one core of a Xeon 8570. [bench/searches.py](../bench/searches.py) puts Z3 beside them.",
+        " published: CBC and Yices2 on one core of a Xeon 8570. [bench/searches.py](../../bench/searches.py) compares with Z3.",
         "",
         "| search | I, true cycles | × bound | seconds | I, U = 300, any stages | × bound | I, U = 300, the paper's window | × bound | seconds | ratios distorted by | published seconds |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",

@@ -1,4 +1,4 @@
-"""The rows of docs/twill-results.md: what is asked, what was published, and why we agree or do not."""
+"""The rows of docs/reports/paper-results.md: the options, what was published, and why we agree or do not."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Search:
 
 @dataclass
 class Question:
-    """Whether there is a schedule within so many stages, for Z3."""
+    """Whether there is a schedule within N stages, for Z3."""
 
     title: str
     arguments: list[str]
@@ -111,11 +111,11 @@ SECTIONS = [
         Row("no cross-group registers, at the bound", [B_FORWARD, "--cross-group-registers", "off", "--max-interval", "2064"], INFEASIBLE,
             "infeasible at 2064", "agrees"),
         Row("measured latencies", [MEASURED], ("optimal", 2559, 5067, 2), "reference: the bound is missed, 2400", "the bound is missed, by more: note 2", 3),
-        Row("measured latencies, the reference's reading", [MEASURED, *OLD], ("optimal", 2399, 6554, 3), "reference: 2400, 3 groups",
+        Row("measured latencies, the reference's model variant", [MEASURED, *OLD], ("optimal", 2399, 6554, 3), "reference: 2400, 3 groups",
             "agrees within the reference's steps", 3),
     ], notes="""1. The reference counts 4416 cycles of synchronous work, where the graph's operations sum to 4560 (2280 a sub-tile); either exceeds
    2 · 2064 = 4128, and 4560 / 2 = 2280 is reached.
-2. A matrix multiply takes 900 cycles here, and a load of a whole tile from tensor memory 532, which waits for it and cannot overlap its group's
+2. An MMA takes 900 cycles here, and a load of a whole tile from tensor memory 532, which waits for it and cannot overlap its group's
    exponentials. Exclusive issue, registers of the consumer and the reserve, none of which the published model has, cost
    160 cycles; without them it is 2399. Generated code loads in pieces, which a graph of whole tiles cannot express."""),
     Section("Attention backward, Hopper", [
@@ -135,36 +135,36 @@ SECTIONS = [
         Row("3 groups of 168 registers, any stages", THREE, ("optimal", 2560, 8448, 4), "reference: 2656, N ≤ 3", "the bound is reached with a stage more", 3),
         Row("2 groups, real shared memory", [B_BACKWARD, "--consumer-registers", "off", "--compute-groups", "2"], ("optimal", 3917, 8858, 3), "–", "differs: note 3", 2),
         Row("our default", [B_BACKWARD], INFEASIBLE, "feasible; the generated code spilled", "differs: note 4"),
-    ], text="One tile of 128 × 128, dQ handed from registers to the reduction. The first five rows take the published reading: registers of the"
-            f" consumer are not charged, shared memory is not charged for rings and hand-offs, threads have no reserve and the register file no end"
-            f" ([{MACHINE}](../{MACHINE})).",
-    notes="""1. The reference counts in steps of 16 cycles, in which the hand-off of a tile, 1091 cycles, is 68 · 16 = 1088. To a cycle it is 3 more each time,
+    ], text="One tile of 128 × 128, dQ handed from registers to the reduction. The first five rows take the published model variant: registers of the"
+            f" consumer are not charged, shared memory is not charged for rings and handoffs, threads have no reserve and the register file no end"
+            f" ([{MACHINE}](../../{MACHINE})).",
+    notes="""1. The reference counts in steps of 16 cycles, in which the handoff of a tile, 1091 cycles, is 68 · 16 = 1088. To a cycle it is 3 more each time,
    in units of 4 cycles with at most 3 stages 4 more (below).
 2. The paper tries only as many stages as phase 1 has, here 2. With 4, 2627 = 1.03 × the bound, proved least for any number.
-3. Handing over dQ in f32 takes 64 KB of shared memory, the rings of Q and dO 64 KB or more, and 64 KB are kept: there is no room to run ahead. With
+3. The handoff of dQ in f32 takes 64 KB of shared memory, the rings of Q and dO 64 KB or more, and 64 KB are kept: there is no room to run ahead. With
    ample shared memory it is 2627. The published model charges neither.
-4. P and dP, both f32 tiles of 128 × 128, meet on one group whichever way they are assigned: 256 registers a thread, where 255 can be addressed. The
+4. P and dP, both f32 tiles of 128 × 128, are both on one group whichever way they are assigned: 256 registers a thread, where 255 can be addressed. The
    paper's model does not count a tile where another group reads it, fits, and spills; we say so instead, with a certificate."""),
     Section("Ablation: registers a thread", [
         registers(H_FORWARD, 255, H_OPTIMAL, "holds", 2),
         registers(H_FORWARD, 240, H_OPTIMAL, "holds", 2),
-        registers(H_FORWARD, 168, H_OPTIMAL, "holds: 136 beside our reserve of 32", 2),
+        registers(H_FORWARD, 168, H_OPTIMAL, "holds: 136 and our reserve of 32", 2),
         registers(H_FORWARD, 160, ("optimal", 2592, 3616, 2), "no longer: note 1", 3),
         registers(H_FORWARD, 136, ("optimal", 3616, 4640, 2), "no longer: note 1", 3),
         registers(B_FORWARD, 255, B_OPTIMAL, "holds", 3),
         registers(B_FORWARD, 168, B_OPTIMAL, "holds", 3),
-        registers(B_FORWARD, 160, B_OPTIMAL, "holds: 136 beside our reserve of 24", 3),
+        registers(B_FORWARD, 160, B_OPTIMAL, "holds: 136 and our reserve of 24", 3),
         registers(B_FORWARD, 152, INFEASIBLE, "nothing exists: 128 words of S and a row's statistics do not fit 128"),
         registers(B_FORWARD, 136, INFEASIBLE, "nothing exists: 128 words of S do not fit 112"),
     ], text="`--registers-per-thread`. The reserve holds addresses and temporaries; it is ours, so the reference's 136 are 168 on Hopper and 160 on Blackwell.",
-       notes="1. Too few for a whole sub-tile's softmax beside its accumulator's, so that a third group takes a part over, at the price of hand-offs."),
+       notes="1. Too few for a whole sub-tile's softmax next to its accumulator's, so that a third group takes a part over, at the price of handoffs."),
     Section("Ablation: number of groups and cross-group traffic", [
         Row("Hopper forward, 3 groups allowed", [H_FORWARD, "--compute-groups", "3"], H_OPTIMAL, "two groups", "agrees: the third is not used", 2),
         Row("Blackwell forward, 1 group", [B_FORWARD, "--compute-groups", "1"], ("optimal", 4560, 5584, 2), "–", "all synchronous work one after the other", 1),
         Row("Blackwell forward, 4 groups allowed", [B_FORWARD, "--compute-groups", "4"], B_OPTIMAL, "three groups", "agrees: the fourth is not used", 3),
         Row("Hopper forward, no cross-group registers", [H_FORWARD, "--cross-group-registers", "off"], H_OPTIMAL, "–", "not needed: each sub-tile stays on its group", 2),
         Row("Blackwell backward, 2 groups, no cross-group registers", [*TWO, "--cross-group-registers", "off"], INFEASIBLE, "–",
-            "dQ cannot reach the reduction without a hand-off"),
+            "dQ cannot reach the reduction without a handoff"),
     ]),
     Section("Ablation: fixed warp assignment", [
         Row("Hopper forward", [H_FORWARD, *FIXED], H_OPTIMAL, "–", "costs nothing: the fixed assignment is the optimal one", 2),
@@ -172,7 +172,7 @@ SECTIONS = [
         Row("Blackwell forward", [B_FORWARD, *FIXED], ("optimal", 2280, 4424, 2), "–",
             "1.10 × the bound: softmax and corrections of a sub-tile are 2280 synchronous cycles of one group; the joint search moves the corrections to a third", 2),
         Row("Blackwell forward from Triton", ["examples/attention_forward_m256.ttir", "--machine", "b200", *FIXED], ("optimal", 2284, 4430, 2), "–", "the same", 2),
-    ], text="`--warp-assignment by-sub-tile`: loads on the producer, single-warp multiplies on the issue warp, everything else of sub-tile s on compute group s, as"
+    ], text="`--warp-assignment by-sub-tile`: loads on the producer, single-warp MMAs on the issue warp, everything else of sub-tile s on compute group s, as"
             " compilers assign warps by rule. The software pipeline is then optimal for that assignment: it is the joint schedule less the choice of groups."),
     Section("Ablation: software pipelining alone", [
         alone(H_FORWARD, 2048, 3072, "2048, 3072"),

@@ -1,7 +1,7 @@
 """Preprocessor of mdBook: links from docs/ to the rest of the repository.
 
-On GitHub `../crates/x.rs` is the file beside docs/. The built book stands in book/, beside docs/ too, so the same link
-holds there. Once book.toml has a `git-repository-url`, the link leads to that repository instead.
+On GitHub `../crates/x.rs` is the file next to docs/. The built book stands in book/, next to docs/ too, so the same
+link holds there. Once book.toml has a `git-repository-url`, the link leads to that repository instead.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import re
 import sys
 from typing import Any
 
-OUTSIDE = re.compile(r"\]\(\.\./([^)]+)\)")
-
-
-def rewritten(text: str, repository: str | None) -> str:
-    """A chapter's text with its links out of docs/ as the book has them."""
+def rewritten(text: str, repository: str | None, depth: int = 0) -> str:
+    """The text of a chapter that stands `depth` folders below docs/, with its links out of docs/ as the book has them."""
+    up = "../" * (depth + 1)
+    outside = re.compile(rf"\]\({re.escape(up)}([^)]+)\)")
     if repository:
-        return OUTSIDE.sub(lambda link: f"]({repository.rstrip('/')}/blob/HEAD/{link[1]})", text)
+        return outside.sub(lambda link: f"]({repository.rstrip('/')}/blob/HEAD/{link[1]})", text)
     # mdBook makes .html of every .md that it sees in a relative link; there is no such page outside the book.
-    return OUTSIDE.sub(lambda link: f"](../{link[1].replace('.md', '%2Emd')})", text)
+    return outside.sub(lambda link: f"]({up}{link[1].replace('.md', '%2Emd')})", text)
 
 
 def rewrite(items: list[Any], repository: str | None) -> None:
@@ -27,7 +26,7 @@ def rewrite(items: list[Any], repository: str | None) -> None:
     for item in items:
         if isinstance(item, dict) and "Chapter" in item:
             chapter = item["Chapter"]
-            chapter["content"] = rewritten(chapter["content"], repository)
+            chapter["content"] = rewritten(chapter["content"], repository, (chapter.get("path") or "").count("/"))
             rewrite(chapter["sub_items"], repository)
 
 

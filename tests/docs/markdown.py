@@ -6,7 +6,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CHAPTERS = sorted((ROOT / "docs").glob("*.md"))
+REPORTS = sorted((ROOT / "docs" / "reports").glob("*.md"))
+"""The chapters that commands write."""
+
+CHAPTERS = sorted([*(ROOT / "docs").glob("*.md"), *REPORTS])
 """The chapters of the book, with its table of contents."""
 
 PAGES = [*CHAPTERS, ROOT / "README.md", ROOT / "examples" / "README.md", ROOT / "bench" / "README.md"]

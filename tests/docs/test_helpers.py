@@ -51,6 +51,13 @@ class Helpers(unittest.TestCase):
         expected = f"[a]({there}/crates/a.rs) [b]({there}/bench/b.md#c) [d](d.md)"
         self.assertEqual(rewritten(text, "https://example.org/twill/"), expected)
 
+    def test_links_out_of_a_folder_of_the_book(self) -> None:
+        rewritten = repository_links().rewritten
+        text = "[a](../../bench/b.md) [d](../d.md)"
+        self.assertEqual(rewritten(text, None, 1), "[a](../../bench/b%2Emd) [d](../d.md)")
+        there = "https://example.org/twill/blob/HEAD"
+        self.assertEqual(rewritten(text, "https://example.org/twill", 1), f"[a]({there}/bench/b.md) [d](../d.md)")
+
 
 if __name__ == "__main__":
     unittest.main()

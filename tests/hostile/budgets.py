@@ -1,6 +1,6 @@
 """Budgets, and their use: time, work and memory; and what large and extreme graphs take.
 
-python tests/hostile/budgets.py --json docs/trust/budgets.json
+python tests/hostile/budgets.py --json docs/reports/trust/budgets.json
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Sections of docs/trust.md, each a file of JSON in docs/trust (crates/twill-fuzz/src/bin/trust/section.rs makes the page)."""
+"""Sections of docs/reports/trust.md, each a file of JSON in docs/reports/trust, of which `cargo xtask trust` makes it."""
 
 import datetime
 import json

@@ -1,6 +1,6 @@
 """Looks for data races where threads share something, with ThreadSanitizer.
 
-    python tests/hostile/interleavings.py --json docs/trust/interleavings.json
+    python tests/hostile/interleavings.py --json docs/reports/trust/interleavings.json
 
 It needs a nightly toolchain. With its component rust-src the standard library is instrumented too; without, what is reported
 within it is left out (SUPPRESSED).

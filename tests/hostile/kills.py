@@ -1,7 +1,7 @@
 """Ends the command by force at any moment, again and again, and looks at what it leaves: the cache is readable, and no file is
 half-written.
 
-    python tests/hostile/kills.py --count 200 --json docs/trust/kills.json
+    python tests/hostile/kills.py --count 200 --json docs/reports/trust/kills.json
 """
 
 import argparse

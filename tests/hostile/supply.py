@@ -1,6 +1,6 @@
 """The components of Twill: licences and sources of its dependences, known vulnerabilities, unsafe code, and Miri.
 
-python tests/hostile/supply.py --json docs/trust/supply.json
+python tests/hostile/supply.py --json docs/reports/trust/supply.json
 """
 
 import argparse

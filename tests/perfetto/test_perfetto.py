@@ -340,7 +340,7 @@ class PerfettoTest(unittest.TestCase):
         self.each(check)
 
     def test_the_queries_of_the_documentation(self):
-        text = (ROOT / "docs/pictures.md").read_text()
+        text = (ROOT / "docs/report.md").read_text()
         busy, waits = (part.split("```")[0] for part in text.split("```sql\n")[1:])
         (loop,), processor = self.loaded["attention_forward"]
         units = Counter()

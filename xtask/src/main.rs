@@ -1,5 +1,5 @@
 //! Project automation: `cargo xtask test` sets up and runs the tests of every change, with `--all` every test there is;
-//! `cargo xtask trust` looks for defects for hours, and writes docs/trust.md; `cargo xtask sbom` writes a bill of materials;
+//! `cargo xtask trust` looks for defects for hours, and writes docs/reports/trust.md; `cargo xtask sbom` writes a bill of materials;
 //! `cargo xtask same-code BASE` compares the machine code of generated kernels with that of another commit.
 
 mod environment;

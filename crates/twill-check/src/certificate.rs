@@ -1,4 +1,4 @@
-//! Checks certificates: that every interval below some bound has no schedule (`docs/certificates.md`).
+//! Checks certificates: that every interval below some bound has no schedule (`docs/solvers.md`).
 //!
 //! Nothing of the solver is used. A bound is worked out again from its witness. A proof by search is a
 //! list of clauses and a derivation: each clause must be an instance of a constraint of `docs/model.md`,

@@ -47,7 +47,7 @@ impl Deref for Checked {
     }
 }
 
-/// Proves that the barriers of a kernel are enough (docs/protocol.md), and that groups wait for their MMAs before they use
+/// Proves that the barriers of a kernel are enough (docs/codegen.md), and that groups wait for their MMAs before they use
 /// the results.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Certificates: for every interval that a report rejects, its proof (docs/certificates.md).
+//! Certificates: for every interval that a report rejects, its proof (docs/solvers.md).
 
 use crate::bounds;
 use crate::limits::{Budget, Meter};

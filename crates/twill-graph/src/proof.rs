@@ -1,5 +1,5 @@
 //! Proofs that an interval has no schedule: what their literals mean, why each clause holds, and the
-//! steps from the clauses to the contradiction. `docs/certificates.md` says what is trusted.
+//! steps from the clauses to the contradiction. `docs/solvers.md` says what is trusted.
 //!
 //! A proof consists of clauses that hold for every schedule (each an instance of a constraint, or a
 //! lemma of arithmetic) and of clauses that follow from those by unit propagation, the last of which

@@ -4,7 +4,7 @@
 //! [`sequential::run`] does what the TTIR says, one operation after the other. [`warps::run`] lets every warp group of a
 //! [`WarpProgram`](twill_codegen::ir::WarpProgram) go through its code by itself: barriers have phases, copies
 //! and MMAs take effect at any moment at which they may, and slots of shared memory hold the last value written. Both
-//! compute the same numbers, bit by bit, where operations have the same order; `docs/interpret.md` says what is executed and
+//! compute the same numbers, bit by bit, where operations have the same order; `docs/architecture.md` says what is executed and
 //! what is left out.
 
 pub mod campaign;

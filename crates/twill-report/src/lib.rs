@@ -5,7 +5,7 @@
 //! as they overlap, then tables of operations, registers, memories and the search itself. [`page`] has the same as an HTML file.
 //!
 //! [`timeline_svg`], [`graph_svg`] and [`graph_dot`] draw pictures for documents, and [`perfetto()`] writes a trace for
-//! Perfetto (docs/pictures.md).
+//! Perfetto (docs/report.md).
 
 mod alternatives;
 mod dataflow;

@@ -1,7 +1,7 @@
 //! Proves that the barriers of generated code suffice in every order in which warp groups and asynchronous units work.
 //!
 //! [`verify`] takes a [`System`] and shows that nothing can go wrong, or gives the shortest way to something that does:
-//! a [`Counterexample`]. `docs/protocol.md` says what is checked, and what is not.
+//! a [`Counterexample`]. `docs/codegen.md` says what is checked, and what is not.
 //!
 //! # Method
 //!

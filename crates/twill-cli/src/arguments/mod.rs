@@ -64,7 +64,7 @@ pub(crate) enum Command {
 /// Whether kernels fit.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 all fit, 1 error, 2 one does not fit (proved), 3 of one it is not known. A kernel fits if twill compile makes one that Triton's compiler has room for (docs/fit.md)."
+    after_help = "Exit codes: 0 all fit, 1 error, 2 one does not fit (proved), 3 of one it is not known. A kernel fits if twill compile makes one that Triton's compiler has room for (docs/explain.md)."
 )]
 pub(crate) struct FitArguments {
     /// TTIR of kernels (.ttir), all with the same options.

@@ -1,4 +1,4 @@
-//! Rows of docs/twill-results.md that stand in no other test.
+//! Rows of docs/reports/paper-results.md that stand in no other test.
 
 use crate::common::answers::{compute_groups, optimal, schedule, shape};
 use crate::common::root;
@@ -45,7 +45,7 @@ fn what_two_groups_cannot_hand_over_they_cannot_schedule() {
 
 #[test]
 fn the_page_of_results_names_only_what_exists() {
-    let page = std::fs::read_to_string(root().join("docs/twill-results.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/reports/paper-results.md")).unwrap();
     let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("twill schedule ")).collect();
     assert!(commands.len() > 40, "{}", commands.len());
     let files = commands.iter().flat_map(|c| c.split(' ')).filter(|word| word.contains('/') && word.contains('.'));

@@ -1,4 +1,4 @@
-//! `twill schedule --format perfetto | svg | graph-svg | dot`, and `twill gaus --format perfetto` (docs/pictures.md).
+//! `twill schedule --format perfetto | svg | graph-svg | dot`, and `twill gaus --format perfetto` (docs/report.md).
 
 use crate::common::{root, stderr, stdout, twill};
 use std::fs;

@@ -67,7 +67,7 @@ pub struct CompileOptions {
     pub candidates: Option<u32>,
     /// The language that it is written in.
     pub language: Language,
-    /// The kernel records its time (`docs/trace.md`); in CUDA C++ alone.
+    /// The kernel records its time (`docs/simulation.md`); in CUDA C++ alone.
     pub trace: Option<TraceOptions>,
     /// What generates the kernel again, for its head.
     pub command: String,

@@ -1,6 +1,6 @@
 //! Schedules as traces for [Perfetto](https://perfetto.dev): TrackEvent protobuf, files that end in `.pftrace`.
 //!
-//! One clock cycle is one nanosecond of the trace. docs/pictures.md says which tracks there are.
+//! One clock cycle is one nanosecond of the trace. docs/report.md says which tracks there are.
 
 mod dataflow;
 mod message;

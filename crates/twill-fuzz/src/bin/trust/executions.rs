@@ -120,6 +120,6 @@ impl Section {
     }
 }
 
-const TEXT: &str = "[Executed on numbers](interpret.md): what the generators get of a kernel, warp group by warp group, against the kernel's TTIR, bit for bit where the order of operations is the same. Random kernels with loads, \
+const TEXT: &str = "[Executed on numbers](../architecture.md#executing-programs-on-numbers): what the generators get of a kernel, warp group by warp group, against the kernel's TTIR, bit for bit where the order of operations is the same. Random kernels with loads, \
      MMAs, reductions, carried values and stores, for Hopper and Blackwell, and all examples with 0 to 8 trips under four scheduling policies, with six seeds each. Some of the programs get a mistake, one at a time: \
      a program that the protocol checker accepts has to compute what its source says.";

@@ -155,7 +155,7 @@ fn read(printed: &str) -> Run {
     Run { executions: digits(after("#")), edges: digits(after("cov:")), corpus: digits(after("corp:")) }
 }
 
-const TEXT: &str = "Each target makes an input of libFuzzer's bytes, asks Twill, and compares the answer with code that shares nothing with the target ([`twill-fuzz`](../crates/twill-fuzz/src/lib.rs) says \
+const TEXT: &str = "Each target makes an input of libFuzzer's bytes, asks Twill, and compares the answer with code that shares nothing with the target ([`twill-fuzz`](../../crates/twill-fuzz/src/lib.rs) says \
      with what; the programs in `fuzz/` are three lines each). A panic, an overflow, more than 20 seconds or more than 2 GB is a finding as well. Edges are those of the control flow that libFuzzer's instrumentation \
      (`sanitizer-coverage`) saw, of Twill and what it is built on. The normal tests run every target on fixed inputs.";
 

@@ -74,6 +74,6 @@ fn written(arguments: &Arguments, before: &Section, table: Table) -> Result<(), 
 
 const TEXT: &str = "Random problems of 2 to 5 operations, with everything that a problem may have: loads and rings, handoffs, an issue group, \
      registers and memories that are short, reservations that begin late, sub-tiles, and the model variants but the paper's liveness \
-     and stages. [Brute force](../crates/twill-fuzz/src/brute.rs) tries every group, slot and stage of every operation at every interval from 1 on; its constraints were written down \
+     and stages. [Brute force](../../crates/twill-fuzz/src/brute.rs) tries every group, slot and stage of every operation at every interval from 1 on; its constraints were written down \
      for it alone. The engine has to give the same least interval, the same value of every objective, and a schedule that the checker accepts. \
      A number that makes no problem (a graph that depends on itself) is passed over. A disagreement would stop the command.";

@@ -1,6 +1,6 @@
-//! Runs what `docs/trust.md` reports, and writes that page: `cargo xtask trust`.
+//! Runs what `docs/reports/trust.md` reports, and writes that page: `cargo xtask trust`.
 //!
-//! Every part keeps its figures in a file of `docs/trust/` ([`section`]), and the page is made of all files there. Counts
+//! Every part keeps its figures in a file of `docs/reports/trust/` ([`section`]), and the page is made of all files there. Counts
 //! add up from run to run: a part that has done what is asked does nothing, one that was stopped goes on where it was.
 
 mod campaign;
@@ -18,7 +18,7 @@ use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Fuzzes, compares with brute force and Z3, and writes docs/trust.md.
+/// Fuzzes, compares with brute force and Z3, and writes docs/reports/trust.md.
 #[derive(Parser)]
 #[command(name = "cargo xtask trust")]
 struct Arguments {

@@ -319,9 +319,9 @@ fn unplaced(name: &str) -> String {
 }
 
 const CHECKER: &str = "[cargo-mutants](https://mutants.rs) changes the checker in one place at a time: another operator, a condition that always or never holds, a function that does nothing. The tests of `twill-check` alone have to notice, \
-     without the engine: what they know of its proofs is in files ([`tests/certificates`](../crates/twill-check/tests/certificates/main.rs)). What does not compile does not count; what never ends is noticed.";
+     without the engine: what they know of its proofs is in files ([`tests/certificates`](../../crates/twill-check/tests/certificates/main.rs)). What does not compile does not count; what never ends is noticed.";
 
-const CONSTRAINTS: &str = "The same with [`twill-exact/src/constraints`](../crates/twill-exact/src/constraints/mod.rs), which tells the solver what a schedule must satisfy, and the tests of `twill-exact`, which put every schedule and every proof to the checker.";
+const CONSTRAINTS: &str = "The same with [`twill-exact/src/constraints`](../../crates/twill-exact/src/constraints/mod.rs), which tells the solver what a schedule must satisfy, and the tests of `twill-exact`, which put every schedule and every proof to the checker.";
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ pub fn run(arguments: &Arguments, script: &str, section: &str, words: &[&str]) -
     let Some(python) = &arguments.python else { return Err(format!("{script} needs Python: run `cargo xtask trust`")) };
     build(arguments)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| arguments.root.join("target"), Into::into);
-    let figures = arguments.root.join("docs").join("trust").join(format!("{section}.json"));
+    let figures = arguments.root.join("docs").join("reports").join("trust").join(format!("{section}.json"));
     eprintln!("trust: tests/hostile/{script}");
     let status = Command::new(python)
         .arg(arguments.root.join("tests").join("hostile").join(script))

@@ -1,4 +1,4 @@
-//! The sections of `docs/trust.md`, each from a JSON file of `docs/trust/`:
+//! The sections of `docs/reports/trust.md`, each from a JSON file of `docs/reports/trust/`:
 //!
 //! ```json
 //! {
@@ -107,7 +107,7 @@ impl Section {
     fn markdown(&self) -> String {
         let mut text = format!("\n## {}\n", self.title);
         for paragraph in &self.text {
-            text += &format!("\n{paragraph}\n");
+            text += &format!("\n{}\n", wrapped(paragraph));
         }
         for table in &self.tables {
             let rule: Vec<&str> =
@@ -127,7 +127,7 @@ impl Section {
                 }
             }
         }
-        text + &format!("\n`{}`, {}, {}.\n", self.command, self.date, self.machine)
+        text + &format!("\n{}\n", wrapped(&format!("`{}`, {}, {}.", self.command, self.date, self.machine)))
     }
 }
 
@@ -156,19 +156,47 @@ fn thousands(number: u64) -> String {
     text
 }
 
+/// A paragraph in lines of at most 100 columns, unless a word or `code` is longer. `Code` stays on one line.
+fn wrapped(paragraph: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines: Vec<String> = Vec::new();
+    let mut unit = String::new();
+    for word in paragraph.split_whitespace() {
+        if !unit.is_empty() {
+            unit.push(' ');
+        }
+        unit += word;
+        if !unit.matches('`').count().is_multiple_of(2) {
+            continue;
+        }
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + unit.chars().count() <= WIDTH => {
+                line.push(' ');
+                *line += &unit;
+                unit.clear();
+            }
+            _ => lines.push(std::mem::take(&mut unit)),
+        }
+    }
+    lines.extend((!unit.is_empty()).then_some(unit));
+    lines.join("\n")
+}
+
 fn folder(root: &Path) -> PathBuf {
-    root.join("docs").join("trust")
+    root.join("docs").join("reports").join("trust")
 }
 
 const HEAD: &str = "# How far it can be trusted
 
-What was tried to find Twill wrong, with what result. `cargo xtask trust` tries all of it again and writes this page; a part that it does not run keeps its last figures, with their day. Every defect
-that was found is listed with what became of it; none is open.
+This page says what is tried to find Twill wrong, with what result. It is for readers who ask
+whether an answer can be believed. `cargo xtask trust` tries all of it again and writes this page; a
+part that it does not run keeps its last figures, with their day. Every defect that was found is
+listed with what became of it; none is open.
 ";
 
-/// Writes `docs/trust.md` from the sections there are.
+/// Writes `docs/reports/trust.md` from the sections there are.
 pub fn write_page(root: &Path) -> Result<(), String> {
-    let page = root.join("docs").join("trust.md");
+    let page = root.join("docs").join("reports").join("trust.md");
     std::fs::write(&page, text(root)?).map_err(|e| format!("{}: {e}", page.display()))
 }
 
@@ -194,8 +222,16 @@ mod tests {
     #[test]
     fn the_page_is_what_the_sections_say() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let page = std::fs::read_to_string(root.join("docs/trust.md")).unwrap();
+        let page = std::fs::read_to_string(root.join("docs/reports/trust.md")).unwrap();
         assert_eq!(text(&root).unwrap(), page, "run `cargo xtask trust --only page`");
+    }
+
+    #[test]
+    fn paragraphs_are_wrapped_outside_of_code() {
+        let words = "word ".repeat(19);
+        assert_eq!(wrapped(&format!("{words}end")), format!("{words}end"));
+        assert_eq!(wrapped(&format!("{words}`a b` end")), format!("{words}`a b`\nend"));
+        assert_eq!(wrapped(&format!("{words}`a b c d`")), format!("{}\n`a b c d`", words.trim_end()));
     }
 
     #[test]
