@@ -9,13 +9,14 @@ torch, triton 3.6.0 and nvidia-smi; --cycles needs ncu.
 """
 
 import argparse
+import json
 import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from bench.common import revision
+from bench.common import RESULTS, revision
 from bench.gpu import kernel_folders, report
 from bench.gpu.jobs import stop_all
 from bench.gpu.kernel_folders import Generated, Unreadable
@@ -26,6 +27,8 @@ from bench.gpu.timing import ROUNDS
 
 def main() -> int:
     options = arguments()
+    if options.report:
+        return rewritten(options.output or RESULTS)
     try:
         kernels = kernel_folders.find(options.kernels)
     except Unreadable as error:
@@ -107,8 +110,11 @@ def arguments() -> argparse.Namespace:
         action="store_true",
         help="try this script without a GPU: small sizes on the CPU through Triton's interpreter; times mean nothing",
     )
-    parser.add_argument("--keep", action="store_true", help="write bench/results/gpu.json and gpu.md")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="write them here instead")
+    parser.add_argument("--keep", action="store_true", help="write these rows into bench/results/gpu.json and gpu.md")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write the results here instead, these rows alone")
+    parser.add_argument(
+        "--report", action="store_true", help="measure nothing: write gpu.md anew from the gpu.json that is there"
+    )
     options = parser.parse_args()
     if options.minutes <= 0 or options.check_seconds <= 0 or options.rounds <= 0:
         parser.error("--minutes, --check-seconds and --rounds must be positive")
@@ -136,6 +142,15 @@ def choose(options: argparse.Namespace, kernels: list[Generated]) -> tuple[list[
     served = [row for row in ROWS if any(kernel.serves(row) for kernel in kernels)]
     notes += [f"{row.name}: no kernel serves it" for row in ROWS if row not in served]
     return served, notes
+
+
+def rewritten(folder: Path) -> int:
+    try:
+        answer = json.loads((folder / "gpu.json").read_text(encoding="utf-8"))
+    except OSError as error:
+        sys.exit(f"bench.gpu: {error}")
+    report.save(answer, folder)
+    return 0
 
 
 def tiles(kernel: Generated) -> str:

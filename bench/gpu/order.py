@@ -94,6 +94,28 @@ def measure(folders: list[Path], output: Path, loads: int, until: float) -> list
     return [one | {"cycles": count} for one, count in zip(said, cycles)]
 
 
+def packed(found: list[dict]) -> dict:
+    """The launches by folder and kernel: cycles, a list for each load."""
+    tops: dict[str, dict] = {}
+    for one in found:
+        top = tops.setdefault(one["top"], {"row": one["row"], "kernels": {}})
+        kernel = top["kernels"].setdefault(one["kernel"], {"error": one["error"], "loads": []})
+        kernel["loads"] += [[] for _ in range(one["load"] + 1 - len(kernel["loads"]))]
+        kernel["loads"][one["load"]].append(one["cycles"])
+    return tops
+
+
+def unpacked(tops: dict) -> list[dict]:
+    """The launches of `packed`."""
+    return [
+        {"top": name, "kernel": kernel, "load": load, "row": top["row"], "error": one["error"], "cycles": cycles}
+        for name, top in tops.items()
+        for kernel, one in top["kernels"].items()
+        for load, counted in enumerate(one["loads"])
+        for cycles in counted
+    ]
+
+
 def middle(found: list[dict]) -> float:
     """Cycles of a kernel: the median over its loads of the least of each."""
     loads = {one["load"] for one in found}
@@ -186,12 +208,12 @@ def main() -> None:
         launches(told.folders, told.output / "launches.json", told.loads, told.until)
         return
     if told.measured:
-        found = json.loads(told.measured.read_text())["launches"]
+        found = unpacked(json.loads(told.measured.read_text())["launches"])
     else:
         found = measure(told.folders, told.output, told.loads, time.time() + 60 * told.minutes)
-    (told.output / "order.json").write_text(json.dumps({"rows": [], "launches": found}))
+    (told.output / "order.json").write_text(json.dumps({"rows": [], "launches": packed(found)}))
     answer = report(told.folders, found)
-    (told.output / "order.json").write_text(json.dumps({"rows": answer, "launches": found}))
+    (told.output / "order.json").write_text(json.dumps({"rows": answer, "launches": packed(found)}))
     (told.output / "order.md").write_text(table(answer))
     print(table(answer))
 

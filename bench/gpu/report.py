@@ -90,7 +90,7 @@ def text_of(shape: object) -> str:
     return " ".join(f"{key}={value}" for key, value in shape.items()) if isinstance(shape, dict) else str(shape)
 
 
-def row_result(row: Row, event: dict, seconds: float, sensors: dict) -> dict:
+def row_result(row: Row, event: dict, seconds: float, sensors: dict, run: dict | None = None) -> dict:
     """A row's contenders with their speeds, our best one and its ratio to the best of every peer."""
     contenders = []
     for one in event["results"]:
@@ -119,6 +119,7 @@ def row_result(row: Row, event: dict, seconds: float, sensors: dict) -> dict:
     }
     return {
         "row": row.name,
+        "run": run,
         "size": event["size"],
         "flops": event["flops"],
         "seconds": seconds,
@@ -161,10 +162,22 @@ def targets(answer: dict) -> list[dict]:
     return found
 
 
-def save(answer: dict, folder: Path) -> None:
-    """Writes gpu.json and gpu.md, neither of them half-written."""
+def merged(answer: dict, earlier: dict) -> dict:
+    """An answer with the rows, kernels and checks of an earlier one that it does not have itself."""
+    of = lambda key, name: {one[name]: one for one in earlier.get(key, [])} | {one[name]: one for one in answer[key]}
+    order = {row.name: index for index, row in enumerate(ROWS)}
+    rows = sorted(of("rows", "row").values(), key=lambda row: order.get(row["row"], len(order)))
+    wanted = [row.name for row in ROWS if row.name in (*answer["wanted"], *earlier.get("wanted", []))]
+    named = {"kernels": list(of("kernels", "name").values()), "checks": list(of("checks", "name").values())}
+    return answer | named | {"rows": rows, "wanted": wanted}
+
+
+def save(answer: dict, folder: Path, keep: bool = False) -> None:
+    """Writes gpu.json and gpu.md, neither of them half-written; `keep`: with the rows that are there and not in the answer."""
+    if keep and (folder / "gpu.json").exists():
+        answer = merged(answer, json.loads((folder / "gpu.json").read_text(encoding="utf-8")))
     folder.mkdir(parents=True, exist_ok=True)
-    data = json.dumps(finite(answer | {"targets": targets(answer)}), ensure_ascii=False, allow_nan=False)
+    data = json.dumps(finite(answer), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for suffix, text in ((".json", data), (".md", markdown(answer))):
         path = folder / f"gpu{suffix}"
         part = path.with_suffix(suffix + ".part")
@@ -213,9 +226,9 @@ def markdown(answer: dict) -> str:
 
 def legend(answer: dict) -> list[str]:
     return [
-        f"TFLOP/s sustained: median and quartiles of launches in {answer.get('rounds', ROUNDS)} rounds of blocks, in opposite order every",
-        "other round; the card is mostly at its power limit there. Burst: a short run after a rest. × is the speed relative to",
-        "the best of that peer in the same run. Errors are ‖out − reference‖ / ‖reference‖ against float64 at the size shown.",
+        f"TFLOP/s sustained: median and quartiles of launches in {answer.get('rounds', ROUNDS)} rounds of blocks unless a row says otherwise,",
+        "in opposite order every other round; the card is mostly at its power limit there. Burst: a short run after a rest. × is the",
+        "speed relative to the best of that peer in the same run. Errors are ‖out − reference‖ / ‖reference‖ against float64 at the size shown.",
     ]
 
 
@@ -233,7 +246,7 @@ def target_table(answer: dict) -> list[str]:
 
 def row_table(result: dict) -> list[str]:
     peers = list(result["best"])
-    lines = [f"## {result['row']}", "", result["size"] + clocks(result), ""]
+    lines = [f"## {result['row']}", "", result["size"] + clocks(result) + origin(result), ""]
     counted = any("cycles" in one for one in result["contenders"])
     head = ["contender", "TFLOP/s", "quartiles", "burst", *(f"× {peer}" for peer in peers), "error"]
     lines += table_head(
@@ -261,6 +274,12 @@ def clocks(result: dict) -> str:
         if "watts" in result
         else ""
     )
+
+
+def origin(result: dict) -> str:
+    """The run that a row is of."""
+    run = result.get("run")
+    return f"; {run['date']}, {run['revision'] or 'unknown'}, {run['rounds']} rounds" if run else ""
 
 
 def cycle_cells(cycles: dict) -> list[str]:

@@ -181,7 +181,8 @@ class Run:
 
     def measured(self, event: dict, seconds: float, started: float) -> None:
         row = next(row for row in ROWS if row.name == event["row"])
-        result = report.row_result(row, event, seconds, self.sensors.since(started))
+        run = {key: self.answer[key] for key in ("date", "revision", "rounds")}
+        result = report.row_result(row, event, seconds, self.sensors.since(started), run)
         self.answer["rows"].append(result)
         best = result["ours"] or "no kernel of ours"
         ratios = ", ".join(f"{ratio:.3f} × {peer}" for peer, ratio in result["ratios"].items())
@@ -215,7 +216,7 @@ class Run:
     def save(self) -> None:
         folder = self.options.output or (RESULTS if self.options.keep else None)
         if folder:
-            report.save(self.answer, folder)
+            report.save(self.answer, folder, keep=self.options.output is None)
 
 
 def tell(text: str) -> None:

@@ -74,7 +74,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     if simulated is None:
         return None
     programs, trips = amounts
-    work = simulated.get("assembled") or simulated["iterations"]
+    work = simulated.get("sass") or simulated["iterations"]
     if len(trips) != len(work):
         raise ValueError(f"the kernel has {len(work)} loops, and there are {len(trips)} trip counts")
     traffic = simulated.get("traffic") or [{}] * len(work)
