@@ -2,7 +2,7 @@
 
     cargo build --release -p twill-cli
     pip install ortools
-    python -m bench.gaus --benchmarks DIR                       # bench/results/gaus.md with its plots
+    python -m bench.gaus --benchmarks DIR --keep                # bench/results/gaus.md with its plots
     python -m bench.gaus --benchmarks DIR express --minutes 5   # a part of it
 
 The folder holds hatschet, express, epfl and gs_random. Every answer is one process on one core, with as many processes at
@@ -131,9 +131,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--without-cp-sat", action="store_true", help="leave the outside peer out; OR-Tools is not needed")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the report of the rows that are there")
     parser.add_argument("--rows", type=Path, metavar="JSONL", help="rows to go on with (default: target/bench/gaus.jsonl)")
-    parser.add_argument("--output", type=Path, default=RESULTS, metavar="DIR", help="for the report (default: bench/results)")
+    parser.add_argument("--output", type=Path, default=ROWS.parent, metavar="DIR", help="for the report (default: target/bench)")
+    parser.add_argument("--keep", action="store_true", help="write the report to bench/results")
     parser.add_argument("--revision", help="what was built, if not the checkout's HEAD")
     options = parser.parse_args()
+    options.output = RESULTS if options.keep else options.output
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"no part is named {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     options.parts = options.parts or PARTS

@@ -13,7 +13,7 @@ from markdown import CHAPTERS, NOTES, ROOT, Block, blocks
 from running import TWILL, Folder, commands, same
 
 GENERATED = {"twill-results.md"}
-"""Its rows are run by what writes it, bench/twill_results.py, and by crates/twill-cli/tests."""
+"""Its rows are run by what writes it, bench/schedule/paper_results.py, and by crates/twill-cli/tests."""
 
 FILES = [ROOT / "README.md", *(file for file in CHAPTERS if file.name not in GENERATED)]
 

@@ -39,7 +39,7 @@ def test_tiles_come_in_waves():
 
 
 def test_machine_code_is_preferred():
-    assert cycles(4, [10, 2], assembled=[200, 50]) == 500 + 1000 + 2100
+    assert cycles(4, [10, 2], sass=[200, 50]) == 500 + 1000 + 2100
 
 
 def test_loops_and_trip_counts_must_agree():
@@ -138,7 +138,7 @@ def test_trip_counts_that_do_not_fit_are_an_error():
         )
 
 
-LAUNCHES = json.loads((EXAMPLES.parent / "bench/results/2026-11-22-launches.json").read_text())["rows"]
+LAUNCHES = json.loads((EXAMPLES.parent / "bench/results/launches.json").read_text())["rows"]
 
 
 @pytest.mark.parametrize("row", LAUNCHES, ids=[row["row"] for row in LAUNCHES])

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Compare what a traced kernel recorded with its schedule.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "The folder is written by twill compile --emit cuda --trace, and the buffer on the GPU by bench/gpu_trace.py (docs/trace.md). Exit codes: 0 compared, 1 error."
+    after_help = "The folder is written by twill compile --emit cuda --trace, and the buffer on the GPU by bench/gpu/trace.py (docs/trace.md). Exit codes: 0 compared, 1 error."
 )]
 pub(crate) struct TraceArguments {
     /// The traced kernel's folder.
