@@ -134,9 +134,9 @@ def halves(found: dict[str, list[dict]]) -> float:
 
 
 def predicted(kernel: dict) -> float:
-    """Cycles of an iteration as assembled, of all loops of which there is machine code: others stand as simulated."""
+    """Cycles of an iteration by the SASS estimate, of all loops of which there is machine code: others stand as simulated."""
     simulated = kernel["simulated"]
-    both = list(zip(simulated["assembled"], simulated["iterations"]))
+    both = list(zip(simulated["sass"], simulated["iterations"]))
     return sum(own for own, program in both if own != program) or sum(own for own, _ in both)
 
 
