@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.common import ROOT
 
-[ASSEMBLER] = (ROOT / "crates").glob("*/src/**/assemble.py")
+[ASSEMBLER] = (ROOT / "crates").glob("*/src/gluon/**/assemble.py")
 
 
 def assembler():
