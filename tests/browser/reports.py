@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-TRACES = ROOT / "bench/results/2026-11-22-traces"
+TRACES = ROOT / "bench/results/traces"
 
 # Proved, proved infeasible, stopped by a budget: each writes a report.
 ANSWERED = {0, 2, 3}

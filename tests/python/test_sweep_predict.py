@@ -138,7 +138,7 @@ def test_trip_counts_that_do_not_fit_are_an_error():
         )
 
 
-LAUNCHES = json.loads((EXAMPLES.parent / "bench/results/2026-11-22-launches.json").read_text())["rows"]
+LAUNCHES = json.loads((EXAMPLES.parent / "bench/results/launches.json").read_text())["rows"]
 
 
 @pytest.mark.parametrize("row", LAUNCHES, ids=[row["row"] for row in LAUNCHES])

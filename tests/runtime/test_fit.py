@@ -1,4 +1,4 @@
-"""A sample of bench/fit.py: verdicts of `twill fit` and what Triton allocates. It needs Triton and a built twill, no GPU."""
+"""A sample of bench.fit: verdicts of `twill fit` and what Triton allocates. It needs Triton and a built twill, no GPU."""
 
 import sys
 import tempfile
@@ -8,10 +8,9 @@ from pathlib import Path
 from folder import HERE
 from test_blackwell import twill
 
-sys.path.append(str(HERE.parents[1] / "bench"))
-import fit  # noqa: E402
-import fit_configurations  # noqa: E402
-from fit_configurations import Configuration  # noqa: E402
+sys.path.append(str(HERE.parents[1]))
+from bench.fit.configurations import Configuration, print_all  # noqa: E402
+from bench.fit.verdicts import ask_fit, because, compile_one, judge, required  # noqa: E402
 
 SECONDS = 5
 
@@ -61,7 +60,7 @@ class Fit(unittest.TestCase):
         return fit.ask_fit(twill(), configurations, self.folder)
 
     def compiled(self, configuration):
-        return fit.compile_one((twill(), configuration, self.folder, self.folder, SECONDS, False))
+        return compile_one((twill(), configuration, self.folder, self.folder, SECONDS, False))
 
     def test_verdicts_are_what_becomes_of_the_kernels(self):
         verdicts = self.verdicts(FIT + DO_NOT_FIT)
@@ -69,8 +68,8 @@ class Fit(unittest.TestCase):
             with self.subTest(configuration.name):
                 row = self.compiled(configuration)
                 expected = "true fit" if configuration in FIT else "true misfit"
-                judged = fit.judge(verdicts[configuration.name], row)
-                self.assertEqual(judged, expected, fit.because(verdicts[configuration.name], row))
+                judged = judge(verdicts[configuration.name], row)
+                self.assertEqual(judged, expected, because(verdicts[configuration.name], row))
 
     def test_required_bytes_are_what_triton_allocates(self):
         least = ("--schedule", "no-swp")
@@ -83,10 +82,10 @@ class Fit(unittest.TestCase):
         verdicts = self.verdicts(configurations)
         for configuration in configurations:
             with self.subTest(configuration.name):
-                required = fit.required(verdicts[configuration.name])
+                needed = required(verdicts[configuration.name])
                 allocated = self.compiled(configuration)["shared"]
                 # Arguments that a group does not need are counted, and Triton leaves them out.
-                self.assertTrue(0 <= required - allocated <= 160, f"{required} required, {allocated} allocated")
+                self.assertTrue(0 <= needed - allocated <= 160, f"{needed} required, {allocated} allocated")
 
 
 if __name__ == "__main__":

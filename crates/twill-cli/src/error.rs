@@ -10,10 +10,10 @@ pub(crate) enum Error {
     Driver(#[from] twill_driver::Error),
     #[error(transparent)]
     Trace(#[from] twill_driver::TraceError),
-    #[error("cannot read {}: {error}; bench/gpu_trace.py writes it where it runs the kernel, or name it with --buffer", path.display())]
+    #[error("cannot read {}: {error}; bench/gpu/trace.py writes it where it runs the kernel, or name it with --buffer", path.display())]
     Buffer { path: PathBuf, error: io::Error },
     #[error(
-        "{}: {error}; it says on which gpu and date the buffer beside it was recorded, as bench/gpu_trace.py writes it: mend it, or remove it", path.display()
+        "{}: {error}; it says on which gpu and date the buffer beside it was recorded, as bench/gpu/trace.py writes it: mend it, or remove it", path.display()
     )]
     Beside { path: PathBuf, error: serde_json::Error },
     #[error(transparent)]

@@ -95,7 +95,7 @@ impl Timing {
         }
     }
 
-    /// An H200, by the microbenchmarks of `bench/results/2026-11-22-fidelity.md`; what those leave open (`handoff`, `small`,
+    /// An H200, by the microbenchmarks of `bench/results/fidelity.md`; what those leave open (`handoff`, `small`,
     /// `threads_overlap`, `issue` within bounds) is chosen so that the kernels there come out.
     pub fn hopper() -> Timing {
         Timing {

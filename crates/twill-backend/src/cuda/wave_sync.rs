@@ -1,5 +1,5 @@
 //! CTAs that begin their tiles together: what they load of the same tiles reaches the L2 cache once, and the power that
-//! this saves is clock rate (bench/results/2026-11-23-in-step.md). A meeting decides when a CTA loads, never what, and ends
+//! this saves is clock rate (bench/results/variants.md). A meeting decides when a CTA loads, never what, and ends
 //! after a bounded time, so the protocol needs no proof of it.
 
 use super::group::{beyond_one_thread, is_one_thread};

@@ -74,7 +74,7 @@ fn a_folder_has_kernel_launcher_test_and_schedule() {
         "{said}"
     );
     assert!(said.contains(" cycles simulated\nsearched: each sub-tile on one warp group; for any assignment I >= 512 is proved\nbarriers: proved"), "{said}");
-    // An H200 takes 527 cycles (bench/results/2026-11-24-order.md).
+    // An H200 takes 527 cycles (bench/results/order.md).
     let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 527.0).abs() < 0.05 * 527.0, "{simulated}");
     let traffic = &kernel_json(&place)["simulated"]["traffic"];

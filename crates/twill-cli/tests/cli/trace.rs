@@ -76,7 +76,7 @@ fn what_cannot_be_compared_says_why() {
         assert_eq!(run.status.code(), Some(1));
         assert!(stderr(&run).contains(says), "{}", stderr(&run));
     };
-    refused(&folder, &[], "bench/gpu_trace.py writes it");
+    refused(&folder, &[], "bench/gpu/trace.py writes it");
     refused(&place.path().join("nowhere"), &[], "cannot read");
     let empty = place.path().join("empty.bin");
     fs::write(&empty, vec![0; buffer(&folder, 1, 1).len()]).unwrap();

@@ -42,7 +42,7 @@ impl WarpProgram {
     }
 
     /// Bytes through which tiles change their layout: beside tensor memory, what groups hand to each other comes in another
-    /// layout than it is needed in. More was never taken, on Hopper none at all (bench/fit.py).
+    /// layout than it is needed in. More was never taken, on Hopper none at all (bench.fit).
     fn scratch_bytes(&self) -> u64 {
         let handed_off = self.buffers.iter().filter(|b| b.plain && !b.is_tensor());
         let bytes = handed_off.map(|b| (b.bytes() / u64::from(b.slots.max(1))).min(SCRATCH)).sum();

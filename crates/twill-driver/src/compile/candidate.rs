@@ -22,7 +22,7 @@ const SMALLER: u32 = 3;
 
 /// How much longer, in part, warp programs must be simulated to be slower for sure. Of causal attention the schedule that is
 /// simulated 3 % faster than the one that computes least between MMAs is 1 % slower on an H200 at length 4096, and the one
-/// that computes least with other costs is simulated 20 % slower and is 6 % slower (`bench/results/2026-11-24-calibrated.md`).
+/// that computes least with other costs is simulated 20 % slower and is 6 % slower (`bench/results/calibration.md`).
 const CLEARLY: f64 = 0.05;
 
 /// Files by their names.

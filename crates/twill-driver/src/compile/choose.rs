@@ -12,11 +12,11 @@ const MARGIN: f64 = 0.02;
 /// How much longer than its interval the machine code of a schedule takes before others are looked at unasked. On an H200 those of
 /// attention with head dimension 64 take twice as long, and the fastest of four is 12 % faster in the backward pass and 15 % in the
 /// forward pass; where the first takes up to 1.6 times its interval, none is more than 2 % faster
-/// (`bench/results/2026-11-24-order.md`).
+/// (`bench/results/order.md`).
 const FAR: f64 = 1.6;
 
 /// Schedules that are looked at then, and where a simulation of the warp programs chose among several: on an H200 it chose one for
-/// the causal attention of Triton's tutorial that is 7 % slower than another (`bench/results/2026-11-24-calibrated.md`).
+/// the causal attention of Triton's tutorial that is 7 % slower than another (`bench/results/calibration.md`).
 const UNREQUESTED: u32 = 4;
 
 /// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles as assembled, among

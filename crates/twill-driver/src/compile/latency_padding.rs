@@ -3,7 +3,7 @@
 //! The tensor core takes MMAs in the order in which they are started, and runs one while a group computes with the
 //! result of another. What a group computes between the MMAs that it starts keeps the tensor core waiting: on an H200,
 //! attention forward with head dimension 64 takes 6.53 M cycles where QKᵀ and PV start one after the other, and 7.14 M where
-//! a row sum stands between them, both at I = 1584 (`bench/results/2026-11-22-order.md`).
+//! a row sum stands between them, both at I = 1584 (`bench/results/variants.md`).
 //!
 //! Such schedules are found by asking for more than the machine does: that results of the tensor core may come later. What is
 //! feasible then is feasible on the machine, and no interval gets shorter by it, so the proof of the interval stands.

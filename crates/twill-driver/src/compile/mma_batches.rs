@@ -4,7 +4,7 @@
 //! The model does not care in which order a sub-tile's independent MMAs come, nor what a group waits for between them. A
 //! machine does: a group that waits for a result starts nothing meanwhile. On an H200 attention backward is 7 % faster in short
 //! runs where both groups start S and dP, compute with them, and start dV, dQ and dK, than where one of them has dQ last
-//! (`bench/results/2026-11-24-mma_batches.md`).
+//! (`bench/results/variants.md`).
 //!
 //! An order falls into mma_batches: an MMA begins one if it needs a result of the batch before it. Schedules with such mma_batches
 //! are found as in [`together`](super::latency_padding), by asking for more than the machine does: dependences without a value say

@@ -16,7 +16,7 @@ const GAIN: f64 = 0.01;
 /// The warp programs with the first options that fit shared memory, and what they take by simulation. Where `may_deepen`, rings
 /// have more slots than the options ask for as long as the simulation gains by it, and one more for loads that take longer: with
 /// few slots small tiles wait for memory, as a load is not issued before a slot is free. On an H200, GEMM on tiles of
-/// 128 × 128 × 64 takes 2.85 M cycles with three slots, 2.19 with four, 2.16 with five (`bench/results/2026-11-24-order.md`).
+/// 128 × 128 × 64 takes 2.85 M cycles with three slots, 2.19 with four, 2.16 with five (`bench/results/order.md`).
 pub(super) fn emit(
     source: &Source,
     lowered: &[Lowered],

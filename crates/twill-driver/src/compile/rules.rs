@@ -72,12 +72,12 @@ pub(crate) fn options(
         // In Gluon the registers spill: 2 % slower.
         early_reads: mma_batches && requested.language == Language::Cuda,
         // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 1 to 3 % longer with it; but for one short tile after
-        // another it makes room for the operands of the next: 3 % with 1024 keys (bench/results/2026-11-22-fidelity.md).
+        // another it makes room for the operands of the next: 3 % with 1024 keys (bench/results/fidelity.md).
         operands_in_registers: requested
             .operands_in_registers
             .unwrap_or(held > 0 && room && requested.language == Language::Gluon),
         // With loops of different length (causal attention) pingpong gain up to 3 % where the tensor core is all that bounds them, in
-        // CUDA; elsewhere they cost 1 to 2 % (bench/results/2026-11-23-rounds.md).
+        // CUDA; elsewhere they cost 1 to 2 % (bench/results/variants.md).
         pingpong: requested
             .pingpong
             .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),

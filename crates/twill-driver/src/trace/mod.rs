@@ -37,7 +37,7 @@ pub enum TraceError {
     },
     /// A buffer of another size.
     #[error(
-        "{file}: it has {} bytes, and each launch of this kernel records {}; run the kernel of this folder again (bench/gpu_trace.py)",
+        "{file}: it has {} bytes, and each launch of this kernel records {}; run the kernel of this folder again (bench/gpu/trace.py)",
         twill_graph::grouped(*.found as u64), twill_graph::grouped(*.each as u64)
     )]
     Size {

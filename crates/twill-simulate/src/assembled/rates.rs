@@ -68,7 +68,7 @@ impl Rates {
     }
 
     /// An H200: chosen so that the eight schedules of 15 kernels come out, and their order above all
-    /// (`bench/results/2026-11-24-order.md`); microbenchmarks give most of these numbers, but for one unit at a time.
+    /// (`bench/results/order.md`); microbenchmarks give most of these numbers, but for one unit at a time.
     pub fn hopper() -> Rates {
         Rates {
             columns: 2.0,

@@ -1,0 +1,1 @@
+"""Verdicts of `twill fit`, and what Triton's compiler allocates."""

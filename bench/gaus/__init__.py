@@ -1,0 +1,1 @@
+"""Schedules of large graphs by `twill gaus`, and by other schedulers."""

@@ -1,0 +1,1 @@
+"""Generated kernels on a Hopper GPU: speed, launches as predicted, traces, checks."""

@@ -1,0 +1,199 @@
+"""What a launch costs the host: @twill_gpu.jit compared with @triton.jit, on the same kernels and tensors.
+
+    python -m bench.gpu.launch_overhead                # writes bench/results/launch-overhead.json with --keep
+    python -m bench.gpu.launch_overhead --rehearse     # without a GPU: launches do nothing, only Python's part is timed
+
+Needs torch, Triton 3.6 and twill_gpu. Contenders alternate in short blocks, with the GPU idle before each, so that no
+queue of launches fills up; a figure is the median over all blocks of a block's mean.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.common import ROOT, keep
+
+LIMIT = 20.0
+"""Microseconds that a launch may cost more than a stock one."""
+OTHERS = 512
+"""Sets of tensors in the case where each launch has others."""
+SIZE = 128
+"""Rows and columns of all matrices: one program."""
+
+
+def main() -> int:
+    options = arguments()
+    sys.path[:0] = [str(ROOT / "examples")]
+    device, synchronise = rehearsal() if options.rehearse else gpu()
+    rows = []
+    for kernel, calls in cases(device).items():
+        for case, (stock, ours) in calls.items():
+            times = interleaved([stock, ours], options.blocks, options.launches, synchronise)
+            rows.append({"kernel": kernel, "case": case, **summary(*times)})
+    print(table(rows))
+    result = {"device": name(options.rehearse), "blocks": options.blocks, "launches": options.launches, "rows": rows}
+    if options.keep:
+        keep("launch-overhead.json", json.dumps(result, indent=1))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 0 if all(row["more_us"] <= LIMIT for row in rows) else 1
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--blocks", type=int, default=200, metavar="N", help="blocks of each contender (default: 200)")
+    parser.add_argument("--launches", type=int, default=50, metavar="N", help="launches of a block (default: 50)")
+    parser.add_argument("--rehearse", action="store_true", help="without a GPU, with launches that do nothing")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    parser.add_argument("--keep", action="store_true", help="write bench/results/launch-overhead.json")
+    return parser.parse_args()
+
+
+def cases(device: str) -> dict[str, dict[str, tuple[Callable, Callable]]]:
+    """By kernel and case, a launch by stock Triton and one by Twill; both were launched once."""
+    import gemm_pointers
+    import gemm_tma
+    import torch
+    import triton
+    import twill_gpu
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    tiles = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+
+    def matrices() -> list:
+        return [torch.zeros(SIZE, SIZE, device=device, dtype=torch.float16) for _ in range(3)]
+
+    def descriptors(a: object, b: object, c: object) -> tuple:
+        blocks = [128, 64], [128, 64], [128, 128]
+        return (*[TensorDescriptor.from_tensor(*one) for one in zip((a, b, c), blocks)], SIZE)
+
+    def pointers(a: object, b: object, c: object) -> tuple:
+        return (a, b, c, SIZE, SIZE, SIZE, SIZE, SIZE, SIZE)
+
+    def launches(function: Callable, arguments: Callable) -> dict[str, tuple[Callable, Callable]]:
+        stock, ours = triton.jit(function), twill_gpu.jit(on_failure="error")(function)
+        same = matrices()
+        sets = [arguments(*matrices()) for _ in range(OTHERS)]
+        few = [arguments(*same) for _ in range(8)]
+
+        def both(sets: list) -> tuple[Callable, Callable]:
+            return tuple(launch(kernel, sets) for kernel in (stock, ours))
+
+        def launch(kernel: object, sets: list) -> Callable:
+            def one(number: int) -> None:
+                kernel[(1, 1)](*sets[number % len(sets)], **tiles, num_warps=8, num_stages=3)
+
+            one(0)
+            return one
+
+        return {"same tensors": both(few), "other tensors each time": both(sets)}
+
+    return {
+        "gemm_tma": launches(gemm_tma.gemm_tma.fn, descriptors),
+        "gemm_pointers": launches(gemm_pointers.gemm_pointers.fn, pointers),
+    }
+
+
+def interleaved(calls: list[Callable], blocks: int, launches: int, synchronise: Callable) -> list[list[float]]:
+    """Microseconds a launch, by contender and block. The order of contenders changes from round to round."""
+    times = [[] for _ in calls]
+    done = [0] * len(calls)
+    for block in range(-10, blocks):
+        for which in list(range(len(calls)))[:: 1 if block % 2 else -1]:
+            call, first = calls[which], done[which]
+            synchronise()
+            start = time.perf_counter_ns()
+            for number in range(first, first + launches):
+                call(number)
+            spent = time.perf_counter_ns() - start
+            done[which] += launches
+            if block >= 0:
+                times[which].append(spent / launches / 1000)
+    synchronise()
+    return times
+
+
+def summary(stock: list[float], ours: list[float]) -> dict:
+    """Medians and quartiles, and by how much a block of ours takes longer than the stock one next to it."""
+    more = [one - other for one, other in zip(ours, stock)]
+    return {
+        "stock_us": statistics.median(stock),
+        "twill_us": statistics.median(ours),
+        "more_us": statistics.median(more),
+        "more_us_quartiles": [statistics.quantiles(more, n=4)[i] for i in (0, 2)],
+    }
+
+
+def table(rows: list[dict]) -> str:
+    lines = [
+        "| kernel | case | stock Triton, µs | twill_gpu.jit, µs | more, µs | quartiles |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        low, high = row["more_us_quartiles"]
+        times = f"{row['stock_us']:.1f} | {row['twill_us']:.1f} | {row['more_us']:+.1f} | {low:+.1f} … {high:+.1f}"
+        lines.append(f"| {row['kernel']} | {row['case']} | {times} |")
+    return "\n".join(lines)
+
+
+def name(rehearse: bool) -> str:
+    import torch
+
+    return "none: launches do nothing" if rehearse else torch.cuda.get_device_name()
+
+
+def gpu() -> tuple[str, Callable]:
+    import torch
+
+    return "cuda", torch.cuda.synchronize
+
+
+def rehearsal() -> tuple[str, Callable]:
+    """A driver whose launches do nothing, and a torch that says that tensors of the host are on it."""
+    from types import SimpleNamespace
+
+    import torch
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.backends.nvidia import driver
+    from twill_gpu import scheduled
+
+    device = SimpleNamespace(
+        get_device_properties=lambda index: {"max_shared_mem": 232448},
+        load_binary=lambda name, kernel, shared, index: (name, name, 168, 0, 1024),
+        fill_tma_descriptor=lambda *arguments: None,
+    )
+    # Triton's own launcher, which calls nothing.
+    driver.library_dirs = list
+    driver.compile_module_from_src = lambda **named: SimpleNamespace(launch=lambda *arguments: None)
+    triton.runtime.driver.set_active(
+        SimpleNamespace(
+            get_current_device=lambda: 0,
+            get_current_stream=lambda index: 0,
+            get_current_target=lambda: GPUTarget("cuda", 90, 32),
+            utils=device,
+            launcher_cls=driver.CudaLauncher,
+        )
+    )
+    loaded = scheduled.load
+
+    def load(path: Path) -> object:
+        module = loaded(path)
+        # Tensors of the host have no index, and are not on a GPU.
+        module.Kernel._tensor = lambda kernel, parameter, value, device: None
+        return module
+
+    scheduled.load = load
+    torch.cuda.current_device = lambda: None
+    torch.cuda.get_device_capability = lambda index: (9, 0)
+    torch.cuda.get_device_name = lambda index=0: "none"
+    torch.cuda.get_device_properties = lambda index: SimpleNamespace(multi_processor_count=132)
+    return "cpu", lambda: None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

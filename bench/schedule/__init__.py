@@ -1,0 +1,1 @@
+"""Searches for schedules: their time, and what the paper and other solvers found."""
