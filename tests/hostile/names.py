@@ -46,7 +46,7 @@ if __name__ == "__main__":
         " without comments and texts, SVG as XML, DOT by Graphviz, JSON, SMT-LIB; [the browser](../tests/browser) looks for anything that runs.",
         "Every reader is given nesting of 100,000 levels, names of 10 MB, files without end, and numbers that are none in every place"
         " of a machine file and of a graph. It has to say what is wrong in a few words, or answer.",
-        "`twill view` listens on 127.0.0.1, answers `GET /` and `HEAD /` to a request that names this machine, and nothing else; clients that"
+        "`twill report --open` listens on 127.0.0.1, answers `GET /` and `HEAD /` to a request that names this machine, and nothing else; clients that"
         " say nothing, half of a request, or do not read are let go (`crates/twill-cli/src/view/server.rs`).",
     ]
     record("Hostile input", 42, text, [Table(["what", "tests", "failures", "left out"], rows)], given.json)

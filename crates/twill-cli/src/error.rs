@@ -31,7 +31,7 @@ pub(crate) enum Error {
     #[error("`{input}` is neither a file nor a built-in graph; built-in graphs: {known}")]
     UnknownInput { input: String, known: String },
     #[error("no built-in graph is named `{name}`; there are: {known}")]
-    UnknownKernel { name: String, known: String },
+    UnknownGraph { name: String, known: String },
     #[error("{input}: it is a loop graph already; only a kernel in TTIR has tiles to show (--format graph)")]
     NoTiles { input: String },
     #[error(
@@ -54,6 +54,10 @@ pub(crate) enum Error {
     BinaryToTerminal,
     #[error("{input}: {error}")]
     Dataflow { input: String, error: twill_graph::DataflowError },
+    #[error(
+        "{input}: --engine exact takes loops whose operations each use one unit of one resource, from their start, all of that resource for as long; leave --engine out for GauS"
+    )]
+    NotExact { input: String },
     #[error("{0}")]
     Arguments(String),
     #[error(

@@ -1,13 +1,12 @@
 //! Which engine answers `twill schedule`: the exact one wherever it can, GauS for graphs that are too large for it.
 
 use crate::Exit;
-use crate::arguments::{Format, ModuloArguments, ModuloFormat, ScheduleArguments, SearchArguments};
+use crate::arguments::{Format, GausArguments, ScheduleArguments, SearchArguments};
 use crate::error::Error;
-use crate::gaus::GausArguments;
 use crate::kind::InputKind;
-use crate::{files, gaus, modulo};
+use crate::{files, gaus};
 use clap::Parser;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use twill_driver::{LoopProblem, Request};
 
 /// Operations of a loop with warps that the exact scheduler is asked about. Search with warps has been measured up to a
@@ -15,6 +14,9 @@ use twill_driver::{LoopProblem, Request};
 const MOST_WITH_WARPS: usize = 500;
 /// Operations of a loop without warps: of HatScheT's, with up to 2651, nearly all are proved.
 const MOST_WITHOUT: usize = 4000;
+
+/// The exact engine for loops without warps.
+const EXACT: &str = "twill gaus --engine exact";
 
 /// Answers for graphs without warps, by their format; `None` where the input is a kernel or loop graph.
 pub(crate) fn dataflow(arguments: &ScheduleArguments) -> Result<Option<Exit>, Error> {
@@ -38,7 +40,7 @@ fn without_warps(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Err
 /// Refuses options that the engine would silently leave out.
 fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others: bool) -> Result<(), Error> {
     let (search, source) = (&arguments.search, &arguments.search.source);
-    let exact = engine == "twill modulo";
+    let exact = engine == EXACT;
     let given = [
         ("emit", arguments.emit.is_some()),
         ("certificate", arguments.certificate.is_some()),
@@ -53,7 +55,7 @@ fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others
         ("kernel", source.lowering.kernel.is_some()),
         ("sub-tiles", source.lowering.sub_tiles.is_some()),
         ("cta-coarsening", source.lowering.cta_coarsening.is_some()),
-        ("loop-step", source.lowering.retile_loop.is_some()),
+        ("retile-loop", source.lowering.retile_loop.is_some()),
         ("no-contract", source.lowering.no_contract),
         ("machine", source.lowering.machine.is_some() && is_file_of_others),
         ("loop", source.lowering.loop_index.is_some() && is_file_of_others),
@@ -105,21 +107,17 @@ fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, 
         let input = arguments.search.source.input.clone();
         return Err(Error::NoPicture { input, others: "text or json" });
     }
-    refuse(arguments, if operations > MOST_WITHOUT { "GauS" } else { "twill modulo" }, true)?;
+    refuse(arguments, if operations > MOST_WITHOUT { "GauS" } else { EXACT }, true)?;
     if operations > MOST_WITHOUT {
         let why = format!("{operations} operations are more than the exact scheduler's {MOST_WITHOUT}");
         return by_gradient(arguments, &why, Some("--smallest-ii"));
     }
-    tell(arguments, &format!("exact: {operations} operations, without warps (twill modulo)"));
-    let search = &arguments.search;
-    modulo::run(&ModuloArguments {
-        graph: PathBuf::from(path),
-        resources: None,
-        format: Some(if arguments.format() == Format::Json { ModuloFormat::Json } else { ModuloFormat::Text }),
-        page: arguments.page.clone(),
-        budget: search.budget.clone(),
-        quiet: search.quiet,
-    })
+    let format = match arguments.format() {
+        Format::Json => "json",
+        _ => "text",
+    };
+    tell(arguments, &format!("exact: {operations} operations, without warps ({EXACT})"));
+    gaus::run(&as_gaus(arguments, format, &["--engine", "exact"])?)
 }
 
 #[derive(Parser)]
@@ -140,18 +138,25 @@ fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>)
         }
     };
     tell(arguments, &format!("GauS: {why} (twill gaus)"));
-    let mut words: Vec<String> = ["gaus", &source.input, "--format", format].map(str::to_owned).into();
-    words.extend(question.map(str::to_owned));
-    let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
-    add("--machine", source.lowering.machine.clone());
-    add("--loop", source.lowering.loop_index.map(|index| index.to_string()));
-    let seconds = arguments.search.budget.time_limit.filter(|seconds| seconds.is_finite());
-    add("--time-limit", seconds.map(|seconds| seconds.to_string()));
-    add("--memory-limit", arguments.search.budget.memory_limit.map(|megabytes| megabytes.to_string()));
-    // What is passed on has been read once already.
-    let parsed = Alone::try_parse_from(&words).map_err(|error| Error::Arguments(error.to_string()))?;
-    let quiet = arguments.search.quiet;
-    gaus::run_for_proof(&GausArguments { page: arguments.page.clone(), quiet, ..parsed.gaus })
+    gaus::run_for_proof(&as_gaus(arguments, format, question.as_slice())?)
+}
+
+/// What `twill gaus` is asked with the same options, and these words.
+fn as_gaus(arguments: &ScheduleArguments, format: &str, more: &[&str]) -> Result<GausArguments, Error> {
+    let (search, lowering) = (&arguments.search, &arguments.search.source.lowering);
+    let words = ["gaus", &search.source.input, "--format", format].into_iter().chain(more.iter().copied());
+    // These words are all known.
+    let parsed = Alone::try_parse_from(words).map_err(|error| Error::Arguments(error.to_string()))?;
+    Ok(GausArguments {
+        machine: lowering.machine.clone(),
+        loop_index: lowering.loop_index,
+        time_limit: search.budget.time_limit,
+        work_limit: search.budget.work_limit,
+        memory_limit: search.budget.memory_limit,
+        page: arguments.page.clone(),
+        quiet: search.quiet,
+        ..parsed.gaus
+    })
 }
 
 fn tell(arguments: &ScheduleArguments, engine: &str) {

@@ -187,7 +187,7 @@ mod tests {
         assert!(
             both.contains("sub_tiles") && both.contains("cta_coarsening") && both.contains("cannot be used with")
         );
-        assert_eq!(wrong(&["--trace-detail=runs"]), "trace is needed as well");
+        assert_eq!(wrong(&["--trace-detail=segments"]), "trace is needed as well");
         assert_eq!(wrong(&["--sub-tile=2"]), "there is no option sub_tile");
     }
 }

@@ -16,28 +16,28 @@ mod files;
 mod fit;
 mod front;
 mod gaus;
+mod graphs;
+mod help;
 mod input;
-mod kernels;
 mod keywords;
 mod kind;
 mod lower;
 mod machine;
 mod machine_difference;
-mod modulo;
 mod pictures;
 mod pipeline;
 mod progress;
 mod python;
 mod report;
 mod schedule;
+mod schema;
 mod siblings;
 mod smtlib;
 mod top;
 mod trace;
-mod view;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
+use clap::FromArgMatches;
 use std::ffi::OsString;
 use twill_graph::showable;
 
@@ -63,7 +63,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     progress::begin();
     files::begin();
     let words: Vec<OsString> = words.into_iter().collect();
-    let arguments = match Arguments::try_parse_from(&words) {
+    let parsed = help::command(&words).try_get_matches_from(&words).and_then(|found| Arguments::from_arg_matches(&found));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {
             // clap would exit with 2, which here means "infeasible".
@@ -76,18 +77,16 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Compile(a) => compile::run(a),
         Command::Fit(a) => fit::run(a),
         Command::Trace(a) => trace::run(a),
-        Command::Modulo(a) => modulo::run(a),
         Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),
         Command::Report(a) => report::run(a),
-        Command::View(a) => view::run(a),
         Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),
-        Command::Kernels(a) => kernels::run(a),
+        Command::Graphs(a) => graphs::run(a),
         Command::Machine(a) => machine::run(a),
         Command::Sweep(a) => python::run(python::Module::Sweep, &a.words),
         Command::Cache(a) => cache::run(a),
-        Command::Schema(a) => kernels::schema(a),
+        Command::Schema(a) => schema::run(a),
     };
     let exit = result.unwrap_or_else(|error| {
         eprintln!("error: {}", printable(&error.to_string()));

@@ -3,6 +3,7 @@
 use crate::arguments::{Arguments, Command, CompileArguments};
 use crate::error::Error;
 use crate::keywords::OptionError;
+use crate::arguments::GausArguments;
 use crate::{budgets, gaus as dataflow, schedule};
 use clap::Parser;
 use std::sync::Arc;
@@ -95,7 +96,7 @@ pub enum GausAnswer {
 }
 
 /// Reads the words of `twill gaus`.
-fn gaus_arguments(words: &[String]) -> Result<dataflow::GausArguments, OptionError> {
+fn gaus_arguments(words: &[String]) -> Result<GausArguments, OptionError> {
     let all = ["twill", "gaus"].map(str::to_owned).into_iter().chain(words.iter().cloned());
     match Arguments::try_parse_from(all) {
         Ok(Arguments { command: Command::Gaus(arguments) }) => Ok(arguments),

@@ -1,41 +1,45 @@
-//! Readings of the model, and what a schedule may use.
+//! Model variants, and the limits of a schedule.
 
 use clap::{Args, ValueEnum};
 
-/// What a schedule may use, and which reading of the model holds.
+/// Limits of a schedule, and the model variant.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArguments {
-    /// Most compute groups, instead of the machine's.
+    /// Maximum number of compute groups.
+    ///
+    /// The default is the machine's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) compute_groups: Option<u32>,
-    /// Most registers that a thread of a compute group may have, instead of the machine's.
+    /// Maximum registers of a compute group's thread [default: the machine's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) registers_per_thread: Option<u32>,
-    /// Schedule so many iterations as one; I is then that of all of them.
+    /// Schedule N iterations as one; I is then for N iterations.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) unroll: u32,
-    /// Normalise costs to integers whose sum is at most U (the paper: 300); 0 keeps true cycles.
+    /// Normalise costs to integers with a sum of at most U; 0 keeps cycles.
+    ///
+    /// The paper uses 300.
     #[arg(long, value_name = "U", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) normalise: u32,
     #[command(flatten)]
     pub(crate) model: ModelArguments,
 }
 
-/// Readings of the model (docs/model.md).
+/// Model variants (docs/model.md).
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArguments {
-    /// Whose reading to start from.
+    /// Model variant: Twill's, or the paper's (arXiv 2512.18134).
     #[arg(long, value_enum, default_value_t = Model::Twill)]
     pub(crate) model: Model,
     /// Synchronous operations of one group do not overlap.
     #[arg(long, value_enum, value_name = "on|off")]
     pub(crate) exclusive_issue: Option<Switch>,
-    /// A register value read on another group takes registers there too.
+    /// A register value that another group reads takes registers there, too.
     #[arg(long, value_enum, value_name = "on|off")]
     pub(crate) consumer_registers: Option<Switch>,
-    /// Register values may be read on another warp group.
+    /// Another warp group may read register values.
     #[arg(long, value_enum, value_name = "on|off")]
     pub(crate) cross_group_registers: Option<Switch>,
     /// How long an operation keeps its group from waiting.
@@ -44,20 +48,21 @@ pub(crate) struct ModelArguments {
     /// How live values are counted.
     #[arg(long, value_enum)]
     pub(crate) liveness: Option<LivenessArgument>,
-    /// Which numbers of stages are tried at each interval.
+    /// Numbers of stages that the search tries at each interval.
     #[arg(long, value_enum)]
     pub(crate) stage_window: Option<StageWindowArgument>,
-    /// How compute operations come to their warp groups [default: by-sub-tile for kernels, as generated code has it; free with
-    /// tensor memory, with --model paper and for loop graphs].
+    /// How compute operations are assigned to warp groups.
+    ///
+    /// The default is by-sub-tile for kernels, and free with tensor memory, with --model paper, and for loop graphs.
     #[arg(long, value_enum)]
     pub(crate) warp_assignment: Option<WarpAssignmentArgument>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Model {
-    /// Ours.
+    /// Twill's model.
     Twill,
-    /// The paper's (arXiv 2512.18134).
+    /// The paper's model (arXiv 2512.18134).
     Paper,
 }
 

@@ -23,6 +23,7 @@ use twill_driver::{Request, Session};
 const COMPILE_SECONDS: f64 = 120.0;
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
+    arguments.print_after()?;
     if let Some(requested) = arguments.top.options() {
         return top::run(arguments, requested);
     }

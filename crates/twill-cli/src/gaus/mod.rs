@@ -1,18 +1,17 @@
 //! `twill gaus`: large graphs, without warps, by gradient or by a baseline; every answer replayed and bounded.
 
-mod arguments;
+mod exact;
 mod problem;
 mod search;
 
-pub(crate) use arguments::GausArguments;
 pub(crate) use problem::is_loop;
 
 use crate::Exit;
+use crate::arguments::{EngineArgument, GausArguments, GausFormat};
 use crate::error::Error;
 use crate::progress::Ticker;
 use crate::schedule::text_options;
 use crate::{files, pictures, progress};
-use arguments::GausFormat;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -58,6 +57,10 @@ impl SearchError {
 }
 
 pub(crate) fn run(arguments: &GausArguments) -> Result<Exit, Error> {
+    exact::refuse_elsewhere(arguments)?;
+    if arguments.engine == EngineArgument::Exact {
+        return exact::run(arguments);
+    }
     answer(arguments).map(|(exit, _)| exit)
 }
 

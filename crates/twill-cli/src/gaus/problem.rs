@@ -1,7 +1,6 @@
 //! From arguments to the question.
 
-use super::arguments::{Cap, GausArguments, ObjectiveArgument};
-use crate::arguments::{AxisArgument, LoweringArguments, SourceArguments, Switch};
+use crate::arguments::{AxisArgument, Cap, GausArguments, ObjectiveArgument, LoweringArguments, SourceArguments, Switch};
 use crate::error::Error;
 use crate::files;
 use crate::kind::InputKind;
@@ -58,7 +57,7 @@ pub(crate) fn is_loop(path: &Path) -> Result<bool, Error> {
     Ok(graph.dependences().iter().any(|d| d.distance > 0))
 }
 
-fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
+pub(super) fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
     let Some(path) = &arguments.input else {
         let random = arguments.random.unwrap_or_default();
         let graph = random.graph().map_err(Error::Random)?;
@@ -77,7 +76,7 @@ fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
         return from_loop(arguments, &name).map(|graph| (graph, name));
     }
     let model = match ending {
-        "graphml" => Some(arguments.resources.clone().unwrap_or_else(|| crate::modulo::beside(path))),
+        "graphml" => Some(arguments.resources.clone().unwrap_or_else(|| super::exact::resource_model(path))),
         _ => arguments.resources.clone(),
     };
     let model = model.map(|path| files::read(&path).map(|text| (path.display().to_string(), text))).transpose()?;
@@ -111,7 +110,7 @@ fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
     }
 }
 
-fn limited(graph: Dataflow, caps: &[Cap]) -> Result<Dataflow, DataflowError> {
+pub(super) fn limited(graph: Dataflow, caps: &[Cap]) -> Result<Dataflow, DataflowError> {
     if caps.is_empty() {
         return Ok(graph);
     }

@@ -1,7 +1,7 @@
 //! Who answers: a baseline; or GauS, again while there is time, and exact windows; for the least interval the exact engine
 //! as well.
 
-use super::arguments::{EngineArgument, GausArguments, StartArgument};
+use crate::arguments::{EngineArgument, GausArguments, StartArgument};
 use super::{SearchError, kind};
 use crate::progress::Ticker;
 use std::sync::Arc;
@@ -48,11 +48,11 @@ pub(super) fn search(
 ) -> Result<Answer, SearchError> {
     ticker.say(match arguments.engine {
         EngineArgument::Baseline(_) => "scheduling",
-        EngineArgument::Gaus => "scheduling by baselines",
+        EngineArgument::Gaus | EngineArgument::Exact => "scheduling by baselines",
     });
     let baseline = match arguments.engine {
         EngineArgument::Baseline(baseline) => baseline,
-        EngineArgument::Gaus => return Search::new(arguments, problem, bound, begun, interrupt, ticker)?.run(),
+        EngineArgument::Gaus | EngineArgument::Exact => return Search::new(arguments, problem, bound, begun, interrupt, ticker)?.run(),
     };
     let found = if arguments.smallest_ii {
         baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES)
@@ -311,7 +311,7 @@ fn known(
 
 /// A loop as the exact engine knows them: an operation takes one unit of one resource, from its start, for as long as all
 /// others of that resource.
-fn exact_loop(graph: &Dataflow) -> Option<ModuloProblem> {
+pub(super) fn exact_loop(graph: &Dataflow) -> Option<ModuloProblem> {
     let mut blocking = vec![None; graph.resources().len()];
     let free = UnitId::new(graph.resources().len());
     let mut operations = Vec::new();

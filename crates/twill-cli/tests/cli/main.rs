@@ -15,15 +15,17 @@ mod explain;
 mod fit;
 mod formats;
 mod gaus;
+mod gaus_exact;
 mod wave_sync;
 mod known_answers;
 mod known_answers_blackwell;
 mod known_answers_published;
 mod retile_loop;
 mod machine;
-mod modulo;
+
 mod pictures;
 mod report;
+mod report_open;
 mod sibling_kernels;
 mod siblings;
 mod smtlib;
@@ -31,4 +33,4 @@ mod text;
 mod tiles;
 mod top;
 mod trace;
-mod view;
+

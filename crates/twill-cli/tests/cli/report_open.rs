@@ -1,4 +1,4 @@
-//! `twill view`: the page on loopback, and nothing else.
+//! `twill report --open`: the page on loopback, and nothing else.
 
 use crate::common::{root, stderr, stdout, twill};
 use std::fs;
@@ -15,7 +15,7 @@ struct Served {
 impl Served {
     fn new(arguments: &[&str]) -> Served {
         let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
-        command.args(["view", "-q", "--no-open"]).args(arguments).current_dir(root());
+        command.args(["report", "-q", "--open", "--no-browser"]).args(arguments).current_dir(root());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
@@ -64,7 +64,7 @@ fn a_page_that_was_written_is_served_as_it_is() {
     assert_eq!(page.split_once("\r\n\r\n").unwrap().1, fs::read_to_string(&path).unwrap());
     // The port is taken now.
     let port = served.host.rsplit(':').next().unwrap();
-    let taken = twill(&["view", "-q", "--no-open", name, "--port", port]);
+    let taken = twill(&["report", "-q", "--open", "--no-browser", name, "--port", port]);
     assert_eq!((taken.status.code(), stdout(&taken).as_str()), (Some(1), ""));
     assert!(stderr(&taken).contains(&format!("cannot serve on port {port}")), "{}", stderr(&taken));
 }
@@ -74,7 +74,7 @@ fn other_pages_are_not_served() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("mine.html");
     fs::write(&path, "<!doctype html><title>mine</title>").unwrap();
-    let refused = twill(&["view", "--no-open", path.to_str().unwrap()]);
+    let refused = twill(&["report", "--open", "--no-browser", path.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(stderr(&refused).contains("it is no page that twill report wrote"), "{}", stderr(&refused));
 }
@@ -86,7 +86,7 @@ fn options_mean_nothing_to_a_page_that_is_there() {
     let name = path.to_str().unwrap();
     assert_eq!(twill(&["report", "-q", "examples/gemm_tma.ttir", "--no-explain", "-o", name]).status.code(), Some(0));
     for option in [&["--machine", "h200"][..], &["--time-limit", "5"], &["--no-explain"], &["--explain-limit", "5"]] {
-        let refused = twill(&[&["view", "--no-open", name], option].concat());
+        let refused = twill(&[&["report", "--open", "--no-browser", name], option].concat());
         assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(1), ""), "{option:?}");
         let says = format!("report.html: it is a page already, and is served as it is; leave {} out", option[0]);
         assert!(stderr(&refused).contains(&says), "{}", stderr(&refused));
@@ -102,7 +102,7 @@ fn ctrl_c_while_it_searches_serves_nothing() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let kernel = fs::read(root().join("examples/attention_forward.ttir")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
-    command.args(["view", "--no-open", "--no-cache", "--sub-tiles", "1"]).arg(&pipe);
+    command.args(["report", "--open", "--no-browser", "--no-cache", "--sub-tiles", "1"]).arg(&pipe);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();

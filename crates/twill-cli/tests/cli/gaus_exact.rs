@@ -1,4 +1,4 @@
-//! `twill modulo`: known answers of small loops, exit codes, complaints.
+//! `twill gaus --engine exact`: known answers of small loops, exit codes, complaints.
 
 use crate::common::{root, stderr, stdout, twill};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use std::fs;
 const LOOP: &str = "crates/twill-cli/tests/hatschet/window.graphml";
 
 fn modulo(arguments: &[&str]) -> (i32, Value) {
-    let output = twill(&[&["modulo", "--format", "json"], arguments].concat());
+    let output = twill(&[&["gaus", "--engine", "exact", "--format", "json"], arguments].concat());
     assert_eq!(stderr(&output), "");
     (output.status.code().unwrap(), serde_json::from_str(&stdout(&output)).unwrap())
 }
@@ -45,7 +45,7 @@ fn a_second_port_is_another_answer() {
 
 #[test]
 fn text_names_interval_bound_and_resources() {
-    let output = twill(&["modulo", LOOP, "--width", "80"]);
+    let output = twill(&["gaus", "--engine", "exact", LOOP, "--width", "80"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0));
     for says in [
@@ -65,7 +65,7 @@ fn a_budget_ends_the_search_with_its_bound() {
     assert_eq!((code, &file["status"], &file["initiation_interval"]), (3, &json!("unknown"), &Value::Null));
     // What counting alone excludes is excluded before the budget counts.
     assert_eq!(file["lower_bound"]["interval"], 5);
-    let output = twill(&["modulo", LOOP, "--work-limit", "1"]);
+    let output = twill(&["gaus", "--engine", "exact", LOOP, "--work-limit", "1"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stdout(&output).contains("stopped by work budget"), "{}", stdout(&output));
 }
@@ -73,7 +73,7 @@ fn a_budget_ends_the_search_with_its_bound() {
 #[test]
 fn complaints_name_the_file() {
     let refused = |arguments: &[&str], says: &str| {
-        let output = twill(&[&["modulo"], arguments].concat());
+        let output = twill(&[&["gaus", "--engine", "exact"], arguments].concat());
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
         assert!(stderr(&output).contains(says), "{says}:\n{}", stderr(&output));
     };
@@ -83,4 +83,19 @@ fn complaints_name_the_file() {
     fs::copy(root().join(LOOP), &alone).unwrap();
     refused(&[alone.to_str().unwrap()], "alone_RM.xml: ");
     refused(&[LOOP, "--resources", LOOP], "window.graphml:1:39: <graphml>: no <Resource>");
+}
+
+/// Loops of other formats go to the exact engine as well, where it knows their resources.
+#[test]
+fn other_graphs_and_options_of_gaus() {
+    let (code, file) = modulo(&["toy-attention"]);
+    assert_eq!((code, &file["initiation_interval"]), (0, &json!(2)));
+    let refused = |arguments: &[&str], says: &str| {
+        let output = twill(&[&["gaus"], arguments].concat());
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(stderr(&output).contains(says), "{says}:\n{}", stderr(&output));
+    };
+    refused(&[LOOP, "--engine", "exact", "--objective", "latency"], "--engine exact would leave --objective out");
+    refused(&[LOOP, "--engine", "exact", "--format", "summary"], "--engine exact writes text or json");
+    refused(&[LOOP, "--work-limit", "1"], "--work-limit is for --engine exact");
 }

@@ -1,4 +1,7 @@
-//! `twill report`: schedules on a page, or as a picture.
+//! `twill report`: schedules on a page, as a picture, or in the browser.
+
+mod open;
+mod server;
 
 use crate::Exit;
 use crate::arguments::{Format, Model, ReportArguments, ReportFormat, ScheduleArguments, SubjectArguments};
@@ -28,6 +31,9 @@ const TRACE: &str = "trace.json";
 const CODE: [&str; 2] = ["kernel.py", "kernel.cu"];
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, Error> {
+    if arguments.open {
+        return open::run(arguments);
+    }
     let output = arguments.output.as_deref();
     if let Some(format) = arguments.format().picture() {
         return picture(&arguments.subject, format, output);
@@ -55,11 +61,13 @@ pub(crate) fn page_of_schedule(arguments: &ScheduleArguments) -> Result<Exit, Er
         no_explain: false,
         explain_limit: None,
     };
-    run(&ReportArguments { subject, format: Some(ReportFormat::Html), output: arguments.page.output.clone() })
+    let (page, exit) = draw(&subject)?;
+    files::write(arguments.page.output.as_deref(), &html(&page))?;
+    Ok(exit)
 }
 
 /// The page, and what the exit code says of its schedule.
-pub(crate) fn draw(subject: &SubjectArguments) -> Result<(Page, Exit), Error> {
+fn draw(subject: &SubjectArguments) -> Result<(Page, Exit), Error> {
     let page = match written(subject)? {
         Some((path, text)) => {
             let explain = explain(subject, &schedule::options(&subject.search));
@@ -168,7 +176,7 @@ fn refuse(subject: &SubjectArguments) -> Result<(), Error> {
 }
 
 /// A page that is there is neither searched for nor explained.
-pub(crate) fn refuse_on_page(subject: &SubjectArguments) -> Result<(), Error> {
+fn refuse_on_page(subject: &SubjectArguments) -> Result<(), Error> {
     let explains = [("no-explain", subject.no_explain), ("explain-limit", subject.explain_limit.is_some())];
     let explains = || explains.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
     match search_option(subject).or_else(explains) {
@@ -187,7 +195,7 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
         ("loop", lowering.loop_index.is_some()),
         ("sub-tiles", lowering.sub_tiles.is_some()),
         ("cta-coarsening", lowering.cta_coarsening.is_some()),
-        ("loop-step", lowering.retile_loop.is_some()),
+        ("retile-loop", lowering.retile_loop.is_some()),
         ("no-contract", lowering.no_contract),
         ("compute-groups", limits.compute_groups.is_some()),
         ("registers-per-thread", limits.registers_per_thread.is_some()),
@@ -206,7 +214,7 @@ fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
         ("work-limit", search.budget.work_limit.is_some()),
         ("memory-limit", search.budget.memory_limit.is_some()),
         ("trip-counts", !subject.siblings.trip_counts.is_empty()),
-        ("no-siblings", subject.siblings.separate_loops),
+        ("separate-loops", subject.siblings.separate_loops),
     ];
     given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }

@@ -1,17 +1,15 @@
-//! `twill view`: the page on loopback, and a browser to look at it.
-
-mod server;
+//! `twill report --open`: the page on loopback, and a browser to look at it.
 
 use crate::Exit;
-use crate::arguments::ViewArguments;
+use crate::arguments::ReportArguments;
 use crate::error::Error;
-use crate::{files, progress, report};
-use server::Server;
+use super::server::Server;
+use crate::{files, progress};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use twill_report::page::{html, is_page};
 
-pub(crate) fn run(arguments: &ViewArguments) -> Result<Exit, Error> {
+pub(super) fn run(arguments: &ReportArguments) -> Result<Exit, Error> {
     let stop = progress::interrupt();
     let page = page(arguments)?;
     // Ctrl-C ended the search: nobody waits for the page.
@@ -29,7 +27,7 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<Exit, Error> {
     if !arguments.subject.search.quiet {
         eprintln!("Ctrl-C ends it");
     }
-    if !arguments.no_open
+    if !arguments.no_browser
         && let Err(error) = open::that_detached(&address)
     {
         eprintln!("no browser could be started ({error}); open the address in one");
@@ -39,13 +37,13 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<Exit, Error> {
 }
 
 /// The page as HTML: drawn, or as it was written.
-fn page(arguments: &ViewArguments) -> Result<String, Error> {
+fn page(arguments: &ReportArguments) -> Result<String, Error> {
     let path = Path::new(&arguments.subject.search.source.input);
     let is_html = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html") || e.eq_ignore_ascii_case("htm"));
     if !is_html {
-        return Ok(html(&report::draw(&arguments.subject)?.0));
+        return Ok(html(&super::draw(&arguments.subject)?.0));
     }
-    report::refuse_on_page(&arguments.subject)?;
+    super::refuse_on_page(&arguments.subject)?;
     let text = files::read(path)?;
     if is_page(&text) { Ok(text) } else { Err(Error::NotAPage { path: path.to_owned() }) }
 }
