@@ -1,13 +1,13 @@
 //! Which engine answers `twill schedule`: the exact one wherever it can, GauS for graphs that are too large for it.
 
-use crate::Exit;
-use crate::arguments::{Format, GausArguments, ScheduleArguments, SearchArguments};
+use crate::exit::Exit;
+use crate::arguments::{Format, GausArguments, GausFormat, ScheduleArguments, SearchArguments};
 use crate::error::Error;
-use crate::kind::InputKind;
 use crate::{files, gaus};
-use clap::Parser;
-use std::path::Path;
-use twill_driver::{LoopProblem, Request};
+use std::path::{Path, PathBuf};
+use twill_driver::gaus::is_loop;
+use twill_driver::options::{GausEngine, GausOptions, given};
+use twill_driver::{InputKind, LoopProblem, Request};
 
 /// Operations of a loop with warps that the exact scheduler is asked about. Search with warps has been measured up to a
 /// tenth of that; beyond, encoding alone takes long.
@@ -33,35 +33,29 @@ pub(crate) fn dataflow(arguments: &ScheduleArguments) -> Result<Option<Exit>, Er
 
 fn without_warps(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
     refuse(arguments, "GauS", true)?;
-    let question = gaus::is_loop(path)?.then_some("--smallest-ii");
+    let question = is_loop(path)?;
     by_gradient(arguments, "exact search is for loops of tile operations; this is a graph without warps", question)
 }
 
 /// Refuses options that the engine would silently leave out.
 fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others: bool) -> Result<(), Error> {
     let (search, source) = (&arguments.search, &arguments.search.source);
-    let exact = engine == EXACT;
-    let given = [
+    let own = [
         ("emit", arguments.emit.is_some()),
         ("certificate", arguments.certificate.is_some()),
         ("top", arguments.top.top.is_some()),
-        ("trip-counts", !arguments.siblings.trip_counts.is_empty()),
-        ("compute-groups", search.limits.compute_groups.is_some()),
-        ("registers-per-thread", search.limits.registers_per_thread.is_some()),
-        ("max-interval", search.max_interval.is_some()),
-        ("work-limit", search.budget.work_limit.is_some() && !exact),
-        ("unroll", search.limits.unroll > 1),
-        ("normalise", search.limits.normalise > 0),
-        ("kernel", source.lowering.kernel.is_some()),
-        ("sub-tiles", source.lowering.sub_tiles.is_some()),
-        ("cta-coarsening", source.lowering.cta_coarsening.is_some()),
-        ("retile-loop", source.lowering.retile_loop.is_some()),
-        ("no-contract", source.lowering.no_contract),
-        ("machine", source.lowering.machine.is_some() && is_file_of_others),
-        ("loop", source.lowering.loop_index.is_some() && is_file_of_others),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Error::NotForEngine { input: source.input.clone(), option, engine }),
+    let own = own.into_iter().filter(|(_, given)| *given).map(|(option, _)| option.to_owned());
+    let groups = [given(&arguments.siblings), given(&search.limits), given(&search.search), given(&source.lowering)];
+    // What both engines know, and how loops go together, which none of them asks.
+    let known = |option: &str| match option {
+        "separate-loops" | "time-limit" | "memory-limit" | "no-cache" | "coarsening-axis" => true,
+        "work-limit" => engine == EXACT,
+        "machine" | "loop" => !is_file_of_others,
+        _ => false,
+    };
+    match own.chain(groups.into_iter().flatten()).find(|option| !known(option)) {
+        Some(option) => Err(Error::NotForEngine { input: source.input.clone(), option, engine }),
         None => Ok(()),
     }
 }
@@ -98,7 +92,7 @@ pub(crate) fn large(arguments: &ScheduleArguments, problems: &[LoopProblem]) -> 
     let why = format!(
         "{operations} operations are more than the exact scheduler's {most}; no warps, bounds instead of proofs"
     );
-    by_gradient(arguments, &why, Some("--smallest-ii")).map(Some)
+    by_gradient(arguments, &why, true).map(Some)
 }
 
 fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
@@ -110,53 +104,43 @@ fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, 
     refuse(arguments, if operations > MOST_WITHOUT { "GauS" } else { EXACT }, true)?;
     if operations > MOST_WITHOUT {
         let why = format!("{operations} operations are more than the exact scheduler's {MOST_WITHOUT}");
-        return by_gradient(arguments, &why, Some("--smallest-ii"));
+        return by_gradient(arguments, &why, true);
     }
-    let format = match arguments.format() {
-        Format::Json => "json",
-        _ => "text",
-    };
+    let format = if arguments.format() == Format::Json { GausFormat::Json } else { GausFormat::Text };
     tell(arguments, &format!("exact: {operations} operations, without warps ({EXACT})"));
-    gaus::run(&as_gaus(arguments, format, &["--engine", "exact"])?)
+    gaus::run(&as_gaus(arguments, format, GausOptions { engine: GausEngine::Exact, ..GausOptions::default() }))
 }
 
-#[derive(Parser)]
-struct Alone {
-    #[command(flatten)]
-    gaus: GausArguments,
-}
-
-fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>) -> Result<Exit, Error> {
+fn by_gradient(arguments: &ScheduleArguments, why: &str, is_loop: bool) -> Result<Exit, Error> {
     let source = &arguments.search.source;
     let format = match arguments.format() {
-        Format::Text => "text",
-        Format::Json => "json",
-        Format::Perfetto => "perfetto",
+        Format::Text => GausFormat::Text,
+        Format::Json => GausFormat::Json,
+        Format::Perfetto => GausFormat::Perfetto,
         Format::Pseudocode => return Err(Error::NoProgram { input: source.input.clone() }),
         Format::Svg | Format::GraphSvg | Format::Dot => {
             return Err(Error::NoPicture { input: source.input.clone(), others: "text, json or perfetto" });
         }
     };
     tell(arguments, &format!("GauS: {why} (twill gaus)"));
-    gaus::run_for_proof(&as_gaus(arguments, format, question.as_slice())?)
+    gaus::run_for_proof(&as_gaus(arguments, format, GausOptions { smallest_ii: is_loop, ..GausOptions::default() }))
 }
 
-/// What `twill gaus` is asked with the same options, and these words.
-fn as_gaus(arguments: &ScheduleArguments, format: &str, more: &[&str]) -> Result<GausArguments, Error> {
+/// What `twill gaus` is asked with the same options, and these of its own.
+fn as_gaus(arguments: &ScheduleArguments, format: GausFormat, own: GausOptions) -> GausArguments {
     let (search, lowering) = (&arguments.search, &arguments.search.source.lowering);
-    let words = ["gaus", &search.source.input, "--format", format].into_iter().chain(more.iter().copied());
-    // These words are all known.
-    let parsed = Alone::try_parse_from(words).map_err(|error| Error::Arguments(error.to_string()))?;
-    Ok(GausArguments {
+    let limits = search.search.clone();
+    let options = GausOptions {
         machine: lowering.machine.clone(),
         loop_index: lowering.loop_index,
-        time_limit: search.budget.time_limit,
-        work_limit: search.budget.work_limit,
-        memory_limit: search.budget.memory_limit,
-        page: arguments.page.clone(),
-        quiet: search.quiet,
-        ..parsed.gaus
-    })
+        time_limit: limits.time_limit,
+        // GauS knows none.
+        work_limit: limits.work_limit.filter(|_| own.engine == GausEngine::Exact),
+        memory_limit: limits.memory_limit,
+        ..own
+    };
+    let input = Some(PathBuf::from(&search.source.input));
+    GausArguments { input, options, format: Some(format), page: arguments.page.clone(), quiet: search.quiet }
 }
 
 fn tell(arguments: &ScheduleArguments, engine: &str) {

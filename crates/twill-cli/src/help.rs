@@ -116,7 +116,7 @@ mod tests {
         let compile = command.find_subcommand("compile").unwrap();
         let experimental = |id: &str| {
             let arg = compile.get_arguments().find(|arg| arg.get_id() == id);
-            arg.and_then(|arg| arg.get_help_heading()) == Some(crate::arguments::EXPERIMENTAL)
+            arg.and_then(|arg| arg.get_help_heading()) == Some(twill_driver::options::EXPERIMENTAL)
         };
         for id in [
             "cluster",

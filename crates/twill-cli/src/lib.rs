@@ -1,16 +1,16 @@
 //! The `twill` command: arguments, files, progress, exit codes.
 //!
-//! [`run`] is the command itself. The Python package asks the same things by the same options, which are declared here once:
-//! [`Requested`] reads them for an input that is no file.
+//! [`run`] is the command. Its options are those of [`twill_driver::options`], which the Python package has as well. Here are
+//! their place on the command line, help, files, progress, and exit codes; each command is a module, and this file calls it.
 
 mod arguments;
-mod requested;
 mod budgets;
 mod cache;
 mod certificate;
 mod check;
 mod compile;
 mod error;
+mod exit;
 mod explain;
 mod files;
 mod fit;
@@ -18,9 +18,7 @@ mod front;
 mod gaus;
 mod graphs;
 mod help;
-mod input;
-mod keywords;
-mod kind;
+mod loop_text;
 mod lower;
 mod machine;
 mod machine_difference;
@@ -29,6 +27,7 @@ mod pipeline;
 mod progress;
 mod python;
 mod report;
+mod request;
 mod schedule;
 mod schema;
 mod siblings;
@@ -38,24 +37,9 @@ mod trace;
 
 use arguments::{Arguments, Command};
 use clap::FromArgMatches;
+use exit::Exit;
 use std::ffi::OsString;
 use twill_graph::showable;
-
-pub use requested::{Requested, GausAnswer, check_gaus, gaus};
-pub use keywords::{Keyword, OptionError, Takes, keywords};
-
-/// What the exit code says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Exit {
-    /// Proven optimal, or the command did what it was requested.
-    Done = 0,
-    /// An error.
-    Error = 1,
-    /// Proven infeasible.
-    Infeasible = 2,
-    /// Stopped by a budget; the best known was printed with its bound.
-    Stopped = 3,
-}
 
 /// Runs the command with these words, the first being its name; gives back the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {

@@ -1,6 +1,6 @@
 //! `twill machine`.
 
-use crate::Exit;
+use crate::exit::Exit;
 use crate::arguments::{DiffFormat, MachineArguments, MachineCommand};
 use crate::error::Error;
 use crate::{files, machine_difference, python};

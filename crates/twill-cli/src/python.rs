@@ -1,6 +1,6 @@
 //! Commands of the Python package, to which `twill` hands their words over.
 
-use crate::Exit;
+use crate::exit::Exit;
 use crate::error::Error;
 use std::ffi::OsString;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! `twill schema`: JSON Schemas of the text formats.
 
-use crate::Exit;
+use crate::exit::Exit;
 use crate::arguments::{SchemaArguments, SchemaFormat};
 use crate::error::Error;
 use crate::files;

@@ -1,6 +1,6 @@
 //! `twill trace`: what a kernel recorded on a GPU, beside its schedule.
 
-use crate::Exit;
+use crate::exit::Exit;
 use crate::arguments::{TraceArguments, TraceFormat};
 use crate::error::Error;
 use crate::files;

@@ -14,6 +14,7 @@ from typing import Any
 from .. import _twill
 from ..backend import toolchain
 from ..errors import InfeasibleError, InputError
+from ..options import is_on
 from .launch_time import of_kernel
 
 FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
@@ -120,9 +121,9 @@ def simulated(question: _twill.Question, progress: Callable[[str], None] | None 
 
 def can_assemble(question: _twill.Question) -> bool:
     """Whether it is to be assembled, and this Python has what does that: NVRTC for CUDA, otherwise Triton."""
-    if "--no-assemble" in question["options"]:
+    if is_on(question["options"], "no_assemble"):
         return False
-    in_cuda = "--emit=cuda" in question["options"]
+    in_cuda = question["options"].get("emit") == "cuda"
     try:
         return importlib.util.find_spec("cuda.bindings.nvrtc" if in_cuda else "triton") is not None
     except ModuleNotFoundError:

@@ -29,10 +29,10 @@ class Search:
     """The steps of a sweep: bounds of all configurations, then schedules of the best."""
 
     def __init__(
-        self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]
+        self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Mapping[str, object]
     ):
         self._candidates, self._pool, self._journal, self._line = candidates, pool, journal, line
-        self._limits = list(limits)
+        self._limits = dict(limits)
         self._running: dict[str, str] = {}
         """Steps of jobs under way, by key."""
         self._keys: dict[tuple[int, str], str] = {}
@@ -59,9 +59,9 @@ class Search:
         return self._keys[one.index, step]
 
     def _question(self, one: Candidate, step: str) -> _twill.Question:
-        limits = self._limits if step in (jobs.SOLVE, jobs.SIMULATE) else []
+        limits = self._limits if step in (jobs.SOLVE, jobs.SIMULATE) else {}
         assert one.question is not None, "nothing is asked about what the front end refuses"
-        return {**one.question, "options": [*one.question["options"], *limits]}
+        return {**one.question, "options": {**one.question["options"], **limits}}
 
     # ------------------------------------------------------------------------------------------------------- steps
     def bound_all(self) -> None:

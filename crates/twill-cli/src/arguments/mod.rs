@@ -2,21 +2,24 @@
 
 mod compile;
 mod gaus;
-mod model;
+mod page;
 mod report;
+mod search;
 mod source;
 mod trace;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use compile::*;
 pub(crate) use gaus::*;
-pub(crate) use model::*;
+pub(crate) use page::*;
 pub(crate) use report::*;
+pub(crate) use search::*;
 pub(crate) use source::*;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 pub(crate) use trace::*;
-use twill_driver::TopOptions;
+use twill_driver::options::{CompileOptions, LimitOptions, LoweringOptions, ModelVariant};
+use twill_driver::{SiblingOptions, TopOptions};
 
 /// Optimal software pipelines and warp specialisation for Triton kernels, proved.
 #[derive(Debug, Parser)]
@@ -70,13 +73,15 @@ pub(crate) struct FitArguments {
     #[arg(required = true, value_name = "KERNEL")]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) lowering: LoweringArguments,
+    pub(crate) lowering: LoweringOptions,
     #[command(flatten)]
-    pub(crate) limits: LimitArguments,
+    pub(crate) limits: LimitOptions,
     #[command(flatten)]
-    pub(crate) siblings: SiblingArguments,
+    pub(crate) model: ModelVariant,
     #[command(flatten)]
-    pub(crate) generator: GeneratorArguments,
+    pub(crate) siblings: SiblingOptions,
+    #[command(flatten)]
+    pub(crate) code: CompileOptions,
     /// Output format.
     #[arg(help_heading = "Output", long, value_enum, default_value_t = FitFormat::Text)]
     pub(crate) format: FitFormat,
@@ -128,7 +133,7 @@ pub(crate) struct ScheduleArguments {
     #[arg(help_heading = "Question for another solver", long, value_name = "N", requires = "emit", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stages: Option<u32>,
     #[command(flatten)]
-    pub(crate) siblings: SiblingArguments,
+    pub(crate) siblings: SiblingOptions,
     /// Write schedule and proofs into a new folder.
     ///
     /// twill check reads it. There is a proof for each rejected interval.
@@ -197,72 +202,6 @@ pub(crate) enum WhatIfs {
     All,
     /// None.
     None,
-}
-
-/// Where text goes, and how it is laid out.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct PageArguments {
-    /// Output file, or - for standard output.
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Columns of text [default: the terminal's, or 100].
-    #[arg(long, value_name = "COLUMNS")]
-    pub(crate) width: Option<usize>,
-    /// Colour in text output.
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub(crate) color: Color,
-}
-
-/// How wide text is, where it goes nowhere but to standard output.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct WidthArgument {
-    /// Columns of text [default: the terminal's, or 100].
-    #[arg(long, value_name = "COLUMNS", global = true)]
-    width: Option<usize>,
-}
-
-impl WidthArgument {
-    pub(crate) fn columns(self) -> usize {
-        crate::schedule::width(self.width, None)
-    }
-}
-
-/// When a search stops with the best known.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Search")]
-pub(crate) struct BudgetArguments {
-    /// Stop after SECONDS with the best known.
-    ///
-    /// none sets no limit. The default is 20, or 120 for twill compile, which searches many times.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none, allow_negative_numbers = true)]
-    pub(crate) time_limit: Option<f64>,
-    /// Stop after UNITS of work, about a million a second; reproducible.
-    #[arg(long, value_name = "UNITS")]
-    pub(crate) work_limit: Option<u64>,
-    /// Stop when the process uses MEGABYTES (10^6 bytes) of memory.
-    #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) memory_limit: Option<u64>,
-}
-
-/// What to search, and how far.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct SearchArguments {
-    #[command(flatten)]
-    pub(crate) source: SourceArguments,
-    #[command(flatten)]
-    pub(crate) limits: LimitArguments,
-    /// Largest initiation interval to try, in cycles.
-    #[arg(help_heading = "Search", long, value_name = "CYCLES", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
-    pub(crate) max_interval: Option<i64>,
-    #[command(flatten)]
-    pub(crate) budget: BudgetArguments,
-    /// Neither read nor write the cache, as TWILL_CACHE=off.
-    #[arg(help_heading = "Search", long)]
-    pub(crate) no_cache: bool,
-    /// Do not report progress.
-    #[arg(help_heading = "Output", long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -346,13 +285,6 @@ impl Format {
 pub(crate) enum Emit {
     /// Whether there is a schedule at --interval, as SMT-LIB 2.
     Smtlib2,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Args)]
@@ -485,17 +417,6 @@ impl TopArguments {
     }
 }
 
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if value > 0.0 && value <= 1e9 { Ok(value) } else { Err("must be above 0 and at most 1e9".into()) }
-}
-
-/// As [`seconds`]; infinity for `none`.
-pub(crate) fn seconds_or_none(text: &str) -> Result<f64, String> {
-    let or_none = |why: String| if text.parse::<f64>().is_ok() { why + ", or none" } else { why };
-    if text == "none" { Ok(f64::INFINITY) } else { seconds(text).map_err(or_none) }
-}
-
 fn percent(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if (0.0..=1000.0).contains(&value) { Ok(value) } else { Err("must be from 0 to 1000".into()) }
@@ -514,7 +435,7 @@ mod tests {
             let of = |arg: &&clap::Arg| arg.get_help_heading() == Some("Model");
             command.get_arguments().filter(of).map(|arg| arg.get_id().to_string()).collect::<BTreeSet<_>>()
         };
-        let model = names(&ModelArguments::augment_args(clap::Command::new("model")));
+        let model = names(&<ModelVariant as Args>::augment_args(clap::Command::new("model")));
         assert!(model.contains("liveness"));
         let mut seen = 0;
         for command in Arguments::command().get_subcommands() {

@@ -1,8 +1,10 @@
 //! What pages are drawn of.
 
-use super::{Format, SearchArguments, SiblingArguments, by_ending, seconds};
+use super::{Format, SearchArguments, by_ending};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use twill_driver::SiblingOptions;
+use twill_driver::options::seconds;
 
 /// Draw a schedule on a page, or as a picture.
 #[derive(Debug, Args)]
@@ -39,7 +41,7 @@ pub(crate) struct SubjectArguments {
     #[command(flatten)]
     pub(crate) search: SearchArguments,
     #[command(flatten)]
-    pub(crate) siblings: SiblingArguments,
+    pub(crate) siblings: SiblingOptions,
     /// Leave the explanation out.
     ///
     /// The explanation says why the interval is no smaller, and what would change it.

@@ -3,18 +3,18 @@
 mod open;
 mod server;
 
-use crate::Exit;
-use crate::arguments::{Format, Model, ReportArguments, ReportFormat, ScheduleArguments, SubjectArguments};
+use crate::exit::Exit;
+use crate::arguments::{Format, ReportArguments, ReportFormat, ScheduleArguments, SubjectArguments};
 use crate::error::Error;
 use crate::gaus::TRACED_ITERATIONS;
-use crate::kind::STANDARD_INPUT;
 use crate::progress::Ticker;
-use crate::{files, front, pictures, schedule};
+use crate::{budgets, files, front, pictures};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use twill_driver::report::Schedules;
-use twill_driver::{Request, Session, report};
+use twill_driver::options::{SearchLimits, given};
+use twill_driver::{Request, STANDARD_INPUT, Session, report};
 use twill_exact::{Budget, ExplainOptions, SearchOptions};
 use twill_report::page::{Page, html};
 
@@ -70,7 +70,7 @@ pub(crate) fn page_of_schedule(arguments: &ScheduleArguments) -> Result<Exit, Er
 fn draw(subject: &SubjectArguments) -> Result<(Page, Exit), Error> {
     let page = match written(subject)? {
         Some((path, text)) => {
-            let explain = explain(subject, &schedule::options(&subject.search));
+            let explain = explain(subject, &subject.search.search());
             let mut ticker = Ticker::new(subject.search.quiet);
             report::page_of_file(&path.display().to_string(), &text, explain.as_ref(), &mut ticker)?
         }
@@ -79,8 +79,8 @@ fn draw(subject: &SubjectArguments) -> Result<(Page, Exit), Error> {
                 let explain = explain(subject, &session.search);
                 report::page(request, explain.as_ref(), session)
             })?;
-            let exit = page.status().map_or(Exit::Done, schedule::exit);
-            return Ok((page, subject.search.budget.explain_stop(subject.search.quiet, exit)));
+            let exit = page.status().map_or(Exit::Done, Exit::of);
+            return Ok((page, budgets::explain_stop(&subject.search.search, subject.search.quiet, exit)));
         }
     };
     let path = Path::new(&subject.search.source.input);
@@ -101,8 +101,8 @@ fn picture(subject: &SubjectArguments, format: Format, output: Option<&Path>) ->
     };
     match schedules {
         Schedules::Loops { loops, together } => {
-            let each = loops.iter().map(|(_, report)| schedule::exit(report.outcome.status())).max();
-            let exit = together.map(schedule::exit).or(each).unwrap_or(Exit::Done);
+            let each = loops.iter().map(|(_, report)| Exit::of(report.outcome.status())).max();
+            let exit = together.map(Exit::of).or(each).unwrap_or(Exit::Done);
             let all: Vec<pictures::Found<'_>> = loops.iter().map(|(problem, report)| (problem, report)).collect();
             let Some(bytes) = pictures::render(None, format, &all) else { return Ok(exit) };
             files::write(output, &bytes)?;
@@ -149,16 +149,16 @@ fn searched<T>(
 ) -> Result<T, Error> {
     let search = &subject.search;
     front::refuse_in_reports(search)?;
-    let request = search.request_with(&subject.siblings)?;
+    let request = search.request(&subject.siblings)?;
     front::refuse_large(&request)?;
     let mut ticker = Ticker::new(search.quiet);
-    let mut session = Session { cache: search.cache(), ..Session::new(schedule::options(search), &mut ticker) };
+    let mut session = Session { cache: search.cache(), ..Session::new(search.search(), &mut ticker) };
     Ok(make(&request, &mut session)?)
 }
 
 /// How hard to explain, if at all.
 fn explain(subject: &SubjectArguments, search: &SearchOptions) -> Option<ExplainOptions> {
-    let most = subject.search.budget.time_limit.map_or(EXPLAIN_LIMIT, |limit| limit.min(EXPLAIN_LIMIT));
+    let most = subject.search.search.time_limit.map_or(EXPLAIN_LIMIT, |limit| limit.min(EXPLAIN_LIMIT));
     let seconds = subject.explain_limit.unwrap_or(most);
     // It has time of its own.
     let time = Some(Duration::from_secs_f64(seconds));
@@ -178,45 +178,25 @@ fn refuse(subject: &SubjectArguments) -> Result<(), Error> {
 /// A page that is there is neither searched for nor explained.
 fn refuse_on_page(subject: &SubjectArguments) -> Result<(), Error> {
     let explains = [("no-explain", subject.no_explain), ("explain-limit", subject.explain_limit.is_some())];
-    let explains = || explains.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
+    let explains = || explains.into_iter().find(|(_, given)| *given).map(|(option, _)| option.to_owned());
     match search_option(subject).or_else(explains) {
         Some(option) => Err(Error::AlreadyDrawn { input: subject.search.source.input.clone(), option }),
         None => Ok(()),
     }
 }
 
-/// An option of a search that was given.
-fn search_option(subject: &SubjectArguments) -> Option<&'static str> {
-    let (search, lowering) = (&subject.search, &subject.search.source.lowering);
-    let (limits, model) = (&search.limits, &search.limits.model);
-    let given = [
-        ("machine", lowering.machine.is_some()),
-        ("kernel", lowering.kernel.is_some()),
-        ("loop", lowering.loop_index.is_some()),
-        ("sub-tiles", lowering.sub_tiles.is_some()),
-        ("cta-coarsening", lowering.cta_coarsening.is_some()),
-        ("retile-loop", lowering.retile_loop.is_some()),
-        ("no-contract", lowering.no_contract),
-        ("compute-groups", limits.compute_groups.is_some()),
-        ("registers-per-thread", limits.registers_per_thread.is_some()),
-        ("unroll", limits.unroll > 1),
-        ("normalise", limits.normalise > 0),
-        ("model", model.model != Model::Twill),
-        ("exclusive-issue", model.exclusive_issue.is_some()),
-        ("consumer-registers", model.consumer_registers.is_some()),
-        ("cross-group-registers", model.cross_group_registers.is_some()),
-        ("concurrency-window", model.concurrency_window.is_some()),
-        ("liveness", model.liveness.is_some()),
-        ("stage-window", model.stage_window.is_some()),
-        ("warp-assignment", model.warp_assignment.is_some()),
-        ("max-interval", search.max_interval.is_some()),
-        ("time-limit", search.budget.time_limit.is_some()),
-        ("work-limit", search.budget.work_limit.is_some()),
-        ("memory-limit", search.budget.memory_limit.is_some()),
-        ("trip-counts", !subject.siblings.trip_counts.is_empty()),
-        ("separate-loops", subject.siblings.separate_loops),
+/// An option of a search that was given; whether the cache may be used matters to none.
+fn search_option(subject: &SubjectArguments) -> Option<String> {
+    let options = subject.search.options(&subject.siblings);
+    let search = SearchLimits { no_cache: false, ..options.search };
+    let groups = [
+        given(&options.lowering),
+        given(&options.limits),
+        given(&options.model),
+        given(&search),
+        given(&options.loops),
     ];
-    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    groups.into_iter().flatten().next()
 }
 
 /// The page of a generated kernel, with its code, what is known of that, and what was measured.

@@ -1,6 +1,6 @@
 //! `twill report --open`: the page on loopback, and a browser to look at it.
 
-use crate::Exit;
+use crate::exit::Exit;
 use crate::arguments::ReportArguments;
 use crate::error::Error;
 use super::server::Server;

@@ -4,11 +4,11 @@ use std::path::Path;
 use twill_graph::format::DataflowFile;
 
 /// Standard input as a path.
-pub(crate) const STANDARD_INPUT: &str = "-";
+pub const STANDARD_INPUT: &str = "-";
 
 /// What an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InputKind {
+pub enum InputKind {
     /// TTIR, as Triton prints it.
     Kernel,
     /// JSON of a loop graph, or JSON of which reading says what is wrong.
@@ -21,7 +21,7 @@ pub(crate) enum InputKind {
 
 impl InputKind {
     /// What a text is that stands in this file. TTIR has a function of Triton's dialect, whatever the file is called.
-    pub(crate) fn of(path: &Path, text: &str) -> InputKind {
+    pub fn of(path: &Path, text: &str) -> InputKind {
         let is_object = text.trim_start().starts_with('{');
         let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
         match ending.as_str() {

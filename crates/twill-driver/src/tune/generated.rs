@@ -49,10 +49,10 @@ pub struct GeneratedLoop {
 
 impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
-        let program = &best.program;
+        let program = &best.lowered.program;
         let assembled = best.sass_estimate();
         let one = |(k, (l, status)): (usize, (&twill_emit::kernel::program::Loop, &String))| {
-            let simulated = best.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
+            let simulated = best.lowered.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
             // Of some loops there is no machine code.
             let assembled = assembled.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);
             let (name, interval, stages, status) = (l.name.clone(), l.interval, l.stages, status.clone());
@@ -61,9 +61,9 @@ impl GeneratedKernel {
         GeneratedKernel {
             name: program.name.clone(),
             machine: machine.to_owned(),
-            loops: program.loops.iter().zip(&best.statuses).enumerate().map(one).collect(),
+            loops: program.loops.iter().zip(&best.asked.header.statuses).enumerate().map(one).collect(),
             cases: program.proof().cases,
-            checking: best.checking,
+            checking: best.lowered.checking,
             machine_code: best.assembly.as_ref().map(machine_code),
             findings: best.assembly.as_ref().map(|a| a.findings.clone()).unwrap_or_default(),
             files: best.files().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),

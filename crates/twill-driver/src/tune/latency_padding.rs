@@ -11,11 +11,6 @@
 use crate::{Loops, LoopProblem};
 use twill_graph::{Cycles, GroupId, OpId, Operation, Problem, Schedule};
 
-/// How much later results may come, in the order in which it is tried: a fraction of an MMA's 512 cycles each.
-pub(super) const LATER: [Cycles; 4] = [Cycles(64), Cycles(128), Cycles(192), Cycles(256)];
-/// What is tried besides where there are several loops.
-pub(super) const LATEST: Cycles = Cycles(320);
-
 /// Cycles of an iteration that groups compute between MMAs that could start one after the other.
 pub(super) fn between(problem: &Problem, schedule: &Schedule) -> i64 {
     problem.group_ids().map(|group| between_of(problem, schedule, group)).sum()

@@ -1,17 +1,13 @@
 //! Warp programs with the first options that fit, in rings as deep as their loads take to come.
 
-use super::timed::{repeating, simulated};
+use super::candidate::saturating_u32;
+use super::score::{repeating, simulated};
+use super::thresholds::THRESHOLDS;
 use crate::Source;
 use twill_emit::gluon::Simulated;
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Options, ScheduledLoop, lower};
 use twill_triton::Lowered;
-
-/// Most slots of a ring that the simulation is asked about.
-const DEEPEST: u32 = 8;
-
-/// What a deeper ring must gain, as part of the cycles of an iteration.
-const GAIN: f64 = 0.01;
 
 /// The warp programs with the first options that fit shared memory, and what they take by simulation. Where `may_deepen`, rings
 /// have more slots than the options ask for as long as the simulation gains by it, and one more for loads that take longer: with
@@ -31,18 +27,18 @@ pub(super) fn emit(
         let simulated = simulated(&program, lowered, &source.machine)?;
         Some((ring_depth, simulated, program))
     };
-    let intervals: Vec<u32> = program.loops.iter().map(|one| u32::try_from(one.interval).unwrap_or(u32::MAX)).collect();
+    let intervals: Vec<u32> = program.loops.iter().map(|one| saturating_u32(one.interval)).collect();
     let bound = repeating(&program, &intervals);
     let cycles = |program: &KernelProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
     let Some(simulated) = simulated(&program, lowered, &source.machine) else { return Ok((program, None)) };
     let mut best = (options.ring_depth, simulated, program);
     if may_deepen {
-        for deeper in options.ring_depth + 1..=DEEPEST {
+        for deeper in options.ring_depth + 1..=THRESHOLDS.deepest_ring {
             if cycles(&best.2, &best.1) <= bound {
                 break;
             }
             let Some(found) = with(deeper) else { break };
-            if (cycles(&found.2, &found.1) as f64) < cycles(&best.2, &best.1) as f64 * (1.0 - GAIN) {
+            if (cycles(&found.2, &found.1) as f64) < cycles(&best.2, &best.1) as f64 * (1.0 - THRESHOLDS.ring_gain) {
                 best = found;
             }
         }

@@ -1,5 +1,7 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
+use super::candidate::saturating_u32;
+use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, TileOrderOption, Which, latency_padding};
 use crate::Source;
 use std::collections::BTreeSet;
@@ -10,11 +12,6 @@ use twill_graph::{GroupRole, Schedule, WarpAssignment};
 use twill_triton::mlir::ValueId;
 use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
 use twill_triton::{Kernel, Lowered};
-
-/// Programs along the first axis that share what they load along the second, in matrix products.
-const GROUP_M: u32 = 16;
-/// Programs along the second axis whose loads the L2 cache holds, where tiles are of different length.
-const SWIZZLE_WIDTH: u32 = 2;
 
 /// Whether MMAs leave their results in tensor memory.
 pub(crate) fn in_tensor_memory(source: &Source) -> bool {
@@ -45,20 +42,20 @@ pub(crate) fn options(
         Axis::Z => 2,
     };
     let even_in_pairs = grows && !is_any_loaded(&source.kernel);
-    let lpt = TileOrder::Lpt { heads: requested.group_m.unwrap_or(SWIZZLE_WIDTH), even_in_pairs };
+    let lpt = TileOrder::Lpt { heads: requested.group_m.unwrap_or(THRESHOLDS.lpt_width), even_in_pairs };
     let order = match requested.tile_order {
         Some(TileOrderOption::Linear) => TileOrder::Linear,
         Some(TileOrderOption::Lpt) => lpt,
-        Some(TileOrderOption::GroupM) => TileOrder::GroupM(requested.group_m.unwrap_or(GROUP_M)),
+        Some(TileOrderOption::GroupM) => TileOrder::GroupM(requested.group_m.unwrap_or(THRESHOLDS.group_m)),
         None if grows => lpt,
-        None if is_product(loops) => TileOrder::GroupM(requested.group_m.unwrap_or(GROUP_M)),
+        None if is_product(loops) => TileOrder::GroupM(requested.group_m.unwrap_or(THRESHOLDS.group_m)),
         None => TileOrder::Linear,
     };
     let held: u64 = loops.iter().map(|l| held_words(&l.tiles)).max().unwrap_or(0);
     let room = u64::from(registers.granted) + held / 128 <= u64::from(registers.share);
     let in_tensor_memory = in_tensor_memory(source);
-    // Tiles of different length are dealt out there and back, the longest first; in another order, or where memory says how long
-    // they are, the hardware deals them out better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take
+    // Tiles of different length are assigned in serpentine order, the longest first; in another order, or where memory says how long
+    // they are, the hardware assigns them better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take
     // registers.
     let even = !grows || matches!(order, TileOrder::Lpt { even_in_pairs: true, .. });
     // MmaBatches need the registers that a loop over tiles takes: 2.5 % in attention backward.
@@ -81,7 +78,7 @@ pub(crate) fn options(
         pingpong: requested
             .pingpong
             .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),
-        cluster: requested.cluster,
+        cluster: requested.cluster > 1,
         wave_sync: requested.wave_sync,
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
@@ -127,7 +124,7 @@ impl Registers {
         let compute = || schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
         let granted = compute().map(|g| g.registers_per_thread).max().unwrap_or_default();
         let groups: BTreeSet<_> = compute().map(|g| g.id).collect();
-        let share = twill_emit::kernel::register_share(u32::try_from(groups.len()).unwrap_or(1));
+        let share = twill_emit::kernel::register_share(saturating_u32(groups.len()));
         Registers { granted, share }
     }
 }

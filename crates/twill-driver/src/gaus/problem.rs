@@ -1,9 +1,9 @@
-//! From arguments to the question.
+//! From options and the text of a graph to the problem.
 
-use crate::arguments::{AxisArgument, Cap, GausArguments, ObjectiveArgument, LoweringArguments, SourceArguments, Switch};
-use crate::error::Error;
+use super::GausError;
 use crate::files;
 use crate::kind::InputKind;
+use crate::options::{Cap, GausOptions, LoweringOptions, Objective};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -14,19 +14,23 @@ use twill_graph::{Dataflow, DataflowError, DataflowObjective, DataflowProblem, D
 /// Of the longest path, for objectives that grow without bound as schedules get shorter.
 const FACTOR: f64 = 1.5;
 
-/// The question, and the name of the input in errors.
-pub(super) fn pose(arguments: &GausArguments, interrupt: &AtomicBool) -> Result<(DataflowProblem, String), Error> {
-    let (graph, input) = read(arguments)?;
-    let wrong = |error| Error::Dataflow { input: input.clone(), error };
+/// The problem of an input, and what errors call the input.
+pub(super) fn state(
+    input: Option<&Path>,
+    arguments: &GausOptions,
+    interrupt: &AtomicBool,
+) -> Result<(DataflowProblem, String), GausError> {
+    let (graph, input) = read(input, arguments)?;
+    let wrong = |error| GausError::Dataflow { input: input.clone(), error };
     let graph = limited(graph, &arguments.resource_cap).map_err(wrong)?;
     let objective = match arguments.objective {
         _ if arguments.smallest_ii => DataflowObjective::Latency,
-        ObjectiveArgument::Resources => DataflowObjective::Resources {
+        Objective::Resources => DataflowObjective::Resources {
             peak: arguments.weights.peak,
             communication: arguments.weights.communication,
         },
-        ObjectiveArgument::Storage => DataflowObjective::Storage,
-        ObjectiveArgument::Latency => DataflowObjective::Latency,
+        Objective::Storage => DataflowObjective::Storage,
+        Objective::Latency => DataflowObjective::Latency,
     };
     let interval = match arguments.smallest_ii {
         true => Some(least_interval(arguments, &graph, interrupt)),
@@ -37,30 +41,34 @@ pub(super) fn pose(arguments: &GausArguments, interrupt: &AtomicBool) -> Result<
     let factor = arguments.latency_factor.or((!unbounded && arguments.latency.is_none()).then_some(FACTOR));
     if let Some(factor) = factor {
         let least =
-            Mobility::new(&problem).map_err(|error| Error::Search { input: input.clone(), error: error.into() })?;
+            Mobility::new(&problem).map_err(|error| GausError::Search { input: input.clone(), error: error.into() })?;
         problem.latency_bound = Some((least.latency as f64 * factor).floor() as u64);
     }
     Ok((problem, input))
 }
 
 /// A bound on the interval, which may take a tenth of the time.
-pub(super) fn least_interval(arguments: &GausArguments, graph: &Dataflow, interrupt: &AtomicBool) -> u64 {
+pub(super) fn least_interval(arguments: &GausOptions, graph: &Dataflow, interrupt: &AtomicBool) -> u64 {
     let time = arguments.seconds().map(|seconds| Duration::from_secs_f64(seconds / 10.0));
     let control = Control { time, interrupt: Some(interrupt), memory: arguments.memory() };
     least_interval_within(graph, control).least()
 }
 
 /// Whether a dataflow graph in a file has dependences between iterations.
-pub(crate) fn is_loop(path: &Path) -> Result<bool, Error> {
+///
+/// # Errors
+/// When it does not read.
+pub fn is_loop(path: &Path) -> Result<bool, GausError> {
     let (name, text) = (path.display().to_string(), files::read(path)?);
     let graph = read_dataflow(NamedText { file: &name, text: &text }, &DataflowOptions::default())?;
     Ok(graph.dependences().iter().any(|d| d.distance > 0))
 }
 
-pub(super) fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Error> {
-    let Some(path) = &arguments.input else {
+/// The graph of an input, or a random one, and what errors call it.
+pub(super) fn read(input: Option<&Path>, arguments: &GausOptions) -> Result<(Dataflow, String), GausError> {
+    let Some(path) = input else {
         let random = arguments.random.unwrap_or_default();
-        let graph = random.graph().map_err(Error::Random)?;
+        let graph = random.graph().map_err(GausError::Random)?;
         return Ok((graph, "--random".into()));
     };
     let name = path.display().to_string();
@@ -83,30 +91,24 @@ pub(super) fn read(arguments: &GausArguments) -> Result<(Dataflow, String), Erro
     let options = DataflowOptions {
         model: model.as_ref().map(|(file, text)| NamedText { file, text }),
         machine: None,
-        chaining: arguments.chaining.map(|switch| switch == Switch::On),
+        chaining: arguments.chaining,
     };
     let graph = read_dataflow(NamedText { file: &name, text: text.as_deref().unwrap_or_default() }, &options)?;
     Ok((graph, name))
 }
 
 /// A loop of a kernel, or a loop graph: its units are the resources; warps are left out.
-fn from_loop(arguments: &GausArguments, name: &str) -> Result<Dataflow, Error> {
-    let lowering = LoweringArguments {
+fn from_loop(arguments: &GausOptions, name: &str) -> Result<Dataflow, GausError> {
+    let lowering = LoweringOptions {
         machine: arguments.machine.clone(),
-        kernel: None,
         loop_index: arguments.loop_index,
-        sub_tiles: None,
-        cta_coarsening: None,
-        coarsening_axis: AxisArgument::X,
-        retile_loop: None,
-        no_contract: false,
+        ..LoweringOptions::default()
     };
-    let source = SourceArguments { input: name.to_owned(), lowering };
-    let loops = twill_driver::lowered(&source.read()?, &source.lowering.lowering()?)?.loops;
+    let loops = crate::lowered(&files::named(name)?, &lowering.lowering()?)?.loops;
     match loops.as_slice() {
         [one] => loop_dataflow(&one.graph, &one.resources.units)
-            .map_err(|error| Error::Dataflow { input: name.to_owned(), error }),
-        several => Err(Error::SeveralLoops { input: name.to_owned(), count: several.len() }),
+            .map_err(|error| GausError::Dataflow { input: name.to_owned(), error }),
+        several => Err(GausError::SeveralLoops { input: name.to_owned(), count: several.len() }),
     }
 }
 

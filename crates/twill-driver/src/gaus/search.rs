@@ -1,9 +1,9 @@
 //! Who answers: a baseline; or GauS, again while there is time, and exact windows; for the least interval the exact engine
 //! as well.
 
-use crate::arguments::{EngineArgument, GausArguments, StartArgument};
 use super::{SearchError, kind};
-use crate::progress::Ticker;
+use crate::Observer;
+use crate::options::{GausEngine, GausOptions, GausStart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -39,20 +39,20 @@ pub(super) struct Answer {
 
 /// Searches; there is no schedule with an objective below `bound`. The time is counted from `begun`.
 pub(super) fn search(
-    arguments: &GausArguments,
+    arguments: &GausOptions,
     problem: &DataflowProblem,
     bound: Option<i128>,
     begun: Instant,
     interrupt: Arc<AtomicBool>,
-    mut ticker: Ticker,
+    observer: &mut dyn Observer,
 ) -> Result<Answer, SearchError> {
-    ticker.say(match arguments.engine {
-        EngineArgument::Baseline(_) => "scheduling",
-        EngineArgument::Gaus | EngineArgument::Exact => "scheduling by baselines",
+    observer.say(match arguments.engine {
+        GausEngine::Baseline(_) => "scheduling",
+        GausEngine::Gaus | GausEngine::Exact => "scheduling by baselines",
     });
     let baseline = match arguments.engine {
-        EngineArgument::Baseline(baseline) => baseline,
-        EngineArgument::Gaus | EngineArgument::Exact => return Search::new(arguments, problem, bound, begun, interrupt, ticker)?.run(),
+        GausEngine::Baseline(baseline) => baseline,
+        GausEngine::Gaus | GausEngine::Exact => return Search::new(arguments, problem, bound, begun, interrupt, observer)?.run(),
     };
     let found = if arguments.smallest_ii {
         baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES)
@@ -67,14 +67,14 @@ pub(super) fn search(
 }
 
 struct Search<'a> {
-    arguments: &'a GausArguments,
+    arguments: &'a GausOptions,
     problem: &'a DataflowProblem,
     bound: Option<i128>,
     options: Options,
     begun: Instant,
     limit: Option<Duration>,
     interrupt: Arc<AtomicBool>,
-    ticker: Ticker,
+    observer: &'a mut dyn Observer,
     answer: Answer,
     /// The best that GauS has is a baseline's schedule.
     is_stuck: bool,
@@ -82,12 +82,12 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(
-        arguments: &'a GausArguments,
+        arguments: &'a GausOptions,
         problem: &'a DataflowProblem,
         bound: Option<i128>,
         begun: Instant,
         interrupt: Arc<AtomicBool>,
-        ticker: Ticker,
+        observer: &'a mut dyn Observer,
     ) -> Result<Search<'a>, SearchError> {
         let mut options = Options {
             seed: arguments.seed,
@@ -96,9 +96,9 @@ impl<'a> Search<'a> {
             ..Options::default()
         };
         options.start = match arguments.start {
-            StartArgument::Middle => StartFrom::Middle,
-            StartArgument::Random => StartFrom::Random,
-            StartArgument::List => {
+            GausStart::Middle => StartFrom::Middle,
+            GausStart::Random => StartFrom::Random,
+            GausStart::List => {
                 let baseline = if problem.interval.is_some() { Baseline::IterativeModulo } else { Baseline::List };
                 StartFrom::Given(baseline.schedule(problem)?.steps)
             }
@@ -121,7 +121,7 @@ impl<'a> Search<'a> {
                 .seconds()
                 .map(|seconds| Duration::from_secs_f64(if arguments.smallest_ii { 0.9 * seconds } else { seconds })),
             interrupt,
-            ticker,
+            observer,
             answer: Answer::default(),
             is_stuck: false,
         })
@@ -150,14 +150,14 @@ impl<'a> Search<'a> {
         part: f64,
     ) -> Result<Option<(i128, StartSteps)>, SearchError> {
         let (before, time) = (self.begun.elapsed(), self.left(part));
-        let (trace, ticker) = (&mut self.answer.trace, &mut self.ticker);
+        let (trace, observer) = (&mut self.answer.trace, &mut *self.observer);
         let mut best = trace.last().map(|(_, objective)| *objective);
         let mut tell = |progress: Progress| {
             if problem.objective == self.problem.objective && best.is_none_or(|best| progress.objective < best) {
                 best = Some(progress.objective);
                 trace.push(((before + progress.elapsed).as_secs_f64(), progress.objective));
             }
-            ticker.say(&format!("{}: {}", kind(problem.objective), progress.objective));
+            observer.say(&format!("{}: {}", kind(problem.objective), progress.objective));
         };
         let control = Control { time, interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
         let found = twill_gaus::schedule(problem, options, control, &mut tell)?;
@@ -212,11 +212,11 @@ impl<'a> Search<'a> {
         let control =
             Control { time: self.left(1.0), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
         let before = self.begun.elapsed();
-        let (trace, ticker) = (&mut self.answer.trace, &mut self.ticker);
+        let (trace, observer) = (&mut self.answer.trace, &mut *self.observer);
         let what = kind(self.problem.objective);
         let mut tell = |progress: neighbourhood::Progress| {
             trace.push(((before + progress.elapsed).as_secs_f64(), progress.objective));
-            ticker.say(&format!("{what}: {} (window {})", progress.objective, progress.windows));
+            observer.say(&format!("{what}: {} (window {})", progress.objective, progress.windows));
         };
         let improved = neighbourhood::improve(self.problem, start, &options, control, &mut tell)?;
         self.answer.least = Some(improved.least);
@@ -229,10 +229,10 @@ impl<'a> Search<'a> {
         let graph = &self.problem.graph;
         let control =
             Control { time: self.left(0.5), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
-        let (trace, ticker) = (&mut self.answer.trace, &mut self.ticker);
+        let (trace, observer) = (&mut self.answer.trace, &mut *self.observer);
         let mut tell = |progress: Progress| {
             trace.push((progress.elapsed.as_secs_f64(), progress.objective));
-            ticker.say(&format!("latency: {}", progress.objective));
+            observer.say(&format!("latency: {}", progress.objective));
         };
         let bound = self.problem.latency_bound;
         let found = twill_gaus::smallest_interval(graph, bound, &self.options, control, &mut tell)?;
@@ -288,7 +288,7 @@ impl<'a> Search<'a> {
 
 /// Schedules of baselines that the search shall not fall behind, as many as there are in half of the time.
 fn known(
-    arguments: &GausArguments,
+    arguments: &GausOptions,
     problem: &DataflowProblem,
     begun: Instant,
     interrupt: &AtomicBool,

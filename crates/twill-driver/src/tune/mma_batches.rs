@@ -7,17 +7,15 @@
 //! (`bench/results/2026-11-24-mma_batches.md`).
 //!
 //! An order falls into mma_batches: an MMA begins one if it needs a result of the batch before it. Schedules with such mma_batches
-//! are found as in [`together`](super::latency_padding), by asking for more than the machine does: dependences without a value say
+//! are found as in [`latency_padding`](super::latency_padding), by asking for more than the machine does: dependences without a value say
 //! that the results of a batch are used behind the start of its last MMA (those that other groups read, of the next one),
 //! and that an iteration's MMAs come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
 
 use super::latency_padding::is_mma;
+use super::thresholds::THRESHOLDS;
 use crate::{Loops, LoopProblem};
 use std::collections::BTreeMap;
 use twill_graph::{Cycles, Dependence, LoopGraph, OpId, Operation, Problem};
-
-/// More orders than these are too many to try.
-const MOST: usize = 24;
 
 /// An order of a sub-tile's MMAs, by their numbers among them.
 pub(super) type Order = Vec<usize>;
@@ -35,7 +33,7 @@ pub(super) fn orders(problem: &Problem) -> Vec<(usize, Order)> {
         .collect();
     let mut found = Vec::new();
     extend(&before, &mut Vec::new(), &mut found);
-    if found.len() < 2 || found.len() > MOST {
+    if found.len() < 2 || found.len() > THRESHOLDS.batch_orders {
         return Vec::new();
     }
     let mut orders = Vec::new();
@@ -59,7 +57,7 @@ fn extend(before: &[Vec<usize>], order: &mut Order, found: &mut Vec<Order>) {
     }
     for next in 0..before.len() {
         let is_ready = !order.contains(&next) && before[next].iter().all(|one| order.contains(one));
-        if is_ready && found.len() <= MOST {
+        if is_ready && found.len() <= THRESHOLDS.batch_orders {
             order.push(next);
             extend(before, order, found);
             order.pop();

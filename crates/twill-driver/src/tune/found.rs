@@ -1,6 +1,7 @@
 //! Schedules of a kernel's loops that code could be generated for.
 
-use super::{PADDED_WORK, mma_batches, latency_padding};
+use super::thresholds::THRESHOLDS;
+use super::{latency_padding, mma_batches};
 use crate::{Error, Loops, LoopProblem, Request, Session, schedule_file, siblings, solve};
 use std::time::Instant;
 use twill_check::Verified;
@@ -24,7 +25,7 @@ pub(super) struct Found {
 /// Why another schedule of the same interval is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Preferred {
-    /// Groups compute less between MMAs ([`together`]).
+    /// Groups compute less between MMAs ([`latency_padding`]).
     PaddedLatencies,
     /// Sub-tiles start their MMAs in one order and in mma_batches ([`mma_batches`]).
     MmaBatches,
@@ -111,7 +112,7 @@ pub(super) fn with_padded_latencies(
     let is_only = problems.loops.len() == 1;
     let intervals = found.intervals();
     let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
-    let work = session.search.budget.work.map_or(PADDED_WORK, |work| work.min(PADDED_WORK));
+    let work = session.search.budget.work.map_or(THRESHOLDS.padded_work, |work| work.min(THRESHOLDS.padded_work));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let limit = budget.time;
     let mut session = session.with(SearchOptions { budget, largest_interval, ..session.search.clone() });
@@ -119,7 +120,7 @@ pub(super) fn with_padded_latencies(
         let mut request = request.clone();
         request.limits.warp_assignment = Some(assignment);
         let requested = crate::problems(&request)?;
-        for by in latency_padding::LATER.into_iter().chain((!is_only).then_some(latency_padding::LATEST)) {
+        for by in THRESHOLDS.later.into_iter().chain((!is_only).then_some(THRESHOLDS.latest)) {
             let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
             if (is_only && least == 0) || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
                 return Ok(all);
@@ -150,7 +151,7 @@ pub(super) fn in_batches(
 ) -> Result<Vec<(Loops<LoopProblem>, Found)>, Error> {
     let mut all = Vec::new();
     let ([one], &[Some(interval)]) = (problems.loops.as_slice(), found.intervals().as_slice()) else { return Ok(all) };
-    let work = session.search.budget.work.map_or(PADDED_WORK, |work| work.min(PADDED_WORK));
+    let work = session.search.budget.work.map_or(THRESHOLDS.padded_work, |work| work.min(THRESHOLDS.padded_work));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let limit = budget.time;
     let search = SearchOptions { budget, largest_interval: Some(interval), ..session.search.clone() };

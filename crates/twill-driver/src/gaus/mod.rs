@@ -1,41 +1,50 @@
-//! `twill gaus`: large graphs, without warps, by gradient or by a baseline; every answer replayed and bounded.
+//! Large graphs, without warps: by gradient, by a baseline, or by the exact engine; every answer replayed and bounded.
 
 mod exact;
 mod problem;
 mod search;
 
-pub(crate) use problem::is_loop;
+pub use exact::{ExactLoop, exact};
+pub use problem::is_loop;
 
-use crate::Exit;
-use crate::arguments::{EngineArgument, GausArguments, GausFormat};
-use crate::error::Error;
-use crate::progress::Ticker;
-use crate::schedule::text_options;
-use crate::{files, pictures, progress};
+use crate::files::FileError;
+use crate::options::GausOptions;
+use crate::options::Choice as _;
+use crate::{Error, Observer};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use thiserror::Error as ThisError;
 use twill_check::{MeasuredSteps, Verified};
-use twill_driver::Observer;
 use twill_gaus::neighbourhood::NeighbourhoodError;
-use twill_gaus::{BaselineError, Control, GausError, MobilityError, UnknownBaseline};
-use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
+use twill_gaus::{BaselineError, Control, MobilityError, UnknownBaseline};
+use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue, FormatError};
 use twill_graph::{DataflowObjective, DataflowProblem};
 
 /// Why there was no search.
 #[derive(Debug, ThisError)]
-pub(crate) enum SearchError {
+pub enum SearchError {
+    /// GauS does not take the problem.
     #[error(transparent)]
-    Gaus(#[from] GausError),
+    Gaus(#[from] twill_gaus::GausError),
+    /// A baseline does not take the problem.
     #[error(transparent)]
     Baseline(#[from] BaselineError),
+    /// There is no such baseline.
     #[error("--known: {0}")]
     Known(#[from] UnknownBaseline),
+    /// Windows do not take the problem.
     #[error(transparent)]
     Windows(#[from] NeighbourhoodError),
+    /// The interval is too short.
     #[error("no schedule has interval {requested}: resources and recurrences need {least}")]
-    Interval { requested: u64, least: u64 },
+    Interval {
+        /// What was asked for, in steps.
+        requested: u64,
+        /// What is needed, in steps.
+        least: u64,
+    },
 }
 
 impl From<MobilityError> for SearchError {
@@ -46,101 +55,155 @@ impl From<MobilityError> for SearchError {
 
 impl SearchError {
     /// Dependences alone rule out every schedule.
-    pub(crate) fn proves_infeasible(&self) -> bool {
+    pub fn proves_infeasible(&self) -> bool {
         matches!(
             self,
-            SearchError::Gaus(GausError::Mobility(_))
+            SearchError::Gaus(twill_gaus::GausError::Mobility(_))
                 | SearchError::Baseline(BaselineError::Mobility(_))
                 | SearchError::Interval { .. }
         )
     }
 }
 
-pub(crate) fn run(arguments: &GausArguments) -> Result<Exit, Error> {
-    exact::refuse_elsewhere(arguments)?;
-    if arguments.engine == EngineArgument::Exact {
-        return exact::run(arguments);
+/// Why there is no answer.
+#[derive(Debug, ThisError)]
+pub enum GausError {
+    /// The input does not read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It is no loop that can be lowered.
+    #[error(transparent)]
+    Driver(#[from] Box<Error>),
+    /// The machine does not read.
+    #[error(transparent)]
+    Machine(#[from] Box<twill_machine::MachineError>),
+    /// It is no graph.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// It is a graph that means nothing.
+    #[error("{input}: {error}")]
+    Dataflow {
+        /// The input.
+        input: String,
+        /// Why.
+        error: twill_graph::DataflowError,
+    },
+    /// The random graph cannot be drawn.
+    #[error("--random: {0}")]
+    Random(twill_graph::RandomError),
+    /// There was no search.
+    #[error("{input}: {error}")]
+    Search {
+        /// The input.
+        input: String,
+        /// Why.
+        error: SearchError,
+    },
+    /// A kernel has several loops.
+    #[error("{input}: the kernel has {count} loops, and GauS schedules one at a time; choose one with --loop")]
+    SeveralLoops {
+        /// The input.
+        input: String,
+        /// Its loops.
+        count: usize,
+    },
+    /// The exact engine does not take the graph.
+    #[error(
+        "{input}: --engine exact takes loops whose operations each use one unit of one resource, from their start, all of that resource for as long; leave --engine out for GauS"
+    )]
+    NotExact {
+        /// The input.
+        input: String,
+    },
+    /// The exact engine would leave an option out.
+    #[error("--engine exact would leave --{option} out")]
+    OnlyGaus {
+        /// The option.
+        option: &'static str,
+    },
+    /// The other engines would leave an option out.
+    #[error("--{option} is for --engine exact")]
+    OnlyExact {
+        /// The option.
+        option: &'static str,
+    },
+    /// The checker does not accept what was found.
+    #[error(
+        "the schedule found for {input} does not survive its replay; this is a defect of Twill, please report it:\n{error}"
+    )]
+    Defect {
+        /// The input.
+        input: String,
+        /// What is wrong.
+        error: twill_check::Rejected,
+    },
+}
+
+impl From<Error> for GausError {
+    fn from(error: Error) -> GausError {
+        GausError::Driver(Box::new(error))
     }
-    answer(arguments).map(|(exit, _)| exit)
 }
 
-/// As `twill schedule` exits: what is not proved optimal is the best known.
-pub(crate) fn run_for_proof(arguments: &GausArguments) -> Result<Exit, Error> {
-    answer(arguments).map(|(exit, proved)| if exit == Exit::Done && !proved { Exit::Stopped } else { exit })
-}
-
-/// The exit code, and whether the answer is proved optimal.
-fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
-    match solve(arguments) {
-        Err(Error::Search { input, error }) if error.proves_infeasible() => {
-            eprintln!("{input}: {error}");
-            Ok((Exit::Infeasible, true))
-        }
-        other => other,
+impl From<twill_machine::MachineError> for GausError {
+    fn from(error: twill_machine::MachineError) -> GausError {
+        GausError::Machine(Box::new(error))
     }
 }
-
-/// Iterations of a loop in a trace.
-pub(crate) const TRACED_ITERATIONS: u32 = 3;
 
 /// What was found, replayed.
-pub(crate) struct Found {
-    problem: DataflowProblem,
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The problem, at the interval that was found.
+    pub problem: DataflowProblem,
     /// None where nothing was found in time.
-    pub(crate) schedule: Option<Verified<MeasuredSteps>>,
-    pub(crate) summary: DataflowSummary,
-    proved: bool,
+    pub schedule: Option<Verified<MeasuredSteps>>,
+    /// Figures.
+    pub summary: DataflowSummary,
+    /// Whether it is proved optimal.
+    pub proved: bool,
 }
 
 impl Found {
     /// The schedule with its graph; the figures alone where there is none.
-    pub(crate) fn to_json(&self) -> String {
+    pub fn to_json(&self) -> String {
         match &self.schedule {
             Some(found) => DataflowScheduleFile::new(&self.problem, &found.steps, self.summary.clone()).to_json(),
             None => self.figures(),
         }
     }
 
-    fn figures(&self) -> String {
+    /// The figures, as JSON on one line.
+    pub fn figures(&self) -> String {
         // Plain data always serialises.
         serde_json::to_string(&self.summary).unwrap_or_default()
     }
 }
 
-fn solve(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
-    let output = arguments.page.output.as_deref();
-    pictures::check_output(arguments.format() == GausFormat::Perfetto, output)?;
-    let found = find(arguments, progress::interrupt())?;
-    let text = || twill_report::dataflow_text(&found.summary, text_options(&arguments.page));
-    match (arguments.format(), &found.schedule) {
-        (GausFormat::Json, _) => files::write(output, &(found.to_json() + "\n"))?,
-        (GausFormat::Text, _) => files::write(output, &text())?,
-        (GausFormat::Summary, _) => files::write(output, &(found.figures() + "\n"))?,
-        (GausFormat::Perfetto, Some(schedule)) => {
-            let trace = twill_report::dataflow_perfetto(&found.problem.graph, &schedule.steps, TRACED_ITERATIONS);
-            files::write(output, &trace)?;
-        }
-        (GausFormat::Perfetto, None) => eprint!("{}", text()),
-    }
-    Ok((if found.schedule.is_some() { Exit::Done } else { Exit::Stopped }, found.proved))
-}
-
-/// Searches as the arguments ask, and replays what was found.
-pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Result<Found, Error> {
+/// Schedules a graph, or a random one where there is no input, until `interrupt` is set; what was found is replayed.
+///
+/// # Errors
+/// When the input does not read, or dependences rule out every schedule ([`SearchError::proves_infeasible`]).
+pub fn find(
+    input: Option<&Path>,
+    arguments: &GausOptions,
+    interrupt: Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+) -> Result<Found, GausError> {
+    exact::refuse_elsewhere(arguments)?;
     let (mut seconds, started) = (DataflowSeconds::default(), Instant::now());
     let begun = started;
-    let mut ticker = Ticker::new(arguments.quiet);
-    ticker.say("reading the graph");
-    let (mut problem, input) = problem::pose(arguments, &interrupt)?;
+    observer.say("reading the graph");
+    let (mut problem, input) = problem::state(input, arguments, &interrupt)?;
     seconds.reading = started.elapsed().as_secs_f64();
 
     let between = problem.graph.dependences().iter().filter(|d| d.distance > 0).count();
-    if problem.interval.is_none() && between > 0 && !arguments.quiet {
-        ticker.note(&format!(
+    if problem.interval.is_none() && between > 0 {
+        observer.note(&format!(
             "note: {between} dependences between iterations do not count without --ii or --smallest-ii"
         ));
     }
-    let refused = |error: SearchError| Error::Search { input: input.clone(), error };
+    let refused = |error: SearchError| GausError::Search { input: input.clone(), error };
     let started = Instant::now();
     // Before a search it may take a fifth of the time, and behind it what is left.
     let bounded = |problem: &DataflowProblem, time: Option<Duration>| {
@@ -148,7 +211,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
         twill_gaus::lower_bound_within(problem, control).map_err(|error| refused(error.into()))
     };
     let limit = arguments.seconds().map(Duration::from_secs_f64);
-    ticker.say("proving a lower bound");
+    observer.say("proving a lower bound");
     let mut bound = if arguments.smallest_ii { None } else { Some(bounded(&problem, limit.map(|limit| limit / 5))?) };
     let least_interval = match arguments.smallest_ii {
         true => problem.interval,
@@ -163,7 +226,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
 
     let started = Instant::now();
     let known = bound.as_ref().map(|bound| bound.value);
-    let answer = search::search(arguments, &problem, known, begun, Arc::clone(&interrupt), ticker).map_err(refused)?;
+    let answer = search::search(arguments, &problem, known, begun, Arc::clone(&interrupt), observer).map_err(refused)?;
     seconds.search = started.elapsed().as_secs_f64();
     if let Some(schedule) = &answer.schedule {
         problem.interval = schedule.interval;
@@ -179,7 +242,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
     let started = Instant::now();
     let verify = |steps| twill_check::verify_dataflow(&problem, steps);
     let replayed = answer.schedule.map(verify).transpose();
-    let replayed = replayed.map_err(|error| Error::Defect { input: input.clone(), error })?;
+    let replayed = replayed.map_err(|error| GausError::Defect { input: input.clone(), error })?;
     seconds.replay = started.elapsed().as_secs_f64();
 
     let names = problem.graph.resources().iter().map(|r| r.name.clone());
@@ -213,7 +276,7 @@ pub(crate) fn find(arguments: &GausArguments, interrupt: Arc<AtomicBool>) -> Res
 }
 
 /// What an objective is called.
-pub(crate) fn kind(objective: DataflowObjective) -> &'static str {
+pub fn kind(objective: DataflowObjective) -> &'static str {
     match objective {
         DataflowObjective::Resources { .. } => "resources",
         DataflowObjective::Storage => "storage",

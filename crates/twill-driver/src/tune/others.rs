@@ -1,7 +1,8 @@
 //! Kernels of other schedules than the best, to be timed.
 
-use super::candidate::{Attempt, Candidate};
-use super::{Assembled, Assembler, CompileOptions, GeneratedKernel};
+use super::assembler::{Assembled, Assembler};
+use super::candidate::Attempt;
+use super::{CompileOptions, GeneratedKernel, variants};
 use crate::{Content, Error, Request, Session, TopOptions};
 
 /// A kernel of another schedule.
@@ -35,7 +36,7 @@ pub fn others(
     let mut sources: Vec<String> =
         ["kernel.py", "kernel.cu"].iter().find_map(|name| best.files.get(*name)).cloned().into_iter().collect();
     let mut others = Vec::new();
-    for (number, other) in (2..).zip(Candidate::others(request, options, &source, top, session)?) {
+    for (number, other) in (2..).zip(variants::others(request, options, &source, top, session)?) {
         let mut candidate = match other.attempt {
             Ok(Attempt::Made(candidate)) => *candidate,
             Ok(Attempt::Nothing(_)) => continue,
@@ -44,11 +45,11 @@ pub fn others(
                 continue;
             }
         };
-        if sources.contains(&candidate.source) {
+        if sources.contains(&candidate.lowered.source) {
             session.observer.note(&format!("schedule {number}: the same kernel as one before"));
             continue;
         }
-        sources.push(candidate.source.clone());
+        sources.push(candidate.lowered.source.clone());
         if let Some(found) = assembler {
             match found.run(&candidate.files(), &request.input.name)? {
                 _ if session.is_stopped() => break,
