@@ -1,8 +1,8 @@
 //! `twill cache`: what the cache on disk holds.
 
-use crate::exit::Exit;
 use crate::arguments::{CacheArguments, CacheCommand};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::{files, request};
 use twill_driver::CacheInfo;
 use twill_graph::grouped;

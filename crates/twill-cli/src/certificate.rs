@@ -193,4 +193,3 @@ pub(crate) fn certify<'a>(
     }
     folder.finish()
 }
-

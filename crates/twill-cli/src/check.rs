@@ -1,10 +1,10 @@
 //! `twill check`: replay a schedule from its file, or those of sibling loops, or check certificates from
 //! their folder.
 
-use crate::exit::Exit;
 use crate::arguments::CheckArguments;
 use crate::certificate;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use twill_check::Verified;
 use twill_graph::format::{DataflowScheduleFile, KernelScheduleFile, PipelineFile, ScheduleFile};

@@ -1,8 +1,8 @@
 //! `twill explain`.
 
-use crate::exit::Exit;
 use crate::arguments::{ExplainArguments, ExplainFormat, WhatIfs};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::progress::Ticker;
 use crate::{budgets, files, loop_text};
 use twill_driver::options::explain_options;

@@ -1,8 +1,8 @@
 //! `twill fit`: whether kernels fit, before anything is searched.
 
-use crate::exit::Exit;
 use crate::arguments::{FitArguments, FitFormat};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use serde_json::json;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! Which engine answers `twill schedule`: the exact one wherever it can, GauS for graphs that are too large for it.
 
-use crate::exit::Exit;
 use crate::arguments::{Format, GausArguments, GausFormat, ScheduleArguments, SearchArguments};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::{files, gaus};
 use std::path::{Path, PathBuf};
 use twill_driver::gaus::is_loop;

@@ -1,8 +1,8 @@
 //! `twill graphs`: the built-in loop graphs.
 
-use crate::exit::Exit;
-use crate::arguments::{GraphsArguments};
+use crate::arguments::GraphsArguments;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use twill_graph::builtin;
 use twill_report::{Align, Table};

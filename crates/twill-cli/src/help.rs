@@ -16,18 +16,56 @@ const SHORT: [(&str, &[&str]); 7] = [
     ("lower", &["machine", "kernel", "loop_index", "sub_tiles", "format", "width"]),
     (
         "schedule",
-        &["machine", "sub_tiles", "compute_groups", "time_limit", "top", "swp_only", "certificate", "format", "output", "quiet"],
+        &[
+            "machine",
+            "sub_tiles",
+            "compute_groups",
+            "time_limit",
+            "top",
+            "swp_only",
+            "certificate",
+            "format",
+            "output",
+            "quiet",
+        ],
     ),
     (
         "compile",
-        &["output", "emit", "machine", "sub_tiles", "compute_groups", "persistent", "tile_order", "pingpong", "time_limit", "python", "quiet"],
+        &[
+            "output",
+            "emit",
+            "machine",
+            "sub_tiles",
+            "compute_groups",
+            "persistent",
+            "tile_order",
+            "pingpong",
+            "time_limit",
+            "python",
+            "quiet",
+        ],
     ),
     ("explain", &["machine", "sub_tiles", "compute_groups", "what_if", "time_limit", "format", "output", "quiet"]),
     ("fit", &["machine", "sub_tiles", "compute_groups", "ring_depth", "format", "verbose"]),
-    ("report", &["machine", "sub_tiles", "compute_groups", "no_explain", "time_limit", "format", "output", "open", "quiet"]),
+    (
+        "report",
+        &["machine", "sub_tiles", "compute_groups", "no_explain", "time_limit", "format", "output", "open", "quiet"],
+    ),
     (
         "gaus",
-        &["random", "engine", "objective", "latency", "ii", "smallest_ii", "resource_cap", "machine", "time_limit", "format", "output"],
+        &[
+            "random",
+            "engine",
+            "objective",
+            "latency",
+            "ii",
+            "smallest_ii",
+            "resource_cap",
+            "machine",
+            "time_limit",
+            "format",
+            "output",
+        ],
     ),
 ];
 
@@ -58,7 +96,12 @@ fn of(command: Command, is_all: bool) -> Command {
         return command;
     }
     let action = if is_all { ArgAction::HelpLong } else { ArgAction::HelpShort };
-    let help = Arg::new("help").long("help").short('h').action(ArgAction::HelpShort).help("Print help").help_heading(None::<&str>);
+    let help = Arg::new("help")
+        .long("help")
+        .short('h')
+        .action(ArgAction::HelpShort)
+        .help("Print help")
+        .help_heading(None::<&str>);
     let all = Arg::new(ALL).long(ALL).action(action).help("Print help on all options").help_heading(None::<&str>);
     command.disable_help_flag(true).arg(help.display_order(1000)).arg(all.display_order(1001))
 }

@@ -47,7 +47,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     progress::begin();
     files::begin();
     let words: Vec<OsString> = words.into_iter().collect();
-    let parsed = help::command(&words).try_get_matches_from(&words).and_then(|found| Arguments::from_arg_matches(&found));
+    let parsed =
+        help::command(&words).try_get_matches_from(&words).and_then(|found| Arguments::from_arg_matches(&found));
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -1,8 +1,8 @@
 //! `twill lower`: what a kernel's loop becomes before it is scheduled.
 
-use crate::exit::Exit;
 use crate::arguments::{LowerArguments, LowerFormat};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use twill_driver::Lowered;
 use twill_driver::files::named;

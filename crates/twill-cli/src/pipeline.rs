@@ -1,11 +1,11 @@
 //! `twill schedule --swp-only`: software pipelining alone, without warps.
 
-use crate::exit::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
-use crate::progress::Ticker;
 use crate::loop_text::normalised;
+use crate::progress::Ticker;
 use twill_check::Verified;
 use twill_driver::{LoopProblem, Request, Session};
 use twill_exact::SearchOptions;
@@ -31,8 +31,9 @@ pub(crate) fn run(
         Format::Json => twill_driver::json(each.map(|(p, r)| file(p, r))),
         Format::Text => {
             let options = arguments.page.text_options();
-            let one =
-                |(p, r): (&LoopProblem, _)| normalised(p, options) + &twill_report::pipeline_text(&p.problem, r, options);
+            let one = |(p, r): (&LoopProblem, _)| {
+                normalised(p, options) + &twill_report::pipeline_text(&p.problem, r, options)
+            };
             each.map(one).collect::<Vec<_>>().join("\n")
         }
         Format::Pseudocode => return Err(Error::NoProgram { input: arguments.search.source.input.clone() }),

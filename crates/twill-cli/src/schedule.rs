@@ -1,9 +1,9 @@
 //! `twill schedule`.
 
-use crate::exit::Exit;
 use crate::arguments::{Emit, Format, ScheduleArguments};
 use crate::certificate::certify;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use crate::loop_text::{normalised, pseudocode};
 use crate::progress::Ticker;
@@ -72,7 +72,11 @@ fn write(
 }
 
 /// What is written; `None` where there is nothing to draw.
-fn render(arguments: &ScheduleArguments, problems: &[LoopProblem], reports: &[Report<Verified<Schedule>>]) -> Option<Vec<u8>> {
+fn render(
+    arguments: &ScheduleArguments,
+    problems: &[LoopProblem],
+    reports: &[Report<Verified<Schedule>>],
+) -> Option<Vec<u8>> {
     let each = problems.iter().zip(reports);
     let text = match arguments.format() {
         Format::Json => twill_driver::json(each.map(|(p, r)| schedule_file(p, r))),

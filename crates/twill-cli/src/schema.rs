@@ -1,8 +1,8 @@
 //! `twill schema`: JSON Schemas of the text formats.
 
-use crate::exit::Exit;
 use crate::arguments::{SchemaArguments, SchemaFormat};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use twill_graph::format;
 

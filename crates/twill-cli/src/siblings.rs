@@ -1,13 +1,13 @@
 //! Loops of one kernel that are scheduled together (docs/model.md, "Sibling loops").
 
-use crate::exit::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::{certificate, files, loop_text, pictures};
 use twill_check::Verified;
 use twill_exact::Budget;
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
-use twill_graph::{MultiLoopProblem, KernelReport, Schedule};
+use twill_graph::{KernelReport, MultiLoopProblem, Schedule};
 
 /// Writes what was found.
 pub(crate) fn write(

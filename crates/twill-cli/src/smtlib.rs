@@ -1,8 +1,8 @@
 //! `twill schedule --emit smtlib2`: a question about the answer, for another solver.
 
-use crate::exit::Exit;
 use crate::arguments::ScheduleArguments;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use twill_check::Verified;
 use twill_driver::LoopProblem;

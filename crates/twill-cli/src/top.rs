@@ -1,8 +1,8 @@
 //! `twill schedule --top`: several different schedules of one loop, to be timed.
 
-use crate::exit::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::progress::Ticker;
 use crate::{budgets, files, loop_text, pictures};
 use twill_driver::{LoopProblem, Request, Session, Top, TopOptions, schedule_file};

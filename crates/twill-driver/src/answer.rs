@@ -2,10 +2,10 @@
 
 use crate::estimate::estimated;
 use crate::solve::naive;
-use crate::{Error, Loops, LoopProblem, Request, Session, Silent, siblings, solve};
+use crate::{Error, LoopProblem, Loops, Request, Session, Silent, siblings, solve};
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::{MultiLoopProblem, KernelReport, Outcome, Report, Schedule};
+use twill_graph::{KernelReport, MultiLoopProblem, Outcome, Report, Schedule};
 
 /// Work for a schedule that is built where a search was stopped before it had one.
 const GRACE_WORK: u64 = 1_000_000;

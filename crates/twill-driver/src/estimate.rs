@@ -1,7 +1,7 @@
 //! What stands beside a proof: the bound of the wider space of schedules, and what the generated kernel takes by simulation.
 
-use crate::tune::{self, lower};
 use crate::input::generated_source;
+use crate::tune::{self, lower};
 use crate::{LoopProblem, Request, Session};
 use twill_check::Verified;
 use twill_exact::{Budget, SearchOptions};

@@ -1,7 +1,7 @@
 //! Why a schedule is no faster, for each loop of a request.
 
 use crate::replay::replay;
-use crate::{Error, Lowering, LoopProblem, Request, Session, problems, solve};
+use crate::{Error, LoopProblem, Lowering, Request, Session, problems, solve};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::ExplainOptions;

@@ -7,6 +7,7 @@
 
 mod answer;
 mod cache;
+mod count;
 mod error;
 mod estimate;
 mod explain;
@@ -33,12 +34,12 @@ pub use error::Error;
 pub use estimate::wider_bound;
 pub use explain::{Explained, explanations};
 pub use fit::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict, fit, fit_schema};
-pub use kind::{InputKind, STANDARD_INPUT};
-pub use input::{Loops, Lowered, LoopProblem, Siblings, Source, default_assignment, lowered, problems, source};
+pub use input::{LoopProblem, Loops, Lowered, Siblings, Source, default_assignment, lowered, problems, source};
 pub(crate) use input::{chosen, problems_of_lowered};
+pub use kind::{InputKind, STANDARD_INPUT};
 pub use observe::{Observer, Silent};
-pub use request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
 pub use options::{Options, SiblingOptions};
+pub use request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};
 pub use top::{Top, TopOptions, TopSchedule, top};

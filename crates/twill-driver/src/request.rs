@@ -1,7 +1,7 @@
 //! What is looked at, how it is brought into shape, and within which limits it is scheduled.
 
-use crate::options::SiblingOptions;
 use crate::Error;
+use crate::options::SiblingOptions;
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{LoopGraph, ModelOptions, WarpAssignment, builtin};
 use twill_machine::Machine;

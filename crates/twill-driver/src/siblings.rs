@@ -2,12 +2,12 @@
 
 use crate::cache::{Key, Kind};
 use crate::solve::is_proved;
-use crate::{Error, Loops, LoopProblem, Request, Session, SiblingOptions, Siblings};
+use crate::{Error, LoopProblem, Loops, Request, Session, SiblingOptions, Siblings};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::Naive;
 use twill_graph::format::{KernelScheduleFile, ProblemEntry};
-use twill_graph::{MultiLoopProblem, KernelReport, Liveness, Phase, Schedule, StageWindow, Tie};
+use twill_graph::{KernelReport, Liveness, MultiLoopProblem, Phase, Schedule, StageWindow, Tie};
 
 /// The loops as one problem; `None` where each is scheduled by itself.
 ///

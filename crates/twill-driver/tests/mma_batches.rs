@@ -21,8 +21,7 @@ fn attention_backward_has_its_mmas_in_one_order() {
     let kernel = generated("attention_backward", &options);
     let source = kernel.files.iter().find(|(name, _)| name.as_str() == "kernel.cu").map(|(_, text)| text).unwrap();
     for (own, group) in ["compute_1", "compute_2"].into_iter().enumerate() {
-        let lines =
-            steady(source, group, &["mma(", "wgmma_wait_group<", "fence(", "write", "lse_read", "delta_read"]);
+        let lines = steady(source, group, &["mma(", "wgmma_wait_group<", "fence(", "write", "lse_read", "delta_read"]);
         let expected = [
             "mma(s_t_",
             "lse_read",

@@ -7,14 +7,12 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use twill_check::Verified;
-use twill_driver::tune::{Assembler, Compiled};
 use twill_driver::gaus::GausError;
 use twill_driver::options::{GausEngine, GausOptions, OptionError, Task, explain_options, keywords};
+use twill_driver::tune::{Assembler, Compiled};
 use twill_driver::{Answer, Cache, Options, Session, TopOptions};
 use twill_exact::{Budget, ExplainOptions};
-use twill_graph::format::{
-    ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ModuloFile, ScheduleFile,
-};
+use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ModuloFile, ScheduleFile};
 use twill_graph::{Problem, Report, Schedule, Status};
 use twill_report::TextOptions;
 

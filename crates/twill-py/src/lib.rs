@@ -15,14 +15,14 @@ use pyo3::prelude::pymodule;
 /// What is behind `twill_gpu`.
 #[pymodule]
 mod _twill {
+    #[cfg(feature = "command")]
+    #[pymodule_export]
+    use super::answers::run_command;
     #[pymodule_export]
     use super::answers::{
         cache_clear, cache_folder, cache_info, check, compile, explain, fit, gaus, lower, option_names, pseudocode,
         report, schedule, timeline, timeline_svg, top, wrong_option,
     };
-    #[cfg(feature = "command")]
-    #[pymodule_export]
-    use super::answers::run_command;
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
     use pyo3::prelude::*;

@@ -43,7 +43,8 @@ impl<'py> FromPyObject<'_, 'py> for Keywords {
 
 /// A value as JSON has it; what it has not is its text.
 fn plain(value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    let each = |all: &mut dyn Iterator<Item = Bound<'_, PyAny>>| all.map(|one| plain(&one)).collect::<PyResult<Vec<_>>>();
+    let each =
+        |all: &mut dyn Iterator<Item = Bound<'_, PyAny>>| all.map(|one| plain(&one)).collect::<PyResult<Vec<_>>>();
     Ok(if value.is_none() {
         Value::Null
     } else if let Ok(is_on) = value.cast::<PyBool>() {

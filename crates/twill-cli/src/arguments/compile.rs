@@ -45,7 +45,9 @@ impl CompileArguments {
     pub(crate) fn print_after(&self) -> Result<Option<&str>, Error> {
         match self.print_after.as_deref() {
             None => Ok(None),
-            Some(pass) => Err(Error::Arguments(format!("--print-after {pass} needs the list of passes, which is not there yet"))),
+            Some(pass) => {
+                Err(Error::Arguments(format!("--print-after {pass} needs the list of passes, which is not there yet")))
+            }
         }
     }
 }

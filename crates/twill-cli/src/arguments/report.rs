@@ -28,7 +28,14 @@ pub(crate) struct ReportArguments {
     #[arg(help_heading = "Server", long, conflicts_with_all = ["format", "output"])]
     pub(crate) open: bool,
     /// Port of --open [default: any free port].
-    #[arg(help_heading = "Server", long, value_name = "N", requires = "open", default_value_t = 0, hide_default_value = true)]
+    #[arg(
+        help_heading = "Server",
+        long,
+        value_name = "N",
+        requires = "open",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
     pub(crate) port: u16,
     /// With --open: do not start a browser.
     #[arg(help_heading = "Server", long, requires = "open")]

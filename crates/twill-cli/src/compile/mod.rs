@@ -4,14 +4,14 @@ mod folder;
 mod report;
 mod top;
 
-use crate::exit::Exit;
 use crate::arguments::{CompileArguments, width};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::progress::Ticker;
 use folder::Target;
 use std::ffi::OsString;
-use twill_driver::tune::{Assembler, Compiled, GeneratedKernel, compile};
 use twill_driver::options::CompileOptions;
+use twill_driver::tune::{Assembler, Compiled, GeneratedKernel, compile};
 use twill_driver::{Request, Session};
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {

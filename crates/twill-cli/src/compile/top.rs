@@ -2,14 +2,14 @@
 
 use super::folder::{Staged, Target};
 use super::{command, report};
-use crate::exit::Exit;
 use crate::arguments::CompileArguments;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::progress::Ticker;
 use std::fs;
 use std::path::Path;
-use twill_driver::tune::{Assembler, GeneratedKernel, compile, others};
 use twill_driver::options::Which;
+use twill_driver::tune::{Assembler, GeneratedKernel, compile, others};
 use twill_driver::{Session, TopOptions};
 
 /// Writes the folders 1, 2, … of the output; what they replace are kernels of twill's, of which none is left over.

@@ -3,17 +3,17 @@
 mod open;
 mod server;
 
-use crate::exit::Exit;
 use crate::arguments::{Format, ReportArguments, ReportFormat, ScheduleArguments, SubjectArguments};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::gaus::TRACED_ITERATIONS;
 use crate::progress::Ticker;
 use crate::{budgets, files, front, pictures};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use twill_driver::report::Schedules;
 use twill_driver::options::{SearchLimits, given};
+use twill_driver::report::Schedules;
 use twill_driver::{Request, STANDARD_INPUT, Session, report};
 use twill_exact::{Budget, ExplainOptions, SearchOptions};
 use twill_report::page::{Page, html};

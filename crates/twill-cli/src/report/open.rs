@@ -1,9 +1,9 @@
 //! `twill report --open`: the page on loopback, and a browser to look at it.
 
-use crate::exit::Exit;
+use super::server::Server;
 use crate::arguments::ReportArguments;
 use crate::error::Error;
-use super::server::Server;
+use crate::exit::Exit;
 use crate::{files, progress};
 use std::path::Path;
 use std::sync::atomic::Ordering;

@@ -208,7 +208,11 @@ mod tests {
         let head = requested("HEAD / HTTP/1.1", "Accept: */*\r\nhost:localhost:8123");
         assert!(head.ends_with("\r\n\r\n") && head.contains("Content-Length: 6\r\n"), "{head}");
         for target in ["/favicon.ico", "//", "/..", "/etc/passwd", "/?x", "", "http://127.0.0.1:8123/"] {
-            assert_eq!(status(&requested(&format!("GET {target} HTTP/1.1"), "Host: 127.0.0.1:8123")), "404", "{target}");
+            assert_eq!(
+                status(&requested(&format!("GET {target} HTTP/1.1"), "Host: 127.0.0.1:8123")),
+                "404",
+                "{target}"
+            );
         }
         for method in ["POST", "PUT", "OPTIONS", "get"] {
             assert_eq!(status(&requested(&format!("{method} / HTTP/1.1"), "Host: 127.0.0.1:8123")), "405", "{method}");

@@ -397,7 +397,8 @@ fn mmas_of_a_turn_start_together() {
     let simulated = kernel_json(&place)["simulated"]["iterations"][0].as_f64().unwrap();
     assert!((simulated - 2390.0).abs() < 0.05 * 2390.0, "{simulated}");
     let source = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
-    let pingpong: Vec<&str> = source.split("// steady state").skip(1).map(|l| l.split("named_barrier_arrive<").next().unwrap()).collect();
+    let pingpong: Vec<&str> =
+        source.split("// steady state").skip(1).map(|l| l.split("named_barrier_arrive<").next().unwrap()).collect();
     assert_eq!(pingpong.len(), 4, "three groups and the loader");
     for turn in pingpong.iter().filter(|turn| turn.contains("mma(")) {
         let (first, last) = (turn.find("mma(").unwrap(), turn.rfind("mma(").unwrap());

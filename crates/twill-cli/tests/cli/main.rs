@@ -16,12 +16,12 @@ mod fit;
 mod formats;
 mod gaus;
 mod gaus_exact;
-mod wave_sync;
 mod known_answers;
 mod known_answers_blackwell;
 mod known_answers_published;
-mod retile_loop;
 mod machine;
+mod retile_loop;
+mod wave_sync;
 
 mod pictures;
 mod report;
@@ -33,4 +33,3 @@ mod text;
 mod tiles;
 mod top;
 mod trace;
-

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 use twill_graph::{
-    Bytes, Columns, ComputePool, Cycles, Dependence, Execution, MultiLoopProblem, LoopGraph, LoopOperation, ModelOptions,
-    OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources, Storage, Tie, TieReason, Traffic, Unit,
-    Words,
+    Bytes, Columns, ComputePool, Cycles, Dependence, Execution, LoopGraph, LoopOperation, ModelOptions,
+    MultiLoopProblem, OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources, Storage, Tie,
+    TieReason, Traffic, Unit, Words,
 };
 
 /// An operation: name (that of its unit), cycles, registers a thread of its result.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use twill_exact::{SearchOptions, schedule_kernel};
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{
-    Cycles, GroupRole, MultiLoopProblem, KernelReport, LoopOperation, OpId, Outcome, RejectionReason, Status, Tie,
+    Cycles, GroupRole, KernelReport, LoopOperation, MultiLoopProblem, OpId, Outcome, RejectionReason, Status, Tie,
     TieReason,
 };
 

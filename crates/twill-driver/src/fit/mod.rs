@@ -12,10 +12,10 @@ mod verdict;
 
 pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 
+use crate::input::generated_source;
 use crate::tune::rules;
 use crate::tune::{CompileOptions, Which, lower};
-use crate::input::generated_source;
-use crate::{Error, Loops, LoopProblem, Request, Session, Silent, Source};
+use crate::{Error, LoopProblem, Loops, Request, Session, Silent, Source};
 use twill_check::{Constraint, Rejected, Verified};
 use twill_emit::kernel::Options;
 use twill_emit::kernel::program::KernelProgram;
@@ -55,7 +55,9 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     };
     fit.loops = bound::of(&request, &source, &requested.loops, &lowered);
     let resources = source.machine.resources();
-    if let Some((problems, reason)) = requested.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?))) {
+    if let Some((problems, reason)) =
+        requested.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?)))
+    {
         verdict::impossible(&mut fit, problems, &reason);
         return Ok(fit);
     }

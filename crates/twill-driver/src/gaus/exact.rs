@@ -57,8 +57,8 @@ fn state(input: Option<&Path>, arguments: &GausOptions) -> Result<(ModuloProblem
         return Ok((read_graphml(graph, NamedText { file: &model_file, text: &model })?, graph_file));
     }
     let (graph, input) = read(input, arguments)?;
-    let graph = limited(graph, &arguments.resource_cap)
-        .map_err(|error| GausError::Dataflow { input: input.clone(), error })?;
+    let graph =
+        limited(graph, &arguments.resource_cap).map_err(|error| GausError::Dataflow { input: input.clone(), error })?;
     match exact_loop(&graph) {
         Some(problem) => Ok((problem, input)),
         None => Err(GausError::NotExact { input }),

@@ -8,8 +8,8 @@ pub use exact::{ExactLoop, exact};
 pub use problem::is_loop;
 
 use crate::files::FileError;
-use crate::options::GausOptions;
 use crate::options::Choice as _;
+use crate::options::GausOptions;
 use crate::{Error, Observer};
 use std::path::Path;
 use std::sync::Arc;
@@ -226,7 +226,8 @@ pub fn find(
 
     let started = Instant::now();
     let known = bound.as_ref().map(|bound| bound.value);
-    let answer = search::search(arguments, &problem, known, begun, Arc::clone(&interrupt), observer).map_err(refused)?;
+    let answer =
+        search::search(arguments, &problem, known, begun, Arc::clone(&interrupt), observer).map_err(refused)?;
     seconds.search = started.elapsed().as_secs_f64();
     if let Some(schedule) = &answer.schedule {
         problem.interval = schedule.interval;

@@ -3,6 +3,7 @@
 
 use super::{SearchError, kind};
 use crate::Observer;
+use crate::count::saturating_u32;
 use crate::options::{GausEngine, GausOptions, GausStart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +53,9 @@ pub(super) fn search(
     });
     let baseline = match arguments.engine {
         GausEngine::Baseline(baseline) => baseline,
-        GausEngine::Gaus | GausEngine::Exact => return Search::new(arguments, problem, bound, begun, interrupt, observer)?.run(),
+        GausEngine::Gaus | GausEngine::Exact => {
+            return Search::new(arguments, problem, bound, begun, interrupt, observer)?.run();
+        }
     };
     let found = if arguments.smallest_ii {
         baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES)
@@ -262,7 +265,8 @@ impl<'a> Search<'a> {
 
     /// The least latency that GauS finds at the interval of an exact schedule, or its own; then the least storage.
     fn at_interval(&mut self, times: &IssueTimes) -> Result<(), SearchError> {
-        let steps = |time: &Cycles| u64::try_from(time.0).unwrap_or(0);
+        // The checker refuses schedules that begin before 0.
+        let steps = |time: &Cycles| time.0.max(0).unsigned_abs();
         let exact: Vec<u64> = times.times.iter().map(steps).collect();
         let mut problem = DataflowProblem { interval: Some(steps(&times.interval)), ..self.problem.clone() };
         let options = self.options.clone();
@@ -329,7 +333,7 @@ pub(super) fn exact_loop(graph: &Dataflow) -> Option<ModuloProblem> {
         };
         operations.push(ModuloOperation { name: op.name.clone(), resource });
     }
-    let limit = |limit: Option<u64>| limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+    let limit = |limit: Option<u64>| limit.map(saturating_u32);
     let resource = |(r, steps): (&twill_graph::DataflowResource, &Option<u32>)| ModuloResource {
         name: r.name.clone(),
         limit: limit(r.limit),

@@ -81,7 +81,10 @@ pub struct GausOptions {
     ///
     /// The default is list,spans,force-directed, and none with an interval.
     #[serde(deserialize_with = "names")]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "smallest_ii"))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "smallest_ii")
+    )]
     pub known: Vec<String>,
     /// Leave the gradient out: legalise and polish the start.
     #[serde(deserialize_with = "numbers::deserialize_switch")]

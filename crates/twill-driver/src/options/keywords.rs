@@ -106,11 +106,7 @@ fn is_given(given: &Map<String, Value>, name: &str) -> bool {
     given.get(name).is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)) && value != "off")
 }
 
-fn together(
-    given: &Map<String, Value>,
-    excluded: &[(&str, &str)],
-    needed: &[(&str, &str)],
-) -> Result<(), OptionError> {
+fn together(given: &Map<String, Value>, excluded: &[(&str, &str)], needed: &[(&str, &str)]) -> Result<(), OptionError> {
     let both = excluded.iter().find(|(one, other)| is_given(given, one) && is_given(given, other));
     if let Some((one, other)) = both {
         return Err(OptionError::Other(format!("{one} cannot be used with {other}")));
@@ -242,7 +238,10 @@ mod tests {
         let options = read(given).expect("all are right");
         let file = serde_json::to_value(&options).expect("plain data");
         let mut flat = serde_json::Map::new();
-        file.as_object().into_iter().flatten().for_each(|(_, group)| flat.extend(group.as_object().cloned().unwrap_or_default()));
+        file.as_object()
+            .into_iter()
+            .flatten()
+            .for_each(|(_, group)| flat.extend(group.as_object().cloned().unwrap_or_default()));
         flat.remove("command");
         flat.retain(|name, value| name != "coarsening_axis" || value != "x");
         assert_eq!(Options::from_keywords(&flat).expect("it reads back"), options);

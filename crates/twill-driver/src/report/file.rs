@@ -10,7 +10,7 @@ use twill_exact::ExplainOptions;
 use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, FormatError, KernelScheduleFile, PipelineFile, ScheduleFile,
 };
-use twill_graph::{DataflowProblem, MultiLoopProblem, KernelReport, Problem, Report, Schedule};
+use twill_graph::{DataflowProblem, KernelReport, MultiLoopProblem, Problem, Report, Schedule};
 use twill_report::page::{Loop, Page};
 
 /// What a file of Twill's says it is: a schedule, several of them, those of sibling loops, or one of a dataflow graph. It is

@@ -8,7 +8,7 @@ pub use file::{page_of_file, schedules_of_file};
 pub use folder::{code, compiled, trace};
 
 use crate::explain::{explained, left};
-use crate::{Answer, Error, Loops, LoopProblem, Request, Session, answer, problems};
+use crate::{Answer, Error, LoopProblem, Loops, Request, Session, answer, problems};
 use std::time::Instant;
 use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;

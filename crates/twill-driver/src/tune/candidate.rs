@@ -1,16 +1,13 @@
 //! A kernel that could be written: what was asked, what was lowered, what the assembler said.
 
-use super::written::{lines, signature, written};
+use super::written::{Files, lines, signature, written};
 use super::{Language, TraceOptions};
-use super::score;
 use crate::Error;
+use crate::count::saturating_u32;
 use twill_emit::gluon::{self, Assembly, Header, Signature, Simulated};
 use twill_emit::kernel::Checked;
 use twill_graph::Status;
 use twill_machine::Machine;
-
-/// Files by their names.
-pub(super) type Files = Vec<(&'static str, String)>;
 
 /// A kernel that could be written.
 pub(super) struct Candidate {
@@ -99,12 +96,6 @@ impl Candidate {
         Ok(Candidate::new(asked, lowered))
     }
 
-    /// Cycles of an iteration of its machine code, by loop; empty where they are not known.
-    pub(super) fn sass_estimate(&self) -> Vec<u32> {
-        let of = |assembly| score::sass_estimate(assembly, &self.lowered.program, &self.asked.machine);
-        self.assembly.as_ref().map(of).unwrap_or_default()
-    }
-
     /// All files of its folder.
     pub(super) fn files(&self) -> Files {
         let lowered = &self.lowered;
@@ -134,9 +125,4 @@ impl Candidate {
         let groups = self.lowered.program.groups.iter().filter(|group| group.warps >= 4);
         saturating_u32(groups.count())
     }
-}
-
-/// A count as the model has them; what is more than those hold is as much as they do.
-pub(super) fn saturating_u32<T: TryInto<u32>>(count: T) -> u32 {
-    count.try_into().unwrap_or(u32::MAX)
 }

@@ -2,7 +2,7 @@
 
 use super::thresholds::THRESHOLDS;
 use super::{latency_padding, mma_batches};
-use crate::{Error, Loops, LoopProblem, Request, Session, schedule_file, siblings, solve};
+use crate::{Error, LoopProblem, Loops, Request, Session, schedule_file, siblings, solve};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};

@@ -8,7 +8,7 @@
 //! Such schedules are found by asking for more than the machine does: that results of the tensor core may come later. What is
 //! feasible then is feasible on the machine, and no interval gets shorter by it, so the proof of the interval stands.
 
-use crate::{Loops, LoopProblem};
+use crate::{LoopProblem, Loops};
 use twill_graph::{Cycles, GroupId, OpId, Operation, Problem, Schedule};
 
 /// Cycles of an iteration that groups compute between MMAs that could start one after the other.

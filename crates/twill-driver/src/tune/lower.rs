@@ -4,6 +4,7 @@ use super::candidate::{Asked, Attempt, Candidate, LoweredKernel};
 use super::found::{Found, Preferred};
 use super::rings;
 use super::rules::{self, Registers};
+use super::score::whole;
 use super::written::names;
 use super::{CompileOptions, Which};
 use crate::{Error, LoopProblem, Loops, Request, Source};
@@ -12,7 +13,8 @@ use twill_check::Verified;
 use twill_emit::gluon::Header;
 use twill_emit::kernel::ScheduledLoop;
 use twill_exact::Naive;
-use twill_graph::{Report, Schedule, Status, WarpAssignment};
+use twill_graph::{Cycles, Report, Schedule, SimulatedCycles, Status, WarpAssignment};
+use twill_simulate::{KernelTime, Timing};
 use twill_triton::Lowered;
 
 /// Generates the kernel of a schedule, and proves its barriers.
@@ -110,4 +112,28 @@ fn header(request: &Request, requested: &CompileOptions, source: &Source, found:
         command: requested.command.clone(),
         statuses: found.loops.iter().map(status).collect(),
     }
+}
+
+/// By loop, what an iteration takes by simulation of the warp programs that these schedules become by the generator's default
+/// options; empty where no such programs are generated or simulated.
+pub(crate) fn of_schedules(
+    source: &Source,
+    lowered: &[Lowered],
+    problems: &[LoopProblem],
+    schedules: &[&Verified<Schedule>],
+) -> Vec<SimulatedCycles> {
+    let loops = loops(lowered, problems, schedules);
+    let options = rules::options(&CompileOptions::default(), source, lowered, schedules, false);
+    let Ok((program, Some(simulated))) = rings::emit(source, lowered, &loops, &options, true) else {
+        return Vec::new();
+    };
+    let Some(timing) = Timing::of(&source.machine) else { return Vec::new() };
+    let Ok(copies_and_mmas) = KernelTime::of(&program, &timing.without_threads()) else { return Vec::new() };
+    let each = simulated.iterations.iter().zip(&copies_and_mmas.iterations);
+    each.map(|(cycles, without)| SimulatedCycles {
+        cycles: Cycles(i64::from(*cycles)),
+        copies_and_mmas: Cycles(i64::from(whole(*without))),
+        sass: None,
+    })
+    .collect()
 }

@@ -13,7 +13,7 @@
 
 use super::latency_padding::is_mma;
 use super::thresholds::THRESHOLDS;
-use crate::{Loops, LoopProblem};
+use crate::{LoopProblem, Loops};
 use std::collections::BTreeMap;
 use twill_graph::{Cycles, Dependence, LoopGraph, OpId, Operation, Problem};
 
@@ -107,7 +107,11 @@ fn is_handed_off(graph: &LoopGraph, op: OpId) -> bool {
 }
 
 /// The same loops, each with every sub-tile's MMAs in an order and in mma_batches; `None` where the model does not take it.
-pub(super) fn in_batches(problems: &Loops<LoopProblem>, order: &[usize], interval: Cycles) -> Option<Loops<LoopProblem>> {
+pub(super) fn in_batches(
+    problems: &Loops<LoopProblem>,
+    order: &[usize],
+    interval: Cycles,
+) -> Option<Loops<LoopProblem>> {
     let mut problems = problems.clone();
     for one in &mut problems.loops {
         let graph = graph_in_batches(one.problem.graph(), order, interval)?;

@@ -21,11 +21,11 @@ mod thresholds;
 mod variants;
 mod written;
 
+pub use crate::options::{CompileOptions, Language, TileOrderOption, TraceDetail, TraceOptions, Which};
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop};
+pub(crate) use lower::of_schedules;
 pub use others::{OtherKernel, others};
-pub(crate) use score::of_schedules;
-pub use crate::options::{CompileOptions, Language, TileOrderOption, TraceDetail, TraceOptions, Which};
 
 use crate::cache::{Key, Kind};
 use crate::input::generated_source;

@@ -1,9 +1,9 @@
 //! Warp programs with the first options that fit, in rings as deep as their loads take to come.
 
-use super::candidate::saturating_u32;
 use super::score::{repeating, simulated};
 use super::thresholds::THRESHOLDS;
 use crate::Source;
+use crate::count::saturating_u32;
 use twill_emit::gluon::Simulated;
 use twill_emit::kernel::program::KernelProgram;
 use twill_emit::kernel::{Options, ScheduledLoop, lower};

@@ -1,9 +1,9 @@
 //! Options of the generator that are not asked for, by rules that measurement on an H200 gave (docs/codegen.md).
 
-use super::candidate::saturating_u32;
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, TileOrderOption, Which, latency_padding};
 use crate::Source;
+use crate::count::saturating_u32;
 use std::collections::BTreeSet;
 use twill_check::Verified;
 use twill_emit::kernel::Options;
@@ -83,7 +83,11 @@ pub(crate) fn options(
         shared_bytes: source.machine.resources().shared_memory.0,
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.
-        programs: source.options.programs.filter(|coarsening| coarsening.count > 1).map(|coarsening| (coarsening.count, number(coarsening.axis))),
+        programs: source
+            .options
+            .programs
+            .filter(|coarsening| coarsening.count > 1)
+            .map(|coarsening| (coarsening.count, number(coarsening.axis))),
     };
     // Without pipelining, what is loaded is for the iteration at hand.
     if requested.schedule == Which::NoSwp {

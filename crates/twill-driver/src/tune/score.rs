@@ -1,13 +1,8 @@
 //! What a candidate is worth: cycles by simulation, the SASS estimate, and its cost as assembled.
 
 use super::candidate::Candidate;
-use super::lower::loops;
-use super::{CompileOptions, rings, rules};
-use crate::{LoopProblem, Source};
-use twill_check::Verified;
 use twill_emit::gluon::{self, Assembly, LoopTraffic, Simulated};
 use twill_emit::kernel::program::{KernelProgram, Loop};
-use twill_graph::{Cycles, Schedule, SimulatedCycles};
 use twill_machine::Machine;
 use twill_simulate::assembled::{Instruction, Rates, cycles_of_loop};
 use twill_simulate::{KernelTime, Timing};
@@ -39,7 +34,16 @@ impl Cost {
 impl Candidate {
     /// Cycles of an iteration by simulation, of all loops that repeat; the most there is where it is not known.
     pub(super) fn simulated_cycles(&self) -> u64 {
-        self.lowered.simulated.as_ref().map_or(u64::MAX, |simulated| repeating(&self.lowered.program, &simulated.iterations))
+        self.lowered
+            .simulated
+            .as_ref()
+            .map_or(u64::MAX, |simulated| repeating(&self.lowered.program, &simulated.iterations))
+    }
+
+    /// Cycles of an iteration of its machine code, by loop; empty where they are not known.
+    pub(super) fn sass_estimate(&self) -> Vec<u32> {
+        let of = |assembly| sass_estimate(assembly, &self.lowered.program, &self.asked.machine);
+        self.assembly.as_ref().map(of).unwrap_or_default()
     }
 
     /// What it costs.
@@ -58,30 +62,6 @@ pub(super) fn simulated(program: &KernelProgram, lowered: &[Lowered], machine: &
     let iterations = time.iterations.iter().copied().map(whole).collect();
     let traffic = lowered.iter().map(traffic).collect();
     Some(Simulated { iterations, tile: whole(time.tile), start: whole(time.start), assembled: Vec::new(), traffic })
-}
-
-/// By loop, what an iteration takes by simulation of the warp programs that these schedules become by the generator's default
-/// options; empty where no such programs are generated or simulated.
-pub(crate) fn of_schedules(
-    source: &Source,
-    lowered: &[Lowered],
-    problems: &[LoopProblem],
-    schedules: &[&Verified<Schedule>],
-) -> Vec<SimulatedCycles> {
-    let loops = loops(lowered, problems, schedules);
-    let options = rules::options(&CompileOptions::default(), source, lowered, schedules, false);
-    let Ok((program, Some(simulated))) = rings::emit(source, lowered, &loops, &options, true) else {
-        return Vec::new();
-    };
-    let Some(timing) = Timing::of(&source.machine) else { return Vec::new() };
-    let Ok(copies_and_mmas) = KernelTime::of(&program, &timing.without_threads()) else { return Vec::new() };
-    let each = simulated.iterations.iter().zip(&copies_and_mmas.iterations);
-    each.map(|(cycles, without)| SimulatedCycles {
-        cycles: Cycles(i64::from(*cycles)),
-        copies_and_mmas: Cycles(i64::from(whole(*without))),
-        sass: None,
-    })
-    .collect()
 }
 
 fn traffic(lowered: &Lowered) -> LoopTraffic {
@@ -123,6 +103,6 @@ pub(super) fn repeating(program: &KernelProgram, of_loops: &[u32]) -> u64 {
     counted.map(|(_, each)| u64::from(*each)).sum()
 }
 
-fn whole(cycles: f64) -> u32 {
+pub(super) fn whole(cycles: f64) -> u32 {
     cycles.round() as u32
 }

@@ -149,7 +149,8 @@ fn within(
     }
     let naive = naive(requested).or((*plan == Plan::Least).then_some(Naive::NoPipelining));
     let found = find(request, naive, &first, session, started)?;
-    if let (None, Plan::Requested(assignments), true) = (naive, plan, requested.mma_batches && !rules::in_tensor_memory(source))
+    if let (None, Plan::Requested(assignments), true) =
+        (naive, plan, requested.mma_batches && !rules::in_tensor_memory(source))
         && !assignments.is_empty()
         && let Some(best) = fastest_in_batches(request, requested, source, &first, &found, session, started)?
     {
@@ -168,9 +169,7 @@ fn within(
                 // What is not written for its assignment of groups may be for the schedule that was found first.
                 Err(error @ Error::Emit { .. }) if error.excess().is_none() => {
                     let made = lower(request, requested, source, &first, found)?;
-                    session
-                        .observer
-                        .note(&format!("{error}\nthe schedule that was found first is generated instead"));
+                    session.observer.note(&format!("{error}\nthe schedule that was found first is generated instead"));
                     return Ok(made);
                 }
                 made => return made,
@@ -197,13 +196,14 @@ fn fastest_in_batches(
             Ok(Attempt::Nothing(_)) => continue,
             // What cannot be written in mma_batches is written as it was found first.
             Err(error) => {
-                session.observer.note(&format!(
-                    "{error}\nanother schedule is generated, whose MMAs do not start in this order"
-                ));
+                session
+                    .observer
+                    .note(&format!("{error}\nanother schedule is generated, whose MMAs do not start in this order"));
                 continue;
             }
         };
-        let simulated = candidate.lowered.simulated.as_ref().and_then(|simulated| simulated.iterations.first().copied());
+        let simulated =
+            candidate.lowered.simulated.as_ref().and_then(|simulated| simulated.iterations.first().copied());
         let cycles = simulated.unwrap_or(u32::MAX);
         if best.as_ref().is_none_or(|(least, _)| cycles < *least) {
             best = Some((cycles, *candidate));
@@ -225,20 +225,19 @@ fn by_simulation(
     for (problems, found) in found {
         let between = found.between(&problems);
         match lower(request, requested, source, &problems, found) {
-            Ok(Attempt::Made(candidate)) if all.iter().all(|(.., other)| other.lowered.source != candidate.lowered.source) => {
+            Ok(Attempt::Made(candidate))
+                if all.iter().all(|(.., other)| other.lowered.source != candidate.lowered.source) =>
+            {
                 all.push((candidate.simulated_cycles(), between, *candidate));
             }
             Ok(_) => {}
-            Err(error) => {
-                session.observer.note(&format!("{error}\nanother schedule of the same intervals is tried"))
-            }
+            Err(error) => session.observer.note(&format!("{error}\nanother schedule of the same intervals is tried")),
         }
     }
     all.sort_by_key(|(cycles, between, _)| (*cycles, *between));
     let together = (0..all.len()).min_by_key(|k| all[*k].1);
     let together = together.filter(|k| all[*k].0 as f64 <= all[0].0 as f64 * (1.0 + THRESHOLDS.clearly));
-    let mut all: Vec<Candidate> =
-        all.into_iter().map(|(.., one)| Candidate { by_simulation: true, ..one }).collect();
+    let mut all: Vec<Candidate> = all.into_iter().map(|(.., one)| Candidate { by_simulation: true, ..one }).collect();
     if let Some(together) = together {
         let first = all.remove(together);
         all.insert(0, Candidate { by_simulation: false, ..first });

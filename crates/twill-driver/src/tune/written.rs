@@ -1,12 +1,14 @@
 //! The files of a generated kernel, in each language.
 
 use super::Language;
-use super::candidate::Files;
 use crate::LoopProblem;
 use twill_emit::cuda;
 use twill_emit::gluon::{self, CodeLine, Header, Listing, Signature};
 use twill_emit::kernel::Checked;
 use twill_graph::LoopOperation;
+
+/// Files by their names.
+pub(super) type Files = Vec<(&'static str, String)>;
 
 impl Language {
     /// The file that the kernel is in.

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 fn programs_share_a_cta_in_numbers_that_fit_and_without_sub_tiles() {
     for (arguments, says) in [
         (&["--cta-coarsening", "2", "--sub-tiles", "2"][..], "cannot be used with '--sub-tiles"),
-        (&["--cta-coarsening", "0"], "0 is not in 1..=16"),
-        (&["--cta-coarsening", "17"], "17 is not in 1..=16"),
+        (&["--cta-coarsening", "0"], "must be from 1 to 16"),
+        (&["--cta-coarsening", "17"], "must be from 1 to 16"),
         (&["--coarsening-axis", "y"], "--cta-coarsening <N>"),
     ] {
         let output = twill(&[&["schedule", "examples/gemm_tma.ttir"], arguments].concat());

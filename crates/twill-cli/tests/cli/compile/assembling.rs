@@ -168,7 +168,14 @@ fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kep
         let python = spilling(&place, first, second);
         let output = compile(
             &place,
-            &[&example("attention_backward"), "--python", &python, "--attempts=2", "--persistent=off", "--mma-batches=off"],
+            &[
+                &example("attention_backward"),
+                "--python",
+                &python,
+                "--attempts=2",
+                "--persistent=off",
+                "--mma-batches=off",
+            ],
         );
         let notes = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{notes}");
