@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
+use twill_driver::gaus::GausError;
 
 #[derive(Debug, Error)]
 pub(crate) enum Error {
@@ -21,7 +22,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     File(#[from] twill_driver::files::FileError),
     #[error(transparent)]
-    Gaus(#[from] twill_driver::gaus::GausError),
+    Gaus(Box<GausError>),
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write to standard output: {0}")]
@@ -106,6 +107,12 @@ pub(crate) enum Error {
     RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
+}
+
+impl From<GausError> for Error {
+    fn from(error: GausError) -> Error {
+        Error::Gaus(Box::new(error))
+    }
 }
 
 fn lines(errors: &[twill_machine::MachineError]) -> String {

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::progress::Ticker;
 use crate::{budgets, files, pictures, progress};
-use twill_driver::gaus::{self, GausError};
+use twill_driver::gaus;
 use twill_driver::options::GausEngine;
 use twill_graph::format::ModuloFile;
 
@@ -27,8 +27,8 @@ pub(crate) fn run_for_proof(arguments: &GausArguments) -> Result<Exit, Error> {
 /// The exit code, and whether the answer is proved optimal.
 fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     match solve(arguments) {
-        Err(Error::Gaus(GausError::Search { input, error })) if error.proves_infeasible() => {
-            eprintln!("{input}: {error}");
+        Err(Error::Gaus(error)) if error.proves_infeasible() => {
+            eprintln!("{error}");
             Ok((Exit::Infeasible, true))
         }
         other => other,

@@ -272,21 +272,21 @@ pub(crate) fn gaus(
 ) -> PyResult<String> {
     let options = GausOptions::from_keywords(&options.0, path.is_some()).map_err(|error| wrong(py, error))?;
     let path = path.as_deref();
-    let infeasible_or_wrong = |error: GausError| match &error {
-        GausError::Search { error: why, .. } if why.proves_infeasible() => infeasible(py, &error),
+    let infeasible_or_wrong = |error: Box<GausError>| match &*error {
+        _ if error.proves_infeasible() => infeasible(py, &error),
         GausError::Driver(why) => of_driver(py, why),
         _ => wrong(py, &error),
     };
     if options.engine == GausEngine::Exact {
         let started = Instant::now();
         let search = |interrupt, reporter: &mut task::ProgressReporter| {
-            twill_driver::gaus::exact(path, &options, started, interrupt, reporter)
+            twill_driver::gaus::exact(path, &options, started, interrupt, reporter).map_err(Box::new)
         };
         let found = task::run(py, progress.as_ref(), search)?.map_err(infeasible_or_wrong)?;
         return Ok(ModuloFile::new(&found.problem, &found.report).to_json());
     }
     let search = |interrupt, reporter: &mut task::ProgressReporter| {
-        twill_driver::gaus::find(path, &options, interrupt, reporter)
+        twill_driver::gaus::find(path, &options, interrupt, reporter).map_err(Box::new)
     };
     let found = task::run(py, progress.as_ref(), search)?.map_err(infeasible_or_wrong)?;
     Ok(found.to_json())

@@ -139,6 +139,13 @@ pub enum GausError {
     },
 }
 
+impl GausError {
+    /// Dependences alone rule out every schedule.
+    pub fn proves_infeasible(&self) -> bool {
+        matches!(self, GausError::Search { error, .. } if error.proves_infeasible())
+    }
+}
+
 impl From<Error> for GausError {
     fn from(error: Error) -> GausError {
         GausError::Driver(Box::new(error))
