@@ -17,7 +17,7 @@ from pathlib import Path
 from . import _twill
 from .errors import TwillError
 from .machine import Machine
-from .options import words
+from .options import checked
 
 TIME_LIMIT = 60
 """Seconds after which a search ends with the best schedule known, unless options say otherwise."""
@@ -50,7 +50,7 @@ def question(
     """The question to `_twill` about an input."""
     if machine is not None:
         machine = Machine.of(machine).text
-    return {"kind": kind, "name": name, "text": text, "machine": machine, "options": words(options)}
+    return {"kind": kind, "name": name, "text": text, "machine": machine, "options": checked(options)}
 
 
 def command() -> str:

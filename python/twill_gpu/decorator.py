@@ -12,7 +12,7 @@ from .errors import InputError
 from .jit_kernel import ON_FAILURE, JitKernel
 from .keywords import spelled
 from .machine import Machine
-from .options import known, words
+from .options import checked, known
 
 
 def _of_triton() -> Collection[str]:
@@ -64,7 +64,7 @@ def jit(
     if on_failure not in ON_FAILURE:
         raise InputError(f"on_failure must be {' or '.join(map(repr, ON_FAILURE))}, not {on_failure!r}")
     options = dict(options or {})
-    words(options)
+    checked(options)
     triton = needs.triton("twill_gpu.jit")
 
     def decorate(fn: Callable[..., Any]) -> JitKernel:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from . import _twill
 from .graph import Graph
 from .keywords import spelled
-from .options import known, words
+from .options import checked, known
 
 
 class LargeSchedule:
@@ -82,7 +82,7 @@ def gaus(
     Raises `InputError`; `InfeasibleError` where dependences rule every schedule out.
     """
     if what is None:
-        return LargeSchedule(_twill.gaus(words(options, "gaus"), progress))
+        return LargeSchedule(_twill.gaus(None, checked(options, "gaus", has_input=False), progress))
     if isinstance(what, (Graph, Mapping)):
         text = what.to_json() if isinstance(what, Graph) else json.dumps(what)
         with tempfile.TemporaryDirectory(prefix="twill-") as folder:
@@ -95,5 +95,4 @@ def gaus(
 def _of_file(
     path: str | os.PathLike[str], options: Mapping[str, object], progress: Callable[[str], None] | None
 ) -> LargeSchedule:
-    told = [os.fspath(path)]
-    return LargeSchedule(_twill.gaus([*told, *words(options, "gaus", told)], progress))
+    return LargeSchedule(_twill.gaus(os.fspath(path), checked(options, "gaus"), progress))

@@ -258,7 +258,7 @@ class Schedule:
 
         assemble: look at the machine code with this Python's Triton, and make the schedule again where registers spill.
         """
-        if assemble and "--emit=cuda" not in self._question["options"]:
+        if assemble and self._question["options"].get("emit") != "cuda":
             needs.triton("looking at machine code (assemble=True)")
         python, tools = (sys.executable, toolchain()) if assemble else (None, "")
         text = _twill.compile(self._question, python, "twill_gpu.schedule(…).compile()", tools, progress)

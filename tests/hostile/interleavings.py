@@ -27,7 +27,7 @@ SUITES = {
     ],
     "the cache: 8 writers": ["-p", "twill-driver", "--lib", "cache"],
     "GauS: sums in parallel on 1 to 8 threads": ["-p", "twill-gaus", "--lib", "relax"],
-    "the viewer: clients": ["-p", "twill-cli", "--lib", "view"],
+    "the viewer: clients": ["-p", "twill-cli", "--lib", "report::server"],
 }
 
 # Reports of a standard library without instrumentation: the end of a thread, and the last owner of an Arc (a fence, which

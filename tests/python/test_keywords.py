@@ -83,19 +83,39 @@ def test_wrong_values_elsewhere():
 
 
 def test_options_are_those_of_the_command(capfd):
-    """As `--help` lists them, whatever they are."""
+    """As `--help-all` lists them, whatever they are."""
     for command in ("compile", "gaus"):
-        _twill.run_command(["twill", command, "--help"])
+        _twill.run_command(["twill", command, "--help-all"])
         listed = capfd.readouterr().out
         names = options.known(command)
         assert [name for name in names if f"--{name.replace('_', '-')}" not in listed] == []
-        assert {"no_cache", "time_limit"} & names.keys() and not {"output", "help"} & names.keys()
+        assert {"no_cache", "time_limit"} & set(names) and not {"output", "help"} & set(names)
 
 
 def test_each_way_to_say_yes_and_no():
-    assert options.words({"persistent": True, "mma_batches": "off", "no_cache": True, "wave_sync": "on"}) == [
-        "--persistent=on", "--mma-batches=off", "--no-cache", "--wave-sync"
-    ]
-    assert options.words({"no_cache": False, "wave_sync": "off", "sub_tiles": None, "trace": False}) == []
-    assert options.words({"trace": True, "emit": "cuda"}) == ["--trace", "--emit=cuda"]
-    assert options.words({"trace": 8}) == ["--trace=8"]
+    given = {"persistent": True, "mma_batches": "off", "no_cache": True, "wave_sync": "on", "trace": 8}
+    assert options.checked({**given, "sub_tiles": None}) == given
+    for value in (True, False, "on", "off"):
+        options.checked({"no_cache": value, "persistent": value, "trace": value})
+    assert options.is_on({"no_assemble": "on"}, "no_assemble") and not options.is_on({"no_assemble": False}, "no_assemble")
+
+
+def test_what_goes_together():
+    for given, said in (
+        ({"trace_detail": "segments"}, "trace is needed as well"),
+        ({"candidates": 2, "no_assemble": True}, "candidates cannot be used with no_assemble"),
+        ({"coarsening_axis": "y"}, "cta_coarsening is needed as well"),
+    ):
+        with pytest.raises(twill_gpu.InputError, match=said):
+            options.checked(given)
+    with pytest.raises(twill_gpu.InputError, match="random is needed as well"):
+        twill_gpu.gaus(None)
+    with pytest.raises(twill_gpu.InputError, match="smallest_ii cannot be used with ii"):
+        twill_gpu.gaus("gemm", smallest_ii=True, ii=3)
+
+
+def test_options_as_text():
+    """As a sweep's `--set` gives them."""
+    options.checked({"trip_counts": "4,8", "ring_depth": "3", "time_limit": "none", "cluster": "2"})
+    with pytest.raises(twill_gpu.InputError, match="ring_depth must be from 1 to 8, not '9'"):
+        options.checked({"ring_depth": "9"})

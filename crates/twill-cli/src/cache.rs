@@ -1,26 +1,15 @@
 //! `twill cache`: what the cache on disk holds.
 
-use crate::Exit;
-use crate::arguments::{CacheArguments, CacheCommand, SearchArguments};
+use crate::arguments::{CacheArguments, CacheCommand};
 use crate::error::Error;
-use crate::files;
-use twill_driver::{Cache, CacheInfo};
+use crate::exit::Exit;
+use crate::{files, request};
+use twill_driver::CacheInfo;
 use twill_graph::grouped;
-
-impl SearchArguments {
-    /// The cache that the search uses.
-    pub(crate) fn cache(&self) -> Option<Cache> {
-        of_environment().filter(|_| !self.no_cache)
-    }
-}
-
-fn of_environment() -> Option<Cache> {
-    Cache::of_environment(|name| std::env::var_os(name))
-}
 
 pub(crate) fn run(arguments: &CacheArguments) -> Result<Exit, Error> {
     let columns = arguments.width.columns();
-    let Some(cache) = of_environment() else {
+    let Some(cache) = request::cache() else {
         files::write(
             None,
             &twill_report::folded("there is no cache: TWILL_CACHE is off, or HOME is not set\n", columns),

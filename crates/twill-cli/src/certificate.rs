@@ -1,13 +1,16 @@
 //! Certificates on disk: a folder with the schedule, the claim, and three files for every proof by search.
 
+use crate::arguments::SearchArguments;
 use crate::error::Error;
 use crate::files;
 use std::fs;
 use std::path::{Path, PathBuf};
-use twill_check::Evidence;
-use twill_graph::Problem;
+use twill_check::{Evidence, Verified};
+use twill_driver::files::FileError;
+use twill_exact::Budget;
 use twill_graph::format::{CertificateFile, ScheduleFile};
 use twill_graph::proof::{Certificate, Proof};
+use twill_graph::{Problem, Report, Schedule};
 
 const SCHEDULE: &str = "schedule.json";
 const CERTIFICATE: &str = "certificate.json";
@@ -103,7 +106,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Read>, Error> {
     if folder.join(CERTIFICATE).exists() {
         return Ok(vec![read_one(folder)?]);
     }
-    let failed = |error| Error::Read { path: folder.to_owned(), error };
+    let failed = |error| Error::File(FileError::Read { path: folder.to_owned(), error });
     let mut loops: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -164,4 +167,29 @@ pub(crate) fn told(certificate: &Certificate, evidence: &Evidence) -> String {
         ),
     };
     format!("{claim}, proved {search}")
+}
+
+/// Writes what proves each report, and lets no proof out that does not survive its check.
+pub(crate) fn certify<'a>(
+    folder: &Path,
+    arguments: &SearchArguments,
+    loops: impl ExactSizeIterator<Item = (&'a Problem, &'a Report<Verified<Schedule>>, ScheduleFile)>,
+    together: Option<&str>,
+    budget: &Budget,
+) -> Result<(), Error> {
+    let input = || arguments.source.input.clone();
+    let folder = Folder::create(folder)?;
+    if let Some(text) = together {
+        folder.add_kernel(text)?;
+    }
+    let several = loops.len() > 1;
+    for (index, (problem, report, file)) in loops.enumerate() {
+        let certificate =
+            twill_exact::certify(problem, report, budget).map_err(|error| Error::Certify { input: input(), error })?;
+        twill_check::verify_certificate(problem, &certificate)
+            .map_err(|error| Error::DefectiveProof { input: input(), error })?;
+        let name = several.then(|| format!("loop-{index}"));
+        folder.add(name.as_deref(), &(file.to_json() + "\n"), problem, &certificate)?;
+    }
+    folder.finish()
 }

@@ -1,10 +1,10 @@
 //! `twill check`: replay a schedule from its file, or those of sibling loops, or check certificates from
 //! their folder.
 
-use crate::Exit;
 use crate::arguments::CheckArguments;
 use crate::certificate;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use twill_check::Verified;
 use twill_graph::format::{DataflowScheduleFile, KernelScheduleFile, PipelineFile, ScheduleFile};
@@ -74,7 +74,7 @@ fn dataflow(path: &str, text: &str) -> Result<Exit, Error> {
     let problem = file.problem()?;
     let found = twill_check::verify_dataflow(&problem, file.start_steps())
         .map_err(|error| Error::Rejected { path: path.to_owned(), error })?;
-    let (kind, claimed) = (crate::gaus::kind(problem.objective), file.summary.objective.value);
+    let (kind, claimed) = (twill_driver::gaus::kind(problem.objective), file.summary.objective.value);
     if file.summary.objective.lower_bound > found.objective {
         let (bound, found) = (file.summary.objective.lower_bound, found.objective);
         return Err(Error::FalseBound { path: path.to_owned(), bound, found });

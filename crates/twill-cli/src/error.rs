@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
+use twill_driver::gaus::GausError;
 
 #[derive(Debug, Error)]
 pub(crate) enum Error {
@@ -18,20 +19,16 @@ pub(crate) enum Error {
     Beside { path: PathBuf, error: serde_json::Error },
     #[error(transparent)]
     Cache(#[from] twill_driver::CacheError),
-    #[error("cannot read {}: {error}", path.display())]
-    Read { path: PathBuf, error: io::Error },
-    #[error("cannot read {}: it has more than {} bytes", path.display(), twill_graph::grouped(*.limit))]
-    TooLong { path: PathBuf, limit: u64 },
+    #[error(transparent)]
+    File(#[from] twill_driver::files::FileError),
+    #[error(transparent)]
+    Gaus(Box<GausError>),
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
-    #[error("{path}: not text: byte {offset} is not UTF-8; Twill reads TTIR (.ttir) and loop graphs (.json)")]
-    NotText { path: String, offset: usize },
-    #[error("`{input}` is neither a file nor a built-in graph; built-in graphs: {known}")]
-    UnknownInput { input: String, known: String },
     #[error("no built-in graph is named `{name}`; there are: {known}")]
-    UnknownKernel { name: String, known: String },
+    UnknownGraph { name: String, known: String },
     #[error("{input}: it is a loop graph already; only a kernel in TTIR has tiles to show (--format graph)")]
     NoTiles { input: String },
     #[error(
@@ -52,32 +49,20 @@ pub(crate) enum Error {
     OnlyTrace { input: String },
     #[error("a Perfetto trace is binary, and this is a terminal; name a file, as in -o trace.pftrace")]
     BinaryToTerminal,
-    #[error("{input}: {error}")]
-    Dataflow { input: String, error: twill_graph::DataflowError },
     #[error("{0}")]
     Arguments(String),
     #[error(
         "{command} runs in Python, {purpose}, and {python} cannot: {why}; pip install the package from the checkout, or name another interpreter in TWILL_PYTHON"
     )]
     Python { command: &'static str, purpose: &'static str, python: String, why: String },
-    #[error("--random: {0}")]
-    Random(twill_graph::RandomError),
-    #[error("{input}: {error}")]
-    Search { input: String, error: crate::gaus::SearchError },
-    #[error("{input}: the kernel has {count} loops, and GauS schedules one at a time; choose one with --loop")]
-    SeveralLoops { input: String, count: usize },
     #[error(
         "{path}: the objective is {found}, below the lower bound {bound} that the file claims; the schedule itself is legal"
     )]
     FalseBound { path: String, bound: i128, found: i128 },
     #[error("{input}: --{option} is for the exact scheduler of kernels and loop graphs; {engine} would leave it out")]
-    NotForEngine { input: String, option: &'static str, engine: &'static str },
+    NotForEngine { input: String, option: String, engine: &'static str },
     #[error("{path}: the objective is {found}, and the file claims {claimed}; the schedule itself is legal")]
     OtherObjective { path: String, claimed: String, found: i128 },
-    #[error(
-        "the schedule found for {input} does not survive its replay; this is a defect of Twill, please report it:\n{error}"
-    )]
-    Defect { input: String, error: twill_check::Rejected },
     #[error(
         "the proof found for {input} does not survive its check; this is a defect of Twill, please report it: {error}"
     )]
@@ -105,9 +90,9 @@ pub(crate) enum Error {
     #[error("{input}: {error}")]
     Formulation { input: String, error: twill_smtlib::FormulationError },
     #[error("{input}: it is a schedule already, and --{option} is for a search; leave it out, or name the kernel")]
-    AlreadyScheduled { input: String, option: &'static str },
+    AlreadyScheduled { input: String, option: String },
     #[error("{input}: it is a page already, and is served as it is; leave --{option} out, or name what the page is of")]
-    AlreadyDrawn { input: String, option: &'static str },
+    AlreadyDrawn { input: String, option: String },
     #[error(
         "{}: there is no schedule.json in it; name a folder that twill compile wrote (with --top, one of the folders in it)", path.display()
     )]
@@ -122,6 +107,12 @@ pub(crate) enum Error {
     RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
+}
+
+impl From<GausError> for Error {
+    fn from(error: GausError) -> Error {
+        Error::Gaus(Box::new(error))
+    }
 }
 
 fn lines(errors: &[twill_machine::MachineError]) -> String {

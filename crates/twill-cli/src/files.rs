@@ -1,61 +1,15 @@
-//! Reading inputs and writing outputs whole.
+//! Writing outputs whole, and reading inputs.
 
 use crate::error::Error;
-use crate::kind::STANDARD_INPUT;
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-/// Longest input in bytes; what is longer may be a device without end.
-const LONGEST: u64 = 1 << 29;
-
-/// Whether there is something to read: a file, a folder, or standard input, which is `-`.
-pub(crate) fn exists(path: &Path) -> bool {
-    path == Path::new(STANDARD_INPUT) || path.exists()
-}
-
-/// What pipes held: it can be read once, and is asked for more than once.
-static PIPES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
-
-/// A command begins, in a process that may have run others.
-pub(crate) fn begin() {
-    PIPES.lock().unwrap_or_else(PoisonError::into_inner).clear();
-}
+pub(crate) use twill_driver::files::{begin, exists};
 
 /// The text of a file, or of standard input, which is `-`.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    let is_standard_input = path == Path::new(STANDARD_INPUT);
-    let is_pipe = is_standard_input || fs::metadata(path).is_ok_and(|of| !of.is_file() && !of.is_dir());
-    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(before) = pipes.get(path).filter(|_| is_pipe) {
-        return Ok(before.clone());
-    }
-    let read = if is_standard_input {
-        text(Path::new("standard input"), io::stdin().lock())?
-    } else {
-        text(path, File::open(path).map_err(|error| Error::Read { path: path.to_owned(), error })?)?
-    };
-    if is_pipe {
-        pipes.insert(path.to_owned(), read.clone());
-    }
-    Ok(read)
-}
-
-fn text(path: &Path, from: impl Read) -> Result<String, Error> {
-    let mut bytes = Vec::new();
-    let read = from.take(LONGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Error::Read { path: path.to_owned(), error })?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(Error::TooLong { path: path.to_owned(), limit: LONGEST });
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        Error::NotText { path: path.display().to_string(), offset }
-    })?;
-    // Some editors begin a file with a byte order mark.
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    Ok(twill_driver::files::read(path)?)
 }
 
 /// Writes to a file, or to standard output, which is also `-`. A file appears whole or not at all.

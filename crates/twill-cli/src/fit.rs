@@ -1,27 +1,30 @@
 //! `twill fit`: whether kernels fit, before anything is searched.
 
-use crate::Exit;
 use crate::arguments::{FitArguments, FitFormat};
 use crate::error::Error;
-use crate::{files, input};
+use crate::exit::Exit;
+use crate::files;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Instant;
-use twill_driver::{Fit, Need, Request, Verdict};
+use twill_driver::files::named;
+use twill_driver::{Fit, Need, Options, Verdict};
 use twill_graph::{grouped, grouped_real};
 use twill_report::folded;
 
-/// Attempts play no part before a kernel is assembled.
-const ATTEMPTS: u32 = 1;
-
 pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
-    let (lowering, limits) = (arguments.lowering.lowering()?, arguments.limits.limits());
-    let options = arguments.generator.options(ATTEMPTS);
+    let options = Options {
+        lowering: arguments.lowering.clone(),
+        limits: arguments.limits.clone(),
+        model: arguments.model.clone(),
+        loops: arguments.siblings.clone(),
+        code: arguments.code.clone(),
+        ..Options::default()
+    };
+    let machine = options.lowering.lowering()?.machine;
     let one = |path: &std::path::PathBuf| -> Result<Fit, Error> {
-        let input = input::read(&path.display().to_string())?;
-        let (lowering, limits) = (lowering.clone(), limits.clone());
-        let request = Request { input, lowering, limits, siblings: arguments.siblings.options() };
-        Ok(twill_driver::fit(&request, &options)?)
+        let input = named(&path.display().to_string())?;
+        Ok(twill_driver::fit(&options.request(input, machine.clone())?, &options.code)?)
     };
     let (mut text, mut verdicts, mut failed) = (String::new(), Vec::new(), false);
     for path in &arguments.inputs {

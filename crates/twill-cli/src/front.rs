@@ -1,20 +1,22 @@
 //! Which engine answers `twill schedule`: the exact one wherever it can, GauS for graphs that are too large for it.
 
-use crate::Exit;
-use crate::arguments::{Format, ModuloArguments, ModuloFormat, ScheduleArguments, SearchArguments};
+use crate::arguments::{Format, GausArguments, GausFormat, ScheduleArguments, SearchArguments};
 use crate::error::Error;
-use crate::gaus::GausArguments;
-use crate::kind::InputKind;
-use crate::{files, gaus, modulo};
-use clap::Parser;
+use crate::exit::Exit;
+use crate::{files, gaus};
 use std::path::{Path, PathBuf};
-use twill_driver::{LoopProblem, Request};
+use twill_driver::gaus::is_loop;
+use twill_driver::options::{GausEngine, GausOptions, given};
+use twill_driver::{InputKind, LoopProblem, Request};
 
 /// Operations of a loop with warps that the exact scheduler is asked about. Search with warps has been measured up to a
 /// tenth of that; beyond, encoding alone takes long.
 const MOST_WITH_WARPS: usize = 500;
 /// Operations of a loop without warps: of HatScheT's, with up to 2651, nearly all are proved.
 const MOST_WITHOUT: usize = 4000;
+
+/// The exact engine for loops without warps.
+const EXACT: &str = "twill gaus --engine exact";
 
 /// Answers for graphs without warps, by their format; `None` where the input is a kernel or loop graph.
 pub(crate) fn dataflow(arguments: &ScheduleArguments) -> Result<Option<Exit>, Error> {
@@ -31,35 +33,29 @@ pub(crate) fn dataflow(arguments: &ScheduleArguments) -> Result<Option<Exit>, Er
 
 fn without_warps(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
     refuse(arguments, "GauS", true)?;
-    let question = gaus::is_loop(path)?.then_some("--smallest-ii");
+    let question = is_loop(path)?;
     by_gradient(arguments, "exact search is for loops of tile operations; this is a graph without warps", question)
 }
 
 /// Refuses options that the engine would silently leave out.
 fn refuse(arguments: &ScheduleArguments, engine: &'static str, is_file_of_others: bool) -> Result<(), Error> {
     let (search, source) = (&arguments.search, &arguments.search.source);
-    let exact = engine == "twill modulo";
-    let given = [
+    let own = [
         ("emit", arguments.emit.is_some()),
         ("certificate", arguments.certificate.is_some()),
         ("top", arguments.top.top.is_some()),
-        ("trip-counts", !arguments.siblings.trip_counts.is_empty()),
-        ("compute-groups", search.limits.compute_groups.is_some()),
-        ("registers-per-thread", search.limits.registers_per_thread.is_some()),
-        ("max-interval", search.max_interval.is_some()),
-        ("work-limit", search.budget.work_limit.is_some() && !exact),
-        ("unroll", search.limits.unroll > 1),
-        ("normalise", search.limits.normalise > 0),
-        ("kernel", source.lowering.kernel.is_some()),
-        ("sub-tiles", source.lowering.sub_tiles.is_some()),
-        ("cta-coarsening", source.lowering.cta_coarsening.is_some()),
-        ("loop-step", source.lowering.retile_loop.is_some()),
-        ("no-contract", source.lowering.no_contract),
-        ("machine", source.lowering.machine.is_some() && is_file_of_others),
-        ("loop", source.lowering.loop_index.is_some() && is_file_of_others),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Error::NotForEngine { input: source.input.clone(), option, engine }),
+    let own = own.into_iter().filter(|(_, given)| *given).map(|(option, _)| option.to_owned());
+    let groups = [given(&arguments.siblings), given(&search.limits), given(&search.search), given(&source.lowering)];
+    // What both engines know, and how loops go together, which none of them asks.
+    let known = |option: &str| match option {
+        "separate-loops" | "time-limit" | "memory-limit" | "no-cache" | "coarsening-axis" => true,
+        "work-limit" => engine == EXACT,
+        "machine" | "loop" => !is_file_of_others,
+        _ => false,
+    };
+    match own.chain(groups.into_iter().flatten()).find(|option| !known(option)) {
+        Some(option) => Err(Error::NotForEngine { input: source.input.clone(), option, engine }),
         None => Ok(()),
     }
 }
@@ -96,7 +92,7 @@ pub(crate) fn large(arguments: &ScheduleArguments, problems: &[LoopProblem]) -> 
     let why = format!(
         "{operations} operations are more than the exact scheduler's {most}; no warps, bounds instead of proofs"
     );
-    by_gradient(arguments, &why, Some("--smallest-ii")).map(Some)
+    by_gradient(arguments, &why, true).map(Some)
 }
 
 fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, Error> {
@@ -105,53 +101,46 @@ fn loop_of_hatschet(arguments: &ScheduleArguments, path: &Path) -> Result<Exit, 
         let input = arguments.search.source.input.clone();
         return Err(Error::NoPicture { input, others: "text or json" });
     }
-    refuse(arguments, if operations > MOST_WITHOUT { "GauS" } else { "twill modulo" }, true)?;
+    refuse(arguments, if operations > MOST_WITHOUT { "GauS" } else { EXACT }, true)?;
     if operations > MOST_WITHOUT {
         let why = format!("{operations} operations are more than the exact scheduler's {MOST_WITHOUT}");
-        return by_gradient(arguments, &why, Some("--smallest-ii"));
+        return by_gradient(arguments, &why, true);
     }
-    tell(arguments, &format!("exact: {operations} operations, without warps (twill modulo)"));
-    let search = &arguments.search;
-    modulo::run(&ModuloArguments {
-        graph: PathBuf::from(path),
-        resources: None,
-        format: Some(if arguments.format() == Format::Json { ModuloFormat::Json } else { ModuloFormat::Text }),
-        page: arguments.page.clone(),
-        budget: search.budget.clone(),
-        quiet: search.quiet,
-    })
+    let format = if arguments.format() == Format::Json { GausFormat::Json } else { GausFormat::Text };
+    tell(arguments, &format!("exact: {operations} operations, without warps ({EXACT})"));
+    gaus::run(&as_gaus(arguments, format, GausOptions { engine: GausEngine::Exact, ..GausOptions::default() }))
 }
 
-#[derive(Parser)]
-struct Alone {
-    #[command(flatten)]
-    gaus: GausArguments,
-}
-
-fn by_gradient(arguments: &ScheduleArguments, why: &str, question: Option<&str>) -> Result<Exit, Error> {
+fn by_gradient(arguments: &ScheduleArguments, why: &str, is_loop: bool) -> Result<Exit, Error> {
     let source = &arguments.search.source;
     let format = match arguments.format() {
-        Format::Text => "text",
-        Format::Json => "json",
-        Format::Perfetto => "perfetto",
+        Format::Text => GausFormat::Text,
+        Format::Json => GausFormat::Json,
+        Format::Perfetto => GausFormat::Perfetto,
         Format::Pseudocode => return Err(Error::NoProgram { input: source.input.clone() }),
         Format::Svg | Format::GraphSvg | Format::Dot => {
             return Err(Error::NoPicture { input: source.input.clone(), others: "text, json or perfetto" });
         }
     };
     tell(arguments, &format!("GauS: {why} (twill gaus)"));
-    let mut words: Vec<String> = ["gaus", &source.input, "--format", format].map(str::to_owned).into();
-    words.extend(question.map(str::to_owned));
-    let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
-    add("--machine", source.lowering.machine.clone());
-    add("--loop", source.lowering.loop_index.map(|index| index.to_string()));
-    let seconds = arguments.search.budget.time_limit.filter(|seconds| seconds.is_finite());
-    add("--time-limit", seconds.map(|seconds| seconds.to_string()));
-    add("--memory-limit", arguments.search.budget.memory_limit.map(|megabytes| megabytes.to_string()));
-    // What is passed on has been read once already.
-    let parsed = Alone::try_parse_from(&words).map_err(|error| Error::Arguments(error.to_string()))?;
-    let quiet = arguments.search.quiet;
-    gaus::run_for_proof(&GausArguments { page: arguments.page.clone(), quiet, ..parsed.gaus })
+    gaus::run_for_proof(&as_gaus(arguments, format, GausOptions { smallest_ii: is_loop, ..GausOptions::default() }))
+}
+
+/// What `twill gaus` is asked with the same options, and these of its own.
+fn as_gaus(arguments: &ScheduleArguments, format: GausFormat, own: GausOptions) -> GausArguments {
+    let (search, lowering) = (&arguments.search, &arguments.search.source.lowering);
+    let limits = search.search.clone();
+    let options = GausOptions {
+        machine: lowering.machine.clone(),
+        loop_index: lowering.loop_index,
+        time_limit: limits.time_limit,
+        // GauS knows none.
+        work_limit: limits.work_limit.filter(|_| own.engine == GausEngine::Exact),
+        memory_limit: limits.memory_limit,
+        ..own
+    };
+    let input = Some(PathBuf::from(&search.source.input));
+    GausArguments { input, options, format: Some(format), page: arguments.page.clone(), quiet: search.quiet }
 }
 
 fn tell(arguments: &ScheduleArguments, engine: &str) {

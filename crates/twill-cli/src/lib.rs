@@ -1,7 +1,7 @@
 //! The `twill` command: arguments, files, progress, exit codes.
 //!
-//! [`run`] is the command itself. The Python package asks the same things by the same options, which are declared here once:
-//! [`Requested`] reads them for an input that is no file.
+//! [`run`] is the command. Its options are those of [`twill_driver::options`], which the Python package has as well. Here are
+//! their place on the command line, help, files, progress, and exit codes; each command is a module, and this file calls it.
 
 mod arguments;
 mod budgets;
@@ -10,52 +10,36 @@ mod certificate;
 mod check;
 mod compile;
 mod error;
+mod exit;
 mod explain;
 mod files;
 mod fit;
 mod front;
 mod gaus;
-mod input;
-mod kernels;
-mod keywords;
-mod kind;
+mod graphs;
+mod help;
+mod loop_text;
 mod lower;
 mod machine;
 mod machine_difference;
-mod modulo;
 mod pictures;
 mod pipeline;
 mod progress;
 mod python;
 mod report;
-mod requested;
+mod request;
 mod schedule;
+mod schema;
 mod siblings;
 mod smtlib;
 mod top;
 mod trace;
-mod view;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
+use clap::FromArgMatches;
+use exit::Exit;
 use std::ffi::OsString;
 use twill_graph::showable;
-
-pub use keywords::{Keyword, OptionError, Takes, keywords};
-pub use requested::{GausAnswer, Requested, check_gaus, gaus};
-
-/// What the exit code says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Exit {
-    /// Proven optimal, or the command did what it was requested.
-    Done = 0,
-    /// An error.
-    Error = 1,
-    /// Proven infeasible.
-    Infeasible = 2,
-    /// Stopped by a budget; the best known was printed with its bound.
-    Stopped = 3,
-}
 
 /// Runs the command with these words, the first being its name; gives back the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
@@ -63,7 +47,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     progress::begin();
     files::begin();
     let words: Vec<OsString> = words.into_iter().collect();
-    let arguments = match Arguments::try_parse_from(&words) {
+    let parsed =
+        help::command(&words).try_get_matches_from(&words).and_then(|found| Arguments::from_arg_matches(&found));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {
             // clap would exit with 2, which here means "infeasible".
@@ -76,18 +62,16 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Compile(a) => compile::run(a),
         Command::Fit(a) => fit::run(a),
         Command::Trace(a) => trace::run(a),
-        Command::Modulo(a) => modulo::run(a),
         Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),
         Command::Report(a) => report::run(a),
-        Command::View(a) => view::run(a),
         Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),
-        Command::Kernels(a) => kernels::run(a),
+        Command::Graphs(a) => graphs::run(a),
         Command::Machine(a) => machine::run(a),
         Command::Sweep(a) => python::run(python::Module::Sweep, &a.words),
         Command::Cache(a) => cache::run(a),
-        Command::Schema(a) => kernels::schema(a),
+        Command::Schema(a) => schema::run(a),
     };
     let exit = result.unwrap_or_else(|error| {
         eprintln!("error: {}", printable(&error.to_string()));

@@ -1,8 +1,8 @@
 //! `twill machine`.
 
-use crate::Exit;
 use crate::arguments::{DiffFormat, MachineArguments, MachineCommand};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::{files, machine_difference, python};
 use twill_machine::{Machine, Row};
 use twill_report::{Align, Table, folded};

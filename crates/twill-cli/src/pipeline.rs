@@ -1,11 +1,11 @@
 //! `twill schedule --swp-only`: software pipelining alone, without warps.
 
-use crate::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
+use crate::loop_text::normalised;
 use crate::progress::Ticker;
-use crate::schedule::{exit, normalised, text_options};
 use twill_check::Verified;
 use twill_driver::{LoopProblem, Request, Session};
 use twill_exact::SearchOptions;
@@ -30,7 +30,7 @@ pub(crate) fn run(
     let text = match arguments.format() {
         Format::Json => twill_driver::json(each.map(|(p, r)| file(p, r))),
         Format::Text => {
-            let options = text_options(&arguments.page);
+            let options = arguments.page.text_options();
             let one = |(p, r): (&LoopProblem, _)| {
                 normalised(p, options) + &twill_report::pipeline_text(&p.problem, r, options)
             };
@@ -43,7 +43,7 @@ pub(crate) fn run(
         }
     };
     files::write(arguments.page.output.as_deref(), &text)?;
-    Ok(reports.iter().map(|r| exit(r.outcome.status())).max().unwrap_or(Exit::Done))
+    Ok(reports.iter().map(|r| Exit::of(r.outcome.status())).max().unwrap_or(Exit::Done))
 }
 
 fn file(one: &LoopProblem, report: &Report<Verified<Pipeline>>) -> PipelineFile {

@@ -69,7 +69,7 @@ impl Ticker {
     }
 
     /// Shows what is going on.
-    pub(crate) fn say(&mut self, what: &str) {
+    fn show(&mut self, what: &str) {
         if self.quiet {
             return;
         }
@@ -100,7 +100,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Observer for Ticker {
     fn progress(&mut self, progress: &Progress) {
-        self.say(&progress.to_string());
+        self.show(&progress.to_string());
+    }
+
+    fn say(&mut self, what: &str) {
+        self.show(what);
     }
 
     fn note(&mut self, text: &str) {

@@ -1,7 +1,7 @@
 //! Commands of the Python package, to which `twill` hands their words over.
 
-use crate::Exit;
 use crate::error::Error;
+use crate::exit::Exit;
 use std::ffi::OsString;
 use std::process::Command;
 

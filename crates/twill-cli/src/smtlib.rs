@@ -1,10 +1,9 @@
 //! `twill schedule --emit smtlib2`: a question about the answer, for another solver.
 
-use crate::Exit;
 use crate::arguments::ScheduleArguments;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
-use crate::schedule::exit;
 use twill_check::Verified;
 use twill_driver::LoopProblem;
 use twill_graph::{Cycles, Liveness, Outcome, Problem, Report, Schedule, StageWindow};
@@ -25,7 +24,7 @@ pub(crate) fn run(
         (Some(interval), Some(stages)) => (Question::new(Cycles(interval), stages), Exit::Done),
         (interval, stages) => {
             let report = search(one)?;
-            (about(&one.problem, &report, interval, stages, input)?, exit(report.outcome.status()))
+            (about(&one.problem, &report, interval, stages, input)?, Exit::of(report.outcome.status()))
         }
     };
     if let Some(n) = one.normalisation {

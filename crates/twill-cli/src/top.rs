@@ -1,10 +1,10 @@
 //! `twill schedule --top`: several different schedules of one loop, to be timed.
 
-use crate::Exit;
 use crate::arguments::{Format, ScheduleArguments};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::progress::Ticker;
-use crate::{files, pictures, schedule};
+use crate::{budgets, files, loop_text, pictures};
 use twill_driver::{LoopProblem, Request, Session, Top, TopOptions, schedule_file};
 use twill_exact::{End, SearchOptions};
 use twill_graph::Cycles;
@@ -30,8 +30,8 @@ pub(crate) fn run(
     if let Some(text) = render(arguments, one, &top) {
         files::write(arguments.page.output.as_deref(), &text)?;
     }
-    let exit = top.each.first().map_or(Exit::Done, |best| schedule::exit(best.report.outcome.status()));
-    Ok(arguments.search.budget.explain_stop(arguments.search.quiet, exit))
+    let exit = top.each.first().map_or(Exit::Done, |best| Exit::of(best.report.outcome.status()));
+    Ok(budgets::explain_stop(&arguments.search.search, arguments.search.quiet, exit))
 }
 
 /// What is written; `None` where there is nothing to draw.
@@ -44,9 +44,9 @@ fn render(arguments: &ScheduleArguments, one: &LoopProblem, top: &Top) -> Option
             serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
         }
         Format::Text => {
-            let options = schedule::text_options(&arguments.page);
+            let options = arguments.page.text_options();
             let best = reports().take(1).map(|r| twill_report::text(&one.problem, r, options));
-            let mut out = schedule::normalised(one, options) + &best.collect::<String>();
+            let mut out = loop_text::normalised(one, options) + &best.collect::<String>();
             if reports().any(|r| r.outcome.schedule().is_some()) {
                 let each: Vec<_> = top.each.iter().map(|one| (&one.report, one.differences.as_slice())).collect();
                 out += &twill_report::alternatives_text(&each, &told(top), options);
@@ -54,7 +54,7 @@ fn render(arguments: &ScheduleArguments, one: &LoopProblem, top: &Top) -> Option
             out
         }
         Format::Pseudocode => {
-            reports().map(|r| schedule::pseudocode(arguments, &one.problem, r)).collect::<Vec<_>>().join("\n")
+            reports().map(|r| loop_text::pseudocode(arguments, &one.problem, r)).collect::<Vec<_>>().join("\n")
         }
         picture @ (Format::Perfetto | Format::Svg | Format::GraphSvg | Format::Dot) => {
             let all: Vec<_> = reports().map(|r| (&one.problem, r)).collect();

@@ -1,8 +1,8 @@
 //! `twill trace`: what a kernel recorded on a GPU, beside its schedule.
 
-use crate::Exit;
 use crate::arguments::{TraceArguments, TraceFormat};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::files;
 use serde::Deserialize;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! What stands beside a proof: the bound of the wider space of schedules, and what the generated kernel takes by simulation.
 
-use crate::compile::{self, candidate};
 use crate::input::generated_source;
+use crate::tune::{self, lower};
 use crate::{LoopProblem, Request, Session};
 use twill_check::Verified;
 use twill_exact::{Budget, SearchOptions};
@@ -18,7 +18,7 @@ pub(crate) fn estimated(
     session: &mut Session<'_>,
 ) -> Vec<Report<Verified<Schedule>>> {
     let mut simulated = simulated(request, problems, &reports);
-    let sass = compile::sass_estimate(request, session).filter(|sass| sass.len() == simulated.len());
+    let sass = tune::sass_estimate(request, session).filter(|sass| sass.len() == simulated.len());
     for ((one, report), (interval, cycles)) in simulated.iter_mut().zip(&reports).zip(sass.into_iter().flatten()) {
         // Of another interval it would be another kernel's.
         let is_same = report.outcome.schedule().is_some_and(|schedule| schedule.as_ref().interval == Cycles(interval));
@@ -71,9 +71,9 @@ fn simulated(
     let schedules: Option<Vec<&Verified<Schedule>>> = reports.iter().map(|report| report.outcome.schedule()).collect();
     let Some(schedules) = schedules.filter(|_| request.limits.normalise == 0) else { return Vec::new() };
     let Ok(source) = generated_source(request) else { return Vec::new() };
-    let Ok(lowered) = candidate::lowered(&source) else { return Vec::new() };
+    let Ok(lowered) = lower::lowered(&source) else { return Vec::new() };
     if lowered.len() != problems.len() {
         return Vec::new();
     }
-    compile::of_schedules(&source, &lowered, problems, &schedules)
+    tune::of_schedules(&source, &lowered, problems, &schedules)
 }

@@ -1,6 +1,7 @@
 //! From a request to scheduling problems.
 
 use crate::Error;
+use crate::count::saturating_u32;
 use crate::request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
 use std::collections::BTreeSet;
 use twill_graph::format::{MachineReference, NormalisationEntry};
@@ -148,7 +149,7 @@ fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Res
     let given = [
         ("sub-tiles", lowering.sub_tiles.is_some()),
         ("cta-coarsening", lowering.programs.is_some()),
-        ("loop-step", lowering.retile_loop.is_some()),
+        ("retile-loop", lowering.retile_loop.is_some()),
         ("no-contract", !lowering.contract),
         ("kernel", lowering.kernel.is_some()),
         ("loop", lowering.loop_index.is_some()),
@@ -226,7 +227,7 @@ fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, E
     let Lowered { graph, mut resources, tiles, warp_assignment } = lowered;
     let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
     let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
-    let sub_tiles = one_program.map(|_| u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1));
+    let sub_tiles = one_program.map(|_| saturating_u32(numbers.len()).max(1));
     let input = || input.to_owned();
     if let Some(groups) = limits.compute_groups {
         resources.compute_groups.maximum = groups;

@@ -7,6 +7,11 @@ pub trait Observer {
     /// A search has come to this.
     fn progress(&mut self, progress: &Progress);
 
+    /// Work has come to this, in words.
+    fn say(&mut self, what: &str) {
+        let _ = what;
+    }
+
     /// Something a person wants to know: an attempt, and what came of it.
     fn note(&mut self, text: &str);
 }

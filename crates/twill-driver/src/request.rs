@@ -1,6 +1,7 @@
 //! What is looked at, how it is brought into shape, and within which limits it is scheduled.
 
 use crate::Error;
+use crate::options::SiblingOptions;
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{LoopGraph, ModelOptions, WarpAssignment, builtin};
 use twill_machine::Machine;
@@ -16,7 +17,7 @@ pub struct Request {
     pub input: Input,
     /// How it becomes loop graphs.
     pub lowering: Lowering,
-    /// What the schedule may use, and which reading of the model holds.
+    /// What the schedule may use, and the model variant.
     pub limits: Limits,
     /// How the loops of a kernel are scheduled together.
     pub siblings: SiblingOptions,
@@ -112,7 +113,7 @@ impl Default for Lowering {
     }
 }
 
-/// What a schedule may use, and which reading of the model holds (`docs/model.md`).
+/// What a schedule may use, and the model variant (`docs/model.md`).
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Most compute groups, instead of the machine's.
@@ -123,7 +124,7 @@ pub struct Limits {
     pub unroll: u32,
     /// Costs are normalised to integers whose sum is at most this; 0 keeps true cycles.
     pub normalise: u32,
-    /// The reading of the model.
+    /// The model variant.
     pub model: ModelOptions,
     /// How operations come to their groups [default: [`default_assignment`](crate::default_assignment) for kernels; for loop
     /// graphs what their file says, or free].
@@ -141,13 +142,4 @@ impl Default for Limits {
             warp_assignment: None,
         }
     }
-}
-
-/// How the loops of a kernel are scheduled together.
-#[derive(Clone, Debug, Default)]
-pub struct SiblingOptions {
-    /// How often each loop runs, to weigh them [empty: as the kernel says, or all alike].
-    pub trip_counts: Vec<u64>,
-    /// Each loop is scheduled by itself instead of all with common warp groups.
-    pub apart: bool,
 }

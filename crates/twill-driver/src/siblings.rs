@@ -35,7 +35,7 @@ pub fn problem(request: &Request, problems: &Loops<LoopProblem>) -> Result<Optio
 fn apart(requested: &SiblingOptions, problems: &Loops<LoopProblem>) -> Option<&'static str> {
     let options = problems.loops.first().map(|p| p.problem.options());
     let paper = |o: &twill_graph::ModelOptions| o.liveness == Liveness::Paper || o.stage_window == StageWindow::Paper;
-    if requested.apart {
+    if requested.separate_loops {
         Some("--separate-loops schedules each by itself")
     } else if problems.loops.iter().any(|p| p.normalisation.is_some()) {
         Some("--normalise gives every loop cycles of its own, which cannot be added up")

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use std::path::{Path, PathBuf};
-use twill_driver::compile::{CompileOptions, Compiled, GeneratedKernel, Which, compile};
+use twill_driver::tune::{CompileOptions, Compiled, GeneratedKernel, Which, compile};
 use twill_driver::{
     Fit, Input, Limits, Lowering, Request, Resource, Session, SiblingOptions, Silent, Verdict, fit, fit_schema,
 };

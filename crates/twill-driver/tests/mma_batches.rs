@@ -5,7 +5,7 @@
 mod common;
 
 use common::generated;
-use twill_driver::compile::{CompileOptions, GeneratedKernel, Language};
+use twill_driver::tune::{CompileOptions, GeneratedKernel, Language};
 
 /// The steady state of a compute group, by the lines that start with one of these.
 fn steady<'a>(source: &'a str, group: &str, wanted: &[&str]) -> Vec<&'a str> {

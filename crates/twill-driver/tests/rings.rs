@@ -3,7 +3,7 @@
 mod common;
 
 use common::generated;
-use twill_driver::compile::{CompileOptions, GeneratedKernel, Language, Which};
+use twill_driver::tune::{CompileOptions, GeneratedKernel, Language, Which};
 
 fn simulated(kernel: &GeneratedKernel) -> Option<u32> {
     kernel.loops[0].simulated

@@ -1,17 +1,18 @@
 //! What is answered.
 
 use crate::errors::{infeasible, of_driver, stopped, wrong};
-use crate::question::{Question, cache};
+use crate::question::{Keywords, Question};
 use crate::task;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use twill_check::Verified;
-use twill_cli::{GausAnswer, OptionError, Takes};
-use twill_driver::compile::{Assembler, Compiled};
-use twill_driver::{Answer, Cache, Session, TopOptions};
+use twill_driver::gaus::GausError;
+use twill_driver::options::{GausEngine, GausOptions, OptionError, Task, explain_options, keywords};
+use twill_driver::tune::{Assembler, Compiled};
+use twill_driver::{Answer, Cache, Options, Session, TopOptions};
 use twill_exact::{Budget, ExplainOptions};
-use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ScheduleFile};
+use twill_graph::format::{ExplanationFile, GraphFile, KernelScheduleFile, MachineReference, ModuloFile, ScheduleFile};
 use twill_graph::{Problem, Report, Schedule, Status};
 use twill_report::TextOptions;
 
@@ -24,7 +25,7 @@ pub(crate) fn schedule(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<String>, Option<String>)> {
     let (request, requested) = question.read(py)?;
-    let cache = cache(&requested);
+    let cache = requested.cache();
     let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
         let mut session = Session { cache, ..Session::new(requested.search(interrupt), reporter) };
         let problems = twill_driver::problems(&request)?;
@@ -58,7 +59,7 @@ pub(crate) fn top(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<Different>, bool, u32)> {
     let (request, requested) = question.read(py)?;
-    let cache = cache(&requested);
+    let cache = requested.cache();
     let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
         let mut session = Session { cache, ..Session::new(requested.search(interrupt), reporter) };
         let problems = twill_driver::problems(&request)?;
@@ -88,10 +89,10 @@ pub(crate) fn explain(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<(String, String)>> {
     let (request, requested) = question.read(py)?;
-    let cache = cache(&requested);
+    let cache = requested.cache();
     let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
         let mut search = requested.search(interrupt);
-        let explain = requested.explain(&mut search, effort, what_if);
+        let explain = explain_options(&mut search, effort, what_if);
         let mut session = Session { cache, ..Session::new(search, reporter) };
         twill_driver::explanations(&request, &explain, &mut session)
     })?;
@@ -118,7 +119,7 @@ pub(crate) fn compile(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (request, requested) = question.read(py)?;
-    let (cache, options) = (cache(&requested), requested.compile(command));
+    let (cache, options) = (requested.cache(), requested.code(command));
     let name = request.input.name.clone();
     let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
         let mut session = Session { cache, ..Session::new(requested.search_for_code(interrupt), reporter) };
@@ -127,7 +128,7 @@ pub(crate) fn compile(
             error,
         })?;
         let assembler = python.map(|python| Assembler::new(Some(python), folder.path().to_owned()).of(toolchain));
-        twill_driver::compile::compile(&request, &options, assembler.as_ref(), &mut session)
+        twill_driver::tune::compile(&request, &options, assembler.as_ref(), &mut session)
     })?;
     match found.map_err(|error| of_driver(py, &error))? {
         Compiled::Kernel(kernel) => Ok(kernel.to_json()),
@@ -146,7 +147,7 @@ pub(crate) fn compile(
 pub(crate) fn fit(py: Python<'_>, question: Question) -> PyResult<(String, Vec<u64>)> {
     let (request, requested) = question.read(py)?;
     let find = |_, _: &mut task::ProgressReporter| -> Result<_, Box<twill_driver::Error>> {
-        let fit = twill_driver::fit(&request, &requested.compile(""))?;
+        let fit = twill_driver::fit(&request, &requested.code(""))?;
         if fit.loops.len() < 2 {
             return Ok((fit, vec![1]));
         }
@@ -173,13 +174,14 @@ pub(crate) fn lower(py: Python<'_>, question: Question) -> PyResult<Vec<(String,
     Ok(lowered.map_err(|error| of_driver(py, &error))?.loops.iter().map(one).collect())
 }
 
-/// What is wrong with the words of `twill compile` or `twill gaus`: the option whose value it is, if it is one's, and what is
-/// allowed; nothing where all is well.
+/// What is wrong with options of `compile` or `gaus`: the option whose value it is, if it is one's, and what is allowed; nothing
+/// where all is well. `has_input`: of `gaus`, whether a graph is given.
 #[pyfunction]
-pub(crate) fn wrong_option(command: &str, words: Vec<String>) -> Option<(Option<String>, String)> {
-    let read = match command {
-        "gaus" => twill_cli::check_gaus(&words),
-        _ => twill_cli::Requested::read(&words).map(|_| ()),
+#[pyo3(signature = (task, options, has_input=true))]
+pub(crate) fn wrong_option(task: &str, options: Keywords, has_input: bool) -> Option<(Option<String>, String)> {
+    let read = match task {
+        "gaus" => GausOptions::from_keywords(&options.0, has_input).map(|_| ()),
+        _ => Options::from_keywords(&options.0).map(|_| ()),
     };
     read.err().map(|error| match error {
         OptionError::Value { keyword, why, .. } => (Some(keyword), why),
@@ -187,15 +189,10 @@ pub(crate) fn wrong_option(command: &str, words: Vec<String>) -> Option<(Option<
     })
 }
 
-/// Options of a command as keywords: each with whether it takes a value (`no`, `maybe`, `yes`), and all values if they are few.
+/// Keywords of the options of `compile` or `gaus`.
 #[pyfunction]
-pub(crate) fn option_names(command: &str) -> Vec<(String, &'static str, Vec<String>)> {
-    let takes = |takes| match takes {
-        Takes::Nothing => "no",
-        Takes::Maybe => "maybe",
-        Takes::Value => "yes",
-    };
-    twill_cli::keywords(command).into_iter().map(|one| (one.name, takes(one.takes), one.values)).collect()
+pub(crate) fn option_names(task: &str) -> Vec<&'static str> {
+    keywords(if task == "gaus" { Task::Gaus } else { Task::Compile })
 }
 
 /// A schedule's file, replayed.
@@ -263,15 +260,36 @@ pub(crate) fn report(
     Ok(twill_report::page::html(&page.map_err(|error| of_driver(py, &error))?))
 }
 
-/// Schedules a large graph by the words of `twill gaus`: the schedule file, or figures alone where nothing was found in time.
+/// Schedules a large graph, a file by its path or a random one, with options by keywords: the schedule file, or figures alone where
+/// nothing was found in time.
 #[pyfunction]
-#[pyo3(signature = (words, progress=None))]
-pub(crate) fn gaus(py: Python<'_>, words: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    match task::run(py, progress.as_ref(), move |interrupt, _| twill_cli::gaus(&words, interrupt))? {
-        GausAnswer::Found(text) => Ok(text),
-        GausAnswer::Infeasible(why) => Err(infeasible(py, why)),
-        GausAnswer::Wrong(why) => Err(wrong(py, why)),
+#[pyo3(signature = (path, options, progress=None))]
+pub(crate) fn gaus(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    options: Keywords,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let options = GausOptions::from_keywords(&options.0, path.is_some()).map_err(|error| wrong(py, error))?;
+    let path = path.as_deref();
+    let infeasible_or_wrong = |error: Box<GausError>| match &*error {
+        _ if error.proves_infeasible() => infeasible(py, &error),
+        GausError::Driver(why) => of_driver(py, why),
+        _ => wrong(py, &error),
+    };
+    if options.engine == GausEngine::Exact {
+        let started = Instant::now();
+        let search = |interrupt, reporter: &mut task::ProgressReporter| {
+            twill_driver::gaus::exact(path, &options, started, interrupt, reporter).map_err(Box::new)
+        };
+        let found = task::run(py, progress.as_ref(), search)?.map_err(infeasible_or_wrong)?;
+        return Ok(ModuloFile::new(&found.problem, &found.report).to_json());
     }
+    let search = |interrupt, reporter: &mut task::ProgressReporter| {
+        twill_driver::gaus::find(path, &options, interrupt, reporter).map_err(Box::new)
+    };
+    let found = task::run(py, progress.as_ref(), search)?.map_err(infeasible_or_wrong)?;
+    Ok(found.to_json())
 }
 
 fn usual_cache() -> Option<Cache> {
@@ -301,7 +319,8 @@ pub(crate) fn cache_clear(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// The `twill` command with these words, the first being its name; its exit code.
+/// The `twill` command with these words, the first being its name; its exit code. Wheels have it; the rest needs none of it.
+#[cfg(feature = "command")]
 #[pyfunction]
 pub(crate) fn run_command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| twill_cli::run(words))

@@ -1,7 +1,8 @@
 //! What the Python package `twill_gpu` asks of Twill: plain data in, plain data out (text, JSON as `docs/formats.md` has it).
 //!
 //! The package makes objects of it. Whatever may take long releases the GIL, tells how far it is, and ends at Ctrl-C
-//! ([`task`]). Options are those of the `twill` command, by the same names.
+//! ([`task`]). Options are those of [`twill_driver::options`], by
+//! keywords. Nothing here needs the `twill` command; a wheel has it besides (feature `command`).
 
 mod answers;
 mod errors;
@@ -14,10 +15,13 @@ use pyo3::prelude::pymodule;
 /// What is behind `twill_gpu`.
 #[pymodule]
 mod _twill {
+    #[cfg(feature = "command")]
+    #[pymodule_export]
+    use super::answers::run_command;
     #[pymodule_export]
     use super::answers::{
         cache_clear, cache_folder, cache_info, check, compile, explain, fit, gaus, lower, option_names, pseudocode,
-        report, run_command, schedule, timeline, timeline_svg, top, wrong_option,
+        report, schedule, timeline, timeline_svg, top, wrong_option,
     };
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};

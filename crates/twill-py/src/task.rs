@@ -21,6 +21,10 @@ impl Observer for ProgressReporter {
         self.note(&progress.to_string());
     }
 
+    fn say(&mut self, what: &str) {
+        self.note(what);
+    }
+
     fn note(&mut self, text: &str) {
         if let Some(sender) = &self.0 {
             // Nobody is hurt when nobody listens any more.

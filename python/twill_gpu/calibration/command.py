@@ -7,8 +7,8 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
+from ..command_line import Parser
 from ..errors import InputError, TwillError
 from . import machine_file, table
 from .calibrating import BENCHMARKS, LAUNCHES, Calibration, calibrate_times, progress
@@ -18,15 +18,16 @@ DONE, ERROR, INTERRUPTED = 0, 1, 3
 AGREEMENT = 0.03
 """How far two calibrations may be apart, as a part."""
 
-DESCRIPTION = """Measures this GPU by microbenchmarks and writes a machine file of what was found, which extends the
-machine named. Nothing else should run on the GPU meanwhile."""
+DESCRIPTION = "Measure this GPU, and write its machine file; nothing else should run on the GPU"
 EPILOG = """examples:
   twill machine calibrate --machine h200 -o mine.toml
   twill machine diff h200 mine.toml
   twill machine calibrate --machine h200 --only mma --format json
 
-exit codes: 0 done; 1 error, or --repeat-check found a number of the machine file more than 3 % off; 3 interrupted
+With --repeat-check, the exit code is 1 if a number of the machine file is more than 3 % off.
 """
+SHORT = ("machine", "output", "name", "only", "repeat_check", "format", "quiet")
+"""Options in short help."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -48,31 +49,20 @@ def main(words: Sequence[str] | None = None) -> int:
     return ERROR if any(part > AGREEMENT and name in machine_file.FIGURES for name, part in apart) else DONE
 
 
-def parser() -> argparse.ArgumentParser:
-    """The arguments of the command."""
-    made = _Parser(
-        prog="twill machine calibrate",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def parser() -> Parser:
+    """What the command takes."""
+    made = Parser("twill machine calibrate", "[OPTIONS]", DESCRIPTION, "0 done, 1 error, 3 interrupted", EPILOG, SHORT)
     add = made.add_argument
-    add("-m", "--machine", default="h200", help="the machine that the file extends: a name or a file [default: h200]")
-    add("-o", "--output", metavar="FILE.toml", help="write the machine file")
-    add("--name", help="of the machine in the file [default: that of the machine, calibrated]")
+    add("-m", "--machine", metavar="NAME", default="h200", help="machine that the file extends [default: h200]")
+    add("-o", "--output", metavar="FILE.toml", help="machine file to write")
+    add("--name", help="name of the machine [default: NAME-calibrated]")
     names = ", ".join(one.name for one in BENCHMARKS)
-    add("--only", nargs="+", default=[], metavar="NAME", help=f"these benchmarks alone: {names}")
-    add("--launches", type=_count, default=LAUNCHES, metavar="N", help=f"of each kernel [default: {LAUNCHES}]")
+    add("--only", nargs="+", default=[], metavar="NAME", help=f"benchmarks to run: {names}")
+    add("--launches", type=_count, default=LAUNCHES, metavar="N", help=f"launches of each kernel [default: {LAUNCHES}]")
     add("--repeat-check", action="store_true", help="measure twice and compare")
-    add("--format", choices=("text", "json"), default="text", help="of the table [default: text]")
-    add("-q", "--quiet", action="store_true", help="say nothing of progress")
+    add("--format", choices=("text", "json"), metavar="FORMAT", default="text", help="text or json [default: text]")
+    add("-q", "--quiet", action="store_true", help="do not report progress")
     return made
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Ends with the exit code of errors, as the other commands do."""
-        self.exit(ERROR, f"error: {message}; {self.prog} --help says more\n")
 
 
 def _count(text: str) -> int:

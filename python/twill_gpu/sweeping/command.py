@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
+from ..command_line import Parser
 from ..errors import InputError, TwillError
 from .amounts import amounts_of
 from .results import Sweep
@@ -23,9 +24,9 @@ EXAMPLES = """examples:
   twill sweep gemm.py:gemm --signature 'a=tensordesc<fp16[{BLOCK_M}, {BLOCK_K}]>,...,K=i32:16' \\
       --constexpr BLOCK_M=64,128,256 --constexpr BLOCK_K=64 --option sub_tiles=1,2 --machine h200 --state sweep.jsonl
   twill sweep tile128.ttir tile256.ttir --option compute_groups=1,2,3 --format svg -o sweep.svg
-
-exit codes: 0 done, 1 error, 3 interrupted, with what there is
 """
+SHORT = ("machine", "signature", "constexpr", "option", "solve", "time_limit", "measure", "state", "format", "output")
+"""Options in short help."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -43,40 +44,42 @@ def main(words: Sequence[str] | None = None) -> int:
     return INTERRUPTED if found.interrupted else DONE
 
 
-def parser() -> argparse.ArgumentParser:
-    """The arguments of the command."""
-    made = _Parser(
-        prog="twill sweep",
-        description="Which tiles and options are fastest: reject what cannot fit, rank by proof, solve the best.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def parser() -> Parser:
+    """What the command takes."""
+    made = Parser(
+        "twill sweep",
+        "[OPTIONS] INPUT...",
+        "Compare tile shapes and options: reject what cannot fit, rank by proved bounds,\nand solve the best",
+        "0 done, 1 error, 3 interrupted, with what there is",
+        EXAMPLES,
+        SHORT,
     )
     add = made.add_argument
-    add("inputs", nargs="+", metavar="INPUT", help="FILE.py:FUNCTION, a Triton function; or TTIR files")
-    add("-m", "--machine", default="h200", help="a built-in name or a machine file [default: h200]")
-    add("--signature", metavar="TYPES", help="NAME=TYPE,... of the run-time parameters; {NAME} is a constexpr's value")
+    add("inputs", nargs="+", metavar="INPUT", help="FILE.py:FUNCTION (a Triton function), or TTIR")
+    add("-m", "--machine", metavar="NAME", default="h200", help="machine or machine file [default: h200]")
+    add("--signature", metavar="TYPES", help="NAME=TYPE,... of run-time parameters")
     add(
         "--constexpr",
         action="append",
         default=[],
-        metavar="NAME=VALUES",
-        help="values of a constexpr, parted by commas",
+        metavar="N=VALUES",
+        help="values of a constexpr, between commas",
     )
     add(
         "--option",
         action="append",
         default=[],
-        metavar="NAME=VALUES",
-        help="values of an option of twill compile, parted by commas",
+        metavar="N=VALUES",
+        help="values of an option of twill compile",
     )
     add(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="one value of an option for all, commas and all",
+        help="one value of an option for all configurations",
     )
-    add("--solve", type=int, default=5, metavar="K", help="the best K are certain [default: 5]")
+    add("--solve", type=int, default=5, metavar="K", help="solve until the best K are certain [default: 5]")
     add(
         "--programs",
         metavar="EXPRESSION",
@@ -98,30 +101,24 @@ def parser() -> argparse.ArgumentParser:
         type=float,
         default=TIME_LIMIT,
         metavar="SECONDS",
-        help=f"of each search [default: {TIME_LIMIT:g}]",
+        help=f"limit of each search [default: {TIME_LIMIT:g}]",
     )
     add("--measure", type=int, default=0, metavar="K", help="compile and time the best K on this GPU")
-    add("--arguments", metavar="FILE.py:FUNCTION", help="of --measure: gives arguments and grid for constexprs")
+    add("--arguments", metavar="FILE.py:FUNCTION", help="with --measure: function that gives arguments and grid for constexprs")
     add(
         "--reference",
         metavar="FILE.py:FUNCTION",
-        help="of --measure: gives what was computed and what should have been",
+        help="with --measure: function that gives what was computed, and what should have been",
     )
     add("--workers", type=int, metavar="N", help="threads [default: one for each CPU]")
     add("--ray", metavar="ADDRESS", help="a Ray cluster that does the work; auto; or local")
-    add("--state", metavar="FILE", help="what is done is kept there; with the same file a sweep goes on")
-    add("--format", choices=("text", "json", "svg"), default="text", help="of the output [default: text]")
+    add("--state", metavar="FILE", help="file that keeps results, to go on from")
+    add("--format", choices=("text", "json", "svg"), metavar="FORMAT", default="text", help="text, json, or svg [default: text]")
     add("--rows", type=int, metavar="N", help="most rows of text [default: all]")
     add("--width", type=int, metavar="COLUMNS", help="columns of text [default: the terminal's, or 100]")
-    add("-o", "--output", metavar="FILE", help="write to a file instead of standard output, which is -")
-    add("-q", "--quiet", action="store_true", help="say nothing of progress")
+    add("-o", "--output", metavar="FILE", help="output file, or - for standard output")
+    add("-q", "--quiet", action="store_true", help="do not report progress")
     return made
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Ends with the exit code of errors, as the other commands do."""
-        self.exit(ERROR, f"error: {message}; {self.prog} --help says more\n")
 
 
 def _sweep(told: argparse.Namespace) -> Sweep:
@@ -178,7 +175,7 @@ def _write(found: Sweep, told: argparse.Namespace) -> None:
 
 
 def named(place: str) -> Any:
-    """The object that FILE.py:NAME names. The file may import its neighbours."""
+    """What FILE.py:NAME names. The file may import what lies beside it."""
     file, colon, name = place.rpartition(":")
     path = Path(file).resolve()
     if not colon or not path.is_file() or path.suffix != ".py":

@@ -1,4 +1,4 @@
-"""The jobs for one configuration: plain data in, plain data out, in a thread or on another machine."""
+"""What is done for one configuration: plain data in, plain data out, in a thread or on another machine."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from typing import Any
 from .. import _twill
 from ..backend import toolchain
 from ..errors import InfeasibleError, InputError
+from ..options import is_on
 from .launch_time import of_kernel
 
 FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
 
 REPORT = 400
-"""Columns of a report: enough that no line breaks."""
+"""Columns of a report, so many that it breaks no line."""
 
 Outcome = dict[str, Any]
 
 
 def run(step: str, question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
-    """The result of a step for a question."""
+    """What a step finds out about a question."""
     if step == FIT:
         return verdict(question)
     return {SOLVE: solved, SIMULATE: simulated}[step](question, progress)
@@ -39,7 +40,7 @@ def key(step: str, question: Mapping[str, Any]) -> str:
 
 @functools.cache
 def version() -> str:
-    """The version of this package."""
+    """Of this package."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as of
 
@@ -50,7 +51,7 @@ def version() -> str:
 
 
 def verdict(question: _twill.Question) -> Outcome:
-    """Returns whether it fits, and its proven bound, without search.
+    """Whether it fits, and its proven bound, without search.
 
     `fits`: true, false, or null where only a search can tell; `reason`; `lower_bound` in cycles of one iteration (of
     each loop, by weight); `flop` and `moved_bytes` of the same; `shared_bytes` needed at least; `weights` of its loops.
@@ -97,7 +98,7 @@ def solved(question: _twill.Question, progress: Callable[[str], None] | None = N
             found["simulated"] = sum(weight * file["simulated"]["cycles"] for weight, file in zip(weights, files))
         found["stages"] = max(file["stages"] for file in files)
         found["length"] = max(file["length"] for file in files)
-        # The schedule needs this much; requested rings may take more, which fit knows.
+        # The schedule needs so much; rings that are asked for may take more, which fit knows.
         found["shared_bytes"] = max(map(_shared, loops))
         found["registers"] = max(
             (group["registers_per_thread"] for file in files for group in file["groups"]), default=0
@@ -106,7 +107,7 @@ def solved(question: _twill.Question, progress: Callable[[str], None] | None = N
 
 
 def simulated(question: _twill.Question, progress: Callable[[str], None] | None = None) -> Outcome:
-    """The simulated time of the generated kernel, as `launch_time.of_kernel` keeps it; `reason` where there is none.
+    """What the generated kernel takes by simulation, as `launch_time.of_kernel` keeps it; `reason` where there is none.
 
     It is assembled where this Python can; then its machine code is what is simulated.
     """
@@ -119,10 +120,10 @@ def simulated(question: _twill.Question, progress: Callable[[str], None] | None 
 
 
 def can_assemble(question: _twill.Question) -> bool:
-    """Returns whether it is to be assembled, and this Python has what does that: NVRTC for CUDA, otherwise Triton."""
-    if "--no-assemble" in question["options"]:
+    """Whether it is to be assembled, and this Python has what does that: NVRTC for CUDA, otherwise Triton."""
+    if is_on(question["options"], "no_assemble"):
         return False
-    in_cuda = "--emit=cuda" in question["options"]
+    in_cuda = question["options"].get("emit") == "cuda"
     try:
         return importlib.util.find_spec("cuda.bindings.nvrtc" if in_cuda else "triton") is not None
     except ModuleNotFoundError:

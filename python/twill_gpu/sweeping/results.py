@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..options import SWITCH
 
 FORMAT: dict[str, object] = {"format": "twill-sweep", "version": 1}
 
@@ -199,7 +198,7 @@ class Sweep:
 
 def word(value: object) -> str:
     """A value as tables show it."""
-    return "-" if value is None else SWITCH[not value] if isinstance(value, bool) else str(value)
+    return "-" if value is None else ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def _plain(row: Row) -> dict[str, Any]:

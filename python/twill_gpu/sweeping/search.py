@@ -1,4 +1,4 @@
-"""The configurations that are bounded and solved, in their order."""
+"""Which configurations are bounded and which are solved, in which order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AHEAD = 4
 
 
 class Pool(Protocol):
-    """The workers of jobs."""
+    """What does jobs."""
 
     capacity: int
 
@@ -29,10 +29,10 @@ class Search:
     """The steps of a sweep: bounds of all configurations, then schedules of the best."""
 
     def __init__(
-        self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Sequence[str]
+        self, candidates: Sequence[Candidate], pool: Pool, journal: Journal, line: Line, limits: Mapping[str, object]
     ):
         self._candidates, self._pool, self._journal, self._line = candidates, pool, journal, line
-        self._limits = list(limits)
+        self._limits = dict(limits)
         self._running: dict[str, str] = {}
         """Steps of jobs under way, by key."""
         self._keys: dict[tuple[int, str], str] = {}
@@ -41,48 +41,48 @@ class Search:
 
     # ------------------------------------------------------------------------------------------------ what is known
     def bound(self, one: Candidate) -> dict[str, Any] | None:
-        """The result for a configuration without search; None if there is none yet."""
+        """What is known of a configuration without search; None if nothing is yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.FIT))
 
     def schedule(self, one: Candidate) -> dict[str, Any] | None:
-        """The result for its schedule; None if there is none yet."""
+        """What is known of its schedule; None if nothing is yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.SOLVE))
 
     def simulation(self, one: Candidate) -> dict[str, Any] | None:
-        """The result for its kernel's time; None if there is none yet."""
+        """What is known of its kernel's time; None if nothing is yet."""
         return None if one.question is None else self._journal.get(self.key(one, jobs.SIMULATE))
 
     def key(self, one: Candidate, step: str) -> str:
-        """The key of its job in a step."""
+        """Of its job in a step."""
         if (one.index, step) not in self._keys:
             self._keys[one.index, step] = jobs.key(step, self._question(one, step))
         return self._keys[one.index, step]
 
     def _question(self, one: Candidate, step: str) -> _twill.Question:
-        limits = self._limits if step in (jobs.SOLVE, jobs.SIMULATE) else []
-        assert one.question is not None, "the front end refuses it: there is no question"
-        return {**one.question, "options": [*one.question["options"], *limits]}
+        limits = self._limits if step in (jobs.SOLVE, jobs.SIMULATE) else {}
+        assert one.question is not None, "nothing is asked about what the front end refuses"
+        return {**one.question, "options": {**one.question["options"], **limits}}
 
     # ------------------------------------------------------------------------------------------------------- steps
     def bound_all(self) -> None:
         """Bounds each configuration, or finds out that it does not fit."""
-        questions = {self.key(one, jobs.FIT): one for one in self._candidates if one.question is not None}
-        missing = [key for key in questions if key not in self._journal]
-        done = len(questions) - len(missing)
+        asked = {self.key(one, jobs.FIT): one for one in self._candidates if one.question is not None}
+        missing = [key for key in asked if key not in self._journal]
+        done = len(asked) - len(missing)
         while missing or self._running:
             while missing and len(self._running) < AHEAD * self._pool.capacity:
                 key = missing.pop(0)
-                self._submit(key, jobs.FIT, questions[key])
+                self._submit(key, jobs.FIT, asked[key])
             self._receive()
             done += 1
-            self._line.say(f"bounds: {done} of {len(questions)}")
-        self._line.say(f"bounds: {done} of {len(questions)}")
+            self._line.say(f"bounds: {done} of {len(asked)}")
+        self._line.say(f"bounds: {done} of {len(asked)}")
         self._line.end()
 
     def solve_best(self, count: int) -> list[Candidate]:
         """Solves in the order of the bound until no other configuration can be among the `count` best.
 
-        Gives back those that this needed, whatever else was solved at the same time by workers that were free: the same for
+        Gives back those that this needed, whatever else was solved beside them by workers that were free: the same for
         any number of workers.
         """
         order = ranked(self._candidates, self.bound)
@@ -106,16 +106,16 @@ class Search:
     def simulate_all(self, solved: Sequence[Candidate]) -> None:
         """Generates the kernels of those that have a schedule, and simulates them."""
         having = [one for one in solved if rate_of(self.bound(one), self.schedule(one)) is not None]
-        questions = {self.key(one, jobs.SIMULATE): one for one in having}
-        missing = [key for key in questions if key not in self._journal and key not in self.failed]
-        done = len(questions) - len(missing)
+        asked = {self.key(one, jobs.SIMULATE): one for one in having}
+        missing = [key for key in asked if key not in self._journal and key not in self.failed]
+        done = len(asked) - len(missing)
         while missing or self._running:
             while missing and len(self._running) < self._pool.capacity:
                 key = missing.pop(0)
-                self._submit(key, jobs.SIMULATE, questions[key])
+                self._submit(key, jobs.SIMULATE, asked[key])
             self._receive()
             done += 1
-            self._line.say(f"kernels: {done} of {len(questions)} simulated")
+            self._line.say(f"kernels: {done} of {len(asked)} simulated")
         self._line.end()
 
     def _may_be_among(self, one: Candidate, rates: list[float], count: int) -> bool:

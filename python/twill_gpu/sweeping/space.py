@@ -15,7 +15,7 @@ from ..backend import question
 from ..errors import InputError, OptionError
 from ..keywords import meant
 from ..machine import Machine
-from ..options import known, words
+from ..options import checked, known
 
 LIMITS = ("time_limit", "work_limit")
 """Options of the search alone: bounds do not depend on them."""
@@ -60,7 +60,7 @@ def candidates(
     for name, values in axes.items():
         if not source.has(name):
             _check_option(name, values, source.names)
-    words(options)
+    checked(options)
     found: list[Candidate] = []
     for configuration in source.configurations(axes):
         if where is not None and not where(configuration):
@@ -237,7 +237,7 @@ def _check_option(name: str, values: list[object], parameters: Collection[str]) 
     errors = []
     for value in values:
         try:
-            words({name: value})
+            checked({name: value})
         except InputError as error:
             errors.append(error)
     if len(errors) == len(values):

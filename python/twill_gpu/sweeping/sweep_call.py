@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InputError
 from ..keywords import spelled
 from ..machine import Machine
-from ..options import known, words
+from ..options import checked, known
 from . import jobs
 from .journal import Journal
 from .launch_time import Amounts, Gpu, fastest_first, milliseconds
@@ -91,7 +91,7 @@ def sweep(
     journal = Journal(state)
     try:
         line, pool = Line(progress), _pool(workers, ray)
-        search = Search(found, pool, journal, line, words(limits))
+        search = Search(found, pool, journal, line, checked(limits))
         solved, predicted, timed, interrupted = [], {}, {}, False
         try:
             search.bound_all()

@@ -1,23 +1,45 @@
 //! What pages are drawn of.
 
-use super::{Format, SearchArguments, SiblingArguments, by_ending, seconds};
+use super::{Format, SearchArguments, by_ending};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use twill_driver::SiblingOptions;
+use twill_driver::options::seconds;
 
 /// Draw a schedule on a page, or as a picture.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "KERNEL may also be a schedule that twill schedule or twill gaus wrote with --format json, which is replayed, or a folder that twill compile wrote: its code is shown beside its schedule, and what was measured if trace.json is there. Nothing is searched then.\n\nExit codes: as twill schedule, for a schedule that was searched for; otherwise 0 it was written, 1 error; a timeline or trace of a file without a schedule is not written, and the code says why there is none."
+    after_help = "Exit codes: those of twill schedule if it searches; otherwise 0 written, 1 error",
+    after_long_help = "INPUT may also be a schedule that twill schedule or twill gaus wrote with --format json, which is replayed, or a folder that twill compile wrote: the page then shows the code next to the schedule, and what was measured if trace.json is there. In these cases nothing is searched.\n\n--open also takes a page that twill report wrote (.html), and serves it unchanged. Only this machine can reach the server, and it has nothing but the page. Ctrl-C ends it.\n\nExit codes: those of twill schedule if a schedule is searched for; otherwise 0 written, 1 error. A timeline or trace of a file without a schedule is not written, and the code says why there is none.",
+    mut_arg("input", |input| input.help("TTIR, loop graph, built-in graph, schedule (.json), or kernel folder"))
 )]
 pub(crate) struct ReportArguments {
     #[command(flatten)]
     pub(crate) subject: SubjectArguments,
-    /// Output format [default: by the ending of --output: .json, .svg, .pftrace, .dot; otherwise html].
+    /// Output format [default: by --output, or html].
+    ///
+    /// --output says it by its ending: .json, .svg, .pftrace, and .dot.
     #[arg(help_heading = "Output", long, value_enum)]
     pub(crate) format: Option<ReportFormat>,
-    /// Write to a file instead of standard output, which is `-`.
+    /// Output file, or - for standard output.
     #[arg(help_heading = "Output", long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Serve the page locally, and open it in a browser.
+    #[arg(help_heading = "Server", long, conflicts_with_all = ["format", "output"])]
+    pub(crate) open: bool,
+    /// Port of --open [default: any free port].
+    #[arg(
+        help_heading = "Server",
+        long,
+        value_name = "N",
+        requires = "open",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub(crate) port: u16,
+    /// With --open: do not start a browser.
+    #[arg(help_heading = "Server", long, requires = "open")]
+    pub(crate) no_browser: bool,
 }
 
 /// What a page is about.
@@ -26,11 +48,13 @@ pub(crate) struct SubjectArguments {
     #[command(flatten)]
     pub(crate) search: SearchArguments,
     #[command(flatten)]
-    pub(crate) siblings: SiblingArguments,
-    /// Leave out why the interval is no smaller, and what would change it.
+    pub(crate) siblings: SiblingOptions,
+    /// Leave the explanation out.
+    ///
+    /// The explanation says why the interval is no smaller, and what would change it.
     #[arg(help_heading = "Explanation", long)]
     pub(crate) no_explain: bool,
-    /// Stop explaining after so many seconds, and show what is known then [default: 10, or --time-limit where that is less].
+    /// Stop explaining after SECONDS [default: 10, or --time-limit if less].
     #[arg(help_heading = "Explanation", long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, conflicts_with = "no_explain")]
     pub(crate) explain_limit: Option<f64>,
 }
@@ -76,20 +100,4 @@ impl ReportFormat {
             ReportFormat::Dot => Some(Format::Dot),
         }
     }
-}
-
-/// Serve a page.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "What twill report takes is drawn; a page that it wrote (.html) is served as it is. Only this machine can reach the server, and nothing but the page is there. Ctrl-C ends it."
-)]
-pub(crate) struct ViewArguments {
-    #[command(flatten)]
-    pub(crate) subject: SubjectArguments,
-    /// The port [default: any that is free].
-    #[arg(help_heading = "Server", long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub(crate) port: u16,
-    /// Do not open a browser.
-    #[arg(help_heading = "Server", long)]
-    pub(crate) no_open: bool,
 }

@@ -7,19 +7,24 @@ use std::path::PathBuf;
 /// Compare what a traced kernel recorded with its schedule.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "The folder is written by twill compile --emit cuda --trace, and the buffer on the GPU by bench/gpu/trace.py (docs/simulation.md). Exit codes: 0 compared, 1 error."
+    after_help = "Exit codes: 0 compared, 1 error",
+    after_long_help = "twill compile --emit cuda --trace writes the folder, and bench/gpu/trace.py writes the buffer on the GPU (docs/trace.md). Exit codes: 0 compared, 1 error."
 )]
 pub(crate) struct TraceArguments {
-    /// The traced kernel's folder.
+    /// Folder of the traced kernel.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// What the kernel recorded, in one launch or several [default: trace.bin in the folder].
+    /// What the kernel recorded [default: DIR/trace.bin].
+    ///
+    /// The buffer holds one launch or several.
     #[arg(long, value_name = "FILE")]
     pub(crate) buffer: Option<PathBuf>,
-    /// Write the comparison as JSON to a file, besides what is printed; trace.json in the folder is what reports read.
+    /// Write the comparison as JSON to a file, too.
+    ///
+    /// twill report reads trace.json in the folder of the kernel.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// What is printed.
+    /// Format of what is printed.
     #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
     pub(crate) format: TraceFormat,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use twill_driver::compile::{GeneratedKernel, GeneratedLoop};
+use twill_driver::tune::{GeneratedKernel, GeneratedLoop};
 use twill_driver::{LoopProblem, Request, Session, wider_bound};
 use twill_graph::{Cycles, grouped};
 use twill_report::folded;

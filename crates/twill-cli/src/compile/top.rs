@@ -2,31 +2,31 @@
 
 use super::folder::{Staged, Target};
 use super::{command, report};
-use crate::Exit;
-use crate::arguments::{CompileArguments, WhichSchedule};
+use crate::arguments::CompileArguments;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::progress::Ticker;
-use crate::schedule;
 use std::fs;
 use std::path::Path;
-use twill_driver::compile::{Assembler, GeneratedKernel, compile, others};
+use twill_driver::options::Which;
+use twill_driver::tune::{Assembler, GeneratedKernel, compile, others};
 use twill_driver::{Session, TopOptions};
 
 /// Writes the folders 1, 2, … of the output; what they replace are kernels of twill's, of which none is left over.
 pub(super) fn run(arguments: &CompileArguments, requested: TopOptions) -> Result<Exit, Error> {
-    if arguments.generator.schedule != WhichSchedule::Optimal {
+    if arguments.code.schedule != Which::Optimal {
         return Err(Error::Arguments("--top gives schedules beside the optimal one; leave --schedule out".into()));
     }
     let folder = arguments.output.as_path();
-    let request = arguments.search.request_with(&arguments.siblings)?;
+    let request = arguments.search.request(&arguments.siblings)?;
     let before = numbered(folder)?;
-    let search = schedule::options(&arguments.patient_search());
+    let search = arguments.search.search_for_code();
     let first = Target::new(&folder.join("1"))?.stage()?;
     let python = arguments.python.clone();
-    let assembler = (!arguments.no_assemble).then(|| Assembler::new(python, first.path().to_owned()));
+    let assembler = (!arguments.code.no_assemble).then(|| Assembler::new(python, first.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
-    let how = arguments.options(command());
+    let how = arguments.code(command());
     let compiled = compile(&request, &how, assembler.as_ref(), &mut session)?;
     let best = match super::kernel(compiled, &request) {
         Ok(best) => best,
@@ -63,7 +63,7 @@ fn finish(
 ) -> Result<(), Error> {
     place.finish()?;
     if !arguments.search.quiet {
-        print!("{}", report::text(kernel, None, folder, crate::schedule::width(None, None)));
+        print!("{}", report::text(kernel, None, folder, crate::arguments::width(None, None)));
         if !differences.is_empty() {
             println!("against 1: {}", twill_report::differences(differences));
         }

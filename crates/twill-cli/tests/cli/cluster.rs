@@ -84,6 +84,6 @@ fn where_there_is_no_cluster_it_is_said_why() {
     assert!(compile_with("1", narrow.to_str().unwrap(), &h200).is_ok());
     let error = refused("gemm_tma", &[h200.as_slice(), &["--group-m", "3"]].concat());
     assert!(error.contains("bands of an odd number of programs; ask for an even --group-m"), "{error}");
-    let error = refused("gemm_tma", &[h200.as_slice(), &["--tile-order", "longest"]].concat());
+    let error = refused("gemm_tma", &[h200.as_slice(), &["--tile-order", "lpt"]].concat());
     assert!(error.contains("where long loops come first; ask for --tile-order linear too"), "{error}");
 }

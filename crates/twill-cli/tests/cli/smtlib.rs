@@ -97,7 +97,7 @@ fn what_cannot_be_asked_is_refused() {
 fn nothing_is_below_one_cycle() {
     let folder = tempfile::tempdir().unwrap();
     let graph = folder.path().join("graph.json");
-    let toy = stdout(&twill(&["kernels", "toy-attention"]));
+    let toy = stdout(&twill(&["graphs", "toy-attention"]));
     let mut file: serde_json::Value = serde_json::from_str(&toy).unwrap();
     file["operations"].as_array_mut().unwrap().truncate(1);
     file["dependences"] = serde_json::json!([]);

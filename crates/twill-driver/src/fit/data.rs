@@ -42,7 +42,7 @@ impl Fit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// [`compile`](crate::compile::compile) generates a kernel that Triton's compiler has room for.
+    /// [`compile`](crate::tune::compile) generates a kernel that Triton's compiler has room for.
     Fits,
     /// No schedule fits; proved.
     DoesNotFit,

@@ -1,7 +1,7 @@
 //! Whether a configuration fits, before it is compiled.
 //!
 //! Solving takes too long to ask it of a thousand configurations. So this looks at the schedule that takes least, one iteration
-//! after another with as few slots as are asked for: [`compile`](crate::compile::compile) falls back to it, so that what fits
+//! after another with as few slots as are asked for: [`compile`](crate::tune::compile) falls back to it, so that what fits
 //! here is generated there. Where it does not fit, only a proof says that nothing does: a bound of the exact scheduler that needs
 //! no search, or storage that every schedule takes.
 
@@ -12,9 +12,9 @@ mod verdict;
 
 pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 
-use crate::compile::rules;
-use crate::compile::{CompileOptions, Which, candidate};
 use crate::input::generated_source;
+use crate::tune::rules;
+use crate::tune::{CompileOptions, Which, lower};
 use crate::{Error, LoopProblem, Loops, Request, Session, Silent, Source};
 use twill_check::{Constraint, Rejected, Verified};
 use twill_codegen::Options;
@@ -44,7 +44,7 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
     let chosen = crate::chosen(&request.input.name, &source, &request.lowering)?;
     let lowered: Vec<Lowered> = chosen.iter().map(lower).collect::<Result<_, twill_triton::Error>>()?;
-    let request = candidate::with_assignment(request, options, &source);
+    let request = lower::with_assignment(request, options, &source);
     let requested = match crate::problems_of_lowered(&request, &source, &lowered) {
         Ok(requested) => requested,
         Err(Error::Problem { error, .. }) if matches!(*error, ProblemError::Reserved { .. }) => {
@@ -142,7 +142,7 @@ fn program(
     problems: &Loops<LoopProblem>,
     schedules: &[&Verified<Schedule>],
 ) -> Result<WarpProgram, Error> {
-    let loops = candidate::loops(lowered, &problems.loops, schedules);
+    let loops = lower::loops(lowered, &problems.loops, schedules);
     let all = rules::options(requested, source, lowered, schedules, false);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let Some(least) = all.last() else {

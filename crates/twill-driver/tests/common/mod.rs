@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
-use twill_driver::compile::{CompileOptions, Compiled, GeneratedKernel, compile};
+use twill_driver::tune::{CompileOptions, Compiled, GeneratedKernel, compile};
 use twill_driver::{Content, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent};
 use twill_exact::SearchOptions;
 use twill_machine::Machine;

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 fn programs_share_a_cta_in_numbers_that_fit_and_without_sub_tiles() {
     for (arguments, says) in [
         (&["--cta-coarsening", "2", "--sub-tiles", "2"][..], "cannot be used with '--sub-tiles"),
-        (&["--cta-coarsening", "0"], "0 is not in 1..=16"),
-        (&["--cta-coarsening", "17"], "17 is not in 1..=16"),
+        (&["--cta-coarsening", "0"], "must be from 1 to 16"),
+        (&["--cta-coarsening", "17"], "must be from 1 to 16"),
         (&["--coarsening-axis", "y"], "--cta-coarsening <N>"),
     ] {
         let output = twill(&[&["schedule", "examples/gemm_tma.ttir"], arguments].concat());
@@ -69,7 +69,7 @@ fn arguments_that_do_not_fit_say_what_would() {
     }
     let path = "crates/twill-graph/graphs/gemm.json";
     unscheduled(&[path, "--sub-tiles", "2"], &[path, "--sub-tiles", graph]);
-    refused(&["kernels", "toy"], &["no built-in graph is named `toy`; there are: toy-attention, "]);
+    refused(&["graphs", "toy"], &["no built-in graph is named `toy`; there are: toy-attention, "]);
 }
 
 #[test]
@@ -118,12 +118,28 @@ fn an_answer_from_before_survives_a_bad_input() {
 
 #[test]
 fn a_closed_pipe_is_no_reason_to_speak() {
-    for arguments in [&["schedule", "gemm"][..], &["kernels"], &["machine", "show", "h100"], &["schema", "graph"]] {
+    for arguments in [&["schedule", "gemm"][..], &["graphs"], &["machine", "show", "h100"], &["schema", "graph"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
         command.args(arguments).current_dir(root()).stdout(writer).stderr(Stdio::piped());
         let output = command.spawn().unwrap().wait_with_output().unwrap();
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+/// Names that commands and flags once had are not accepted.
+#[test]
+fn there_are_no_aliases() {
+    for (arguments, says) in [
+        (&["modulo", "gemm"][..], "unrecognized subcommand 'modulo'"),
+        (&["view", "gemm"], "unrecognized subcommand 'view'"),
+        (&["kernels"], "unrecognized subcommand 'kernels'"),
+        (&["schedule", "gemm", "--no-siblings"], "unexpected argument '--no-siblings'"),
+        (&["compile", "gemm", "-o", "x", "--turns", "on"], "unexpected argument '--turns'"),
+    ] {
+        let output = twill(arguments);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{arguments:?}");
+        assert_says(&stderr(&output), &[says]);
     }
 }

@@ -11,7 +11,7 @@ type Changes<'a> = &'a [(&'a str, Value)];
 
 /// The built-in gemm, two loads and a dot, changed.
 fn gemm(changes: Changes<'_>) -> Value {
-    let mut graph: Value = serde_json::from_str(&stdout(&twill(&["kernels", "gemm"]))).unwrap();
+    let mut graph: Value = serde_json::from_str(&stdout(&twill(&["graphs", "gemm"]))).unwrap();
     for (pointer, value) in changes {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         match graph.pointer_mut(parent).unwrap() {

@@ -115,7 +115,7 @@ fn what_is_wrong_in_a_kernel_is_named_with_both_lines() {
         (
             example("fixtures/no_loop.ttir"),
             ": kernel `no_loop` has no loop with tile operations; Twill schedules `for` loops over a range (scf.for) \
-             that load, mma or combine tiles"
+             that load, multiply or combine tiles"
                 .into(),
         ),
         ("module {\n}\n".into(), ": there is no kernel: the module has no public tt.func with a body".into()),

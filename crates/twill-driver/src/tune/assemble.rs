@@ -1,0 +1,93 @@
+//! Which of several schedules of one interval is taken: the one whose assembled machine code takes the fewest cycles.
+
+use super::assembler::{Assembled, Assembler};
+use super::candidate::{Attempt, Candidate};
+use super::score::repeating;
+use super::thresholds::THRESHOLDS;
+use super::{CompileOptions, Which, variants};
+use crate::count::saturating_u32;
+use crate::{Error, Request, Session, Source, TopOptions};
+
+/// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles as assembled, among
+/// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, or was chosen
+/// by simulation of the warp programs alone. MMAs that run one by one come last, whatever they take.
+///
+/// # Errors
+/// When the request cannot be stated as a scheduling problem.
+pub(super) fn choose(
+    request: &Request,
+    options: &CompileOptions,
+    first: Candidate,
+    source: &Source,
+    assembler: &Assembler,
+    session: &mut Session<'_>,
+) -> Result<Candidate, Error> {
+    let Some(own) = cycles(&first) else { return Ok(first) };
+    let bounds: Vec<u32> = first.lowered.program.loops.iter().map(|one| saturating_u32(one.interval)).collect();
+    let is_far = own.1 as f64 > THRESHOLDS.far * repeating(&first.lowered.program, &bounds) as f64;
+    let most = options.candidates.unwrap_or(if is_far || first.by_simulation { THRESHOLDS.unrequested } else { 1 });
+    if most < 2 || session.is_stopped() {
+        return Ok(first);
+    }
+    if options.schedule != Which::Optimal {
+        if options.candidates.is_some() {
+            session.observer.note("note: the schedule to compare with is the only one of its kind");
+        }
+        return Ok(first);
+    }
+    let mut best = first;
+    let mut least = (own.0, (own.1 as f64 * (1.0 - THRESHOLDS.margin)) as u64);
+    for (number, mut candidate) in (2..).zip(others(request, options, &mut best, source, most, session)?) {
+        if candidate.lowered.source == best.lowered.source {
+            continue;
+        }
+        match assembler.run(&candidate.files(), &request.input.name) {
+            _ if session.is_stopped() => break,
+            Ok(Assembled::Report(assembly)) => candidate.assembly = Some(assembly),
+            Ok(Assembled::Impossible(_)) => break,
+            Err(error) => {
+                session.observer.note(&format!("schedule {number}: {error}"));
+                continue;
+            }
+        }
+        let Some(own) = cycles(&candidate) else { continue };
+        session.observer.note(&format!("schedule {number}: {} cycles by SASS estimate", own.1));
+        if own < least {
+            (best, least) = (candidate, own);
+        }
+    }
+    Ok(best)
+}
+
+/// Kernels of other schedules, with the first so many in all: of one loop those that [`top`](crate::top) finds, of several those
+/// whose MMAs start together.
+fn others(
+    request: &Request,
+    options: &CompileOptions,
+    first: &mut Candidate,
+    source: &Source,
+    most: u32,
+    session: &mut Session<'_>,
+) -> Result<Vec<Candidate>, Error> {
+    if first.lowered.program.loops.len() > 1 {
+        let mut others = std::mem::take(&mut first.others);
+        if others.is_empty() && options.candidates.is_some() {
+            session.observer.note("note: of these loops no other schedules were found to compare with");
+        }
+        others.truncate(most as usize - 1);
+        return Ok(others);
+    }
+    let requested = TopOptions { most: most as usize, within: 0.0 };
+    let found = variants::others(request, options, source, requested, session)?;
+    let made = found.into_iter().filter_map(|other| match other.attempt {
+        Ok(Attempt::Made(candidate)) => Some(*candidate),
+        _ => None,
+    });
+    Ok(made.collect())
+}
+
+/// MMAs that run one by one, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated.
+fn cycles(candidate: &Candidate) -> Option<(usize, u64)> {
+    let cycles = candidate.sass_estimate();
+    (!cycles.is_empty()).then(|| (candidate.cost().serial, repeating(&candidate.lowered.program, &cycles)))
+}

@@ -1,0 +1,128 @@
+//! A kernel that could be written: what was asked, what was lowered, what the assembler said.
+
+use super::written::{Files, lines, signature, written};
+use super::{Language, TraceOptions};
+use crate::Error;
+use crate::count::saturating_u32;
+use twill_backend::gluon::{self, Assembly, Header, Signature, Simulated};
+use twill_codegen::Checked;
+use twill_graph::Status;
+use twill_machine::Machine;
+
+/// A kernel that could be written.
+pub(super) struct Candidate {
+    /// The schedule, and what it is written for.
+    pub(super) asked: Asked,
+    /// What became of it.
+    pub(super) lowered: LoweredKernel,
+    /// What the assembler made of it, if it was requested.
+    pub(super) assembly: Option<Assembly>,
+    /// Whether a simulation of warp programs is all that it was preferred to others for.
+    pub(super) by_simulation: bool,
+    /// Of several loops, kernels of other schedules of the same intervals, among themselves the fewest cycles by simulation first.
+    pub(super) others: Vec<Candidate>,
+}
+
+/// The schedule of a candidate, and what it is written for.
+pub(super) struct Asked {
+    /// What it is for.
+    pub(super) machine: Machine,
+    /// What it is written in.
+    pub(super) language: Language,
+    /// What its head says, and by loop what is known of its schedule.
+    pub(super) header: Header,
+    /// By loop, the names of its operations.
+    pub(super) operations: Vec<Vec<String>>,
+    /// The file of its schedule.
+    pub(super) schedule: String,
+    /// Most registers that the schedule grants a thread.
+    pub(super) granted: u32,
+    /// Whether it was searched for again and preferred to what was found first.
+    pub(super) preferred: bool,
+}
+
+/// What a candidate's schedule became.
+pub(super) struct LoweredKernel {
+    /// The warp programs, their barriers proved.
+    pub(super) program: Checked,
+    /// By simulation; none where programs like these are not simulated.
+    pub(super) simulated: Option<Simulated>,
+    /// Seconds that the proof of its barriers took.
+    pub(super) checking: f64,
+    /// The kernel in its language.
+    pub(super) source: String,
+    /// What its language needs besides.
+    pub(super) companions: Files,
+    signature: Signature,
+    test: String,
+}
+
+/// What came of an attempt.
+pub(super) enum Attempt {
+    Made(Box<Candidate>),
+    /// There is no schedule to generate code for.
+    Nothing(Status),
+}
+
+impl LoweredKernel {
+    /// Warp programs as source in the language that is asked for; `checking` is the seconds that their proof took.
+    pub(super) fn new(
+        asked: &Asked,
+        program: Checked,
+        simulated: Option<Simulated>,
+        checking: f64,
+    ) -> Result<LoweredKernel, twill_codegen::Error> {
+        let Asked { language, header, operations, .. } = asked;
+        let signature = signature(*language, &program, header)?;
+        let (listing, companions) = written(*language, &program, header)?;
+        let signature = signature.with_lines(lines(&listing, operations)).with_simulated(simulated.clone());
+        let test = gluon::test(&program);
+        Ok(LoweredKernel { program, simulated, checking, source: listing.text, companions, signature, test })
+    }
+}
+
+impl Candidate {
+    /// A kernel that nobody has assembled or compared.
+    pub(super) fn new(asked: Asked, lowered: LoweredKernel) -> Candidate {
+        Candidate { asked, lowered, assembly: None, by_simulation: false, others: Vec::new() }
+    }
+
+    /// The same kernel, recording the time of the last iterations of a tile.
+    pub(super) fn traced(self, trace: TraceOptions, input: &str) -> Result<Candidate, Error> {
+        let emitted = |error| Error::Emit { input: input.to_owned(), error: Box::new(error) };
+        let Candidate { asked, lowered, .. } = self;
+        let program = lowered.program.traced(trace.iterations, trace.detail.into());
+        let lowered = LoweredKernel::new(&asked, program, lowered.simulated, lowered.checking).map_err(emitted)?;
+        Ok(Candidate::new(asked, lowered))
+    }
+
+    /// All files of its folder.
+    pub(super) fn files(&self) -> Files {
+        let lowered = &self.lowered;
+        let signature = match &self.assembly {
+            Some(assembly) => lowered.signature.clone().assembled(assembly.clone(), self.sass_estimate()),
+            None => lowered.signature.clone(),
+        };
+        let mut files = vec![
+            (self.asked.language.file(), lowered.source.clone()),
+            ("kernel.json", signature.to_json()),
+            ("schedule.json", self.asked.schedule.clone()),
+            ("launch.py", gluon::LAUNCHER.to_owned()),
+            ("machine_code.py", gluon::MACHINE_CODE.to_owned()),
+            ("test_kernel.py", lowered.test.clone()),
+        ];
+        files.extend(lowered.companions.iter().cloned());
+        files
+    }
+
+    /// Whether registers do not suffice for it.
+    pub(super) fn is_short_of_registers(&self) -> bool {
+        self.assembly.as_ref().is_some_and(Assembly::is_short_of_registers)
+    }
+
+    /// Warp groups of it that compute.
+    pub(super) fn compute_groups(&self) -> u32 {
+        let groups = self.lowered.program.groups.iter().filter(|group| group.warps >= 4);
+        saturating_u32(groups.count())
+    }
+}

@@ -1,0 +1,98 @@
+//! A generated kernel: its files, and what is known of it.
+
+use super::candidate::Candidate;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use twill_backend::gluon::{Assembly, Finding};
+use twill_graph::grouped;
+
+/// A generated kernel: its files, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratedKernel {
+    /// The kernel function.
+    pub name: String,
+    /// The machine that it is for.
+    pub machine: String,
+    /// Its loops, in the order of the text.
+    pub loops: Vec<GeneratedLoop>,
+    /// Combinations of trip counts for which its barriers were proved.
+    pub cases: usize,
+    /// Seconds that this took.
+    pub checking: f64,
+    /// What the assembler made of it, in a line; `None` where it was not requested.
+    pub machine_code: Option<String>,
+    /// Where the machine code is not what the schedule was made for.
+    pub findings: Vec<Finding>,
+    /// The files of its folder, by their names.
+    pub files: BTreeMap<String, String>,
+}
+
+/// A loop of a generated kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratedLoop {
+    /// Its name.
+    pub name: String,
+    /// Initiation interval, in cycles.
+    pub interval: i64,
+    /// Overlapped iterations.
+    pub stages: u32,
+    /// Cycles of an iteration as a simulation of the warp programs has them; none where they are not simulated.
+    pub simulated: Option<u32>,
+    /// The same of the machine code, where it is known.
+    #[serde(default)]
+    pub assembled: Option<u32>,
+    /// What is known of its schedule, in words.
+    pub status: String,
+}
+
+impl GeneratedKernel {
+    pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
+        let program = &best.lowered.program;
+        let assembled = best.sass_estimate();
+        let one = |(k, (l, status)): (usize, (&twill_codegen::ir::Loop, &String))| {
+            let simulated = best.lowered.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
+            // Of some loops there is no machine code.
+            let assembled = assembled.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);
+            let (name, interval, stages, status) = (l.name.clone(), l.interval, l.stages, status.clone());
+            GeneratedLoop { name, interval, stages, simulated, assembled, status }
+        };
+        GeneratedKernel {
+            name: program.name.clone(),
+            machine: machine.to_owned(),
+            loops: program.loops.iter().zip(&best.asked.header.statuses).enumerate().map(one).collect(),
+            cases: program.proof().cases,
+            checking: best.lowered.checking,
+            machine_code: best.assembly.as_ref().map(machine_code),
+            findings: best.assembly.as_ref().map(|a| a.findings.clone()).unwrap_or_default(),
+            files: best.files().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+        }
+    }
+
+    pub(super) fn from_json(text: &str) -> Option<GeneratedKernel> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Itself as JSON.
+    pub fn to_json(&self) -> String {
+        // Plain data always serialises.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// One line on machine code.
+pub(super) fn machine_code(assembly: &Assembly) -> String {
+    let mut words = vec![format!("{} registers a thread at entry", assembly.registers)];
+    words.push(match (assembly.spill_stores, assembly.spill_loads) {
+        (0, 0) => "no spills".into(),
+        (stores, loads) => {
+            format!("{} bytes of spill stores, {} of spill loads", grouped(stores), grouped(loads))
+        }
+    });
+    if assembly.count("serialised") > 0 {
+        words.push("MMAs one by one".into());
+    }
+    words.push(format!("{} bytes of shared memory", grouped(assembly.shared_memory)));
+    words.join(", ")
+}

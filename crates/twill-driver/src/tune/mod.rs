@@ -1,0 +1,155 @@
+//! The tuner: from a kernel to its code, through several schedules, of which it takes the fastest by its own estimates.
+//!
+//! It chooses, so it is no compiler's back end: [`variants`] says which schedules are tried, [`lower`] makes a kernel of one,
+//! [`score`] says what that is worth, [`assemble`] looks at machine code and takes the best, and [`fallback`] is the table of what
+//! is changed if registers do not suffice. All numbers that it decides by stand in [`thresholds`], with their sources.
+
+mod assemble;
+mod assembler;
+mod candidate;
+mod fallback;
+mod found;
+mod generated;
+mod latency_padding;
+pub(crate) mod lower;
+mod mma_batches;
+mod others;
+mod rings;
+pub(crate) mod rules;
+mod score;
+mod thresholds;
+mod variants;
+mod written;
+
+pub use crate::options::{CompileOptions, Language, TileOrderOption, TraceDetail, TraceOptions, Which};
+pub use assembler::Assembler;
+pub use generated::{GeneratedKernel, GeneratedLoop};
+pub(crate) use lower::of_schedules;
+pub use others::{OtherKernel, others};
+
+use crate::cache::{Key, Kind};
+use crate::input::generated_source;
+use crate::{Content, DEFAULT_MACHINE, Error, Limits, Lowering, Request, Session};
+use assembler::Assembled;
+use candidate::{Attempt, Candidate};
+use serde::Serialize;
+use twill_graph::Status;
+use twill_machine::Machine;
+
+/// What came of generating a kernel.
+#[derive(Clone, Debug)]
+pub enum Compiled {
+    /// The best kernel of all attempts.
+    Kernel(Box<GeneratedKernel>),
+    /// There is no schedule to generate code for.
+    NoSchedule(Status),
+    /// It was stopped before there was anything.
+    Stopped,
+}
+
+/// Generates the kernel of a request; with an assembler its machine code is looked at, and where registers do not
+/// suffice, the schedule is made again.
+///
+/// # Errors
+/// When the request cannot be stated as a scheduling problem, its kernel cannot be generated, or the assembler that was asked for does not work.
+pub fn compile(
+    request: &Request,
+    options: &CompileOptions,
+    assembler: Option<&Assembler>,
+    session: &mut Session<'_>,
+) -> Result<Compiled, Error> {
+    let Content::Kernel(text) = &request.input.content else {
+        return Err(Error::NoSource { input: request.input.name.clone() });
+    };
+    if options.trace.is_some() && options.language != Language::Cuda {
+        return Err(Error::NotTraced { input: request.input.name.clone() });
+    }
+    if options.cluster > 1 && options.language != Language::Cuda {
+        return Err(Error::NoClusters { input: request.input.name.clone() });
+    }
+    if options.wave_sync && options.language != Language::Cuda {
+        return Err(Error::NoWaveSync { input: request.input.name.clone() });
+    }
+    let cache = session.cache.clone();
+    let depends = (text, &request.input.name, lowering(request), limits(request), options);
+    let key = Key::new(Kind::Kernel, &(depends, assembler.map(Assembler::depends), session.depends()));
+    if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
+        return Ok(Compiled::Kernel(Box::new(found)));
+    }
+    let source = generated_source(request)?;
+    let first = match variants::first(request, options, &source, session)? {
+        Attempt::Made(candidate) => *candidate,
+        Attempt::Nothing(status) => return Ok(Compiled::NoSchedule(status)),
+    };
+    let best = match assembler {
+        Some(assembler) => fallback::assembled(request, options, first, &source, assembler, session)?,
+        None => Some(first),
+    };
+    let Some(mut best) = best else { return Ok(Compiled::Stopped) };
+    if let Some(assembler) = assembler.filter(|_| best.assembly.is_some()) {
+        best = assemble::choose(request, options, best, &source, assembler, session)?;
+    }
+    if let Some(trace) = options.traced() {
+        best = traced(best, trace, assembler, &request.input.name)?;
+    }
+    let kernel = GeneratedKernel::of(&best, source.machine.name());
+    // Without a look at the machine code that was asked for, it is not the kernel that was asked for; and what was stopped
+    // might have become better.
+    if let Some(cache) = cache.filter(|_| (assembler.is_none() || best.assembly.is_some()) && !session.is_stopped()) {
+        cache.write(&key, &kernel.to_json());
+        let sass: Option<Vec<(i64, u32)>> =
+            kernel.loops.iter().map(|one| Some((one.interval, one.assembled?))).collect();
+        if let Some(sass) = sass.filter(|_| options.schedule == Which::Optimal) {
+            // Plain data always serialises.
+            cache.write(&estimate_key(text, request), &serde_json::to_string(&sass).unwrap_or_default());
+        }
+    }
+    Ok(Compiled::Kernel(Box::new(kernel)))
+}
+
+/// By loop, the interval of the kernel that was last made within these limits, and cycles of an iteration of its machine code;
+/// none where it is not known.
+pub(crate) fn sass_estimate(request: &Request, session: &Session<'_>) -> Option<Vec<(i64, u32)>> {
+    let Content::Kernel(text) = &request.input.content else { return None };
+    session.cache.as_ref()?.find(&estimate_key(text, request), |found| serde_json::from_str(found).ok())
+}
+
+fn estimate_key(text: &str, request: &Request) -> Key {
+    let mut resolved = request.clone();
+    let assignment = || Some(crate::default_assignment(&crate::source(request).ok()??.machine));
+    resolved.limits.warp_assignment = request.limits.warp_assignment.or_else(assignment);
+    Key::new(Kind::Estimate, &(text, lowering(&resolved), limits(&resolved)))
+}
+
+/// The kernel that was chosen, recording the time; what the assembler makes of it changes nothing but its report.
+fn traced(
+    best: Candidate,
+    trace: TraceOptions,
+    assembler: Option<&Assembler>,
+    input: &str,
+) -> Result<Candidate, Error> {
+    let assembler = assembler.filter(|_| best.assembly.is_some());
+    let mut best = best.traced(trace, input)?;
+    if let Some(assembler) = assembler
+        && let Assembled::Report(assembly) = assembler.run(&best.files(), input)?
+    {
+        best.assembly = Some(assembly);
+    }
+    Ok(best)
+}
+
+/// How the kernel is lowered, as far as its code depends on it.
+fn lowering(request: &Request) -> impl Serialize {
+    let Lowering { machine, kernel, loop_index, sub_tiles, programs, retile_loop, contract } = &request.lowering;
+    let programs = programs.map(|coarsening| (coarsening.count, coarsening.axis.number()));
+    let default = || Machine::builtin(DEFAULT_MACHINE).ok();
+    let machine = machine.clone().or_else(default).map(|machine| machine.to_toml());
+    (machine, kernel.clone(), *loop_index, *sub_tiles, programs, *retile_loop, *contract)
+}
+
+/// What limits the schedule, as far as the code depends on it.
+fn limits(request: &Request) -> impl Serialize {
+    let Limits { compute_groups, registers_per_thread, unroll, normalise, model, warp_assignment } = &request.limits;
+    let siblings = (request.siblings.trip_counts.clone(), request.siblings.separate_loops);
+    (*compute_groups, *registers_per_thread, *unroll, *normalise, *model, *warp_assignment, siblings)
+}

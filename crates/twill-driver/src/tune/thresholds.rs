@@ -1,0 +1,67 @@
+//! The numbers that the tuner decides by, and where each comes from.
+
+use twill_graph::Cycles;
+
+/// The numbers that the tuner decides by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Thresholds {
+    /// Work for the search of a second or later attempt, in units. A choice: what is not found in these 20 s is not worth the wait.
+    pub(crate) later_work: u64,
+    /// Work for each search for a schedule with padded latencies or MMA batches, in units. A choice: a few seconds.
+    pub(crate) padded_work: u64,
+    /// Searches with less shared memory if the best schedule takes too much of it. A choice.
+    pub(crate) smaller: u32,
+    /// Added latency of the tensor core, in the order in which it is tried: fractions of the 512 cycles of an MMA. Source:
+    /// `bench/results/variants.md`, attention forward on an H200.
+    pub(crate) later: [Cycles; 4],
+    /// What is tried besides if there are several loops. Source: as `later`, attention backward.
+    pub(crate) latest: Cycles,
+    /// How much longer, in part, warp programs must be simulated to be slower for sure. Source:
+    /// `bench/results/calibration.md`: of causal attention on an H200 at length 4096, the schedule that is simulated 3 %
+    /// faster than the one that computes least between MMAs is 1 % slower, and the one that computes least with other costs is
+    /// simulated 20 % slower and is 6 % slower.
+    pub(crate) clearly: f64,
+    /// How much faster, in part, another kernel must be than the first. Source: `bench/results/order.md`: simulations of
+    /// two kernels are apart by more when one of them is faster; without this, attention backward lost 3 % on an H200.
+    pub(crate) margin: f64,
+    /// Times its interval that the machine code of a schedule takes before others are looked at unasked. Source:
+    /// `bench/results/order.md`, on an H200: attention with head dimension 64 takes twice its interval, and the fastest
+    /// of four schedules is 12 % faster in the backward pass and 15 % in the forward pass; where the first takes up to 1.6 times
+    /// its interval, none is more than 2 % faster.
+    pub(crate) far: f64,
+    /// Schedules that are looked at then, and where a simulation of the warp programs chose among several. Source:
+    /// `bench/results/calibration.md`: on an H200 it chose one for the causal attention of Triton's tutorial that is 7 %
+    /// slower than another.
+    pub(crate) unrequested: u32,
+    /// Maximum slots of a ring that the simulation is asked about. A choice: shared memory ends before.
+    pub(crate) deepest_ring: u32,
+    /// What a deeper ring must gain, as part of the cycles of an iteration. Source: `bench/results/order.md`, GEMM on an
+    /// H200.
+    pub(crate) ring_gain: f64,
+    /// Width of the GROUP_M swizzle along the first axis, in matrix products, in programs. Source: Triton's tutorials, and GEMM on an
+    /// H200 (docs/codegen.md).
+    pub(crate) group_m: u32,
+    /// Width along the second axis where tiles are of different length, in programs: what they load fits the L2 cache. Source: causal
+    /// attention on an H200 (docs/codegen.md).
+    pub(crate) lpt_width: u32,
+    /// Orders of a sub-tile's MMAs that are tried as batches; with more than these none is. A choice: 4! of them.
+    pub(crate) batch_orders: usize,
+}
+
+/// Those that are in use.
+pub(crate) const THRESHOLDS: Thresholds = Thresholds {
+    later_work: 20_000_000,
+    padded_work: 4_000_000,
+    smaller: 3,
+    later: [Cycles(64), Cycles(128), Cycles(192), Cycles(256)],
+    latest: Cycles(320),
+    clearly: 0.05,
+    margin: 0.02,
+    far: 1.6,
+    unrequested: 4,
+    deepest_ring: 8,
+    ring_gain: 0.01,
+    group_m: 16,
+    lpt_width: 2,
+    batch_orders: 24,
+};
