@@ -41,13 +41,18 @@ impl CompileArguments {
     /// The pass after which to print the warp program, if any.
     ///
     /// # Errors
-    /// Code generation has no list of passes yet.
+    /// There is no such pass.
     pub(crate) fn print_after(&self) -> Result<Option<&str>, Error> {
+        let names = || twill_codegen::pipeline::PASSES.iter().map(|pass| pass.name);
         match self.print_after.as_deref() {
-            None => Ok(None),
-            Some(pass) => {
-                Err(Error::Arguments(format!("--print-after {pass} needs the list of passes, which is not there yet")))
+            Some(pass) if pass != "all" && !names().any(|name| name == pass) => {
+                let known: Vec<&str> = names().collect();
+                Err(Error::Arguments(format!(
+                    "--print-after: there is no pass `{pass}`; it is all, or one of {}",
+                    known.join(", ")
+                )))
             }
+            given => Ok(given),
         }
     }
 }

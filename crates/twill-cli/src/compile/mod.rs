@@ -15,11 +15,19 @@ use twill_driver::tune::{Assembler, Compiled, GeneratedKernel, compile};
 use twill_driver::{Request, Session};
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
-    arguments.print_after()?;
+    let print_after = arguments.print_after()?;
     if let Some(requested) = arguments.top.options() {
         return top::run(arguments, requested);
     }
     let request = arguments.search.request(&arguments.siblings)?;
+    if let Some(pass) = print_after {
+        let mut ticker = Ticker::new(arguments.search.quiet);
+        let search = arguments.search.search_for_code();
+        let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
+        let text = twill_driver::tune::print_after(&request, &arguments.code(command()), pass, &mut session)?;
+        drop(ticker);
+        print!("{text}");
+    }
     let target = Target::new(&arguments.output)?;
     let search = arguments.search.search_for_code();
     let staged = target.stage()?;

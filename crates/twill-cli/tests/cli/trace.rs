@@ -20,11 +20,11 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What the kernel records if each iteration takes `interval` cycles, and each mark comes `step` behind the one before.
+/// What the kernel records if each iteration takes `interval` cycles, and each timestamp comes `step` behind the one before.
 fn buffer(folder: &Path, interval: u64, step: u64) -> Vec<u8> {
     let trace = &json(&folder.join("kernel.json"))["trace"];
-    let marks = trace["marks"].as_array().unwrap().len() as u64;
-    let stamps = (0..8 * marks).map(|k| 1_000_000 + k / marks * interval + k % marks * step);
+    let timestamps = trace["timestamps"].as_array().unwrap().len() as u64;
+    let stamps = (0..8 * timestamps).map(|k| 1_000_000 + k / timestamps * interval + k % timestamps * step);
     stamps.flat_map(u64::to_le_bytes).collect()
 }
 

@@ -7,7 +7,7 @@ use super::rules::{self, Registers};
 use super::score::whole;
 use super::written::names;
 use super::{CompileOptions, Which};
-use crate::{Error, LoopProblem, Loops, Request, Source};
+use crate::{Error, LoopProblem, Loops, Request, Session, Source};
 use std::time::Instant;
 use twill_backend::gluon::Header;
 use twill_check::Verified;
@@ -16,6 +16,44 @@ use twill_exact::Naive;
 use twill_graph::{Cycles, Report, Schedule, SimulatedCycles, Status, WarpAssignment};
 use twill_simulate::{KernelTime, Timing};
 use twill_triton::Lowered;
+
+/// The warp program after each pass whose name is `pass`, or after all (`all`), with the name in a comment above it: of the schedule
+/// that is found first, by the generator's first options.
+///
+/// # Errors
+/// Where the request is no kernel or has no schedule, or a pass refuses it.
+pub fn print_after(
+    request: &Request,
+    requested: &CompileOptions,
+    pass: &str,
+    session: &mut Session<'_>,
+) -> Result<String, Error> {
+    let source = crate::input::generated_source(request)?;
+    let request = with_assignment(request, requested, &source);
+    let problems = crate::problems(&request)?;
+    let found = super::found::find(&request, naive(requested), &problems, session, Instant::now())?;
+    let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
+    let Some(schedules) = schedules else { return Ok(String::new()) };
+    let lowered = lowered(&source)?;
+    let loops = loops(&lowered, &problems.loops, &schedules);
+    let mut error = None;
+    for options in rules::options(requested, &source, &lowered, &schedules, false) {
+        let mut text = String::new();
+        let mut after = |of: &twill_codegen::pipeline::Pass, program: &twill_codegen::WarpProgram| {
+            if pass == "all" || pass == of.name {
+                text.push_str(&format!("// after {}: {}\n{program}\n", of.name, of.summary));
+            }
+        };
+        match twill_codegen::pipeline::lower_observed(&source.kernel, &loops, &options, &mut after) {
+            Ok(_) => return Ok(text),
+            Err(found) => error = Some(found),
+        }
+    }
+    match error {
+        Some(error) => Err(Error::Emit { input: request.input.name.clone(), error: Box::new(error) }),
+        None => Ok(String::new()),
+    }
+}
 
 /// Generates the kernel of a schedule, and proves its barriers.
 pub(super) fn lower(

@@ -25,6 +25,7 @@ pub use crate::options::{CompileOptions, Language, TileOrderOption, TraceDetail,
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop};
 pub(crate) use lower::of_schedules;
+pub use lower::print_after;
 pub use others::{OtherKernel, others};
 
 use crate::cache::{Key, Kind};

@@ -27,7 +27,6 @@ pub struct TraceFile {
     pub revision: Option<String>,
     /// The level of the timestamps: `operations`, `segments` of them or `iterations`. All but the last keep operations
     /// apart, which takes time.
-    #[serde(alias = "marks")]
     pub timestamps: String,
     /// The kernel's loops, in the order of the text.
     pub loops: Vec<TracedLoop>,
