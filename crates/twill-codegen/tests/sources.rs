@@ -114,27 +114,30 @@ const IN_CUDA: &[(&str, &[&str])] = &[
     // A row's sum is one value, whatever is made of it.
     (
         "attention_relu",
-        &["= rows(total_add_0, add{});", "accumulator_rows<64>>([&](auto e) { return whole_2_[e] + 1.0f; });"],
+        &[
+            "= quad_all_reduce(total_add_0, add{});",
+            "accumulator_rows<64>>([&](auto e) { return whole_2_[e] + 1.0f; });",
+        ],
     ),
     ("epilogue_bias_vector", &["each<__half, accumulator_columns<128>>([&](auto e) { return *(", "e.column()"]),
     ("epilogue_bias_vector_masked", &["< N) ? *(", " : 0.0f"]),
-    ("epilogue_residual_tile", &["load(r_desc_"]),
+    ("epilogue_residual_tile", &["tma_load(r_desc_"]),
     ("epilogue_residual_pointers", &["(r_ptr + ", "e.row()"]),
     ("epilogue_erf", &["erff("]),
     ("epilogue_sigmoid", &["divide(1.0f, ", "exp_of("]),
     ("epilogue_rsqrt", &["rsqrtf("]),
     ("epilogue_where", &[" ? "]),
     ("epilogue_clamp", &["minimum(maximum("]),
-    ("epilogue_softmax", &["rows(", "most{})", "add{})"]),
+    ("epilogue_softmax", &["quad_all_reduce(", "max{})", "add{})"]),
     ("epilogue_integers", &["tile<i8, accumulator<64, 128>>", "floorf(", "ceilf("]),
     ("epilogue_libdevice_tanh", &["tanhf("]),
     ("epilogue_libdevice_pow", &["powf("]),
     ("epilogue_unsigned", &["u32(7)"]),
     ("product_bf16", &["m64n128k16.f32.bf16.bf16"]),
     ("product_half_sums", &["m64n128k16.f16.f16.f16", "\"+r\"(d[31])"]),
-    ("product_left_transposed", &["instruction<128, __half, true, ", "MMA(acc_0, transpose(a_0_buffer("]),
+    ("product_left_transposed", &["instruction<128, __half, true, ", "wgmma(acc_0, transpose(a_0_buffer("]),
     ("product_neither_transposed", &["instruction<128, __half, false, true>"]),
-    ("product_moving_pointers", &["load(b_ptr_64x128, "]),
+    ("product_moving_pointers", &["tma_load(b_ptr_64x128, "]),
 ];
 
 #[test]
@@ -156,7 +159,7 @@ fn both_languages_say_the_same_of_warps_and_barriers() {
         for (here, there) in [
             ("mbarrier_wait(bars(", "mbarrier_wait(bars, "),
             ("mbarrier_arrive(bars(", "mbarrier_arrive(bars, "),
-            (" load(", "tma.async_copy_global_to_shared("),
+            (" tma_load(", "tma.async_copy_global_to_shared("),
         ] {
             // The prelude of the one and the header of the other define them.
             let calls = gluon.matches(there).count() - gluon.matches(&format!("def {there}")).count();
@@ -176,11 +179,11 @@ fn warps_come_to_their_groups_with_their_registers() {
 fn who_only_loads_is_one_thread() {
     assert_has(
         &in_cuda("attention_forward"),
-        &["if (warp == 8 && elected()) loads(", "\n        load(k_desc_128x128, "],
+        &["if (warp == 8 && elected()) load(", "\n        tma_load(k_desc_128x128, "],
     );
     // In backward attention all threads copy through pointers, and the warp stores sums.
     let backward = in_cuda("attention_backward_d64");
-    assert_has(&backward, &["copy_element(", "if (elected()) load("]);
+    assert_has(&backward, &["copy_element(", "if (elected()) tma_load("]);
     assert!(!backward.contains("&& elected())"), "{backward}");
 }
 

@@ -54,12 +54,16 @@ fn each_mma_is_marked_where_it_starts_and_behind_its_wait() {
     };
     let line = |at: usize| code[at].as_str();
     let (issue, completed) = (at("qk.0", Moment::Issue), at("qk.0", Moment::Completed));
-    assert_eq!(line(issue + 1), "mma", "{code:#?}");
-    assert_eq!((line(completed - 1), line(completed + 1)), ("completed", "release"), "{code:#?}");
+    assert_eq!(line(issue + 1), "wgmma", "{code:#?}");
+    assert_eq!((line(completed - 1), line(completed + 1)), ("wgmma_wait_group", "mbarrier_arrive"), "{code:#?}");
     assert!(at("k", Moment::Completed) <= issue && issue < completed, "{code:#?}");
     // One operation ends where the next begins.
     assert_eq!(at("new_max.reduce_max.0", Moment::End), at("new_max.mma.0", Moment::Issue), "{code:#?}");
-    assert_eq!(line(at("new_max.reduce_max.0", Moment::End) - 1), "new_max_reduce_max_0 = rows", "{code:#?}");
+    assert_eq!(
+        line(at("new_max.reduce_max.0", Moment::End) - 1),
+        "new_max_reduce_max_0 = quad_all_reduce",
+        "{code:#?}"
+    );
 }
 
 #[test]
@@ -68,8 +72,9 @@ fn runs_of_operations_have_their_marks_at_their_ends() {
     let inner = |detail: Detail| {
         let code = steady(&source(&kernel.traced(16, detail)), "compute_1");
         // Marks in front of which, and behind which, tiles are computed.
-        let computes =
-            |line: &String| line.ends_with("each") || line.ends_with("rows") || line.ends_with("row_partials");
+        let computes = |line: &String| {
+            line.ends_with("each") || line.ends_with("quad_all_reduce") || line.ends_with("row_partials")
+        };
         code.windows(3).filter(|w| computes(&w[0]) && w[1].starts_with("record_") && computes(&w[2])).count()
     };
     assert!(inner(Detail::Operations) > 4);

@@ -21,24 +21,28 @@ fn attention_backward_has_its_mmas_in_one_order() {
     let kernel = generated("attention_backward", &options);
     let source = kernel.files.iter().find(|(name, _)| name.as_str() == "kernel.cu").map(|(_, text)| text).unwrap();
     for (own, group) in ["compute_1", "compute_2"].into_iter().enumerate() {
-        let lines = steady(source, group, &["mma(", "wgmma_wait_group<", "fence(", "write", "lse_read", "delta_read"]);
+        let lines = steady(
+            source,
+            group,
+            &["wgmma(", "wgmma_wait_group<", "fence_proxy_async(", "write", "lse_read", "delta_read"],
+        );
         let expected = [
-            "mma(s_t_",
+            "wgmma(s_t_",
             "lse_read",
-            "mma(dp_t_",
+            "wgmma(dp_t_",
             "wgmma_wait_group<1>",
             "delta_read",
             "wgmma_wait_group<0>",
             "write_matrices(ds_t_convert_",
-            "mma(dv_dot_",
-            "fence(",
-            "mma(dq_dot_",
-            "mma(dq_dot_",
+            "wgmma(dv_dot_",
+            "fence_proxy_async(",
+            "wgmma(dq_dot_",
+            "wgmma(dq_dot_",
             "wgmma_wait_group<2>",
-            "mma(dk_",
+            "wgmma(dk_",
             "wgmma_wait_group<1>",
             "write(dq_dot_",
-            "fence(",
+            "fence_proxy_async(",
             "wgmma_wait_group<0>",
         ];
         assert_eq!(lines.len(), expected.len(), "{lines:#?}");

@@ -30,9 +30,9 @@ fn what_both_read_is_loaded_once() {
         names
     };
     assert_eq!(named(" tma_load_multicast("), ["do_desc_64x128", "q_desc_64x128"]);
-    assert_eq!(named(" arrive_both(bars("), ["DO_EMPTY", "Q_EMPTY"]);
+    assert_eq!(named(" mbarrier_arrive_both(bars("), ["DO_EMPTY", "Q_EMPTY"]);
     // K and V are each CTA's own, and so is what other groups of a CTA read.
-    assert_eq!(named(" load("), ["k_desc_64x128", "v_desc_64x128"]);
+    assert_eq!(named(" tma_load("), ["k_desc_64x128", "v_desc_64x128"]);
     assert!(
         source.contains("mbarrier_init(bars(Q_EMPTY + k), 16);")
             && source.contains("mbarrier_init(bars(Q_FULL + k), 1);")

@@ -88,7 +88,7 @@ fn a_folder_has_kernel_launcher_test_and_schedule() {
     for line in [
         "gemm_tma: I = 512 cycles, 2 stages (optimal in the model of h200: proved).",
         "\ndef compute_1(\n",
-        "\ndef loads(\n",
+        "\ndef load(\n",
         "    \"\"\"1 warp, 24 registers a thread.\"\"\"\n",
         "        for i in range(1, trips):",
         "    gl.warp_specialize(\n",
@@ -246,7 +246,7 @@ fn loads_run_ahead_of_what_their_group_stores() {
     let place = tempfile::tempdir().unwrap();
     compiled(&place, "attention_backward", &[]);
     let source = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
-    let loads = &source[source.find("def loads(").unwrap()..];
+    let loads = &source[source.find("def load(").unwrap()..];
     let before = |first: &str, second: &str| loads[..loads.find(second).unwrap()].matches(first).count();
     assert!(before("(q_desc_64x128, ", "tma_add(dq_desc") >= 2, "{loads}");
     assert!(before("(lse_buffer.index", "tma_add(dq_desc") >= 2, "{loads}");

@@ -49,7 +49,7 @@ fn barriers_of_all_kernels_are_proved() {
             let (source, signature) = compiled(kernel, machine, &["--persistent", persistent]);
             assert_eq!(signature["architecture"], "sm_100a", "{kernel}");
             let mut multiplying = source.split("@gluon.jit").filter(|f| f.contains("tcgen05_mma("));
-            assert!(multiplying.next().is_some_and(|f| f.contains("def MMAs(")), "{kernel}");
+            assert!(multiplying.next().is_some_and(|f| f.contains("def mma(")), "{kernel}");
             assert_eq!(multiplying.next(), None, "{kernel}: one group starts MMAs");
             assert!(!source.contains("warpgroup_mma"), "{kernel}");
         }

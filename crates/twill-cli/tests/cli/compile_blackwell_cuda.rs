@@ -88,7 +88,7 @@ fn one_thread_mmas_and_the_unit_signals() {
     for piece in [
         "mbarrier_wait_tensor(bars(A_FULL + a_next), a_next_phase);",
         "if (elected()) {",
-        "MMA(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
+        "tcgen05_mma(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
         "commit(bars(A_EMPTY + a_at));",
         "commit(bars(RESULTS_DONE));",
         "finish_mmas(last_mma());",
@@ -111,7 +111,9 @@ fn one_thread_mmas_and_the_unit_signals() {
 fn left_operands_are_read_where_they_are() {
     let in_tensor = compiled("attention_forward", "b200", &[]);
     assert!(in_tensor.contains("tmem_tile<__half, 128, 128> acc_convert_tensor_buffer("), "{in_tensor}");
-    assert!(in_tensor.contains("MMA(acc_multiply_tensor_buffer(tensor_), acc_convert_tensor_buffer(tensor_), "));
+    assert!(
+        in_tensor.contains("tcgen05_mma(acc_multiply_tensor_buffer(tensor_), acc_convert_tensor_buffer(tensor_), ")
+    );
     assert!(in_tensor.contains("write_tensor(acc_convert_tensor_buffer(tensor_), "));
     let in_shared = compiled("attention_forward", "b200-left-shared", &[]);
     assert!(!in_shared.contains("tmem_tile<__half"), "{in_shared}");
@@ -135,7 +137,7 @@ fn hopper_needs_no_tensor_memory() {
         !has_header
             && !source.contains("tcgen05")
             && !source.contains("tensor_place")
-            && source.contains("      load("),
+            && source.contains("      tma_load("),
         "{source}"
     );
 }

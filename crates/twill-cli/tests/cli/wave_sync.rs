@@ -23,15 +23,15 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
     assert!(folder.join("twill_wave_sync.cuh").exists() && source.contains("#include \"twill_wave_sync.cuh\""));
     // Once in the program of the warp that loads: after Q, before the first K.
-    let (computing, loading) = source.split_once("TWILL void loads(").unwrap();
+    let (computing, loading) = source.split_once("TWILL void load(").unwrap();
     assert!(!computing.contains("other_ctas_"), "{computing}");
     let at = |text: &str| loading.find(text).unwrap_or_else(|| panic!("no `{text}` in {loading}"));
     let places = [
-        at("others other_ctas_;"),
+        at("grid_barrier other_ctas_;"),
         at("for (int tile_at_"),
-        at("load(q_desc"),
-        at("other_ctas_.meet(tile_at_, tile_count("),
-        at("load(k_desc"),
+        at("tma_load(q_desc"),
+        at("other_ctas_.wait(tile_at_, tile_count("),
+        at("tma_load(k_desc"),
         at("other_ctas_.leave();"),
     ];
     assert!(places.is_sorted(), "{places:?}");
@@ -53,7 +53,7 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
 fn products_meet_ahead_of_their_loop_too() {
     let (_place, folder) = compile("gemm_tma", &[&H200[..], &["--wave-sync"]].concat()).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
-    assert_eq!(source.matches("other_ctas_.meet(").count(), 1);
+    assert_eq!(source.matches("other_ctas_.wait(").count(), 1);
 }
 
 #[test]

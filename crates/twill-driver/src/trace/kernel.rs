@@ -48,7 +48,7 @@ pub(super) struct Timestamp {
 enum What {
     Issue,
     End,
-    Landed,
+    Completed,
 }
 
 impl TracedKernel {

@@ -42,9 +42,9 @@ fn kernel() -> TracedKernel {
         format!(r#"{{ "id": {id}, "loop": 0, "operation": "{operation}", "group": 1, "what": "{what}" }}"#)
     };
     let timestamps = [
-        mark(0, "load", "landed"),
+        mark(0, "load", "completed"),
         mark(1, "dot", "issue"),
-        mark(2, "dot", "landed"),
+        mark(2, "dot", "completed"),
         mark(3, "scale", "issue"),
         mark(4, "scale", "end"),
         mark(5, "load", "issue"),
@@ -74,12 +74,12 @@ fn launch(begin: u64, trips: usize) -> Vec<u64> {
         let issue = begin.wrapping_add(late + 210 * iteration as u64);
         let after = |cycles: u64| issue.wrapping_add(cycles);
         // The end of every third MMA is seen late.
-        let landed = if iteration % 3 == 0 { 190 } else { 160 };
+        let completed = if iteration % 3 == 0 { 190 } else { 160 };
         let row = &mut stamps[iteration % ITERATIONS * MARKS..][..MARKS];
         row.copy_from_slice(&[
             issue.wrapping_sub(10),
             issue,
-            after(landed),
+            after(completed),
             after(205),
             after(285),
             issue.wrapping_sub(900),

@@ -139,7 +139,7 @@ fn what_no_interval_can_hold_says_what_is_needed_and_what_there_is() {
             &wide,
             RejectionReason::NoGroup {
                 operation: "load A".into(),
-                why: "it is issued by 4 warps together, and no variable latency group has so many".into(),
+                why: "it is issued by 4 warps together, and no variable latency group has that many".into(),
             },
             &["no warp group may run load A", "it is issued by 4 warps together"],
         ),
