@@ -87,11 +87,11 @@ fn one_thread_mmas_and_the_unit_signals() {
     let mmas = group(&source, "mma");
     for piece in [
         "mbarrier_wait_tensor(bars(A_FULL + a_next), a_next_phase);",
-        "if (elected()) {",
+        
         "tcgen05_mma(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
-        "commit(bars(A_EMPTY + a_at));",
-        "commit(bars(RESULTS_DONE));",
-        "finish_mmas(last_mma());",
+        "tcgen05_commit(bars(A_EMPTY + a_at));",
+        "tcgen05_commit(bars(RESULTS_DONE));",
+        "tcgen05_wait_all(last_mma());",
     ] {
         assert!(mmas.contains(piece), "no `{piece}` in {mmas}");
     }
@@ -99,7 +99,7 @@ fn one_thread_mmas_and_the_unit_signals() {
     let results = group(&source, "epilogue");
     let wait = results.find("mbarrier_wait_tensor(bars(RESULTS_DONE), results_done_phase);").unwrap();
     // Without an iteration, nothing is in tensor memory.
-    let load = results.find("if (trips >= 1) {\n      acc_result = read_tensor(acc_buffer(tensor_));").unwrap();
+    let load = results.find("if (trips >= 1) {\n      acc_result = tmem_load(acc_buffer(tensor_));").unwrap();
     assert!(wait < load, "{results}");
     // A power of two of columns, given back by the warp that took them, when everybody is done.
     let take = source.find("if (threadIdx.x / 32 == 0) take_tensor_memory<128>(").unwrap();
@@ -114,11 +114,11 @@ fn left_operands_are_read_where_they_are() {
     assert!(
         in_tensor.contains("tcgen05_mma(acc_multiply_tensor_buffer(tensor_), acc_convert_tensor_buffer(tensor_), ")
     );
-    assert!(in_tensor.contains("write_tensor(acc_convert_tensor_buffer(tensor_), "));
+    assert!(in_tensor.contains("tmem_store(acc_convert_tensor_buffer(tensor_), "));
     let in_shared = compiled("attention_forward", "b200-left-shared", &[]);
     assert!(!in_shared.contains("tmem_tile<__half"), "{in_shared}");
     // Tiles of rows are copied to shared memory as they are held.
-    assert!(in_shared.contains("write_runs("), "{in_shared}");
+    assert!(in_shared.contains("st_shared_v4("), "{in_shared}");
 }
 
 #[test]
