@@ -183,7 +183,7 @@ fn who_only_loads_is_one_thread() {
     );
     // In backward attention all threads copy through pointers, and the warp stores sums.
     let backward = in_cuda("attention_backward_d64");
-    assert_has(&backward, &["copy_element(", "if (elected()) tma_load("]);
+    assert_has(&backward, &["cp_async_element(", "if (elected()) tma_load("]);
     assert!(!backward.contains("&& elected())"), "{backward}");
 }
 

@@ -55,10 +55,10 @@ fn each_mma_is_marked_where_it_starts_and_behind_its_wait() {
     let line = |at: usize| code[at].as_str();
     let (issue, completed) = (at("qk.0", Moment::Issue), at("qk.0", Moment::Completed));
     assert_eq!(line(issue + 1), "wgmma", "{code:#?}");
-    assert_eq!((line(completed - 1), line(completed + 1)), ("wgmma_wait_group", "mbarrier_arrive"), "{code:#?}");
+    assert_eq!((line(completed - 1), line(completed + 1)), ("operand_fence", "mbarrier_arrive"), "{code:#?}");
     assert!(at("k", Moment::Completed) <= issue && issue < completed, "{code:#?}");
     // One operation ends where the next begins.
-    assert_eq!(at("new_max.reduce_max.0", Moment::End), at("new_max.mma.0", Moment::Issue), "{code:#?}");
+    assert_eq!(at("new_max.reduce_max.0", Moment::End), at("new_max.multiply.0", Moment::Issue), "{code:#?}");
     assert_eq!(
         line(at("new_max.reduce_max.0", Moment::End) - 1),
         "new_max_reduce_max_0 = quad_all_reduce",

@@ -87,7 +87,6 @@ fn one_thread_mmas_and_the_unit_signals() {
     let mmas = group(&source, "mma");
     for piece in [
         "mbarrier_wait_tensor(bars(A_FULL + a_next), a_next_phase);",
-        
         "tcgen05_mma(acc_buffer(tensor_), a_buffer(a_at), transpose(b_buffer(b_at)), i > 0);",
         "tcgen05_commit(bars(A_EMPTY + a_at));",
         "tcgen05_commit(bars(RESULTS_DONE));",
@@ -95,16 +94,16 @@ fn one_thread_mmas_and_the_unit_signals() {
     ] {
         assert!(mmas.contains(piece), "no `{piece}` in {mmas}");
     }
-    assert!(!mmas.contains("release") && !mmas.contains("leader"), "{mmas}");
+    assert!(!mmas.contains("mbarrier_arrive") && !mmas.contains("leader"), "{mmas}");
     let results = group(&source, "epilogue");
     let wait = results.find("mbarrier_wait_tensor(bars(RESULTS_DONE), results_done_phase);").unwrap();
     // Without an iteration, nothing is in tensor memory.
     let load = results.find("if (trips >= 1) {\n      acc_result = tmem_load(acc_buffer(tensor_));").unwrap();
     assert!(wait < load, "{results}");
     // A power of two of columns, given back by the warp that took them, when everybody is done.
-    let take = source.find("if (threadIdx.x / 32 == 0) take_tensor_memory<128>(").unwrap();
-    let give = source.find("meet_all();\n  if (warp == 0) give_tensor_memory<128>(").unwrap();
-    assert!(take < give && source[give..].find("mmas(").is_none(), "{source}");
+    let alloc = source.find("if (threadIdx.x / 32 == 0) tmem_alloc<128>(").unwrap();
+    let dealloc = source.find("cta_sync();\n  if (warp == 0) tmem_dealloc<128>(").unwrap();
+    assert!(alloc < dealloc && source[dealloc..].find("mma(").is_none(), "{source}");
 }
 
 #[test]
