@@ -108,7 +108,7 @@ def read(folder: Path) -> Generated:
         found = constants(example, info, folder.name, len(loops))
         grid = info.get("grid", {})
         cluster = grid.get("cluster", 1)
-        whole = cluster * grid["programs_per_cta"][0] if cluster > 1 else 1
+        whole = cluster * grid["cta_coarsening"][0] if cluster > 1 else 1
         least = max((parameter.get("at_least", 1) for parameter in info.get("parameters", [])), default=1)
         return Generated(folder.name, folder, example, found, whole, least)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

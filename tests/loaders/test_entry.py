@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib.util
+import json
 import random
 import tempfile
 import unittest
@@ -180,31 +181,30 @@ class Tiles(unittest.TestCase):
                 self.assertEqual(wrong(x, y, z, min(ctas, tiles)), 0, (x, y, z, ctas))
 
     def test_thread_blocks_are_those_of_launch_py(self):
-        causal, linear = tools.cuda("attention_forward_causal"), tools.cuda("attention_forward")
-        functions = []
-        for folder in causal, linear:
+        numbers, persistent, number = random.Random(3), 0, ctypes.c_longlong
+        for name in "attention_forward_causal", "attention_forward":
+            folder = tools.cuda(name)
             text = (folder / "kernel.cu").read_text()
-            start = text.index("long long even_")
-            functions.append(text[start : text.index("\n}\n", start) + 3])
-        source = 'extern "C" {\n' + "".join(functions) + "}\n"
-        with tempfile.TemporaryDirectory() as scratch:
-            library = Path(scratch) / "grid.so"
-            done = tools.command(tools.CC, "-x", "c++", "-shared", "-fPIC", "-", "-o", library, input=source)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            entry = ctypes.CDLL(str(library))
-        number = ctypes.c_longlong
-        entry.even_pairs.restype = entry.even_rounds.restype = number
-        spec = importlib.util.spec_from_file_location("launch", causal / "launch.py")
-        spec.loader.exec_module(launch := importlib.util.module_from_spec(spec))
-        numbers, walks = random.Random(3), 0
-        for _ in range(2000):
-            columns, rows, planes = (numbers.choice((1, 2, 3, 8, 16, 32, 64)) for _ in range(3))
-            width, most, tiles = numbers.randint(1, 3), numbers.choice((7, 16, 132)), columns * rows * planes
-            found = entry.even_pairs(*map(number, (tiles, most, columns, rows, width)))
-            self.assertEqual(found, launch.even_pairs(tiles, most, [columns, rows, planes], width))
-            walks += found < tiles
-            self.assertEqual(entry.even_rounds(number(tiles), number(most)), launch.even_rounds(tiles, most))
-        self.assertGreater(walks, 50)
+            start = text.index("long long cta_count(")
+            function = text[start : text.index("\n}\n", start) + 3]
+            source = f'#include <algorithm>\nextern "C" {{\n{function}}}\n'
+            with tempfile.TemporaryDirectory() as scratch:
+                library = Path(scratch) / "grid.so"
+                flags = "-std=c++17", "-shared", "-fPIC"
+                done = tools.command(tools.CC, "-x", "c++", *flags, "-", "-o", library, input=source)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                entry = ctypes.CDLL(str(library)).cta_count
+            entry.restype = number
+            spec = importlib.util.spec_from_file_location("launch", folder / "launch.py")
+            spec.loader.exec_module(launch := importlib.util.module_from_spec(spec))
+            counts = json.loads((folder / "kernel.json").read_text())["grid"]["ctas"]
+            for _ in range(2000):
+                columns, rows, planes = (numbers.choice((1, 2, 3, 8, 16, 32, 64)) for _ in range(3))
+                most, tiles = numbers.choice((7, 16, 132)), columns * rows * planes
+                found = entry(*map(number, (tiles, most, columns, rows)))
+                self.assertEqual(found, launch.cta_count(counts, tiles, most, [columns, rows, planes]))
+                persistent += name.endswith("causal") and found < tiles
+        self.assertGreater(persistent, 50)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Tests of launch.py without a GPU: a torch of a few lines, and a compiled kernel that only records its launches."""
 
-import random
+import json
 import sys
 import tempfile
 import types
@@ -13,6 +13,8 @@ from unittest import mock
 from folder import HERE, runtime, variant
 
 launch = runtime("launch")
+COUNTS = json.loads((HERE / "cta_counts.json").read_text())
+"""The `ctas` of kernel.json, of a persistent kernel in linear order and of one in serpentine order."""
 
 
 ZEROS = 1 << 30
@@ -263,14 +265,15 @@ class Calls(Launches):
         shared = {"grid": {"kind": "one_per_program", "cta_coarsening": [2, 1, 1], "ctas_per_sm": 1}}
         self.kernel(**shared)(self.a, self.b, self.c, 256, grid=(5, 3))
         self.assertEqual(self.launched[-1][0], (9, 1, 1))
-        persistent = {"grid": {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 2}}
+        persistent = {"grid": {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 2, "ctas": COUNTS["persistent"]}}
         # 264 run at once: 3 waves of 600 tiles are as many with 200, and 38 of 10,000 with 264.
         for grid, ctas in [((5, 3), 15), ((88, 3), 264), ((53, 5), 133), ((60, 10), 200), ((100, 100), 264)]:
             self.kernel(**persistent)(self.a, self.b, self.c, 256, grid=grid)
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
 
     def test_waves_in_serpentine_order(self):
-        grid = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "serpentine": 2}
+        counts = COUNTS["serpentine"]
+        grid = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "serpentine": 2, "ctas": counts}
         kernel = self.kernel(grid=grid)
         for programs, ctas, why in [
             ((32, 64), 128, "16 waves of two swizzle groups each"),
@@ -288,30 +291,10 @@ class Calls(Launches):
                 kernel(self.a, self.b, self.c, 256, grid=programs)
                 self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
 
-    def test_all_have_the_same_to_do(self):
-        # Loops get shorter by an iteration from column to column; tiles are numbered as program_of says.
-        numbers, walks = random.Random(7), 0
-        for _ in range(3000):
-            columns, rows, width = numbers.choice([4, 8, 12, 32, 64]), numbers.randint(1, 70), numbers.randint(1, 4)
-            tiles, most = columns * rows, numbers.choice([7, 16, 24, 132, 148])
-            ctas = launch.even_pairs(tiles, most, [columns, rows, 1], width)
-            if ctas == tiles:
-                continue
-            walks += 1
-            self.assertLessEqual(ctas, most)
-            work = [0] * ctas
-            for number in range(tiles):
-                first = number // (columns * width) * width
-                within, grouped = number - first * columns, min(rows - first, width)
-                wave, at = divmod(number, ctas)
-                work[at if wave % 2 == 0 else ctas - 1 - at] += columns - within // grouped
-            self.assertEqual(len(set(work)), 1, (columns, rows, width, most, ctas))
-        self.assertGreater(walks, 100)
-
     def test_clusters(self):
         # 132 run at once: 75 do 150 tiles in two waves too, and 38 clusters are the fewest that do.
         for kind, ctas in ("one_per_program", 150), ("persistent", 76):
-            grid = {"kind": kind, "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2}
+            grid = {"kind": kind, "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "cluster": 2, "ctas": COUNTS["persistent"]}
             kernel = self.kernel(grid=grid)
             kernel(self.a, self.b, self.c, 256, grid=(6, 25))
             self.assertEqual(self.launched[-1][0], (ctas, 1, 1))
@@ -445,7 +428,8 @@ class Errors(Launches):
         self.refused(TypeError, "one to three whole numbers", grid=(1.5,))
         self.refused(ValueError, "more than a launch can have", grid=(1 << 20, 1 << 20))
         # Persistent thread blocks, 132 here, count a step beyond the last tile.
-        many = {"grid": {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1}}
+        grid = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "ctas": COUNTS["persistent"]}
+        many = {"grid": grid}
         self.refused(ValueError, "more than a launch can have", grid=((1 << 31) - 132, 1), fields=many)
         self.kernel(**many)(self.a, self.b, self.c, 256, grid=((1 << 31) - 133, 1))
 

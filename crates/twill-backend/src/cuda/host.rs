@@ -2,9 +2,10 @@
 
 use super::names::{self, missing};
 use super::source::{Storage, Warps};
+use super::tiles;
 use std::fmt::Write as _;
 use twill_codegen::Error;
-use twill_codegen::ir::{Amount, Descriptor, MulticastRing, Parameter, WarpProgram};
+use twill_codegen::ir::{Amount, Descriptor, MulticastRing, Parameter, Syntax, WarpProgram};
 use twill_codegen::passes::multicast::CTAS;
 use twill_triton::mlir::{FloatKind, Type};
 
@@ -57,12 +58,11 @@ fn entry_name(kernel: &WarpProgram) -> String {
 
 /// A parameter of the entry: what the entry itself calls things gets a line behind it.
 fn own(text: &str) -> String {
-    const RESERVED: [&str; 14] = [
+    const RESERVED: [&str; 13] = [
+        "cta_count",
         "ctas",
         "describe",
         "device",
-        "even_pairs",
-        "even_rounds",
         "failed",
         "grid",
         "multiprocessors",
@@ -188,12 +188,13 @@ pub(super) fn entry(kernel: &WarpProgram, warps: &Warps, storage: &Storage) -> R
         total = storage.total,
         threads = warps.threads(),
     );
-    let walks = walks(kernel);
+    let cta_count = cta_count(kernel);
     let (cuda, maps) = if kernel.descriptors.is_empty() { ("", "") } else { ("#include <cuda.h>\n", MAPS) };
     Ok(format!(
         "
 #ifndef __CUDACC_RTC__
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 {cuda}
@@ -206,7 +207,7 @@ const char *refuse(const char *what, const char *why) {{
   std::snprintf(refusal, sizeof refusal, \"{}: %s: %s\", what, why);
   return refusal;
 }}
-{walks}{maps}
+{cta_count}{maps}
 }}  // namespace
 
 extern \"C\" const char *{}({}) {{
@@ -295,37 +296,31 @@ fn size(descriptor: &Descriptor) -> u32 {
     descriptor.element.scalar_bits().unwrap_or(32) / 8
 }
 
-/// What tells the thread blocks that walk over a grid's tiles.
-fn walks(kernel: &WarpProgram) -> &'static str {
-    const ROUNDS: &str = "
-/// Thread blocks that walk over so many tiles: as few as need no more rounds than `most` would, so that those of a round
-/// share what they load.
-long long even_rounds(long long tiles, long long most) {
-  const long long rounds = (tiles + most - 1) / most;
-  return (tiles + rounds - 1) / rounds;
-}
-";
-    const PAIRS: &str = "
-/// Thread blocks, of `most` at once, that walk there and back over bands of tiles whose loops get shorter. Where two rounds are
-/// whole bands, or the other way round, all have the same to do, but those that are left out of `most` do nothing. That is worth
-/// it while it is less than an iteration for each tile, about what a thread block's beginning takes: loops grow by an iteration
-/// from column to column. Elsewhere there is a thread block for each tile, which the GPU deals out as others end.
-long long even_pairs(long long tiles, long long most, long long columns, long long rows, long long heads) {
-  const long long together = rows < heads ? rows : heads, band = columns * together, fewest = (tiles + most - 1) / most;
-  // One round more makes pairs of an odd number.
-  for (long long rounds = fewest; rounds <= fewest + (fewest > 1 && fewest % 2); rounds++) {
-    const long long pair = 2 * ((tiles + rounds - 1) / rounds), idle = rounds * most - tiles;
-    const bool whole = tiles % pair == 0 && rows % together == 0 && (pair % band == 0 || band % pair == 0);
-    if (whole && idle * columns < 2 * rounds * most) return pair / 2;
-  }
-  return tiles;
-}
-";
-    match kernel.tiling.serpentine() {
-        Some(_) => PAIRS,
-        None if kernel.tiling.persistent => ROUNDS,
-        None => "",
+/// The function for the number of CTAs of a persistent kernel (`Tiling::cta_counts`).
+fn cta_count(kernel: &WarpProgram) -> String {
+    let syntax = Syntax { minimum: "std::min<long long>", ..tiles::SYNTAX };
+    let mut lines = String::new();
+    for (at, count) in kernel.tiling.cta_counts().iter().enumerate() {
+        let (start, ctas) = (if at == 0 { "long long waves" } else { "waves" }, count.ctas.print(syntax));
+        let _ = writeln!(lines, "  {start} = {};", count.waves.print(syntax));
+        let _ = match &count.condition {
+            Some(condition) => writeln!(lines, "  if ({}) return {ctas};", condition.print(syntax)),
+            None => writeln!(lines, "  return {ctas};"),
+        };
     }
+    if lines.is_empty() {
+        return lines;
+    }
+    if kernel.tiling.serpentine().is_some() {
+        lines.push_str("  return tiles;\n");
+    }
+    format!(
+        "
+/// CTAs that work on so many tiles, `most` of which run at once.
+long long cta_count(long long tiles, long long most, [[maybe_unused]] long long columns, [[maybe_unused]] long long rows) {{
+{lines}}}
+"
+    )
 }
 
 /// Thread blocks, and the device that they are for.
@@ -359,11 +354,8 @@ fn grid(kernel: &WarpProgram) -> String {
   failed = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n",
         );
-        // Beyond the last tile a CTA counts one step of the grid, or two where it goes there and back.
-        let (walk, steps) = match kernel.tiling.serpentine() {
-            Some(heads) => (format!("even_pairs(ctas, multiprocessors, {x}, {y}, {heads})"), "2 * grid"),
-            None => ("even_rounds(ctas, multiprocessors)".to_owned(), "grid"),
-        };
+        // Beyond the last tile a CTA counts one step of the grid, or two in serpentine order.
+        let steps = if kernel.tiling.serpentine().is_some() { "2 * grid" } else { "grid" };
         if kernel.cluster.is_some() {
             let _ = writeln!(
                 out,
@@ -373,7 +365,7 @@ fn grid(kernel: &WarpProgram) -> String {
         let whole = if kernel.cluster.is_some() { format!("\n  grid += grid % {CTAS};") } else { String::new() };
         let _ = writeln!(
             out,
-            "  long long grid = {walk};{whole}
+            "  long long grid = cta_count(ctas, multiprocessors, {x}, {y});{whole}
   if (ctas + {steps} > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");
   ctas = grid;"
         );

@@ -7,7 +7,7 @@ use super::{Assembly, Header};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use twill_codegen::Checked;
-use twill_codegen::ir::{Amount, Descriptor, Parameter, WarpProgram};
+use twill_codegen::ir::{Amount, CtaCount, Descriptor, Parameter, WarpProgram};
 use twill_triton::mlir::{FloatKind, Type};
 
 /// The signature of a kernel.
@@ -128,6 +128,8 @@ struct Grid {
     cluster: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     serpentine: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ctas: Vec<CtaCount>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -165,6 +167,7 @@ impl Signature {
                 ctas_per_sm: 1,
                 cluster: Some(kernel.ctas_per_cluster()).filter(|ctas| *ctas > 1),
                 serpentine: kernel.tiling.serpentine(),
+                ctas: kernel.tiling.cta_counts(),
             },
             threads: None,
             shared_memory: None,

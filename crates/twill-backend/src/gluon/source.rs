@@ -178,7 +178,7 @@ fn first_barrier(kernel: &WarpProgram, index: usize) -> u32 {
 }
 
 /// How formulas are written.
-const SYNTAX: Syntax = Syntax { division: "//", minimum: "gl.minimum" };
+const SYNTAX: Syntax = Syntax { division: "//", minimum: "gl.minimum", and: "and", or: "or" };
 
 /// The tile scheduler: from a tile's number to the program that it is, and the tiles of a CTA.
 fn tile_order(kernel: &WarpProgram) -> String {

@@ -354,12 +354,9 @@ class Kernel:
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
             most = max(self._multiprocessors[index] * grid["ctas_per_sm"] // cluster, 1) * cluster
-            if tiles and (heads := grid.get("serpentine")):
-                ctas = even_pairs(tiles, most, extents, heads)
-            else:
-                ctas = even_rounds(tiles, most)
-                ctas += -ctas % cluster
-            # Beyond the last tile a thread block counts one step of the grid, or two where it goes there and back.
+            ctas = cta_count(grid["ctas"], tiles, most, extents)
+            ctas += -ctas % cluster
+            # Beyond the last tile a thread block counts one step of the grid, or two in serpentine order.
             beyond = 2 * ctas if "serpentine" in grid else ctas
         if tiles + beyond >= 1 << 31:
             raise ValueError(
@@ -397,29 +394,38 @@ class Kernel:
         return compiled
 
 
-def even_rounds(tiles, most):
-    """Thread blocks that walk over so many tiles: as few as need no more rounds than `most` would, so that those of a round
-    share what they load."""
-    return -(-tiles // max(1, -(-tiles // most)))
-
-
-def even_pairs(tiles, most, extents, heads):
-    """Of `most` thread blocks at once, those that walk there and back over bands of tiles whose loops get shorter.
-
-    Where two rounds are whole bands, or the other way round, all have the same to do, but those that are left out of `most`
-    do nothing. That is worth it while it is less than an iteration for each tile, about what a thread block's beginning
-    takes: loops grow by an iteration from column to column. Elsewhere there is a thread block for each tile, which the GPU
-    deals out as others end.
-    """
-    columns, rows, _ = extents
-    together, fewest = min(rows, heads), -(-tiles // most)
-    # One round more makes pairs of an odd number.
-    for rounds in range(fewest, fewest + 1 + (fewest > 1 and fewest % 2)):
-        pair, band = 2 * -(-tiles // rounds), columns * together
-        whole = tiles % pair == 0 and rows % together == 0 and (pair % band == 0 or band % pair == 0)
-        if whole and (rounds * most - tiles) * columns < 2 * rounds * most:
-            return pair // 2
+def cta_count(counts, tiles, most, extents):
+    """Thread blocks that work on so many tiles, `most` of which run at once: by the first of the counts whose condition holds."""
+    if not tiles:
+        return 0
+    names = {"tiles": tiles, "most": most, "columns": extents[0], "rows": extents[1]}
+    for count in counts:
+        names["waves"] = value_of(count["waves"], names)
+        if "if" not in count or value_of(count["if"], names):
+            return value_of(count["ctas"], names)
     return tiles
+
+
+OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "%": operator.mod,
+    "min": min,
+    "==": operator.eq,
+    "<": operator.lt,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+}
+
+
+def value_of(formula, names):
+    """A formula of kernel.json: a number, a name, or an operator and what it takes."""
+    if isinstance(formula, list):
+        symbol, a, b = formula
+        return OPERATORS[symbol](value_of(a, names), value_of(b, names))
+    return names[formula] if isinstance(formula, str) else formula
 
 
 def is_descriptor(value):
