@@ -17,8 +17,8 @@
 //! | [`gaus`] | the scheduler for large graphs, on small ones | its schedules are legal by the checker and no better than its own bounds |
 //! | [`warp_programs`] | the generators, on random kernels | the protocol checker proves the programs, and in every interleaving they compute what the TTIR says |
 //!
-//! The word-by-word implementation of `docs/model.md` is that of the checker's own tests
-//! (`twill-check/tests/replay/literal.rs`).
+//! The word-by-word implementation of `docs/model.md` is `twill-reference`, which the checker's own
+//! tests use too.
 //!
 //! ```
 //! // What libFuzzer would do with bytes of its own choice.
@@ -33,14 +33,8 @@ pub mod cases;
 pub mod certificate;
 mod change;
 pub mod clause;
-#[path = "../../twill-check/tests/replay/derived.rs"]
-#[allow(clippy::unwrap_used, reason = "shared with tests; a panic is what tells of a disagreement")]
-mod derived;
 pub mod gaus;
 pub mod graph_file;
-#[path = "../../twill-check/tests/replay/literal.rs"]
-#[allow(clippy::unwrap_used, reason = "shared with tests; a panic is what tells of a disagreement")]
-mod literal;
 pub mod machine_file;
 pub mod optimum;
 pub mod replay;

@@ -1,11 +1,11 @@
 //! Target: the exact engine's answers on small problems, against [`brute`](crate::brute) force.
 
 use crate::brute::{self, Answer};
-use crate::literal::broken;
 use crate::sample;
 use crate::tape::Tape;
 use twill_exact::{SearchOptions, schedule};
 use twill_graph::{Cycles, ObjectiveLevel, Outcome, Problem, Report};
+use twill_reference::broken;
 
 /// The comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,14 +3,14 @@
 //! `literal` decides if a changed schedule breaks the model: it reads `docs/model.md` word by word, slot by
 //! slot, and shares nothing with the checker but the names of the constraints.
 
-use crate::derived::schedule_with;
-use crate::literal::broken;
 use crate::sample;
 use crate::tape::Tape;
 use std::collections::BTreeSet;
 use twill_check::{Constraint, verify};
 use twill_exact::{Budget, SearchOptions, schedule};
 use twill_graph::{Bytes, ChannelStorage, Cycles, GroupId, Placement, Problem, Schedule};
+use twill_reference::broken;
+use twill_reference::schedule_with;
 
 /// The outcome of the schedules of one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -85,7 +85,8 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     most = gpu.multiprocessors * grid["ctas_per_sm"]
     waves = -(-tiles // most)
     of_one = waves * grid["ctas_per_sm"]
-    # Where loops differ, tiles go in serpentine order while that idles for less than an iteration (`ctas` in kernel.json, which knows the columns; they are as many as iterations here).
+    # Where loops differ, tiles go in serpentine order while that idles for less than an iteration: `ctas` of
+    # kernel.json says it by columns of tiles, which are as many as iterations here.
     persists = "serpentine" not in grid or (waves * most - tiles) * sum(trips) < waves * most
     # CTAs that are launched one after another each begin anew.
     starts = 1 if grid["kind"] == "persistent" and persists else of_one

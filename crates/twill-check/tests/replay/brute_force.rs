@@ -5,7 +5,6 @@
 //! on another group, the interval changes, or the schedule says something wrong about itself. A
 //! neighbour that holds is walked on from, so that the walk stays where both answers are near.
 
-use crate::literal::broken;
 use crate::support::schedule_with;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +14,7 @@ use twill_graph::{
     Liveness, LoopGraph, ModelOptions, OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources,
     Schedule, StageWindow, Storage, Traffic, Unit, Words,
 };
+use twill_reference::broken;
 
 /// Random decisions, read one after the other; zeros, the simplest of all, after the last.
 struct Tape<'a>(std::slice::Iter<'a, u32>);

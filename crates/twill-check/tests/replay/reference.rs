@@ -1,12 +1,12 @@
 //! A schedule of another solver: attention forward on Hopper by the CP-SAT prototype.
 
-use crate::literal::broken;
 use crate::support::{accepted, hopper, rejected, schedule_with};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use twill_check::Constraint::Registers;
 use twill_check::verify;
 use twill_graph::{ConcurrencyWindow, Liveness, ModelOptions, Problem, builtin};
+use twill_reference::broken;
 
 #[derive(Deserialize)]
 struct Reference {

@@ -1,6 +1,6 @@
 //! Problems and schedules in few words.
 
-pub use crate::derived::schedule_with;
+pub use twill_reference::schedule_with;
 
 use serde_json::{Value, json};
 use twill_check::{Constraint, verify};

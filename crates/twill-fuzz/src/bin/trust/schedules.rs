@@ -84,5 +84,5 @@ fn written(arguments: &Arguments, before: &Section, tables: Vec<Table>) -> Resul
 }
 
 const TEXT: &str = "Schedules of the engine for random small problems are changed, one decision or one statement at a time: cycles, groups, intervals, registers, \
-     lengths, channels, rings. [A word-by-word implementation of model.md](../../crates/twill-check/tests/replay/literal.rs) \
+     lengths, channels, rings. [A word-by-word implementation of model.md](../../crates/twill-reference/src/literal.rs) \
      that counts every slot and shares nothing with the checker; both have to name the same constraints. One schedule may break several.";
