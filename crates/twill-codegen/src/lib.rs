@@ -8,6 +8,7 @@
 //! | folder | contents |
 //! |---|---|
 //! | `ir` | the warp program: control flow, operations, expressions, buffers, its text |
+//! | `options` | how code is generated |
 //! | `pipeline` | the passes in order |
 //! | `passes` | one pass a file |
 //! | `builder` | what passes share while a program is built: the kernel, one group's code, reads of values |
@@ -17,6 +18,7 @@
 mod builder;
 mod error;
 pub mod ir;
+mod options;
 pub mod passes;
 pub mod pipeline;
 mod target;
@@ -25,8 +27,9 @@ pub mod verify;
 pub use builder::source::ScheduledLoop;
 pub use error::Error;
 pub use ir::WarpProgram;
+pub use options::Options;
 pub use passes::steps::program::{Iteration, LoopProgram};
 pub use passes::steps::pseudocode::pseudocode;
-pub use pipeline::{Options, lower};
+pub use pipeline::lower;
 pub use target::hopper::register_share;
 pub use verify::{Checked, check};

@@ -3,7 +3,7 @@
 use super::names::missing;
 use crate::layout::Layout;
 use twill_codegen::Error;
-use twill_codegen::passes::partial_sums::PARTIALS;
+use twill_codegen::ir::PARTIALS;
 
 /// A layout of a tile of known extents.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,29 +1,16 @@
 //! Operations of the TTIR as expressions, and which of them the printers know.
 
 use crate::builder::reader::{Place, Reader};
+use crate::builder::views::program_axis;
 use crate::error::Error;
 use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
 use crate::passes::steps::program::Iteration;
-use twill_triton::mlir::{Attribute, FloatKind, Operation, OperationId, Type};
+use twill_triton::mlir::{Attribute, FloatKind, OperationId, Type};
 use twill_triton::retile_loop::FIRST_ITERATION;
 
 const FLOAT: Type = Type::Float(FloatKind::F32);
-
-/// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
-pub(crate) fn program_axis(operation: &Operation) -> u32 {
-    let axis = operation.attributes.get("axis");
-    match axis {
-        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => match name.as_str() {
-            "y" | "1" => 1,
-            "z" | "2" => 2,
-            _ => 0,
-        },
-        Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
-        _ => 0,
-    }
-}
 
 impl Reader<'_, '_> {
     /// An operation whose result is not held by anybody, computed where it is used.

@@ -1,6 +1,7 @@
 //! What all groups of a kernel have in common while their programs are made.
 
 use crate::builder::group::GroupBuilder;
+use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, Results};
 use crate::builder::source::{LoopFacts, ScheduledLoop};
 use crate::error::Error;
 use crate::ir::Region;
@@ -10,10 +11,8 @@ use crate::ir::{
     WarpProgram,
 };
 use crate::ir::{BarrierId, BufferId};
-use crate::passes::epilogue::tensor_memory::{Export, Results};
-use crate::passes::pingpong::PingPong;
+use crate::options::{Options, SmemFallback};
 use crate::passes::steps::program::{BufferId as LoopBufferId, BufferKind};
-use crate::pipeline::{Options, SmemFallback};
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
@@ -23,30 +22,6 @@ use twill_triton::{Kernel, Place};
 
 /// Warps of a group whose threads copy tiles.
 const COPYING_WARPS: u32 = 4;
-
-/// A part of a tile that is loaded before the loops and stays in shared memory.
-#[derive(Clone, Debug)]
-pub(crate) struct InvariantTile {
-    /// The load.
-    pub load: OperationId,
-    pub region: Region,
-    pub program: Option<u32>,
-    pub buffer: BufferId,
-    pub full: BarrierId,
-    pub empty: BarrierId,
-    pub readers: Vec<GroupId>,
-}
-
-/// Where the values of the loops are kept.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LoopStorage {
-    /// By loop and buffer of its steps, the buffer of the program.
-    pub buffers: HashMap<(usize, LoopBufferId), BufferId>,
-    /// By loop, buffer and value, the barrier that says that it is full.
-    pub full: HashMap<(usize, BufferId, OpId), BarrierId>,
-    /// By buffer, the barrier that says that a slot is empty.
-    pub empty: HashMap<BufferId, BarrierId>,
-}
 
 /// A warp program while passes build it, and what they have found out for each other.
 pub(crate) struct KernelBuilder<'a> {
@@ -392,7 +367,7 @@ impl<'a> KernelBuilder<'a> {
             match self.module.definition(value) {
                 Definition::Result { operation, .. } => {
                     let op = self.module.operation(operation);
-                    if op.name == "tt.get_program_id" && crate::builder::apply::program_axis(op) == axis {
+                    if op.name == "tt.get_program_id" && crate::builder::views::program_axis(op) == axis {
                         return true;
                     }
                     next.extend(&op.operands);

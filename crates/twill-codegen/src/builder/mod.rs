@@ -4,6 +4,8 @@ pub(crate) mod apply;
 pub(crate) mod carried;
 pub(crate) mod group;
 pub(crate) mod kernel;
+pub(crate) mod partials;
+pub(crate) mod planned;
 pub(crate) mod reader;
 pub(crate) mod source;
 mod tile_origin;

@@ -280,7 +280,7 @@ impl Reader<'_, '_> {
         if self.lowering.loops[index].makers.contains_key(&parts.yielded[k]) {
             let value = self.made(index, parts.yielded[k], region, program, Iteration::End(-1))?;
             let in_partials = self.lowering.loops[index].sums.values().any(|s| s.carried == k);
-            return Ok(if in_partials { crate::passes::partial_sums::whole(value) } else { value });
+            return Ok(if in_partials { crate::builder::partials::whole(value) } else { value });
         }
         Err(self.lowering.unsupported(
             parts.operation,
@@ -308,7 +308,7 @@ impl Reader<'_, '_> {
         }
         let constant = self.lowering.module.float_constant(initial).unwrap_or_default();
         let columns = self.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
-        Ok(crate::passes::partial_sums::begin(constant, columns, region, self.lowering.element(sum.tile)))
+        Ok(crate::builder::partials::begin(constant, columns, region, self.lowering.element(sum.tile)))
     }
 
     /// A tile that is loaded before the loops, in registers.

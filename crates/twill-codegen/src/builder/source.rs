@@ -45,17 +45,13 @@ pub(crate) struct LoopFacts<'a> {
     /// The operation that stores a tile to shared memory.
     pub to_shared: HashMap<tile::ValueId, OpId>,
     /// Sums that are carried in shares, by the operation that makes the new sum.
-    pub sums: HashMap<OpId, crate::passes::partial_sums::CarriedSum>,
+    pub sums: HashMap<OpId, crate::builder::planned::CarriedSum>,
     /// The graph's operation for an operation on tiles.
     pub ops: HashMap<TileId, OpId>,
 }
 
 impl<'a> LoopFacts<'a> {
-    pub fn new(
-        module: &'a Module,
-        one: ScheduledLoop<'a>,
-        options: &crate::pipeline::Options,
-    ) -> Option<LoopFacts<'a>> {
+    pub fn new(module: &'a Module, one: ScheduledLoop<'a>, options: &crate::options::Options) -> Option<LoopFacts<'a>> {
         let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;

@@ -1,6 +1,6 @@
-//! Operations that only say how a value is seen.
+//! Operations that only say how a value is seen, and which program of the grid it belongs to.
 
-use twill_triton::mlir::Operation;
+use twill_triton::mlir::{Attribute, Operation};
 
 /// Whether an operation computes nothing.
 pub(crate) fn is_view(name: &str) -> bool {
@@ -11,4 +11,18 @@ pub(crate) fn is_view(name: &str) -> bool {
 pub(crate) fn order(operation: &Operation) -> Vec<usize> {
     let order = operation.attributes.integers("order").unwrap_or_default();
     order.iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect()
+}
+
+/// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
+pub(crate) fn program_axis(operation: &Operation) -> u32 {
+    let axis = operation.attributes.get("axis");
+    match axis {
+        Some(Attribute::Enumeration(name) | Attribute::Other(name)) => match name.as_str() {
+            "y" | "1" => 1,
+            "z" | "2" => 2,
+            _ => 0,
+        },
+        Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
+        _ => 0,
+    }
 }

@@ -4,6 +4,9 @@ use super::elementwise::Elementwise;
 use crate::ir::{Slot, VariableId};
 use twill_triton::mlir::Type;
 
+/// Threads that share a row.
+pub const PARTIALS: u64 = 4;
+
 /// A value of a tile or scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {

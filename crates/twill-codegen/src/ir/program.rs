@@ -4,8 +4,8 @@
 use super::{BarrierId, BufferId, CursorId, DescriptorId, IterationNumber, VariableId};
 use crate::ir::Node;
 use crate::ir::Trace;
+use crate::options::Options;
 use crate::passes::steps::program::Iteration;
-use crate::pipeline::Options;
 use twill_graph::{GroupId, LoopOperation, OpId, Source};
 use twill_triton::mlir::Type;
 

@@ -5,31 +5,13 @@
 //! every iteration, where the exchange between threads would stand before the next MMA.
 
 use crate::builder::kernel::KernelBuilder;
+use crate::builder::planned::CarriedSum;
 use crate::builder::source::LoopFacts;
 use crate::error::Error;
-use crate::ir::Elementwise;
-use crate::ir::Region;
-use crate::ir::{Expression, ExpressionKind};
 use std::collections::HashMap;
 use twill_graph::OpId;
-use twill_triton::mlir::{Module, Type, ValueId};
+use twill_triton::mlir::{Module, ValueId};
 use twill_triton::tile::{Combine, Kind};
-
-/// Threads that share a row.
-pub const PARTIALS: u64 = 4;
-
-/// A carried sum.
-#[derive(Clone, Debug)]
-pub(crate) struct CarriedSum {
-    /// The carried value: its position.
-    pub carried: usize,
-    /// The operation that sums a tile's rows.
-    pub reduce: OpId,
-    /// The tile that is summed.
-    pub tile: ValueId,
-    /// What the sum so far is multiplied by.
-    pub factor: Option<ValueId>,
-}
 
 /// The carried sums of a loop, by the operation that makes the new sum.
 pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<OpId, CarriedSum> {
@@ -135,54 +117,4 @@ impl KernelBuilder<'_> {
             }
         }
     }
-}
-
-/// The shares of a tile's row sums.
-pub(crate) fn shares(tile: Expression) -> Expression {
-    let shape = vec![tile.shape[0], PARTIALS];
-    let element = tile.element.clone();
-    Expression { kind: ExpressionKind::PartialSums(Box::new(tile)), shape, element }
-}
-
-/// The shares of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. They
-/// add up to the constant, as it is zero or the number of columns a power of two.
-pub(crate) fn begin(constant: f64, columns: u64, region: &Region, element: Type) -> Expression {
-    let part = constant / columns.max(1) as f64;
-    let shape = tile_region(region, columns).extents;
-    shares(Expression { kind: ExpressionKind::Float(part), shape, element })
-}
-
-/// The sums of shares.
-pub(crate) fn whole(shares: Expression) -> Expression {
-    let shape = vec![shares.shape[0]];
-    let element = shares.element.clone();
-    let kind = ExpressionKind::Reduce { axis: 1, combine: Elementwise::AddF, operand: Box::new(shares) };
-    Expression { kind, shape, element }
-}
-
-/// The new shares.
-pub(crate) fn next(old: Expression, factor: Option<Expression>, sum: Expression) -> Expression {
-    let (shape, element) = (old.shape.clone(), old.element.clone());
-    let scaled = match factor {
-        None => old,
-        Some(factor) => {
-            let column = Expression {
-                shape: vec![factor.shape[0], 1],
-                element: factor.element.clone(),
-                kind: ExpressionKind::ExpandDims(1, Box::new(factor)),
-            };
-            let spread = Expression {
-                shape: shape.clone(),
-                element: element.clone(),
-                kind: ExpressionKind::Broadcast(Box::new(column)),
-            };
-            Expression::apply(Elementwise::MulF, vec![old, spread])
-        }
-    };
-    Expression::apply(Elementwise::AddF, vec![scaled, sum])
-}
-
-/// The region of a tile whose row sums have this region.
-pub(crate) fn tile_region(sums: &Region, columns: u64) -> Region {
-    sums.with(1, columns)
 }

@@ -7,19 +7,11 @@
 //! which one of their MMAs exists, `T` plus the stages that a turn spans.
 
 use crate::builder::kernel::KernelBuilder;
+use crate::builder::planned::{PingPong, PingPongSlot};
 use crate::error::Error;
 use crate::ir::NamedBarrierId;
 use twill_graph::{GroupId, OpId};
 use twill_triton::tile::Kind;
-
-/// Who takes pingpong, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PingPong {
-    /// The groups, in the order of their pingpong.
-    pub order: Vec<GroupId>,
-    /// Per loop and group, the MMAs of a turn in order.
-    pub runs: Vec<Vec<(GroupId, Vec<OpId>)>>,
-}
 
 /// The pass.
 ///
@@ -138,15 +130,4 @@ impl KernelBuilder<'_> {
         let pingpong = self.pingpong.as_ref()?;
         (pingpong.order.last() == Some(&group)).then_some(NamedBarrierId(0))
     }
-}
-
-/// An MMA in its group's turn.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PingPongSlot {
-    /// The how-many-th of the turn.
-    pub position: usize,
-    /// The barrier at which the group waits for its turn.
-    pub own: NamedBarrierId,
-    /// The barrier at which the next group waits.
-    pub next: NamedBarrierId,
 }

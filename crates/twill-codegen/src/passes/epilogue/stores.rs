@@ -97,7 +97,7 @@ impl Reader<'_, '_> {
         if self.lowering.options.persistent {
             return None;
         }
-        let own = |p: &&crate::builder::kernel::InvariantTile| {
+        let own = |p: &&crate::builder::planned::InvariantTile| {
             let buffer = &self.lowering.program.buffers[p.buffer.index()];
             p.readers == [self.group.id] && buffer.shape == value.shape && buffer.element == value.element
         };

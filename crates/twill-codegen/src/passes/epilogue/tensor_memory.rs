@@ -3,6 +3,7 @@
 
 use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
+use crate::builder::planned::{Export, Results};
 use crate::builder::reader::{Reader, slice_of};
 use crate::builder::source::Piece;
 use crate::error::Error;
@@ -16,29 +17,6 @@ use std::collections::BTreeMap;
 use twill_graph::narrow;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{OperationId, Type, ValueId};
-
-/// Barriers around the results that a loop leaves in tensor memory.
-#[derive(Clone, Debug)]
-pub(crate) struct Results {
-    /// All MMAs of the loop are done.
-    pub done: BarrierId,
-    /// Everybody has read the results; there where the CTA works on another tile afterwards.
-    pub drained: Option<BarrierId>,
-    /// Who reads them.
-    pub readers: Vec<GroupId>,
-}
-
-/// A result in a group's registers that another group reads after the loop.
-#[derive(Clone, Debug)]
-pub(crate) struct Export {
-    pub index: usize,
-    pub op: OpId,
-    pub from: GroupId,
-    pub to: GroupId,
-    pub buffer: BufferId,
-    pub full: BarrierId,
-    pub empty: Option<BarrierId>,
-}
 
 impl KernelBuilder<'_> {
     /// Barriers for results in tensor memory, and a group that works on them where no loop has one that computes.

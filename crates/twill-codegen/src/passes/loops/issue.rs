@@ -94,15 +94,15 @@ impl Adder<'_, '_> {
         let facts = &self.reader.lowering.loops[index];
         if let Some(sum) = facts.sums.values().find(|s| s.reduce == op).cloned() {
             let columns = self.reader.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
-            let region = crate::passes::partial_sums::tile_region(region, columns);
-            return Ok(crate::passes::partial_sums::shares(self.reader.value(sum.tile, &region, program, at)?));
+            let region = crate::builder::partials::tile_region(region, columns);
+            return Ok(crate::builder::partials::partials(self.reader.value(sum.tile, &region, program, at)?));
         }
         if let Some(sum) = facts.sums.get(&op).cloned() {
             let old = self.reader.newest(index, op, shifted(iteration, -1))?;
             let new = self.reader.newest(index, sum.reduce, iteration)?;
             let factor = sum.factor.map(|f| self.reader.value(f, region, program, at)).transpose()?;
             let (old, new) = (self.reader.group.read(old), self.reader.group.read(new));
-            return Ok(crate::passes::partial_sums::next(old, factor, new));
+            return Ok(crate::builder::partials::next(old, factor, new));
         }
         self.reader.apply(id, region, program, at)
     }

@@ -81,7 +81,7 @@ pub(crate) struct Adder<'r, 'a> {
     /// How many older values and slots are read.
     pub expansion: Expansion,
     /// The turn on the tensor core that the group has.
-    pub held_slot: Option<crate::passes::pingpong::PingPongSlot>,
+    pub held_slot: Option<crate::builder::planned::PingPongSlot>,
     /// MMAs that follow in the code that is being made.
     pub next_mmas: VecDeque<OpId>,
     /// Operands of MMAs that are in the form for them, by the tile and the result's columns.
@@ -129,7 +129,7 @@ impl Adder<'_, '_> {
         };
         let facts = &self.reader.lowering.loops[index];
         let in_partials = facts.sums.contains_key(&op) || facts.sums.values().any(|s| s.reduce == op);
-        let shape = if in_partials { vec![shape[0], crate::passes::partial_sums::PARTIALS] } else { shape };
+        let shape = if in_partials { vec![shape[0], crate::ir::PARTIALS] } else { shape };
         let count = self.expansion.values.get(&op).copied().unwrap_or(0) + 1;
         let variables: Vec<VariableId> = (0..count)
             .map(|age| {

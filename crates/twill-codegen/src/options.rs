@@ -1,0 +1,63 @@
+//! How code is generated, and with how much shared memory.
+
+use crate::ir::TileOrder;
+
+/// How code is generated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// A CTA works on one tile after another.
+    pub persistent: bool,
+    /// In which order tiles are worked on.
+    pub order: TileOrder,
+    /// Least number of slots of the rings of loads, as far as shared memory goes.
+    pub ring_depth: u32,
+    /// Least number of slots of handoff buffers.
+    pub handoff_depth: u32,
+    /// MMAs that a group starts one after another start back to back, for schedules that are made for it: what the group
+    /// computes for them comes before, and buffers are released after.
+    pub mma_batches: bool,
+    /// What threads read from rings for an MMA's result is read while the MMA runs. It takes registers.
+    pub early_reads: bool,
+    /// Left operands that are the same in all iterations are held in registers.
+    pub operands_in_registers: bool,
+    /// Groups alternate on the tensor core where the schedule orders their MMAs (ping-pong), unless they would deadlock.
+    pub pingpong: bool,
+    /// Two CTAs with neighbouring tiles form a cluster, and load together what both read.
+    pub cluster: bool,
+    /// Persistent CTAs begin their tiles together.
+    pub wave_sync: bool,
+    /// Shared memory that a CTA can have, in bytes.
+    pub shared_bytes: u64,
+    /// Columns of tensor memory that a CTA can have, where MMAs leave their results there.
+    pub tensor_columns: Option<u64>,
+    /// Programs that share a CTA: how many, along which axis of the grid.
+    pub programs: Option<(u32, u32)>,
+}
+
+/// A level of the fallbacks by which code in tensor memory does with less shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SmemFallback {
+    /// Slots of rings less than the schedule asks for: loads come later then.
+    pub fewer_slots: u32,
+    /// Elements that a group stores at once after the loops.
+    pub part_elements: u64,
+}
+
+impl SmemFallback {
+    /// From the most to the least shared memory; where results are in registers, one.
+    pub fn all(options: &Options) -> Vec<SmemFallback> {
+        // 128 registers a thread of four warps, or half of that.
+        let mut all = vec![SmemFallback { fewer_slots: 0, part_elements: 128 * 128 }];
+        if options.tensor_columns.is_some() {
+            let half = SmemFallback { fewer_slots: 0, part_elements: 128 * 64 };
+            let is_least = options.ring_depth == 1 && options.handoff_depth == 1;
+            all.extend(
+                (0..if is_least { MOST_SLOTS } else { 1 }).map(|fewer_slots| SmemFallback { fewer_slots, ..half }),
+            );
+        }
+        all
+    }
+}
+
+/// Slots of rings beyond which no fewer are tried.
+const MOST_SLOTS: u32 = 4;
