@@ -193,17 +193,17 @@ class Tiles(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             entry = ctypes.CDLL(str(library))
         number = ctypes.c_longlong
-        entry.even_pairs.restype = entry.even_rounds.restype = number
+        entry.even_wave_pairs.restype = entry.even_waves.restype = number
         spec = importlib.util.spec_from_file_location("launch", causal / "launch.py")
         spec.loader.exec_module(launch := importlib.util.module_from_spec(spec))
         numbers, walks = random.Random(3), 0
         for _ in range(2000):
             columns, rows, planes = (numbers.choice((1, 2, 3, 8, 16, 32, 64)) for _ in range(3))
             width, most, tiles = numbers.randint(1, 3), numbers.choice((7, 16, 132)), columns * rows * planes
-            found = entry.even_pairs(*map(number, (tiles, most, columns, rows, width)))
-            self.assertEqual(found, launch.even_pairs(tiles, most, [columns, rows, planes], width))
+            found = entry.even_wave_pairs(*map(number, (tiles, most, columns, rows, width)))
+            self.assertEqual(found, launch.even_wave_pairs(tiles, most, [columns, rows, planes], width))
             walks += found < tiles
-            self.assertEqual(entry.even_rounds(number(tiles), number(most)), launch.even_rounds(tiles, most))
+            self.assertEqual(entry.even_waves(number(tiles), number(most)), launch.even_waves(tiles, most))
         self.assertGreater(walks, 50)
 
 

@@ -294,7 +294,7 @@ class Calls(Launches):
         for _ in range(3000):
             columns, rows, width = numbers.choice([4, 8, 12, 32, 64]), numbers.randint(1, 70), numbers.randint(1, 4)
             tiles, most = columns * rows, numbers.choice([7, 16, 24, 132, 148])
-            ctas = launch.even_pairs(tiles, most, [columns, rows, 1], width)
+            ctas = launch.even_wave_pairs(tiles, most, [columns, rows, 1], width)
             if ctas == tiles:
                 continue
             walks += 1

@@ -24,7 +24,7 @@ typedef struct {
 #endif
 ";
 
-/// The header for who calls the kernel from C or C++.
+/// The header for callers in C or C++.
 pub(super) fn header(kernel: &WarpProgram) -> Result<String, Error> {
     let guard = format!("TWILL_{}_H", kernel.name.to_uppercase());
     Ok(format!(
@@ -55,14 +55,14 @@ fn entry_name(kernel: &WarpProgram) -> String {
     format!("{}_launch", kernel.name)
 }
 
-/// A parameter of the entry: what the entry itself calls things gets a line behind it.
+/// A parameter of the entry: what the entry itself calls things gets an underscore after it.
 fn own(text: &str) -> String {
     const RESERVED: [&str; 14] = [
         "ctas",
         "describe",
         "device",
-        "even_pairs",
-        "even_rounds",
+        "even_wave_pairs",
+        "even_waves",
         "failed",
         "grid",
         "multiprocessors",
@@ -110,7 +110,7 @@ pub struct Boxes {
 }
 
 impl Boxes {
-    /// A tile is copied panel by panel, as `place` of the primitives has them; of what both CTAs of a cluster load, each copies
+    /// A tile is copied panel by panel, as `smem_tile` of the primitives has them; of what both CTAs of a cluster load, each copies
     /// one half of the rows.
     pub(super) fn of(kernel: &WarpProgram, descriptor: &Descriptor) -> Result<Boxes, Error> {
         let size = u64::from(descriptor.element.scalar_bits().unwrap_or(32) / 8);
@@ -188,7 +188,7 @@ pub(super) fn entry(kernel: &WarpProgram, warps: &Warps, storage: &Storage) -> R
         total = storage.total,
         threads = warps.threads(),
     );
-    let walks = walks(kernel);
+    let walks = ctas_of_waves(kernel);
     let (cuda, maps) = if kernel.descriptors.is_empty() { ("", "") } else { ("#include <cuda.h>\n", MAPS) };
     Ok(format!(
         "
@@ -295,35 +295,36 @@ fn size(descriptor: &Descriptor) -> u32 {
     descriptor.element.scalar_bits().unwrap_or(32) / 8
 }
 
-/// What tells the thread blocks that walk over a grid's tiles.
-fn walks(kernel: &WarpProgram) -> &'static str {
-    const ROUNDS: &str = "
-/// Thread blocks that walk over so many tiles: as few as need no more rounds than `most` would, so that those of a round
-/// share what they load.
-long long even_rounds(long long tiles, long long most) {
-  const long long rounds = (tiles + most - 1) / most;
-  return (tiles + rounds - 1) / rounds;
+/// Functions that count the thread blocks of a persistent tile scheduler.
+fn ctas_of_waves(kernel: &WarpProgram) -> &'static str {
+    const WAVES: &str = "
+/// Thread blocks of a persistent grid: as few as need no more waves than `most` would, so that those of a wave share what
+/// they load.
+long long even_waves(long long tiles, long long most) {
+  const long long waves = (tiles + most - 1) / most;
+  return (tiles + waves - 1) / waves;
 }
 ";
     const PAIRS: &str = "
-/// Thread blocks, of `most` at once, that walk there and back over bands of tiles whose loops get shorter. Where two rounds are
-/// whole bands, or the other way round, all have the same to do, but those that are left out of `most` do nothing. That is worth
-/// it while it is less than an iteration for each tile, about what a thread block's beginning takes: loops grow by an iteration
-/// from column to column. Elsewhere there is a thread block for each tile, which the GPU deals out as others end.
-long long even_pairs(long long tiles, long long most, long long columns, long long rows, long long heads) {
-  const long long together = rows < heads ? rows : heads, band = columns * together, fewest = (tiles + most - 1) / most;
-  // One round more makes pairs of an odd number.
-  for (long long rounds = fewest; rounds <= fewest + (fewest > 1 && fewest % 2); rounds++) {
-    const long long pair = 2 * ((tiles + rounds - 1) / rounds), idle = rounds * most - tiles;
-    const bool whole = tiles % pair == 0 && rows % together == 0 && (pair % band == 0 || band % pair == 0);
-    if (whole && idle * columns < 2 * rounds * most) return pair / 2;
+/// Thread blocks, of `most` at once, whose waves go in serpentine order over groups of `width` rows of tiles whose loops get
+/// shorter. Where two waves are whole groups, or a group is whole pairs of waves, all have the same to do, but those that are
+/// left out of `most` do nothing. That is worth it while it is less than an iteration for each tile, about what a thread block's
+/// beginning takes: loops grow by an iteration from column to column. Elsewhere there is a thread block for each tile, which the
+/// GPU assigns as others end.
+long long even_wave_pairs(long long tiles, long long most, long long columns, long long rows, long long width) {
+  const long long group_m = rows < width ? rows : width, group = columns * group_m, fewest = (tiles + most - 1) / most;
+  // One wave more makes pairs of an odd number.
+  for (long long waves = fewest; waves <= fewest + (fewest > 1 && fewest % 2); waves++) {
+    const long long pair = 2 * ((tiles + waves - 1) / waves), idle = waves * most - tiles;
+    const bool whole = tiles % pair == 0 && rows % group_m == 0 && (pair % group == 0 || group % pair == 0);
+    if (whole && idle * columns < 2 * waves * most) return pair / 2;
   }
   return tiles;
 }
 ";
     match kernel.tiling.serpentine() {
         Some(_) => PAIRS,
-        None if kernel.tiling.persistent => ROUNDS,
+        None if kernel.tiling.persistent => WAVES,
         None => "",
     }
 }
@@ -359,10 +360,10 @@ fn grid(kernel: &WarpProgram) -> String {
   failed = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n",
         );
-        // Beyond the last tile a CTA counts one step of the grid, or two where it goes there and back.
-        let (walk, steps) = match kernel.tiling.serpentine() {
-            Some(heads) => (format!("even_pairs(ctas, multiprocessors, {x}, {y}, {heads})"), "2 * grid"),
-            None => ("even_rounds(ctas, multiprocessors)".to_owned(), "grid"),
+        // Beyond the last tile a CTA counts one step of the grid, or two in serpentine order.
+        let (count, steps) = match kernel.tiling.serpentine() {
+            Some(width) => (format!("even_wave_pairs(ctas, multiprocessors, {x}, {y}, {width})"), "2 * grid"),
+            None => ("even_waves(ctas, multiprocessors)".to_owned(), "grid"),
         };
         if kernel.cluster.is_some() {
             let _ = writeln!(
@@ -373,7 +374,7 @@ fn grid(kernel: &WarpProgram) -> String {
         let whole = if kernel.cluster.is_some() { format!("\n  grid += grid % {CTAS};") } else { String::new() };
         let _ = writeln!(
             out,
-            "  long long grid = {walk};{whole}
+            "  long long grid = {count};{whole}
   if (ctas + {steps} > 0x7fffffff) return refuse(\"the grid\", \"has more programs than a launch can have\");
   ctas = grid;"
         );

@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def beside(name):
+def next_to(name):
     """Another file of this folder as a module."""
     spec = importlib.util.spec_from_file_location(f"twill_{name}", HERE / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -29,7 +29,7 @@ def beside(name):
     return module
 
 
-assemble, planning = beside("assemble"), beside("plan")
+assemble, planning = next_to("assemble"), next_to("plan")
 
 TORCH = {
     "fp16": "float16",
@@ -207,7 +207,7 @@ class Kernel:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """The matrix behind a pointer, as the kernel's own masks would read it.
+        """The matrix that a pointer points to, as the kernel's own masks would read it.
 
         Shape, strides, and the address if it is not the pointer's.
         """
@@ -338,7 +338,7 @@ class Kernel:
             return planning.Plan(torch.cuda, index, compiled, ctas, template + tail, changing)
 
     def _ctas(self, programs, index):
-        """Thread blocks that run so many programs."""
+        """Thread blocks that run this many programs."""
         grid = self._kernel["grid"]
         extents = [-(-count // per) for count, per in zip(programs, grid["cta_coarsening"])]
         tiles, cluster = math.prod(extents), grid.get("cluster", 1)
@@ -354,12 +354,12 @@ class Kernel:
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
             most = max(self._multiprocessors[index] * grid["ctas_per_sm"] // cluster, 1) * cluster
-            if tiles and (heads := grid.get("serpentine")):
-                ctas = even_pairs(tiles, most, extents, heads)
+            if tiles and (width := grid.get("serpentine")):
+                ctas = even_wave_pairs(tiles, most, extents, width)
             else:
-                ctas = even_rounds(tiles, most)
+                ctas = even_waves(tiles, most)
                 ctas += -ctas % cluster
-            # Beyond the last tile a thread block counts one step of the grid, or two where it goes there and back.
+            # Beyond the last tile a thread block counts one step of the grid, or two in serpentine order.
             beyond = 2 * ctas if "serpentine" in grid else ctas
         if tiles + beyond >= 1 << 31:
             raise ValueError(
@@ -397,27 +397,28 @@ class Kernel:
         return compiled
 
 
-def even_rounds(tiles, most):
-    """Thread blocks that walk over so many tiles: as few as need no more rounds than `most` would, so that those of a round
-    share what they load."""
+def even_waves(tiles, most):
+    """Thread blocks of a persistent grid: as few as need no more waves than `most` would, so that those of a wave share what
+    they load."""
     return -(-tiles // max(1, -(-tiles // most)))
 
 
-def even_pairs(tiles, most, extents, heads):
-    """Of `most` thread blocks at once, those that walk there and back over bands of tiles whose loops get shorter.
+def even_wave_pairs(tiles, most, extents, width):
+    """Thread blocks, of `most` at once, whose waves go in serpentine order over groups of `width` rows of tiles whose loops
+    get shorter.
 
-    Where two rounds are whole bands, or the other way round, all have the same to do, but those that are left out of `most`
-    do nothing. That is worth it while it is less than an iteration for each tile, about what a thread block's beginning
-    takes: loops grow by an iteration from column to column. Elsewhere there is a thread block for each tile, which the GPU
-    deals out as others end.
+    Where two waves are whole groups, or a group is whole pairs of waves, all have the same to do, but those that are left
+    out of `most` do nothing. That is worth it while it is less than an iteration for each tile, about what a thread block's
+    beginning takes: loops grow by an iteration from column to column. Elsewhere there is a thread block for each tile,
+    which the GPU assigns as others end.
     """
     columns, rows, _ = extents
-    together, fewest = min(rows, heads), -(-tiles // most)
-    # One round more makes pairs of an odd number.
-    for rounds in range(fewest, fewest + 1 + (fewest > 1 and fewest % 2)):
-        pair, band = 2 * -(-tiles // rounds), columns * together
-        whole = tiles % pair == 0 and rows % together == 0 and (pair % band == 0 or band % pair == 0)
-        if whole and (rounds * most - tiles) * columns < 2 * rounds * most:
+    group_m, fewest = min(rows, width), -(-tiles // most)
+    # One wave more makes pairs of an odd number.
+    for waves in range(fewest, fewest + 1 + (fewest > 1 and fewest % 2)):
+        pair, group = 2 * -(-tiles // waves), columns * group_m
+        whole = tiles % pair == 0 and rows % group_m == 0 and (pair % group == 0 or group % pair == 0)
+        if whole and (waves * most - tiles) * columns < 2 * waves * most:
             return pair // 2
     return tiles
 
