@@ -40,7 +40,7 @@ pub(crate) enum Form {
     ToUnsigned,
     /// Between two bounds.
     Clamping,
-    /// A function of libdevice, whose symbol stands in the place of a predicate.
+    /// A function of libdevice, whose symbol stands instead of a predicate.
     Libdevice,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Form {
 pub(crate) struct Call {
     /// In Gluon.
     pub gluon: &'static str,
-    /// What else Gluon's takes, behind its operands.
+    /// What else Gluon's takes, after its operands.
     pub gluon_takes: &'static str,
     /// In CUDA: one of C's own, or of `twill.cuh`.
     pub cuda: &'static str,
@@ -67,7 +67,7 @@ pub(crate) enum Domain {
 }
 
 impl Domain {
-    /// How operands of a type come to it: none where they do not.
+    /// How operands of a type are passed to it: none where they cannot be.
     pub(crate) fn takes(self, element: &Type) -> Option<Operands> {
         match (self, element) {
             (Domain::All, _) | (Domain::Single, Type::Float(FloatKind::F32) | Type::Integer(_)) => {

@@ -8,13 +8,13 @@ use twill_codegen::ir::{Op, visit};
 /// A layout, as Triton tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layout {
-    /// Of an MMA's result with so many columns.
+    /// Of an MMA's result with this many columns.
     Accumulator(u64),
-    /// Of a left operand in elements of so many bits, for a result with so many columns.
+    /// Of a left operand in elements of this many bits, for a result with this many columns.
     LeftOperand { columns: u64, bits: u32 },
     /// Of what is left when a dimension is taken out.
     Slice(usize, Box<Layout>),
-    /// Of a tile of so many rows and columns that a group takes from tensor memory.
+    /// Of a tile with these rows and columns that a group takes from tensor memory.
     Tensor { rows: u64, columns: u64, warps: u32 },
     /// That of this variable.
     Like(String),
@@ -23,8 +23,8 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// For a tile of so many dimensions that nothing else decides about.
-    pub fn spread(rank: usize, warps: u32) -> Layout {
+    /// For a tile that nothing else decides about.
+    pub fn blocked(rank: usize, warps: u32) -> Layout {
         Layout::Blocked { rank, warps }
     }
 }
@@ -34,7 +34,7 @@ impl Layout {
 pub(crate) enum Reach {
     /// To tiles of its shape.
     Tiles,
-    /// Also to rows and columns of numbers that are spread over it, so that nothing has to change its layout.
+    /// Also to rows and columns of numbers that are broadcast over it, so that nothing has to change its layout.
     Slices,
 }
 
@@ -77,13 +77,13 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
                     if reach == Reach::Slices
                         && let Some(wanted) = wanted.or_else(|| infer(value, &layouts))
                     {
-                        spread_to(value, &wanted, &mut layouts);
+                        broadcast_to(value, &wanted, &mut layouts);
                     }
                 }
             });
         }
         if layouts == before {
-            return spread_loads(group, layouts);
+            return block_loads(group, layouts);
         }
     }
 }
@@ -118,23 +118,23 @@ fn from_use(value: &Expression, wanted: Option<&Layout>, layouts: &mut [Option<L
     }
 }
 
-/// Gives variables that an expression of this layout spreads over itself their part of it.
-fn spread_to(value: &Expression, wanted: &Layout, layouts: &mut [Option<Layout>]) {
+/// Gives variables that an expression of this layout broadcasts their part of it.
+fn broadcast_to(value: &Expression, wanted: &Layout, layouts: &mut [Option<Layout>]) {
     match &value.kind {
         ExpressionKind::Variable(VariableId(k)) if layouts[*k as usize].is_none() && !value.shape.is_empty() => {
             layouts[*k as usize] = Some(wanted.clone());
         }
-        ExpressionKind::Broadcast(x) if x.shape.len() == value.shape.len() => spread_to(x, wanted, layouts),
+        ExpressionKind::Broadcast(x) if x.shape.len() == value.shape.len() => broadcast_to(x, wanted, layouts),
         ExpressionKind::ExpandDims(axis, x) => {
-            spread_to(x, &Layout::Slice(*axis, Box::new(wanted.clone())), layouts);
+            broadcast_to(x, &Layout::Slice(*axis, Box::new(wanted.clone())), layouts);
         }
-        ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| spread_to(o, wanted, layouts)),
+        ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| broadcast_to(o, wanted, layouts)),
         _ => {}
     }
 }
 
-/// Tiles that are loaded through pointers and have no other layout are spread over the threads.
-fn spread_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
+/// Tiles that are loaded through pointers and have no other layout get a blocked one.
+fn block_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
     let mut changed = false;
     visit(&group.body, &mut |action| {
         if let Op::Let { to, value } = action
@@ -142,7 +142,7 @@ fn spread_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<L
             && !value.shape.is_empty()
             && has_load(value)
         {
-            layouts[to.index()] = Some(Layout::spread(value.shape.len(), group.warps));
+            layouts[to.index()] = Some(Layout::blocked(value.shape.len(), group.warps));
             changed = true;
         }
     });

@@ -24,7 +24,7 @@ fn attention_backward_has_its_mmas_in_one_order() {
         let lines = steady(
             source,
             group,
-            &["wgmma(", "wgmma_wait_group<", "fence_proxy_async(", "write", "lse_read", "delta_read"],
+            &["wgmma(", "wgmma_wait_group<", "fence_proxy_async(", "stmatrix(", "st_shared(", "lse_read", "delta_read"],
         );
         let expected = [
             "wgmma(s_t_",
@@ -33,7 +33,7 @@ fn attention_backward_has_its_mmas_in_one_order() {
             "wgmma_wait_group<1>",
             "delta_read",
             "wgmma_wait_group<0>",
-            "write_matrices(ds_t_convert_",
+            "stmatrix(ds_t_convert_",
             "wgmma(dv_dot_",
             "fence_proxy_async(",
             "wgmma(dq_dot_",
@@ -41,7 +41,7 @@ fn attention_backward_has_its_mmas_in_one_order() {
             "wgmma_wait_group<2>",
             "wgmma(dk_",
             "wgmma_wait_group<1>",
-            "write(dq_dot_",
+            "st_shared(dq_dot_",
             "fence_proxy_async(",
             "wgmma_wait_group<0>",
         ];

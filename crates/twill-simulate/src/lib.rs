@@ -9,15 +9,15 @@
 //! | file | what |
 //! |---|---|
 //! | `timing` | the numbers |
-//! | `assembled` | the SASS estimate of a loop, instruction by instruction |
+//! | `sass` | the SASS estimate of a loop, instruction by instruction |
 //! | `work` | the units that an expression keeps busy |
 //! | `steps` | a group's program with trip counts in place: a list of steps |
 //! | `engine` | runs the lists side by side |
 //! | `kernel_time` | a launch: tiles, each with its iterations |
 
-pub mod assembled;
 mod engine;
 mod kernel_time;
+pub mod sass;
 mod steps;
 mod timing;
 mod work;

@@ -51,11 +51,11 @@ impl Expressions<'_> {
     /// The layout of a tile that nothing decides about.
     pub fn open(&self, shape: &[u64]) -> Layout {
         let in_rows = tensor_memory::is_used(self.kernel).then(|| rows::of_shape(self.group, shape)).flatten();
-        in_rows.unwrap_or_else(|| Layout::spread(shape.len(), self.group.warps))
+        in_rows.unwrap_or_else(|| Layout::blocked(shape.len(), self.group.warps))
     }
 
     /// A tile in shared memory.
-    pub fn place(&self, slot: &Slot) -> Result<String, Error> {
+    pub fn smem_tile(&self, slot: &Slot) -> Result<String, Error> {
         let buffer = &self.kernel.buffers[slot.buffer.index()];
         if buffer.is_tensor() {
             return Err(missing("tensor memory".into()));
@@ -163,7 +163,7 @@ impl Expressions<'_> {
         }
     }
 
-    /// What is made as a whole: a reduction, or a tile from shared memory; and how it comes.
+    /// What is made as a whole: a reduction, or a tile from shared memory; and the layout it has.
     fn whole(&self, value: &Expression, want: &Fragment) -> Result<(String, Fragment), Error> {
         match &value.kind {
             ExpressionKind::Reduce { axis, combine, operand } => {
@@ -186,36 +186,36 @@ impl Expressions<'_> {
                 let Fragment::Accumulator { rows, .. } = have else {
                     return Err(missing(format!("row sums of a tile in the layout {}", have.name())));
                 };
-                let shares = Fragment::PartialSums { rows };
-                Ok((format!("row_partials({}, add{{}})", self.held(operand, &have)?), shares))
+                let partials = Fragment::PartialSums { rows };
+                Ok((format!("row_partials({}, add{{}})", self.held(operand, &have)?), partials))
             }
             ExpressionKind::FromShared(slot) => {
-                let place = self.place(slot)?;
+                let tile = self.smem_tile(slot)?;
                 let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
                 let is_bit = value.element == Type::Integer(1);
-                let read = if want.is_in_runs() { "ld_shared_v4" } else { "read" };
+                let load = if want.is_in_vectors() { "ld_shared_v4" } else { "ld_shared" };
                 if slot.transposed {
                     let get = format!("ld_shared<{element}>(from.address(e.column(), e.row()))");
                     let name = want.name();
-                    let text = format!("each<{element}, {name}>([from = {place}](auto e) {{ return {get}; }})");
+                    let text = format!("each<{element}, {name}>([from = {tile}](auto e) {{ return {get}; }})");
                     return Ok((text, want.clone()));
                 }
                 if is_bit {
-                    let whole = self.first("read", &format!("{read}<{element}, {}>({place})", want.name()));
+                    let whole = self.first("read", &format!("{load}<{element}, {}>({tile})", want.name()));
                     let text = format!("each<bool, {}>([&](auto e) {{ return {whole}[e] != 0; }})", want.name());
                     return Ok((text, want.clone()));
                 }
                 let is_half = matches!(value.element, Type::Float(FloatKind::F16 | FloatKind::BF16));
                 let is_whole = matches!(want, Fragment::Accumulator { columns, .. } if columns % 16 == 0);
                 let text = if is_half && is_whole {
-                    format!("read_matrices({place})")
+                    format!("ldmatrix({tile})")
                 } else {
-                    format!("{read}<{element}, {}>({place})", want.name())
+                    format!("{load}<{element}, {}>({tile})", want.name())
                 };
                 Ok((text, want.clone()))
             }
             ExpressionKind::FromTensor(slot) => {
-                Ok((format!("tmem_load({})", tensor_memory::place(self, slot)?), self.fragment(value)?))
+                Ok((format!("tmem_load({})", tensor_memory::tmem_tile(self, slot)?), self.fragment(value)?))
             }
             _ => Err(missing("this tile".into())),
         }
@@ -269,8 +269,8 @@ impl Expressions<'_> {
             ExpressionKind::Transpose(order, x) => {
                 let mut inner = vec![None; x.shape.len()];
                 for (d, from) in order.iter().enumerate() {
-                    if let (Some(place), Some(axis)) = (inner.get_mut(*from), axes.get(d)) {
-                        *place = *axis;
+                    if let (Some(index), Some(axis)) = (inner.get_mut(*from), axes.get(d)) {
+                        *index = *axis;
                     }
                 }
                 self.element(x, want, &inner)

@@ -53,7 +53,7 @@ impl Fragment {
             {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
             }
-            // What is made of a row's whole sum, of its shares, and of tiles that either is spread over.
+            // What is made of a row's whole sum, of its partials, and of tiles that either is broadcast over.
             (Layout::Like(_), [rows, 1]) => Fragment::Rows { rows: *rows },
             (Layout::Like(_), [rows, PARTIALS]) => Fragment::PartialSums { rows: *rows },
             (Layout::Like(_), [rows, columns]) if rows % 64 == 0 && columns % 8 == 0 => {
@@ -156,7 +156,7 @@ impl Fragment {
         }
     }
     /// Whether a thread holds many neighbours of a row, so that they are copied 16 bytes at a time.
-    pub fn is_in_runs(&self) -> bool {
+    pub fn is_in_vectors(&self) -> bool {
         matches!(self, Fragment::Tensor { .. } | Fragment::TensorColumns { .. })
     }
     /// Whether every thread holds the same elements in it as in another.

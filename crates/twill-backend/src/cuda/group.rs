@@ -7,7 +7,7 @@ use super::operation::bare;
 use super::rows::layouts_in_rows;
 use super::{tensor_memory, tiles, trace, wave_sync};
 use crate::layout::{Layout, Reach, inlined, of_variables};
-use crate::listing::mark;
+use crate::listing::end_with_marker;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use twill_codegen::Error;
@@ -17,7 +17,7 @@ use twill_codegen::ir::{Group, Operand, Slot, VariableId, WarpProgram};
 use twill_codegen::ir::{Node, Note, Op};
 use twill_triton::mlir::Type;
 
-/// Barriers at which the threads of a group meet come before those of pingpong.
+/// Named barriers of a group's own threads come before those of ping-pong.
 const FIRST_PINGPONG_BARRIER: u32 = 8;
 
 /// The first thread of a group.
@@ -94,7 +94,7 @@ impl<'a> Printer<'a> {
         let (ahead, loops) = self.group.body.split_at(first_loop.unwrap_or(0));
         self.nodes(2, ahead)?;
         if is_waiting_group {
-            self.line(2, wave_sync::WAIT, "what all load reaches the L2 cache together");
+            self.line(2, wave_sync::WAIT, "what all load reaches the L2 cache once");
         }
         self.nodes(2, loops)?;
         let body = self.out.split_off(start);
@@ -256,7 +256,7 @@ impl<'a> Printer<'a> {
         }
         for line in before.iter().map(String::as_str).chain(code.lines()) {
             self.line(inner, line, &comment);
-            mark(&mut self.out, note.operation);
+            end_with_marker(&mut self.out, note.operation);
             comment.clear();
         }
         if needs_block {
@@ -301,10 +301,10 @@ operand_fence({});",
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let (from, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
                 let load = if self.kernel.is_loaded_in_halves(to.buffer) { "tma_load_multicast" } else { "tma_load" };
-                self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.place(to)?))
+                self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.smem_tile(to)?))
             }
             Op::CpAsync { pointers, mask, to, full } => self.copy(pointers, mask.as_ref(), to, *full)?,
-            Op::LocalStore { value, to } => self.write(value, to)?,
+            Op::LocalStore { value, to } => self.local_store(value, to)?,
             Op::FenceProxyAsync => "fence_proxy_async();".into(),
             Op::GroupSync => format!("named_barrier_sync<{}, {threads}>();", self.number + 1),
             Op::TmaStore { coordinates, reduce: Some(_), .. } if coordinates.len() > 2 => {
@@ -313,18 +313,18 @@ operand_fence({});",
             Op::TmaStore { descriptor, coordinates, from, reduce } => {
                 let call = if reduce.is_some() { "tma_reduce_add" } else { "tma_store" };
                 let (to, at) = (self.descriptor(*descriptor), self.joined(coordinates)?);
-                self.by_one(&format!("{call}({to}, at({at}), {});", print.place(from)?))
+                self.by_one(&format!("{call}({to}, at({at}), {});", print.smem_tile(from)?))
             }
             Op::TmaStoreWait(left) => self.by_one(&format!("tma_store_wait<{left}>();")),
-            Op::GlobalStore { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), false)?,
-            Op::AtomicAdd { pointers, value, mask } => self.put(pointers, value, mask.as_ref(), true)?,
+            Op::GlobalStore { pointers, value, mask } => self.global_store(pointers, value, mask.as_ref(), false)?,
+            Op::AtomicAdd { pointers, value, mask } => self.global_store(pointers, value, mask.as_ref(), true)?,
             Op::MbarrierWait { barrier, at, previous } => {
                 let phase = format!("{}_phase", names::name(&self.group.cursors[at.index()].name));
                 let phase = if *previous { format!("{phase} ^ 1") } else { phase };
                 format!("mbarrier_wait{}({}, {phase});", self.ordered(), self.barrier(*barrier, *at))
             }
             Op::MbarrierArrive { barrier, at } => {
-                let how = if self.kernel.is_released_by_both(*barrier) { "_both" } else { self.ordered() };
+                let how = if self.kernel.has_arrivals_of_both_ctas(*barrier) { "_both" } else { self.ordered() };
                 format!("mbarrier_arrive{how}({});", self.barrier(*barrier, *at))
             }
             Op::Opaque { operation, .. } => return Err(missing(format!("the operation {}", operation.name))),
@@ -375,22 +375,22 @@ operand_fence({});",
         full: BarrierId,
     ) -> Result<String, Error> {
         let print = &self.expressions;
-        let fragment = Fragment::of(&Layout::spread(pointers.shape.len(), self.group.warps), &pointers.shape)?;
+        let fragment = Fragment::of(&Layout::blocked(pointers.shape.len(), self.group.warps), &pointers.shape)?;
         let axes = fragment.axes(pointers.shape.len());
         let mask = mask.map_or_else(|| Ok("true".into()), |m| print.element(m, &fragment, &axes))?;
         let from = print.element(pointers, &fragment, &axes)?;
         let element = names::element(&self.kernel.buffers[to.buffer.index()].element)?;
-        let (place, name) = (print.place(to)?, fragment.name());
+        let (tile, name) = (print.smem_tile(to)?, fragment.name());
         let index = if pointers.shape.len() == 1 { "0, e.row()" } else { "e.row(), e.column()" };
         let barrier = to.at.map(|at| self.barrier(full, at)).unwrap_or_default();
         Ok(format!(
-            "for_each<{name}>([&](auto e) {{ cp_async_element({place}.address({index}), {}, {}); }});\ncp_async_mbarrier_arrive<{element}>({barrier});",
+            "for_each<{name}>([&](auto e) {{ cp_async_element({tile}.address({index}), {}, {}); }});\ncp_async_mbarrier_arrive<{element}>({barrier});",
             bare(&from),
             bare(&mask)
         ))
     }
 
-    fn write(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
+    fn local_store(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
         let print = &self.expressions;
         if value.shape.is_empty() {
             return Err(missing("a number handed over in shared memory".into()));
@@ -399,21 +399,21 @@ operand_fence({});",
             let [rows, columns] = value.shape[..] else { return Err(missing("a vector in tensor memory".into())) };
             let layout = Layout::Tensor { rows, columns, warps: self.group.warps };
             let text = print.tile(value, &Fragment::of(&layout, &value.shape)?)?;
-            return Ok(format!("tmem_store({}, {text});", tensor_memory::place(print, to)?));
+            return Ok(format!("tmem_store({}, {text});", tensor_memory::tmem_tile(print, to)?));
         }
-        let place = print.place(to)?;
+        let tile = print.smem_tile(to)?;
         let fragment = print.fragment(value)?;
         let text = print.tile(value, &fragment)?;
-        if fragment.is_in_runs() {
-            return Ok(format!("st_shared_v4({place}, {text});"));
+        if fragment.is_in_vectors() {
+            return Ok(format!("st_shared_v4({tile}, {text});"));
         }
         let is_half = matches!(&value.element, Type::Float(kind) if kind.bits() == 16);
         let by_matrices = matches!(&fragment, Fragment::Accumulator { columns, .. } if is_half && columns % 16 == 0);
-        Ok(format!("{}({place}, {text});", if by_matrices { "write_matrices" } else { "write" }))
+        Ok(format!("{}({tile}, {text});", if by_matrices { "stmatrix" } else { "st_shared" }))
     }
 
     /// A store through pointers: those, the mask and the value in one layout.
-    fn put(
+    fn global_store(
         &self,
         pointers: &Expression,
         value: &Expression,
@@ -425,7 +425,7 @@ operand_fence({});",
         if adds && matches!(value.element, Type::Integer(1 | 8 | 16)) {
             return Err(missing(format!("an atomic addition of {}", value.element)));
         }
-        let put = |pointer: &str, value: &str, mask: Option<String>| {
+        let store = |pointer: &str, value: &str, mask: Option<String>| {
             let act = match adds {
                 // CUDA knows it of numbers without a sign, whose sums have the same bits.
                 true if is_long => format!("atomicAdd(reinterpret_cast<u64 *>({}), u64({value}))", bare(pointer)),
@@ -436,7 +436,7 @@ operand_fence({});",
         };
         if pointers.shape.is_empty() {
             let mask = mask.map(|m| print.scalar(m)).transpose()?;
-            let act = put(&print.scalar(pointers)?, bare(&print.scalar(value)?), mask);
+            let act = store(&print.scalar(pointers)?, bare(&print.scalar(value)?), mask);
             return Ok(self.by_one(&format!("{{ {act}; }}")));
         }
         let layout = crate::layout::infer(value, &print.layouts)
@@ -445,7 +445,7 @@ operand_fence({});",
         let fragment = Fragment::of(&layout, &pointers.shape)?;
         let axes = fragment.axes(pointers.shape.len());
         let part = |e: &Expression| print.element(e, &fragment, &axes);
-        let act = put(&part(pointers)?, bare(&part(value)?), mask.map(part).transpose()?);
+        let act = store(&part(pointers)?, bare(&part(value)?), mask.map(part).transpose()?);
         Ok(format!("for_each<{}>([&](auto e) {{ {act}; }});", fragment.name()))
     }
 
@@ -474,7 +474,7 @@ operand_fence({});",
     }
 }
 
-/// Whether a group needs one thread only: it loads, and computes nothing but where from. Without a warp to keep together it
+/// Whether a group needs one thread only: it loads, and computes nothing but where from. Without a warp to keep converged it
 /// waits and loads sooner (attention forward on an H200: 1 % fewer cycles).
 pub(super) fn is_one_thread(kernel: &WarpProgram, group: &Group) -> bool {
     group.warps == 1 && !tensor_memory::is_used(kernel) && beyond_one_thread(group).is_none()
@@ -503,6 +503,6 @@ pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
 
 /// An operand of an MMA in shared memory.
 pub(super) fn operand(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
-    let place = print.place(slot)?;
-    Ok(if slot.transposed { format!("transpose({place})") } else { place })
+    let tile = print.smem_tile(slot)?;
+    Ok(if slot.transposed { format!("transpose({tile})") } else { tile })
 }

@@ -25,7 +25,7 @@ typedef struct {
 #endif
 ";
 
-/// The header for who calls the kernel from C or C++.
+/// The header for callers in C or C++.
 pub(super) fn header(kernel: &WarpProgram) -> Result<String, Error> {
     let guard = format!("TWILL_{}_H", kernel.name.to_uppercase());
     Ok(format!(
@@ -56,7 +56,7 @@ fn entry_name(kernel: &WarpProgram) -> String {
     format!("{}_launch", kernel.name)
 }
 
-/// A parameter of the entry: what the entry itself calls things gets a line behind it.
+/// A parameter of the entry: what the entry itself calls things gets an underscore after it.
 fn own(text: &str) -> String {
     const RESERVED: [&str; 13] = [
         "cta_count",
@@ -110,7 +110,7 @@ pub struct Boxes {
 }
 
 impl Boxes {
-    /// A tile is copied panel by panel, as `place` of the primitives has them; of what both CTAs of a cluster load, each copies
+    /// A tile is copied panel by panel, as `smem_tile` of the primitives has them; of what both CTAs of a cluster load, each copies
     /// one half of the rows.
     pub(super) fn of(kernel: &WarpProgram, descriptor: &Descriptor) -> Result<Boxes, Error> {
         let size = u64::from(descriptor.element.scalar_bits().unwrap_or(32) / 8);

@@ -1,4 +1,4 @@
-//! Warp programs as CUDA C++, for who has no Python where the kernel runs.
+//! Warp programs as CUDA C++, if you have no Python where the kernel runs.
 //!
 //! | file | what |
 //! |---|---|
@@ -10,14 +10,14 @@
 //! | `instruction` | the MMAs that the kernel uses |
 //! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
 //! | `host` | the entry from C, which makes tensor maps and launches |
-//! | `wave_sync` | CTAs that begin their tiles together |
+//! | `wave_sync` | soft grid barrier (wave sync) |
 //! | `names` | what C++ calls things |
 //! | `trace` | the time stamps of a traced kernel |
 //! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
 //! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
 //! | `twill_cluster.cuh` | those of kernels whose CTAs form clusters |
-//! | `twill_wave_sync.cuh` | those of kernels whose CTAs begin their tiles together |
+//! | `twill_wave_sync.cuh` | the soft grid barrier (wave sync) |
 
 mod expression;
 mod fragment;
@@ -41,7 +41,7 @@ use twill_codegen::Checked;
 use twill_codegen::Error;
 use twill_codegen::ir::Descriptor;
 
-/// The tile primitives, written beside every kernel.
+/// The tile primitives, written next to every kernel.
 pub const PRIMITIVES: &str = include_str!("twill.cuh");
 
 /// The primitives of tensor memory.
@@ -50,7 +50,7 @@ const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
 /// The primitives of clusters.
 const CLUSTER_PRIMITIVES: &str = include_str!("twill_cluster.cuh");
 
-/// The primitives of CTAs that begin their tiles together.
+/// The soft grid barrier (wave sync).
 const WAVE_SYNC_PRIMITIVES: &str = include_str!("twill_wave_sync.cuh");
 
 /// The headers that the kernel includes, by their names.
@@ -84,7 +84,7 @@ pub fn listing(kernel: &Checked, header: &Header) -> Result<Listing, Error> {
     Ok(Listing::new(&source::print(kernel, header)?))
 }
 
-/// `kernel.h`, for who calls the kernel from C or C++.
+/// `kernel.h`, for callers in C or C++.
 ///
 /// # Errors
 /// [`Error::NotInCuda`] for parameters that C has no type for.
@@ -92,10 +92,10 @@ pub fn header(kernel: &Checked) -> Result<String, Error> {
     host::header(kernel)
 }
 
-/// What launches the kernel on its plans from Python, written beside it.
+/// What launches the kernel on its plans from Python, written next to it.
 pub const PLAN: &str = include_str!("runtime/plan.py");
 
-/// The compiler and its check, written beside every kernel.
+/// The compiler and its check, written next to every kernel.
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 
 /// What a launch takes.

@@ -6,7 +6,7 @@ use twill_codegen::Error;
 use twill_triton::mlir::{FloatKind, Type};
 
 /// A name of the kernel's that C++ can take: words of its own, what generated code calls its own, and the names of the
-/// primitives get a line behind them.
+/// primitives get an underscore after them.
 pub(super) fn name(text: &str) -> String {
     // Names of generated code's own end with a line, or say which program it is.
     let is_own = text.ends_with('_') || text.starts_with("program_") || text.starts_with("programs_");

@@ -20,7 +20,7 @@ pub(super) fn apply(
     let plain = || texts.iter().map(|t| bare(t)).collect::<Vec<_>>().join(", ");
     let form = form(operation).ok_or_else(unknown)?;
     match (form, texts) {
-        // Integers wrap, which those of C that have a sign may not. Single numbers, of programs and trips, do not come near.
+        // Integers wrap, which those of C that have a sign may not. Single numbers, of programs and trips, do not get near.
         (Form::Infix(symbol @ ("+" | "-" | "*" | "<<")), [a, b])
             if matches!(element, Type::Integer(32 | 64)) && of.iter().any(|o| !o.shape.is_empty()) =>
         {

@@ -12,11 +12,11 @@ use twill_codegen::passes::multicast::CTAS;
 use twill_graph::narrow;
 use twill_triton::mlir::Type;
 
-/// Warps that change their registers together.
+/// Warps whose registers change by one `setmaxnreg`.
 const WARP_GROUP: u32 = 4;
 /// Registers of a multiprocessor.
 const REGISTERS: u32 = 65536;
-/// Most registers of a thread, and by how many they are dealt out (`setmaxnreg`).
+/// Most registers of a thread, and the steps they are allotted in (`setmaxnreg`).
 const MOST_REGISTERS: u32 = 255;
 const GRANULE: u32 = 8;
 /// Barriers of the kernel's own: 0 is everybody's, and pingpong begin at 8.
@@ -72,7 +72,7 @@ impl Storage {
         const LINE: u64 = 128;
         let mut at = 0;
         let mut buffers = vec![0; kernel.buffers.len()];
-        // Those without a pattern come last, so that nothing is left free between the others.
+        // Those without a pattern stand last, so that nothing is left free between the others.
         for patterned in [true, false] {
             let each = kernel.buffers.iter().enumerate().filter(|(_, b)| (extents(b)[0] > 1) == patterned);
             for (k, buffer) in each {
@@ -104,7 +104,7 @@ pub(super) struct Warps {
 }
 
 impl Warps {
-    /// Whole warp groups first, and what is smaller behind them.
+    /// Whole warp groups first, and what is smaller after them.
     pub fn of(kernel: &WarpProgram) -> Result<Warps, Error> {
         if kernel.groups.len() > MOST_GROUPS {
             return Err(missing(format!("a kernel of {} warp groups", kernel.groups.len())));
@@ -182,10 +182,10 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     out.push_str("TWILL u32 shared_at(u32 byte) { return u32(__cvta_generic_to_shared(shared)) + byte; }\n\n");
     let shared = |b: &Buffer| !b.shape.is_empty() && !b.is_tensor();
     for (buffer, at) in kernel.buffers.iter().zip(&storage.buffers).filter(|(b, _)| shared(b)) {
-        out.push_str(&place(buffer, *at)?);
+        out.push_str(&smem_tile(buffer, *at)?);
     }
     if has_tensor_memory {
-        out.push_str(&tensor_memory::places(kernel, storage.tensor)?);
+        out.push_str(&tensor_memory::tmem_tiles(kernel, storage.tensor)?);
     }
     out.push_str("\n// Barriers: where those of each kind begin.\n");
     let _ = writeln!(out, "TWILL u32 bars(u32 number) {{ return shared_at({} + 8 * number); }}", storage.barriers);
@@ -206,8 +206,8 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     Ok(out)
 }
 
-/// A buffer as a function from a slot to a place.
-fn place(buffer: &Buffer, at: u64) -> Result<String, Error> {
+/// A buffer as a function from a slot to its tile in shared memory.
+fn smem_tile(buffer: &Buffer, at: u64) -> Result<String, Error> {
     let [rows, columns] = extents(buffer);
     let kind = format!("smem_tile<{}, {rows}, {columns}>", names::element(&buffer.element)?);
     let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
@@ -240,7 +240,7 @@ fn entry(kernel: &WarpProgram, warps: &Warps, storage: &Storage) -> Result<Strin
     }
     for (k, barriers) in kernel.barriers.iter().enumerate() {
         let id = BarrierId::at(k);
-        let ctas = if kernel.is_released_by_both(id) { CTAS } else { 1 };
+        let ctas = if kernel.has_arrivals_of_both_ctas(id) { CTAS } else { 1 };
         let arrivals: u32 = barriers
             .arrivals
             .iter()

@@ -29,7 +29,7 @@ pub(super) fn is_used(kernel: &WarpProgram) -> bool {
     kernel.buffers.iter().any(Buffer::is_tensor)
 }
 
-/// Bytes of shared memory behind the barriers.
+/// Bytes of shared memory after the barriers.
 pub(super) fn shared_bytes(kernel: &WarpProgram) -> u64 {
     if is_used(kernel) { ADDRESS + BARRIER } else { 0 }
 }
@@ -39,8 +39,8 @@ fn columns(kernel: &WarpProgram) -> u64 {
     kernel.tensor_columns().next_power_of_two().max(LEAST_COLUMNS)
 }
 
-/// The buffers as functions from the begin of tensor memory, and a slot, to a place; and where the begin is kept.
-pub(super) fn places(kernel: &WarpProgram, address: u64) -> Result<String, Error> {
+/// The buffers as functions from the begin of tensor memory, and a slot, to a tile; and where the begin is kept.
+pub(super) fn tmem_tiles(kernel: &WarpProgram, address: u64) -> Result<String, Error> {
     let mut out = format!(
         "
 // Tensor memory, and the barrier of the last MMA.
@@ -86,7 +86,7 @@ pub(super) fn end(kernel: &WarpProgram, address: u64) -> String {
 }
 
 /// A tile, or some of its columns.
-pub(super) fn place(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
+pub(super) fn tmem_tile(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
     let buffer = &print.kernel.buffers[slot.buffer.index()];
     let name = names::name(&buffer.name);
     let mut text = match slot.at {
@@ -120,10 +120,10 @@ pub(super) fn mma(print: &Expressions<'_>, mma: &Tcgen05Mma, barriers: &[String]
         },
     };
     let is_tensor = |slot: &Slot| print.kernel.buffers[slot.buffer.index()].is_tensor();
-    let left = if is_tensor(left) { place(print, left)? } else { operand(print, left)? };
+    let left = if is_tensor(left) { tmem_tile(print, left)? } else { operand(print, left)? };
     let mut code = format!(
         "if ({ELECTED}) {{\n  tcgen05_mma({}, {left}, {}, {adds});\n",
-        place(print, to)?,
+        tmem_tile(print, to)?,
         operand(print, right)?
     );
     code.push_str(&signals(barriers));

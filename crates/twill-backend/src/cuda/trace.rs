@@ -1,4 +1,4 @@
-//! Records of the time in a traced kernel: one thread of each group of the first CTA stores the clock at every mark of the last
+//! Records of the time in a traced kernel: one thread of each group of the first CTA stores the clock at every timestamp of the last
 //! iterations of its first tile.
 
 use super::expression::Expressions;
@@ -38,13 +38,13 @@ pub(super) fn timestamps(
         let count = left.iter().take_while(|s| s.at == first.at).count();
         let number = |s: &Stamp| {
             let known = trace.timestamps.iter().position(|m| *m == Timestamp::of(s, group.id));
-            known.map(|k| k.to_string()).ok_or_else(|| names::missing(format!("a mark at `{}`", s.operation)))
+            known.map(|k| k.to_string()).ok_or_else(|| names::missing(format!("a timestamp at `{}`", s.operation)))
         };
-        let (now, later) = left.split_at(count);
+        let (now, after) = left.split_at(count);
         let numbers: Vec<String> = now.iter().map(number).collect::<Result<_, Error>>()?;
         let iteration = print.iteration(first.at.index, first.at.iteration);
         let _ = writeln!(code, "record_.at<{}>({});", numbers.join(", "), super::operation::bare(&iteration));
-        left = later;
+        left = after;
     }
     Ok(code)
 }

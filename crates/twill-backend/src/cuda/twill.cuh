@@ -54,10 +54,10 @@ TWILL bool elected() {
   return is_this;
 }
 
-/// All threads of a group meet at a barrier of its own ("bar").
+/// All threads of a group wait at a named barrier ("bar.sync").
 template <int BARRIER, int THREADS> TWILL void named_barrier_sync() { asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
 
-/// Come to a barrier and go on.
+/// Arrive at a named barrier without waiting ("bar.arrive").
 template <int BARRIER, int THREADS> TWILL void named_barrier_arrive() { asm volatile("bar.arrive %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory"); }
 
 /// Registers a thread from here on, for all four warps of a warp group ("setmaxnreg").
@@ -235,7 +235,7 @@ template <typename L, typename F> TWILL void for_each(F act) {
 TWILL void touch(float &x) { asm volatile("" : "+f"(x)::"memory"); }
 TWILL void touch(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
 
-/// What asynchronous MMAs wrote or read is used, or written again, behind this only.
+/// What asynchronous MMAs wrote or read is used, or written again, only after this.
 template <typename T, typename L> TWILL void operand_fence(tile<T, L> &tile) {
   repeat<sizeof(tile.held) / sizeof(tile.held[0])>([&](int i) { touch(tile.held[i]); });
 }
@@ -321,12 +321,12 @@ TWILL tile<T, accumulator_partials<R>> row_partials(const tile<T, accumulator<R,
   return out;
 }
 
-/// The shares of the four threads that hold a row, combined.
+/// The partials of the four threads that hold a row, combined.
 template <typename Op, typename T, int R>
-TWILL tile<T, accumulator_rows<R>> quad_all_reduce(const tile<T, accumulator_partials<R>> &shares, Op combine) {
+TWILL tile<T, accumulator_rows<R>> quad_all_reduce(const tile<T, accumulator_partials<R>> &partials, Op combine) {
   tile<T, accumulator_rows<R>> out;
   repeat<R / 32>([&](int r) {
-    T value = shares.held[r];
+    T value = partials.held[r];
     value = combine(value, __shfl_xor_sync(~0u, value, 1));
     out.held[r] = combine(value, __shfl_xor_sync(~0u, value, 2));
   });
@@ -339,15 +339,15 @@ TWILL tile<T, accumulator_rows<R>> quad_all_reduce(const tile<T, accumulator<R, 
 
 // ------------------------------------------------------------------------------------------------------- shared memory
 
-/// Bytes of a line of a tile in shared memory: its rows are cut into panels of so many bytes, the panels stand one after
-/// another, and within eight lines the pieces of 16 bytes are permuted ("Shared Memory Matrix Layout", swizzling modes).
+/// Bytes of a line of a tile in shared memory: its rows are cut into panels of that width, the panels stand one after
+/// another, and within eight lines the chunks of 16 bytes are permuted ("Shared Memory Matrix Layout", swizzling modes).
 template <typename T, int C> TWILL constexpr int line_of() {
   constexpr int bytes = C * int(sizeof(T));
   return bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : bytes % 32 == 0 ? 32 : bytes;
 }
 
-/// R x C elements in shared memory, or a part of such: of a buffer of so many rows, with lines of so many bytes, from so
-/// many bytes of a row on. A place of one dimension has one row.
+/// R x C elements in shared memory, or a part of such: of a buffer of BUFFER_ROWS rows, with lines of LINE bytes, from byte
+/// FIRST_BYTE of a row on. A tile of one dimension has one row.
 template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C>(), int FIRST_BYTE = 0> struct smem_tile {
   using type = T;
   static constexpr int rows = R, columns = C, line = LINE, panel = BUFFER_ROWS * LINE, first_byte = FIRST_BYTE;
@@ -362,7 +362,7 @@ template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C
   }
   /// 128 bytes: bits 4..6 with 7..9; 64: 4..5 with 7..8; 32: 4 with 7.
   TWILL static u32 swizzle(u32 at) { return at ^ ((at >> 3) & (line - 16)); }
-  /// So many of its rows, of which the first is a multiple of eight, or of its columns.
+  /// COUNT of its rows, of which the first is a multiple of eight, or of its columns.
   template <int FIRST, int COUNT> TWILL auto row_part() const { return smem_tile<T, COUNT, C, BUFFER_ROWS, LINE, FIRST_BYTE>{start + FIRST * line}; }
   template <int FIRST, int COUNT> TWILL auto column_part() const { return smem_tile<T, R, COUNT, BUFFER_ROWS, LINE, FIRST_BYTE + FIRST * int(sizeof(T))>{start}; }
 };
@@ -392,7 +392,7 @@ template <typename L> struct columns_of { static constexpr int value = 0; };
 template <int R, int C> struct columns_of<accumulator<R, C>> { static constexpr int value = C; };
 
 /// Writes a tile of one or two dimensions.
-template <typename P, typename S, typename L> TWILL void write(P to, const tile<S, L> &from) {
+template <typename P, typename S, typename L> TWILL void st_shared(P to, const tile<S, L> &from) {
   using T = typename P::type;
   if (!L::owns()) return;
   const auto address = [&](int i) {
@@ -438,12 +438,12 @@ template <typename P> struct matrices {
 };
 
 /// Writes an accumulator of 16 bits by matrices ("stmatrix").
-template <typename P, typename T, int R, int C> TWILL void write_matrices(P to, const tile<T, accumulator<R, C>> &from) {
-  const matrices<P> place(to);
+template <typename P, typename T, int R, int C> TWILL void stmatrix(P to, const tile<T, accumulator<R, C>> &from) {
+  const matrices<P> lanes(to);
   repeat<R * C / 1024>([&](int part) {
     const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
     const u32 *w = from.held + row / 64 * (C / 4) + column / 16 * 4;
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place.at(row, column)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(lanes.at(row, column)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
   });
 }
 
@@ -456,7 +456,7 @@ template <typename T> TWILL void ld_shared_pair(u32 address, T &low, T &high) {
 }
 
 /// Reads a tile.
-template <typename T, typename L, typename P> TWILL tile<T, L> read(P from) {
+template <typename T, typename L, typename P> TWILL tile<T, L> ld_shared(P from) {
   const auto address = [&](int i) {
     const int row = L::row(L::row_held(i)), column = L::column(L::column_held(i));
     return P::rows > 1 ? from.address(row, column) : from.address(0, L::columns_held > 1 ? column : row);
@@ -473,14 +473,14 @@ template <typename T, typename L, typename P> TWILL tile<T, L> read(P from) {
 }
 
 /// Reads a left operand by matrices ("ldmatrix").
-template <typename P> TWILL auto read_matrices(P from) {
+template <typename P> TWILL auto ldmatrix(P from) {
   constexpr int R = P::rows, C = P::columns;
-  const matrices<P> place(from);
+  const matrices<P> lanes(from);
   tile<typename P::type, accumulator<R, C>> out;
   repeat<R * C / 1024>([&](int part) {
     const int row = part / (C / 16) * 64, column = part % (C / 16) * 16;
     u32 *w = out.held + row / 64 * (C / 4) + column / 16 * 4;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(place.at(row, column)) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(lanes.at(row, column)) : "memory");
   });
   return out;
 }
@@ -552,7 +552,7 @@ TWILL void tma_reduce_add_box(const tensor_map &map, coordinates<2> c, u32 from)
   asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(c.at[1]), "r"(c.at[0]), "r"(from) : "memory");
 }
 
-/// Calls a function for each panel of a place: its address, and the coordinates of its first element.
+/// Calls a function for each panel of a tile: its address, and the coordinates of its first element.
 template <typename P, int RANK, typename F> TWILL void each_panel(P tile, coordinates<RANK> c, F act) {
   constexpr int size = sizeof(typename P::type), bytes = P::columns * size;
   static_assert(bytes % P::line == 0 && P::first_byte % P::line == 0, "TMA copies whole panels");
@@ -578,7 +578,7 @@ template <typename P, int RANK> TWILL void tma_reduce_add(const tensor_map &map,
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/// Waits until at most so many of a thread's stores still read shared memory.
+/// Waits until at most LEFT of a thread's stores still read shared memory.
 template <int LEFT> TWILL void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory"); }
 
 // ------------------------------------------------------------------------------------------- copies through pointers
@@ -602,7 +602,7 @@ template <typename T> TWILL void cp_async_mbarrier_arrive(u32 barrier) {
   }
 }
 
-// ----------------------------------------------------------------------------------------------------------- MMAs
+// --------------------------------------------------------------------------------------------------------------- MMAs
 
 TWILL void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 TWILL void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -612,14 +612,14 @@ template <int LEFT> TWILL void wgmma_wait_group() { asm volatile("wgmma.wait_gro
 /// memory have their own rows or columns side by side. The kernel's file has those that it uses.
 template <int N, typename T, bool LEFT_ALONG_COLUMNS, bool RIGHT_ALONG_ROWS> struct instruction;
 
-/// A place seen with rows and columns changed.
+/// A tile in shared memory seen with rows and columns changed.
 template <typename P> struct transposed {
   using type = typename P::type;
   static constexpr int rows = P::columns, columns = P::rows;
   static constexpr bool along_rows = false;
-  P place;
+  P tile;
 };
-template <typename P> TWILL transposed<P> transpose(P place) { return {place}; }
+template <typename P> TWILL transposed<P> transpose(P tile) { return {tile}; }
 
 /// An address without what says whose shared memory it is in, which those of a cluster's CTAs begin with.
 TWILL u32 within_cta(u32 address) {
@@ -631,16 +631,16 @@ TWILL u32 within_cta(u32 address) {
 }
 
 /// A matrix in shared memory ("Matrix Descriptor Format"): address, and strides between panels and eight lines, by 16 bytes.
-template <typename P> TWILL u64 matrix(P place, int byte) {
+template <typename P> TWILL u64 matrix(P tile, int byte) {
   constexpr u32 swizzle = P::line == 128 ? 1 : P::line == 64 ? 2 : 3;
   static_assert(P::swizzled, "the tensor core reads lines of 128, 64 or 32 bytes");
-  const u32 low = (within_cta(place.start) >> 4) + (u32(P::panel >> 4) << 16);
+  const u32 low = (within_cta(tile.start) >> 4) + (u32(P::panel >> 4) << 16);
   constexpr u64 high = swizzle << 30 | u32(P::line * 8 >> 4);
   // One addition of 64 bits from its neighbour, which ptxas makes ahead of the MMA.
   return (high << 32 | low) + (byte >> 4);
 }
 
-/// How far in a place an element is, where the places of eight lines begin alike.
+/// How far in a tile an element is, where groups of eight lines begin alike.
 template <typename P> TWILL constexpr int byte_of(int row, int column) {
   const int byte = P::first_byte + column * int(sizeof(typename P::type));
   return byte / P::line * P::panel + byte % P::line + row * P::line;
@@ -648,7 +648,7 @@ template <typename P> TWILL constexpr int byte_of(int row, int column) {
 
 /// The part of an operand from a row and a column on.
 template <typename P> TWILL u64 part_of(P operand, int row, int column) { return matrix(operand, byte_of<P>(row, column)); }
-template <typename P> TWILL u64 part_of(transposed<P> operand, int row, int column) { return matrix(operand.place, byte_of<P>(column, row)); }
+template <typename P> TWILL u64 part_of(transposed<P> operand, int row, int column) { return matrix(operand.tile, byte_of<P>(column, row)); }
 
 /// The registers of 64 rows of a result from this row and column on: a number in each, or two of 16 bits.
 template <typename D, int R, int C> TWILL auto *part_of_sum(tile<D, accumulator<R, C>> &sum, int row, int column) {

@@ -1,4 +1,4 @@
-// What two CTAs of a cluster do together (PTX ISA 8.0 and later).
+// What two CTAs of a cluster share (PTX ISA 8.0 and later).
 #pragma once
 
 #include "twill.cuh"
@@ -12,7 +12,7 @@ TWILL u32 cluster_rank() {
   return rank;
 }
 
-/// All threads of both CTAs meet: barriers of the other have begun, and nobody is gone to whom something may still come.
+/// All threads of both CTAs wait for each other: barriers of both are initialised, and no CTA ends while the other copies to it.
 TWILL void cluster_sync() { asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory"); }
 
 /// One thread of every warp arrives, at the barrier of both CTAs. Nothing that threads wrote passes: tensor cores alone

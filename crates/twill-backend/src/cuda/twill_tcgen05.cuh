@@ -1,4 +1,4 @@
-// Tile primitives of kernels whose MMAs leave their results in tensor memory, beside those of twill.cuh. For Blackwell
+// Tile primitives of kernels whose MMAs leave their results in tensor memory, next to those of twill.cuh. For Blackwell
 // (sm_100a); PTX ISA 8.7 and later, "TensorCore 5th Generation Family Instructions", whose sections are named here.
 #pragma once
 
@@ -67,7 +67,7 @@ template <typename T, typename S> TWILL u32 bytes_of(const S *x) {
   return word;
 }
 
-/// Whether elements of type T that a thread holds side by side can be copied 16 bytes at a time, to or from a place.
+/// Whether elements of type T that a thread holds side by side can be copied 16 bytes at a time, to or from shared memory.
 template <typename P, typename T, typename S, typename L> TWILL constexpr bool copies_whole() {
   constexpr int neighbours = 16 / int(sizeof(T));
   const bool is_same = sizeof(T) == 4 ? sizeof(S) == 4 : sizeof(T) == 2 ? is_half<T>::value && is_half<S>::value : sizeof(T) == 1;
@@ -83,17 +83,17 @@ template <typename L, typename P> TWILL u32 vector_at(P tile, int i) {
 template <typename P, typename S, typename L> TWILL void st_shared_v4(P to, const tile<S, L> &from) {
   using T = typename P::type;
   if constexpr (!copies_whole<P, T, S, L>()) {
-    write(to, from);
+    st_shared(to, from);
   } else {
     if (!L::owns()) return;
     constexpr int neighbours = 16 / int(sizeof(T));
-    repeat<L::size / neighbours>([&](int run) {
+    repeat<L::size / neighbours>([&](int vector) {
       u32 w[4];
       repeat<4>([&](int k) {
-        if constexpr (sizeof(T) == 1) w[k] = bytes_of<T>(from.held + run * 16 + k * 4);
-        else w[k] = word_of(from.held[run * 4 + k]);
+        if constexpr (sizeof(T) == 1) w[k] = bytes_of<T>(from.held + vector * 16 + k * 4);
+        else w[k] = word_of(from.held[vector * 4 + k]);
       });
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(vector_at<L>(to, run * neighbours)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(vector_at<L>(to, vector * neighbours)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
     });
   }
 }
@@ -101,17 +101,17 @@ template <typename P, typename S, typename L> TWILL void st_shared_v4(P to, cons
 /// Reads a tile that is to be held in rows.
 template <typename T, typename L, typename P> TWILL tile<T, L> ld_shared_v4(P from) {
   if constexpr (!copies_whole<P, T, T, L>()) {
-    return read<T, L>(from);
+    return ld_shared<T, L>(from);
   } else {
     constexpr int neighbours = 16 / int(sizeof(T));
     tile<T, L> out;
-    repeat<L::size / neighbours>([&](int run) {
+    repeat<L::size / neighbours>([&](int vector) {
       u32 w[4];
-      asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(vector_at<L>(from, run * neighbours)) : "memory");
+      asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(vector_at<L>(from, vector * neighbours)) : "memory");
       repeat<4>([&](int k) {
-        if constexpr (sizeof(T) == 1) repeat<4>([&](int b) { out.held[run * 16 + k * 4 + b] = T(w[k] >> 8 * b); });
-        else if constexpr (sizeof(out.held[0]) == sizeof(float) && !is_half<T>::value) out.held[run * 4 + k] = *(const T *)&w[k];
-        else out.held[run * 4 + k] = w[k];
+        if constexpr (sizeof(T) == 1) repeat<4>([&](int b) { out.held[vector * 16 + k * 4 + b] = T(w[k] >> 8 * b); });
+        else if constexpr (sizeof(out.held[0]) == sizeof(float) && !is_half<T>::value) out.held[vector * 4 + k] = *(const T *)&w[k];
+        else out.held[vector * 4 + k] = w[k];
       });
     });
     return out;
@@ -133,12 +133,12 @@ template <int COLUMNS> TWILL void tmem_dealloc(u32 at) {
   asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(ld_shared<u32>(at)), "n"(COLUMNS) : "memory");
 }
 
-/// What threads and the tensor core did to tensor memory before one side of a barrier is seen behind its other side
+/// What threads and the tensor core did to tensor memory before one side of a barrier is seen after its other side
 /// ("tcgen05.fence").
 TWILL void tensor_fence_before() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
 TWILL void tensor_fence_after() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 
-/// All threads of the CTA meet.
+/// All threads of the CTA wait for each other.
 TWILL void cta_sync() {
   tensor_fence_before();
   __syncthreads();
@@ -241,34 +241,34 @@ template <typename T, int R, int C> TWILL void tmem_store(tmem_tile<T, R, C> to,
   asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 
-// ----------------------------------------------------------------------------------------------------------- MMAs
+// --------------------------------------------------------------------------------------------------------------- MMAs
 
 template <typename T> struct format_of;
 template <> struct format_of<__half> { static constexpr u32 value = 0; };
 template <> struct format_of<__nv_bfloat16> { static constexpr u32 value = 1; };
 
-/// What an instruction multiplies ("Instruction descriptor"): results of 32 bits, types of operands, which of them have not their
+/// What an MMA takes ("Instruction descriptor"): results of 32 bits, types of operands, which of them have not their
 /// depth side by side, columns and rows.
-template <typename T, int M, int N, bool LEFT_TURNED, bool RIGHT_TURNED> TWILL constexpr u32 instruction_of() {
+template <typename T, int M, int N, bool LEFT_TRANSPOSED, bool RIGHT_TRANSPOSED> TWILL constexpr u32 instruction_of() {
   static_assert(N % (M == 64 ? 8 : 16) == 0 && N <= 256, "an MMA has a multiple of 16 columns, of 8 for 64 rows");
-  return 1u << 4 | format_of<T>::value << 7 | format_of<T>::value << 10 | u32(LEFT_TURNED) << 15 | u32(RIGHT_TURNED) << 16
+  return 1u << 4 | format_of<T>::value << 7 | format_of<T>::value << 10 | u32(LEFT_TRANSPOSED) << 15 | u32(RIGHT_TRANSPOSED) << 16
          | u32(N >> 3) << 17 | u32(M >> 4) << 24;
 }
 
 /// A matrix in shared memory ("Shared memory descriptor"): address, and strides by 16 bytes between eight lines, and between
 /// panels where what is side by side is not the depth.
-template <bool ALONG_DEPTH, typename P> TWILL u64 tensor_matrix(P place, int byte) {
+template <bool ALONG_DEPTH, typename P> TWILL u64 tensor_matrix(P tile, int byte) {
   constexpr u32 swizzle = P::line == 128 ? 2 : P::line == 64 ? 4 : 6;
   static_assert(P::swizzled, "the tensor core reads lines of 128, 64 or 32 bytes");
-  const u32 low = (place.start >> 4) + (ALONG_DEPTH ? 0 : u32(P::panel >> 4) << 16);
+  const u32 low = (tile.start >> 4) + (ALONG_DEPTH ? 0 : u32(P::panel >> 4) << 16);
   constexpr u64 high = swizzle << 29 | 1u << 14 | u32(P::line * 8 >> 4);
   return (high << 32 | low) + (byte >> 4);
 }
 
 template <typename P> TWILL u64 left_part(P left, int k) { return tensor_matrix<true>(left, byte_of<P>(0, k)); }
-template <typename P> TWILL u64 left_part(transposed<P> left, int k) { return tensor_matrix<false>(left.place, byte_of<P>(k, 0)); }
+template <typename P> TWILL u64 left_part(transposed<P> left, int k) { return tensor_matrix<false>(left.tile, byte_of<P>(k, 0)); }
 template <typename P> TWILL u64 right_part(P right, int column, int k) { return tensor_matrix<false>(right, byte_of<P>(k, column)); }
-template <typename P> TWILL u64 right_part(transposed<P> right, int column, int k) { return tensor_matrix<true>(right.place, byte_of<P>(column, k)); }
+template <typename P> TWILL u64 right_part(transposed<P> right, int column, int k) { return tensor_matrix<true>(right.tile, byte_of<P>(column, k)); }
 
 TWILL void tcgen05_mma_one(u32 to, u64 left, u64 right, u32 instruction, bool adds) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }" ::"r"(to), "l"(left), "l"(right), "r"(instruction), "r"(u32(adds)) : "memory");
@@ -281,12 +281,12 @@ TWILL void tcgen05_mma_one(u32 to, u32 left, u64 right, u32 instruction, bool ad
 /// A left operand in shared memory, or in tensor memory.
 template <typename P> struct left_operand {
   static constexpr int rows = P::rows, depth = P::columns;
-  static constexpr bool turned = !P::along_rows;
+  static constexpr bool transposed = !P::along_rows;
   TWILL static u64 part(P left, int k) { return left_part(left, k); }
 };
 template <typename T, int R, int C> struct left_operand<tmem_tile<T, R, C>> {
   static constexpr int rows = R, depth = C;
-  static constexpr bool turned = false;
+  static constexpr bool transposed = false;
   TWILL static u32 part(tmem_tile<T, R, C> left, int k) { return left.start + k / 2; }
 };
 
@@ -295,7 +295,7 @@ template <int R, int C, typename Left, typename Right>
 TWILL void tcgen05_mma(tmem_tile<float, R, C> sum, Left left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256, depth = Right::rows / 16;
   static_assert(left_operand<Left>::rows == R && left_operand<Left>::depth == Right::rows && Right::columns == C, "the operands fit the result");
-  constexpr u32 instruction = instruction_of<typename Right::type, R, width, left_operand<Left>::turned, Right::along_rows>();
+  constexpr u32 instruction = instruction_of<typename Right::type, R, width, left_operand<Left>::transposed, Right::along_rows>();
   repeat<C / width * depth>([&](int part) {
     const int k = part % depth * 16, column = part / depth * width;
     tcgen05_mma_one(sum.start + column, left_operand<Left>::part(left, k), right_part(right, column, k), instruction, adds || k > 0);

@@ -1,4 +1,5 @@
-// CTAs that begin their tiles together, so that what several of them load reaches the L2 cache once.
+// A soft grid barrier (wave sync): CTAs begin the tiles of a wave at the same time, so that what several of them load reaches
+// the L2 cache once.
 #pragma once
 
 #include "twill.cuh"
@@ -12,7 +13,7 @@ static __device__ u64 arrivals_of_launch_[64];
 
 /// The other CTAs of the grid, which one thread of each CTA waits for (a soft barrier).
 struct grid_barrier {
-  /// Cycles after which a CTA goes on alone: others may not run at all, beside other work on the GPU.
+  /// Cycles after which a CTA goes on alone: others may not run at all, next to other work on the GPU.
   static constexpr i64 longest_wait = 20000;
   static constexpr u64 one_cta = u64(1) << 32;
 
@@ -27,7 +28,7 @@ struct grid_barrier {
     add(one_cta);
   }
 
-  /// Waits for the others where each of them has a tile in this round, but not for long, and never again if they did not come.
+  /// Waits for the others where each of them has a tile in this wave, but not for long, and never again after a wait that ended without them.
   TWILL void wait(int tile, int tiles) {
     if (tile >= tiles / int(gridDim.x) * int(gridDim.x)) return;
     whole += gridDim.x;
@@ -41,7 +42,7 @@ struct grid_barrier {
     u64 before, found;
     asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(arrivals), "l"(u64(0) - one_cta) : "memory");
     if (before / one_cta != 1) return;
-    // Unless another CTA has come in between, which will do it then.
+    // Unless another CTA has arrived meanwhile, which will do it then.
     asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, 0;" : "=l"(found) : "l"(arrivals), "l"(before - one_cta) : "memory");
   }
 

@@ -1,5 +1,5 @@
-//! CTAs that begin their tiles together: what they load of the same tiles reaches the L2 cache once, and the power that
-//! this saves is clock rate (bench/results/variants.md). A meeting decides when a CTA loads, never what, and ends
+//! Soft grid barrier (wave sync): what CTAs load of the same tiles reaches the L2 cache once, and the power that this
+//! saves is clock rate (bench/results/variants.md). The barrier decides when a CTA loads, never what, and a wait ends
 //! after a bounded time, so the protocol needs no proof of it.
 
 use super::group::{beyond_one_thread, is_one_thread};
@@ -14,17 +14,17 @@ pub(super) const BEGIN: &str = "grid_barrier other_ctas_;";
 /// Ahead of a tile's first loop.
 pub(super) const WAIT: &str = "other_ctas_.wait(tile_at_, tile_count(programs_x, programs_y, programs_z));";
 
-/// Behind the tiles.
+/// After the tiles.
 pub(super) const END: &str = "other_ctas_.leave();";
 
-/// Whether this group is_waiting_group its like of the other CTAs.
+/// Whether this group waits for the loading groups of the other CTAs.
 pub(super) fn is_waiting_group(kernel: &WarpProgram, group: &Group) -> bool {
     kernel.tiling.wave_sync
         && is_one_thread(kernel, group)
         && any(&group.body, |action| matches!(action, Op::TmaLoad { .. }))
 }
 
-/// Why the CTAs of a kernel cannot keep in step, if they shall.
+/// Refuses a wave sync that the kernel cannot have.
 pub(super) fn check(kernel: &WarpProgram) -> Result<(), Error> {
     let refuse = |what: &str| Err(Error::NoWaveSync { what: what.to_owned() });
     if !kernel.tiling.wave_sync {

@@ -23,13 +23,13 @@ pub struct Assembly {
     pub groups: Vec<AssembledGroup>,
 }
 
-/// Bytes of spills, stores and loads, that matter wherever they are: less is nothing beside a longer interval.
+/// Bytes of spills, stores and loads, that matter wherever they are: less is nothing next to a longer interval.
 pub const MANY_SPILLED: u64 = 256;
 
 /// Machine code of a warp group.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AssembledGroup {
-    /// Its innermost loops that load, multiply or exponentiate, in the order of the code.
+    /// Its innermost loops that load, issue MMAs or exponentiate, in the order of the code.
     #[serde(default)]
     pub loops: Vec<AssembledLoop>,
 }
@@ -60,13 +60,13 @@ impl Assembly {
         self.findings.iter().filter(|f| f.kind == kind).count()
     }
 
-    /// The code of a loop of the kernel, of so many, in each group that multiplies in it; empty where it is not known.
+    /// The code of a loop of the kernel, of N, in each group that issues MMAs in it; empty where it is not known.
     pub fn code_of_loop(&self, index: usize, count: usize) -> Vec<&[String]> {
-        let multiplying = |g: &'_ AssembledGroup| -> Vec<usize> {
+        let with_mmas = |g: &'_ AssembledGroup| -> Vec<usize> {
             (0..g.loops.len()).filter(|k| g.loops[*k].mma > 0 && !g.loops[*k].code.is_empty()).collect()
         };
         let groups: Vec<(&AssembledGroup, Vec<usize>)> =
-            self.groups.iter().map(|g| (g, multiplying(g))).filter(|(_, loops)| !loops.is_empty()).collect();
+            self.groups.iter().map(|g| (g, with_mmas(g))).filter(|(_, loops)| !loops.is_empty()).collect();
         // ptxas may unroll a loop or split it; then which is which is not known.
         if groups.iter().any(|(_, loops)| loops.len() != count) {
             return Vec::new();
@@ -85,7 +85,7 @@ impl Assembly {
         codes.iter().map(|code| code.iter().filter(local).count() as u64).sum()
     }
 
-    /// Whether registers did not suffice: MMAs run one by one, or values went to memory, in loops or so many of them
+    /// Whether registers did not suffice: MMAs run one by one, or values went to memory, in loops or that many of them
     /// that it matters outside as well.
     pub fn is_short_of_registers(&self) -> bool {
         let spills = self.spills_in_loops() > 0 || self.spill_stores + self.spill_loads >= MANY_SPILLED;
@@ -111,7 +111,7 @@ mod tests {
         let code = ["HGMMA.64x128x16.F32 R24, gdesc[UR12], RZ", "MUFU.EX2 R24, R24"];
         let outside = assembly(12, &code);
         assert_eq!((outside.spills_in_loops(), outside.is_short_of_registers()), (0, false));
-        assert!(assembly(128, &code).is_short_of_registers(), "so many matter anywhere");
+        assert!(assembly(128, &code).is_short_of_registers(), "that many matter anywhere");
         let inside = assembly(12, &[code[0], "STL [R1+0x8], R3", "LDL R3, [R1+0x8]"]);
         assert_eq!((inside.spills_in_loops(), inside.is_short_of_registers()), (2, true));
         assert!(assembly(12, &[]).is_short_of_registers(), "nothing is known of the code");

@@ -125,7 +125,7 @@ fn named_constants(example: Example, kernel: &WarpProgram) -> Option<Vec<(&'stat
     })
 }
 
-/// A test to write beside the kernel: that it compiles, and for a known one that it computes what it should.
+/// A test to write next to the kernel: that it compiles, and for a known one that it computes what it should.
 pub(super) fn test(kernel: &WarpProgram) -> String {
     let known = example(kernel).filter(|_| !constants(kernel).is_empty());
     let traced = if kernel.trace.is_some() { TRACED } else { "" };

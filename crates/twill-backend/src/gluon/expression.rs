@@ -120,7 +120,7 @@ impl Names<'_> {
             ExpressionKind::Broadcast(x) => self.scalar(x),
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let layout = infer(operand, &self.layouts)
-                    .unwrap_or_else(|| Layout::spread(operand.shape.len(), self.group.warps));
+                    .unwrap_or_else(|| Layout::blocked(operand.shape.len(), self.group.warps));
                 format!("{}({}, {axis})", reduction(combine), self.tile(operand, &layout))
             }
             // A name that nobody defines stops the compiler: nothing wrong is computed.
@@ -133,8 +133,8 @@ impl Names<'_> {
         self.part(value, want, false)
     }
 
-    /// A tile in a layout; `spreads`: where a smaller one does, for the operation around it spreads it.
-    fn part(&self, value: &Expression, want: &Layout, spreads: bool) -> String {
+    /// A tile in a layout; `broadcasts`: where a smaller one does, for the operation around it broadcasts it.
+    fn part(&self, value: &Expression, want: &Layout, broadcasts: bool) -> String {
         if value.shape.is_empty() {
             return self.scalar(value);
         }
@@ -148,21 +148,21 @@ impl Names<'_> {
         match &value.kind {
             ExpressionKind::Variable(id) => {
                 if let Some(expression) = self.inlined.get(id) {
-                    return self.part(expression, want, spreads);
+                    return self.part(expression, want, broadcasts);
                 }
                 match &self.layouts[id.index()] {
                     Some(have) if have == want => self.variable(*id).to_owned(),
                     _ => format!("gl.convert_layout({}, {})", self.variable(*id), self.layout(want)),
                 }
             }
-            ExpressionKind::Integer(n) if spreads => integer(*n, &value.element),
-            ExpressionKind::Float(x) if spreads => float(*x),
+            ExpressionKind::Integer(n) if broadcasts => integer(*n, &value.element),
+            ExpressionKind::Float(x) if broadcasts => float(*x),
             ExpressionKind::Integer(n) => full(integer(*n, &value.element)),
             ExpressionKind::Float(x) => full(float(*x)),
             ExpressionKind::Range(start, end) => format!("gl.arange({start}, {end}, layout={})", self.layout(want)),
-            ExpressionKind::Broadcast(x) if spreads => self.part(x, want, true),
+            ExpressionKind::Broadcast(x) if broadcasts => self.part(x, want, true),
             ExpressionKind::Broadcast(x) if x.shape.is_empty() => full(self.scalar(x)),
-            ExpressionKind::Broadcast(x) if x.shape == value.shape => self.part(x, want, spreads),
+            ExpressionKind::Broadcast(x) if x.shape == value.shape => self.part(x, want, broadcasts),
             ExpressionKind::Broadcast(x) => {
                 let zero = if matches!(value.element, Type::Float(_)) { "0.0" } else { "0" };
                 format!("({} + {})", full(zero.into()), self.part(x, want, false))
@@ -172,7 +172,7 @@ impl Names<'_> {
                 format!("gl.expand_dims({}, {axis})", self.part(x, &inner, false))
             }
             ExpressionKind::Transpose(order, x) => {
-                let inner = infer(x, &self.layouts).unwrap_or_else(|| Layout::spread(x.shape.len(), self.group.warps));
+                let inner = infer(x, &self.layouts).unwrap_or_else(|| Layout::blocked(x.shape.len(), self.group.warps));
                 format!(
                     "gl.convert_layout(gl.permute({}, {order:?}), {})",
                     self.part(x, &inner, false),
@@ -190,7 +190,7 @@ impl Names<'_> {
             }
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let inner = infer(operand, &self.layouts)
-                    .unwrap_or_else(|| Layout::spread(operand.shape.len(), self.group.warps));
+                    .unwrap_or_else(|| Layout::blocked(operand.shape.len(), self.group.warps));
                 let reduced = format!("{}({}, {axis})", reduction(combine), self.part(operand, &inner, false));
                 if Layout::Slice(*axis, Box::new(inner)) == *want {
                     reduced
@@ -199,7 +199,7 @@ impl Names<'_> {
                 }
             }
             ExpressionKind::PartialSums(_) => {
-                format!("gl.convert_layout({}, {})", self.shares(value), self.layout(want))
+                format!("gl.convert_layout({}, {})", self.partials(value), self.layout(want))
             }
             ExpressionKind::Load { pointers, mask, other } => {
                 let mut text = format!("gl.load({}", self.part(pointers, want, false));
@@ -224,8 +224,8 @@ impl Names<'_> {
         }
     }
 
-    /// Row sums in shares, in whatever layout they come.
-    pub fn shares(&self, value: &Expression) -> String {
+    /// Per-thread partials of row sums, in the layout of their tile.
+    pub fn partials(&self, value: &Expression) -> String {
         let ExpressionKind::PartialSums(tile) = &value.kind else { return self.scalar(value) };
         let columns = tile.shape.get(1).copied().unwrap_or(8);
         let inner = infer(tile, &self.layouts).unwrap_or(Layout::Accumulator(columns));
@@ -257,7 +257,7 @@ fn is_single(value: &Expression) -> bool {
     }
 }
 
-/// Whether operands make the whole shape when each is spread by the operation itself.
+/// Whether operands make the whole shape when each is broadcast by the operation itself.
 fn covers(operands: &[Expression], shape: &[u64]) -> bool {
     fn own(value: &Expression) -> Vec<u64> {
         match &value.kind {

@@ -5,7 +5,7 @@ use super::layout::{Layout, Reach, inlined, of_variables};
 use super::names::parameter;
 use super::source::group_arguments;
 use super::tensor_memory;
-use crate::listing::mark;
+use crate::listing::end_with_marker;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -214,20 +214,20 @@ impl<'a> Printer<'a> {
         texts.join(", ")
     }
 
-    fn spread(&self, value: &Expression) -> String {
+    fn blocked(&self, value: &Expression) -> String {
         if value.shape.is_empty() {
             return self.names.scalar(value);
         }
         let layout = super::layout::infer(value, &self.names.layouts)
-            .unwrap_or_else(|| Layout::spread(value.shape.len(), self.group.warps));
+            .unwrap_or_else(|| Layout::blocked(value.shape.len(), self.group.warps));
         self.names.tile(value, &layout)
     }
 
     /// Pointers, a mask and a value in one layout: that of the value.
-    fn put(&self, pointers: &Expression, value: &Expression, mask: Option<&Expression>) -> String {
+    fn store_operands(&self, pointers: &Expression, value: &Expression, mask: Option<&Expression>) -> String {
         let layout = super::layout::infer(value, &self.names.layouts)
             .or_else(|| super::layout::infer(pointers, &self.names.layouts))
-            .unwrap_or_else(|| Layout::spread(value.shape.len(), self.group.warps));
+            .unwrap_or_else(|| Layout::blocked(value.shape.len(), self.group.warps));
         let part = |e: &Expression| {
             if e.shape.is_empty() { self.names.scalar(e) } else { self.names.tile(e, &layout) }
         };
@@ -246,9 +246,9 @@ impl<'a> Printer<'a> {
                 }
                 let text = match &self.names.layouts[to.index()] {
                     // The layout is the variable's own from here on.
-                    _ if matches!(value.kind, ExpressionKind::PartialSums(_)) => self.names.shares(value),
+                    _ if matches!(value.kind, ExpressionKind::PartialSums(_)) => self.names.partials(value),
                     Some(layout) if !value.shape.is_empty() => self.names.tile(value, layout),
-                    _ => self.spread(value),
+                    _ => self.blocked(value),
                 };
                 let name = self.names.variable(*to);
                 if name == text {
@@ -292,7 +292,7 @@ impl<'a> Printer<'a> {
             }
             Op::CpAsync { pointers, mask, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
-                let layout = Layout::spread(pointers.shape.len(), self.group.warps);
+                let layout = Layout::blocked(pointers.shape.len(), self.group.warps);
                 let mask = mask.as_ref().map_or(String::new(), |m| format!(", mask={}", self.names.tile(m, &layout)));
                 format!(
                     "async_copy.async_copy_global_to_shared({}, {}{mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)",
@@ -307,7 +307,7 @@ impl<'a> Printer<'a> {
                 let have = &self.kernel.buffers[to.buffer.index()].element;
                 let is_bit = value.element == twill_triton::mlir::Type::Integer(1);
                 let converted = if is_bit { format!(".to({})", dtype(have)) } else { String::new() };
-                let text = self.spread(value);
+                let text = self.blocked(value);
                 let text = if is_bit { format!("({text}){converted}") } else { text };
                 format!("{}.store({text})", self.names.slot(to))
             }
@@ -320,10 +320,10 @@ impl<'a> Printer<'a> {
             }
             Op::TmaStoreWait(left) => format!("tma.store_wait(pendings={left})"),
             Op::GlobalStore { pointers, value, mask } => {
-                format!("gl.store({})", self.put(pointers, value, mask.as_ref()))
+                format!("gl.store({})", self.store_operands(pointers, value, mask.as_ref()))
             }
             Op::AtomicAdd { pointers, value, mask } => {
-                format!("gl.atomic_add({})", self.put(pointers, value, mask.as_ref()))
+                format!("gl.atomic_add({})", self.store_operands(pointers, value, mask.as_ref()))
             }
             Op::MbarrierWait { barrier, at, previous } => {
                 let phase = &self.group.cursors[at.index()].name;
@@ -341,12 +341,12 @@ impl<'a> Printer<'a> {
         let mut comment = comment;
         for line in code.lines() {
             self.line(depth, line, &comment);
-            mark(&mut self.out, note.operation);
+            end_with_marker(&mut self.out, note.operation);
             comment.clear();
         }
     }
 
-    /// Threads that meet at a turn's barrier: those of two groups.
+    /// Threads of a ping-pong's named barrier: those of two groups.
     fn threads(&self) -> u32 {
         2 * 32 * self.group.warps
     }

@@ -14,7 +14,7 @@ impl Layout {
             Layout::Tensor { rows, columns, warps: 4 } => format!("TENSOR_{rows}X{columns}"),
             Layout::Tensor { rows, columns, warps } => format!("TENSOR_{rows}X{columns}_{warps}"),
             Layout::Like(variable) => format!("{variable}.type.layout"),
-            Layout::Blocked { rank, warps } => format!("SPREAD_{rank}D_{warps}"),
+            Layout::Blocked { rank, warps } => format!("BLOCKED_{rank}D_{warps}"),
         }
     }
 

@@ -13,7 +13,7 @@
 //! | `signature` | `kernel.json`: how the kernel is called |
 //! | `trace` | of `kernel.json`, what a traced kernel records |
 //! | `prelude.py` | functions that every kernel uses |
-//! | `runtime/` | launcher and assembler check, which are written beside every kernel |
+//! | `runtime/` | launcher and assembler check, which are written next to every kernel |
 
 mod assembly;
 mod example;
@@ -64,16 +64,16 @@ impl Header {
     }
 }
 
-/// The launcher that is written beside every kernel.
+/// The launcher that is written next to every kernel.
 pub const LAUNCHER: &str = include_str!("runtime/launch.py");
 
-/// What the launcher does at each launch, written beside it.
+/// What the launcher does at each launch, written next to it.
 pub const PLAN: &str = include_str!("runtime/plan.py");
 
-/// How reports on machine code are made, written beside it.
+/// How reports on machine code are made, written next to it.
 pub const MACHINE_CODE: &str = include_str!("runtime/machine_code.py");
 
-/// The assembler check that is written beside every kernel.
+/// The assembler check that is written next to every kernel.
 pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 
 /// Whether Triton can compile a kernel.

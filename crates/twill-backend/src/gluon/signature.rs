@@ -48,18 +48,18 @@ pub struct Signature {
 pub struct Simulated {
     /// An iteration in the steady state, by loop.
     pub iterations: Vec<u32>,
-    /// A tile besides its iterations.
+    /// A tile without its iterations.
     pub tile: u32,
     /// The first tile more than the others.
     pub start: u32,
     /// An iteration of the machine code, by loop, where it is known.
-    #[serde(rename = "sass", skip_serializing_if = "Vec::is_empty")]
-    pub assembled: Vec<u32>,
-    /// What an iteration moves and multiplies, by loop.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sass: Vec<u32>,
+    /// Bytes and MMAs of an iteration, by loop.
     pub traffic: Vec<LoopTraffic>,
 }
 
-/// What an iteration of a loop moves and multiplies: bytes through shared memory, bytes from and to the second-level cache,
+/// What an iteration of a loop takes: bytes through shared memory, bytes from and to the second-level cache,
 /// of these the bytes that neighbouring programs load alike, and floating-point operations of the tensor core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
@@ -221,8 +221,8 @@ impl Signature {
 
     /// With what the assembler made of the kernel, where it put the barriers, and cycles of an iteration of that, by loop.
     #[must_use]
-    pub fn assembled(self, assembly: Assembly, cycles: Vec<u32>) -> Signature {
-        let simulated = self.simulated.map(|simulated| Simulated { assembled: cycles, ..simulated });
+    pub fn with_assembly(self, assembly: Assembly, cycles: Vec<u32>) -> Signature {
+        let simulated = self.simulated.map(|simulated| Simulated { sass: cycles, ..simulated });
         Signature { barriers_at: assembly.barriers_at, assembly: Some(assembly), simulated, ..self }
     }
 

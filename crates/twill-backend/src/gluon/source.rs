@@ -149,7 +149,7 @@ def _bar_ptx(operation, barrier, threads):
 
 @gluon.jit
 def named_barrier_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
-    \"\"\"Wait for the turn on the tensor core.\"\"\"
+    \"\"\"Wait at a named barrier until another group arrives.\"\"\"
     gl.inline_asm_elementwise(
         _bar_ptx(\"bar.sync\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
     )
@@ -157,7 +157,7 @@ def named_barrier_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 
 @gluon.jit
 def named_barrier_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
-    \"\"\"Pass the turn on.\"\"\"
+    \"\"\"Arrive at a named barrier without waiting.\"\"\"
     gl.inline_asm_elementwise(
         _bar_ptx(\"bar.arrive\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
     )

@@ -37,7 +37,7 @@ def unknown_zero():
     return gl.inline_asm_elementwise(\"mov.u32 $0, 0;\", \"=r\", [], dtype=gl.int32, is_pure=False, pack=1)
 ";
 
-/// Whether a loop has multiplies with operands in one place, whose descriptors would take too many registers.
+/// Whether a loop has MMAs with operands in one place, whose descriptors would take too many registers.
 pub(super) fn is_short_of_registers(kernel: &WarpProgram, group: &Group, body: &[Node]) -> bool {
     let is_fixed = |slot: &Slot| {
         let is_one = slot.at.is_none_or(|at| group.cursors[at.index()].slots == 1);
@@ -73,7 +73,7 @@ pub(super) fn buffer_layout(buffer: &Buffer) -> String {
     layout(&buffer.shape)
 }
 
-/// How the threads of a group of so many warps hold a tile that comes from tensor memory.
+/// How the threads of a group of N warps hold a tile that is loaded from tensor memory.
 pub(super) fn register_layout(rows: u64, columns: u64, warps: u32) -> String {
     let shape = [rows, columns];
     format!("get_tmem_reg_layout(gl.float32, [{rows}, {columns}], {}, {warps})", layout(&shape))
@@ -121,7 +121,7 @@ fn first(names: &Names<'_>, index: usize, iteration: Iteration) -> String {
 pub(super) fn store(names: &Names<'_>, value: &Expression, to: &Slot) -> String {
     let layout = match value.shape.as_slice() {
         [rows, columns] => Layout::Tensor { rows: *rows, columns: *columns, warps: names.group.warps },
-        shape => Layout::spread(shape.len(), names.group.warps),
+        shape => Layout::blocked(shape.len(), names.group.warps),
     };
     format!("{}.store({})", names.slot(to), names.tile(value, &layout))
 }

@@ -12,7 +12,7 @@ pub(super) struct TraceEntry {
     bytes: u64,
     detail: &'static str,
     groups: Vec<GroupEntry>,
-    timestamps: Vec<MarkEntry>,
+    timestamps: Vec<TimestampEntry>,
 }
 
 /// A group, by its number in the schedule.
@@ -23,7 +23,7 @@ struct GroupEntry {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct MarkEntry {
+struct TimestampEntry {
     id: usize,
     #[serde(rename = "loop")]
     index: usize,
@@ -36,12 +36,12 @@ impl TraceEntry {
     /// That of a kernel that is traced.
     pub(super) fn of(kernel: &WarpProgram) -> Option<TraceEntry> {
         let trace = kernel.trace.as_ref()?;
-        let timestamps = trace.timestamps.iter().enumerate().map(|(id, mark)| MarkEntry {
+        let timestamps = trace.timestamps.iter().enumerate().map(|(id, timestamp)| TimestampEntry {
             id,
-            index: mark.index,
-            operation: mark.operation.clone(),
-            group: mark.group.index(),
-            what: match mark.moment {
+            index: timestamp.index,
+            operation: timestamp.operation.clone(),
+            group: timestamp.group.index(),
+            what: match timestamp.moment {
                 Moment::Issue => "issue",
                 Moment::End => "end",
                 Moment::Completed => "completed",

@@ -18,8 +18,8 @@ pub(super) fn text(kernel: &GeneratedKernel, space: Option<&str>, folder: &Path,
         let stages = counted(one.stages, "stage");
         let _ = writeln!(out, "{}: I = {} cycles, {stages} ({})", one.name, grouped(one.interval), one.status);
         let simulated = one.simulated.map(|cycles| format!("{} cycles simulated", grouped(cycles)));
-        let assembled = one.assembled.map(|cycles| format!("{} cycles by SASS estimate", grouped(cycles)));
-        let estimates: Vec<String> = simulated.into_iter().chain(assembled).collect();
+        let sass_estimate = one.sass_estimate.map(|cycles| format!("{} cycles by SASS estimate", grouped(cycles)));
+        let estimates: Vec<String> = simulated.into_iter().chain(sass_estimate).collect();
         if !estimates.is_empty() {
             let _ = writeln!(out, "an iteration: {}", estimates.join(", "));
         }
@@ -63,7 +63,7 @@ pub(super) fn space(kernel: &GeneratedKernel, request: &Request, session: &mut S
 
 /// What stands between a loop's interval and its estimate, where they are far apart.
 fn warning(kernel: &GeneratedKernel, one: &GeneratedLoop) -> Option<String> {
-    let (cycles, of) = match (one.assembled, one.simulated) {
+    let (cycles, of) = match (one.sass_estimate, one.simulated) {
         (Some(cycles), _) => (cycles, "SASS estimate"),
         (None, Some(cycles)) => (cycles, "simulation"),
         (None, None) => return None,

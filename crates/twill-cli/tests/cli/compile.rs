@@ -235,8 +235,8 @@ fn sums_spread_over_a_tile_are_whole_tiles() {
         let source = fs::read_to_string(place.path().join("kernel/kernel.cu")).unwrap();
         let group =
             &source[source.find("TWILL void compute_1(").unwrap()..source.find("TWILL void compute_2(").unwrap()];
-        assert_eq!(group.matches("write_matrices(staging_1(), ").count(), stores, "{group}");
-        assert_eq!(group.matches(" write(").count(), 0, "{group}");
+        assert_eq!(group.matches("stmatrix(staging_1(), ").count(), stores, "{group}");
+        assert_eq!(group.matches(" st_shared(").count(), 0, "{group}");
     }
 }
 

@@ -142,7 +142,7 @@ fn actions(group: &Group) -> Vec<&Op> {
 
 impl WarpProgram {
     /// Whether the groups of both CTAs of a cluster arrive at a barrier.
-    pub fn is_released_by_both(&self, barrier: BarrierId) -> bool {
+    pub fn has_arrivals_of_both_ctas(&self, barrier: BarrierId) -> bool {
         self.cluster.as_ref().is_some_and(|cluster| cluster.releases(barrier))
     }
 

@@ -20,8 +20,8 @@ struct KernelFile {
 #[derive(Deserialize)]
 struct Simulated {
     iterations: Vec<u32>,
-    #[serde(default, rename = "sass")]
-    assembled: Vec<u32>,
+    #[serde(default)]
+    sass: Vec<u32>,
 }
 
 /// Puts on a page what is known of a generated kernel besides its code: cycles as simulated and as estimated from machine code,
@@ -33,19 +33,19 @@ pub fn compiled(page: &mut Page, path: &str, json: &str) -> Result<(), Error> {
     let kernel: KernelFile = parse(path, json)?;
     check(path, ("twill-kernel", &kernel.format), kernel.version)?;
     page.assembly = kernel.assembly;
-    let Some(Simulated { iterations, assembled }) = kernel.simulated else { return Ok(()) };
+    let Some(Simulated { iterations, sass }) = kernel.simulated else { return Ok(()) };
     let count = page.loops.len();
-    if iterations.len() != count || !(assembled.is_empty() || assembled.len() == count) {
+    if iterations.len() != count || !(sass.is_empty() || sass.len() == count) {
         let why = format!(
             "it has simulated cycles of {} loops, and schedule.json has {count}; compile the kernel again",
-            iterations.len().max(assembled.len())
+            iterations.len().max(sass.len())
         );
         return Err(FormatError::Schedule { file: path.to_owned(), why }.into());
     }
     for (index, own) in page.loops.iter_mut().enumerate() {
         own.simulated = iterations.get(index).copied();
         // A loop that ptxas left none of stands with the cycles of its warp programs (docs/simulation.md).
-        own.sass_estimate = assembled.get(index).copied().filter(|cycles| Some(*cycles) != own.simulated);
+        own.sass_estimate = sass.get(index).copied().filter(|cycles| Some(*cycles) != own.simulated);
     }
     Ok(())
 }

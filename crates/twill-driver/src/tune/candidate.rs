@@ -100,7 +100,7 @@ impl Candidate {
     pub(super) fn files(&self) -> Files {
         let lowered = &self.lowered;
         let signature = match &self.assembly {
-            Some(assembly) => lowered.signature.clone().assembled(assembly.clone(), self.sass_estimate()),
+            Some(assembly) => lowered.signature.clone().with_assembly(assembly.clone(), self.sass_estimate()),
             None => lowered.signature.clone(),
         };
         let mut files = vec![

@@ -42,7 +42,7 @@ pub struct GeneratedLoop {
     pub simulated: Option<u32>,
     /// The same of the machine code, where it is known.
     #[serde(default)]
-    pub assembled: Option<u32>,
+    pub sass_estimate: Option<u32>,
     /// What is known of its schedule, in words.
     pub status: String,
 }
@@ -50,13 +50,13 @@ pub struct GeneratedLoop {
 impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.lowered.program;
-        let assembled = best.sass_estimate();
+        let estimates = best.sass_estimate();
         let one = |(k, (l, status)): (usize, (&twill_codegen::ir::Loop, &String))| {
             let simulated = best.lowered.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
             // Of some loops there is no machine code.
-            let assembled = assembled.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);
+            let sass_estimate = estimates.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);
             let (name, interval, stages, status) = (l.name.clone(), l.interval, l.stages, status.clone());
-            GeneratedLoop { name, interval, stages, simulated, assembled, status }
+            GeneratedLoop { name, interval, stages, simulated, sass_estimate, status }
         };
         GeneratedKernel {
             name: program.name.clone(),

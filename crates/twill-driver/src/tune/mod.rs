@@ -99,7 +99,7 @@ pub fn compile(
     if let Some(cache) = cache.filter(|_| (assembler.is_none() || best.assembly.is_some()) && !session.is_stopped()) {
         cache.write(&key, &kernel.to_json());
         let sass: Option<Vec<(i64, u32)>> =
-            kernel.loops.iter().map(|one| Some((one.interval, one.assembled?))).collect();
+            kernel.loops.iter().map(|one| Some((one.interval, one.sass_estimate?))).collect();
         if let Some(sass) = sass.filter(|_| options.schedule == Which::Optimal) {
             // Plain data always serialises.
             cache.write(&estimate_key(text, request), &serde_json::to_string(&sass).unwrap_or_default());

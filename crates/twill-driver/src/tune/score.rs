@@ -4,7 +4,7 @@ use super::candidate::Candidate;
 use twill_backend::gluon::{self, Assembly, LoopTraffic, Simulated};
 use twill_codegen::ir::{Loop, WarpProgram};
 use twill_machine::Machine;
-use twill_simulate::assembled::{Instruction, Rates, cycles_of_loop};
+use twill_simulate::sass::{Instruction, Rates, cycles_of_loop};
 use twill_simulate::{KernelTime, Timing};
 use twill_triton::Lowered;
 
@@ -61,7 +61,7 @@ pub(super) fn simulated(program: &WarpProgram, lowered: &[Lowered], machine: &Ma
     let time = KernelTime::of(program, &Timing::of(machine)?).ok()?;
     let iterations = time.iterations.iter().copied().map(whole).collect();
     let traffic = lowered.iter().map(traffic).collect();
-    Some(Simulated { iterations, tile: whole(time.tile), start: whole(time.start), assembled: Vec::new(), traffic })
+    Some(Simulated { iterations, tile: whole(time.tile), start: whole(time.start), sass: Vec::new(), traffic })
 }
 
 fn traffic(lowered: &Lowered) -> LoopTraffic {

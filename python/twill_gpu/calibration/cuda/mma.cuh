@@ -110,7 +110,7 @@ template <typename One, int N, int C> TWILL void time_stored_chains(given g) {
   };
   time(g.out, [] {});
   time(g.out + SERIES, [&] {
-    write_matrices(smem_tile<__half, 64, C>{shared_at(0)}, stored);
+    stmatrix(smem_tile<__half, 64, C>{shared_at(0)}, stored);
     fence_proxy_async();
     named_barrier_sync<1, 128>();
   });

@@ -20,13 +20,13 @@ template <int N> TWILL void time_stores(given g) {
   half_tile<N> x;
   fetch_half(x, g);
   const auto to = half_smem<N>();
-  time_rounds<8>(g.out, [&](int) { write_matrices(to, x); });
+  time_rounds<8>(g.out, [&](int) { stmatrix(to, x); });
   time_rounds<8>(g.out + SERIES, [&](int) {
-    write_matrices(to, x);
+    stmatrix(to, x);
     fence_proxy_async();
   });
   time_rounds<8>(g.out + 2 * SERIES, [&](int) { repeat<4>([](int) { fence_proxy_async(); }); });
-  time_rounds<8>(g.out + 3 * SERIES, [&](int) { write(to, x); });
+  time_rounds<8>(g.out + 3 * SERIES, [&](int) { st_shared(to, x); });
 }
 
 /// Loads of 64 x N numbers of 16 bits by matrices.
@@ -34,7 +34,7 @@ template <int N> TWILL void time_loads(given g) {
   fill_shared(g, 3 * TILE_BYTES);
   u32 all = 0;
   time_rounds<8>(g.out, [&](int r) {
-    const auto x = read_matrices(half_smem<N>());
+    const auto x = ldmatrix(half_smem<N>());
     repeat<N / 8>([&](int i) {
       asm("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(all) : "r"(x.held[2 * i]), "r"(x.held[2 * i + 1]));
     });
@@ -52,17 +52,17 @@ template <int N> TWILL void time_handoffs(given g) {
   u32 phase = 0;
   if (group() == 0) {
     time_rounds<8>(g.out, [&](int) {
-      write(float_smem<N>(0), x);
+      st_shared(float_smem<N>(0), x);
       mbarrier_arrive(to);
       mbarrier_wait(from, phase);
-      x = read<float, accumulator<64, N>>(float_smem<N>(1));
+      x = ld_shared<float, accumulator<64, N>>(float_smem<N>(1));
       phase ^= 1;
     });
   } else {
     time_rounds<8>(g.out, [&](int) {
       mbarrier_wait(to, phase);
-      x = read<float, accumulator<64, N>>(float_smem<N>(0));
-      write(float_smem<N>(1), x);
+      x = ld_shared<float, accumulator<64, N>>(float_smem<N>(0));
+      st_shared(float_smem<N>(1), x);
       mbarrier_arrive(from);
       phase ^= 1;
     });
@@ -80,17 +80,17 @@ TWILL void time_row_handoffs(given g) {
   u32 phase = 0;
   if (group() == 0) {
     time_rounds<8>(g.out, [&](int) {
-      write(first, x);
+      st_shared(first, x);
       mbarrier_arrive(to);
       mbarrier_wait(from, phase);
-      x = read<float, accumulator_rows<64>>(second);
+      x = ld_shared<float, accumulator_rows<64>>(second);
       phase ^= 1;
     });
   } else {
     time_rounds<8>(g.out, [&](int) {
       mbarrier_wait(to, phase);
-      x = read<float, accumulator_rows<64>>(first);
-      write(second, x);
+      x = ld_shared<float, accumulator_rows<64>>(first);
+      st_shared(second, x);
       mbarrier_arrive(from);
       phase ^= 1;
     });

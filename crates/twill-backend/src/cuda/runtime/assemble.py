@@ -29,7 +29,7 @@ Target = collections.namedtuple("Target", "arch")
 Target.__doc__ = "What to compile for; compute capability 9.0 is 90."
 
 
-def beside(name):
+def next_to(name):
     """Another file of this folder as a module."""
     spec = importlib.util.spec_from_file_location(f"twill_{name}", Path(__file__).resolve().parent / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -37,7 +37,7 @@ def beside(name):
     return module
 
 
-machine_code = beside("machine_code")
+machine_code = next_to("machine_code")
 KernelError = machine_code.KernelError
 
 

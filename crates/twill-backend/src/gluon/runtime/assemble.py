@@ -30,7 +30,7 @@ PROGRAMS = ("programs_x", "programs_y", "programs_z")
 REQUIRED = ("name", "function", "architecture", "num_warps", "parameters", "arguments", "barriers_at", "grid")
 
 
-def beside(name):
+def next_to(name):
     """Another file of this folder as a module."""
     spec = importlib.util.spec_from_file_location(f"twill_{name}", Path(__file__).resolve().parent / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -38,7 +38,7 @@ def beside(name):
     return module
 
 
-machine_code = beside("machine_code")
+machine_code = next_to("machine_code")
 KernelError = machine_code.KernelError
 
 
@@ -191,7 +191,7 @@ def to_cubin(ptx, architecture):
 
 
 def build(kernel, function, inline_barriers=True):
-    """The kernel as Triton compiles it, and the BARRIERS_AT that its function takes behind its other arguments."""
+    """The kernel as Triton compiles it, and the BARRIERS_AT that its function takes after its other arguments."""
 
     def attempt(barriers_at):
         text = source(kernel, function, barriers_at)

@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def beside(name):
+def next_to(name):
     """Another file of this folder as a module."""
     spec = importlib.util.spec_from_file_location(f"twill_{name}", HERE / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -29,7 +29,7 @@ def beside(name):
     return module
 
 
-assemble, planning = beside("assemble"), beside("plan")
+assemble, planning = next_to("assemble"), next_to("plan")
 
 TORCH = {
     "fp16": "float16",
@@ -207,7 +207,7 @@ class Kernel:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """The matrix behind a pointer, as the kernel's own masks would read it.
+        """The matrix that a pointer points to, as the kernel's own masks would read it.
 
         Shape, strides, and the address if it is not the pointer's.
         """
@@ -338,7 +338,7 @@ class Kernel:
             return planning.Plan(torch.cuda, index, compiled, ctas, template + tail, changing)
 
     def _ctas(self, programs, index):
-        """Thread blocks that run so many programs."""
+        """Thread blocks that run this many programs."""
         grid = self._kernel["grid"]
         extents = [-(-count // per) for count, per in zip(programs, grid["cta_coarsening"])]
         tiles, cluster = math.prod(extents), grid.get("cluster", 1)

@@ -126,7 +126,7 @@ def works(lines):
 
 
 def main_loops(code):
-    """Innermost loops that load, multiply or exponentiate; those that only spin on a barrier belong to what is around."""
+    """Innermost loops that load, issue MMAs or exponentiate; those that only spin on a barrier belong to what is around."""
     loops = code.loops()
     working = {header: body for header, body in loops.items() if works(code.lines(body))}
     innermost = {h: body for h, body in working.items() if not any(other < body for other in working.values())}
@@ -141,7 +141,7 @@ def describe(lines):
     """One iteration: the order of what matters, and how many exponentials run while a wgmma is in flight."""
     words = [(token(line), line) for line in lines]
     waits, open_group, in_flight, overlapped = [], False, 0, 0
-    for _ in range(2):  # the second turn begins with what the first left in flight
+    for _ in range(2):  # the second pass begins with what the first left in flight
         waits, overlapped, since = [], 0, 0
         for word, line in words:
             if word in WGMMA:

@@ -109,10 +109,10 @@ class Plan:
         return arguments
 
     def _flatten(self, compiled, ctas):
-        """What the function behind Triton's launcher takes: a descriptor is a tensor map, the shape and the strides."""
+        """What the function that Triton's launcher calls takes: a descriptor is a tensor map, the shape and the strides."""
         launcher = getattr(compiled, "run", None)
         described = [isinstance(argument, (Tile, Descriptor)) for argument in self.template]
-        self.direct = behind(launcher, getattr(compiled, "metadata", None), sum(described))
+        self.direct = launched_by(launcher, getattr(compiled, "metadata", None), sum(described))
         if self.direct is None:
             return
         flags = launcher.launch_cooperative_grid, launcher.launch_pdl
@@ -133,8 +133,8 @@ class Plan:
                 self.maps.append((end, which, maps))
 
 
-def behind(launcher, metadata, descriptors):
-    """The function that Triton's launcher calls in the end; None where it does more than make so many descriptors."""
+def launched_by(launcher, metadata, descriptors):
+    """The function that Triton's launcher calls in the end; None where it does more than make that many descriptors."""
     if type(launcher) is not CudaLauncher or launcher.global_scratch_size or launcher.profile_scratch_size:
         return None
     if not descriptors:

@@ -23,7 +23,7 @@ class AttentionBackward(Runs):
             lse.append(torch.logsumexp(s, 1) / math.log(2))
             delta.append(((p @ one_v).half().double() * one_do).sum(1))
         lse, delta = torch.cat(lse).float(), torch.cat(delta).float()
-        # The kernel adds its share to dQ, and leaves the scale to the caller.
+        # The kernel adds its part of dQ, and leaves the scale to the caller.
         dq = output(rows, HEAD_DIM, dtype=torch.float32, fill=0.0)
         dk, dv = output(rows, HEAD_DIM), output(rows, HEAD_DIM)
         inputs = (tensor.view(rows, HEAD_DIM) for tensor in (q, k, v, do))

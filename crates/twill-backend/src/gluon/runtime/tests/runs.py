@@ -27,7 +27,7 @@ LEAST = max((parameter.get("at_least", 1) for parameter in KERNEL["parameters"])
 """The shortest loop, in elements, where it has longer steps than its source."""
 DEVICE = "cuda"
 GUARD = 4096
-"""Elements behind every output; a multiple of what descriptors want addresses to be."""
+"""Elements after every output; a multiple of what descriptors want addresses to be."""
 
 
 def missing():
@@ -46,7 +46,7 @@ def random(*shape, scale=1.0):
 
 
 def output(*shape, dtype=None, fill=math.nan):
-    """Full of NaN, with a guard behind its end: what is left out shows, and what is written too far."""
+    """Full of NaN, with a guard after its end: what is left out shows, and what is written too far."""
     memory = torch.full((math.prod(shape) + GUARD,), math.nan, device=DEVICE, dtype=dtype or torch.float16)
     memory[: math.prod(shape)] = fill
     return memory[: math.prod(shape)].view(shape)
@@ -66,9 +66,9 @@ class Runs(unittest.TestCase):
         torch.manual_seed(0)
 
     def agrees(self, name, out, reference, limit):
-        """The output is right, in ‖out − reference‖ / ‖reference‖, and nothing is written behind its end."""
+        """The output is right, in ‖out − reference‖ / ‖reference‖, and nothing is written after its end."""
         guard = out.as_strided((out.numel() + GUARD,), (1,))[out.numel() :]
-        self.assertTrue(guard.isnan().all().item(), f"{name}: something is written behind its end")
+        self.assertTrue(guard.isnan().all().item(), f"{name}: something is written after its end")
         error = ((out.double() - reference).norm() / reference.norm()).item()
         self.assertLess(error, limit, f"{name}: ‖out − reference‖ / ‖reference‖, NaN where something is not written")
 

@@ -1,6 +1,6 @@
 
 class Runs(Runs):
-    """The kernel is traced: it takes a buffer for time stamps besides."""
+    """The kernel is traced: it takes a buffer for timestamps as well."""
 
     @classmethod
     def setUpClass(cls):
