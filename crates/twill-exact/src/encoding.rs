@@ -7,15 +7,14 @@
 //! encoded at once; those on storage are checked on each candidate, and only what a candidate breaks
 //! is added (docs/solvers.md).
 
+pub(crate) mod storage;
 mod variables;
 
+use storage::{Caps, Storage};
 use variables::{ORIGIN, issue};
 pub(crate) use variables::{is_path, longest_paths, variables};
 
-use crate::constraints::{self, Storage};
-use crate::engine::{Answer, Assignment, Engine};
-use crate::limits::Meter;
-use crate::objective::Caps;
+use crate::engine::{Assignment, Engine};
 use crate::proof_log::Log;
 use crate::theory::Node;
 use batsat::Lit;
@@ -151,30 +150,6 @@ pub(crate) enum Reply {
 pub(crate) const FEW_WRAPS: i64 = 1024;
 
 impl<'p> Encoding<'p> {
-    /// Encodes a question; `None` when dependences alone rule it out, or bandwidth.
-    pub(crate) fn new(problem: &'p Problem, question: Question, meter: &Meter) -> Option<Encoding<'p>> {
-        Self::logged(problem, question, meter, Log::default())
-    }
-
-    /// The same, writing down what a proof takes (unbounded form).
-    pub(crate) fn logged(problem: &'p Problem, question: Question, meter: &Meter, log: Log) -> Option<Encoding<'p>> {
-        let (nodes, bounds) = variables(problem, question)?;
-        let engine = Engine::new(&[nodes], bounds, meter, log)?;
-        let mut encoding = Encoding::within(problem, question, engine, 0);
-        encoding.encode();
-        Some(encoding)
-    }
-
-    /// The same as [`Encoding::new`], with interchangeable sub-tiles in any order.
-    pub(crate) fn in_any_order(problem: &'p Problem, question: Question, meter: &Meter) -> Option<Encoding<'p>> {
-        let (nodes, bounds) = variables(problem, question)?;
-        let engine = Engine::new(&[nodes], bounds, meter, Log::default())?;
-        let mut encoding = Encoding::within(problem, question, engine, 0);
-        encoding.sub_tiles_in_order = false;
-        encoding.encode();
-        Some(encoding)
-    }
-
     /// An encoding whose variables start at `base` of an engine; nothing is encoded yet.
     pub(crate) fn within(problem: &'p Problem, question: Question, engine: Engine, base: usize) -> Encoding<'p> {
         Encoding {
@@ -193,14 +168,6 @@ impl<'p> Encoding<'p> {
             sub_tiles_in_order: true,
             base,
         }
-    }
-
-    /// Encodes what is encoded at once.
-    pub(crate) fn encode(&mut self) {
-        if self.question.stages == Stages::Any && self.has(Family::Dependence) {
-            constraints::dependence::encode(self);
-        }
-        constraints::encode(self);
     }
 
     /// Hands the engine on to another loop in it.
@@ -427,23 +394,6 @@ impl<'p> Encoding<'p> {
         let mut handoffs = self.register_dependences();
         handoffs.retain(|(_, d)| d.distance == 0 || !self.has(Family::Handoff));
         handoffs
-    }
-
-    /// Searches for a schedule under `assumptions`, adding constraints that candidates break until
-    /// one breaks none.
-    pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Reply {
-        loop {
-            match self.engine.solve(assumptions) {
-                Answer::Unsatisfiable => return Reply::None,
-                Answer::Stopped => return Reply::Stopped,
-                Answer::Satisfiable(assignment) => {
-                    let candidate = self.candidate(Rc::new(assignment));
-                    if !constraints::refine(self, &candidate) {
-                        return Reply::Found(candidate);
-                    }
-                }
-            }
-        }
     }
 
     /// This loop's schedule in an assignment of the engine.

@@ -20,6 +20,7 @@
 //! ```
 
 mod alternatives;
+mod ask;
 mod bounds;
 mod certify;
 mod compact;

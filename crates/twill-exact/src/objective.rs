@@ -5,24 +5,11 @@
 //! there is none; that last answer is the proof.
 
 use crate::constraints::{assignment, channels, handoff, registers};
+use crate::encoding::storage::Cap;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use batsat::Lit;
 use twill_graph::{ObjectiveLevel, ObjectiveValue};
-
-/// Limits that are enforced on candidates.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Caps {
-    pub(crate) handoff_words: Option<Cap>,
-    pub(crate) registers_per_thread: Option<Cap>,
-}
-
-/// At most `most`, if `active` holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cap {
-    pub(crate) most: u64,
-    pub(crate) active: Lit,
-}
 
 /// Levels after stages, in their order.
 const LEVELS: [ObjectiveLevel; 5] = [

@@ -351,3 +351,9 @@ fn reduction(combine: &Elementwise) -> Result<&'static str, Error> {
         other => return Err(missing(format!("a reduction by {other}"))),
     })
 }
+
+/// An operand of an MMA in shared memory.
+pub(super) fn operand(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
+    let tile = print.smem_tile(slot)?;
+    Ok(if slot.transposed { format!("transpose({tile})") } else { tile })
+}

@@ -1,8 +1,9 @@
 //! A warp group's program as a function of C++.
 
-use super::expression::Expressions;
+use super::expression::{Expressions, operand};
 use super::fragment::Fragment;
 use super::names::{self, missing};
+use super::one_thread::is_one_thread;
 use super::operation::bare;
 use super::rows::layouts_in_rows;
 use super::{tensor_memory, tiles, trace, wave_sync};
@@ -61,7 +62,7 @@ impl<'a> Printer<'a> {
         };
         let _ = writeln!(self.out, "/// {threads}, {registers} registers a thread.");
         let _ = writeln!(self.out, "TWILL void {}(", names::name(name));
-        let taken = super::source::parameters(self.kernel)?;
+        let taken = super::storage::parameters(self.kernel)?;
         let _ = writeln!(
             self.out,
             "    {}) {{",
@@ -472,37 +473,4 @@ operand_fence({});",
         }
         lines.join("\n")
     }
-}
-
-/// Whether a group needs one thread only: it loads, and computes nothing but where from. Without a warp to keep converged it
-/// waits and loads sooner (attention forward on an H200: 1 % fewer cycles).
-pub(super) fn is_one_thread(kernel: &WarpProgram, group: &Group) -> bool {
-    group.warps == 1 && !tensor_memory::is_used(kernel) && beyond_one_thread(group).is_none()
-}
-
-/// What is said about the first thing that a group does for which one thread is not enough.
-pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
-    let by_one = |action: &Op| match action {
-        Op::Let { value, .. } => value.shape.is_empty(),
-        Op::Copy { to, .. } => group.variables[to.index()].shape.is_empty(),
-        Op::TmaLoad { .. }
-        | Op::MbarrierWait { .. }
-        | Op::AdvanceCursor(_)
-        | Op::CopyCursor { .. }
-        | Op::Timestamp(_) => true,
-        _ => false,
-    };
-    fn first<'n>(nodes: &'n [Node], by_one: &impl Fn(&Op) -> bool) -> Option<&'n Note> {
-        nodes.iter().find_map(|node| match node {
-            Node::Op(action, note) => (!by_one(action)).then_some(note),
-            _ => node.blocks().into_iter().find_map(|nodes| first(nodes, by_one)),
-        })
-    }
-    [&group.begin, &group.body, &group.end].into_iter().find_map(|nodes| first(nodes, &by_one))
-}
-
-/// An operand of an MMA in shared memory.
-pub(super) fn operand(print: &Expressions<'_>, slot: &Slot) -> Result<String, Error> {
-    let tile = print.smem_tile(slot)?;
-    Ok(if slot.transposed { format!("transpose({tile})") } else { tile })
 }

@@ -1,7 +1,7 @@
 //! The entry from C: it checks its arguments, makes tensor maps and launches.
 
 use super::names::{self, missing};
-use super::source::{Storage, Warps};
+use super::storage::{Storage, Warps};
 use super::tiles;
 use std::fmt::Write as _;
 use twill_codegen::Error;
@@ -167,7 +167,7 @@ pub(super) fn entry(kernel: &WarpProgram, warps: &Warps, storage: &Storage) -> R
         body.push_str(&map(kernel, descriptor)?);
     }
     let name = names::name(&kernel.name);
-    let passed: Vec<String> = super::source::parameters(kernel)?
+    let passed: Vec<String> = super::storage::parameters(kernel)?
         .into_iter()
         .map(|p| match kernel.parameters.iter().find(|q| names::name(&q.name) == p.name) {
             Some(Parameter { name, kind: Type::Pointer { pointee, .. }, .. }) => {

@@ -25,9 +25,11 @@ mod group;
 mod host;
 mod instruction;
 mod names;
+mod one_thread;
 mod operation;
 mod rows;
 mod source;
+mod storage;
 mod tensor_memory;
 mod tiles;
 mod trace;
@@ -118,14 +120,14 @@ pub struct Launch {
 /// # Errors
 /// [`Error::NotInCuda`] for what only the Gluon back end can write.
 pub fn launch(kernel: &Checked) -> Result<Launch, Error> {
-    let warps = source::Warps::of(kernel)?;
+    let warps = storage::Warps::of(kernel)?;
     let name = |k: &usize| kernel.groups[*k].name.clone();
     let named = |d: &Descriptor| Ok((d.name.clone(), Boxes::of(kernel, d)?));
     let boxes = kernel.descriptors.iter().map(named).collect::<Result<_, Error>>()?;
     Ok(Launch {
         function: names::name(&kernel.name),
         threads: warps.threads(),
-        shared_memory: source::Storage::of(kernel).total,
+        shared_memory: storage::Storage::of(kernel).total,
         groups: warps.warp_groups.iter().flat_map(|(_, groups)| groups.iter().map(|(k, _)| name(k))).collect(),
         boxes,
     })

@@ -1,9 +1,9 @@
 //! Tensor memory and the MMAs that leave their results there (`tcgen05`), by the primitives of `twill_tcgen05.cuh`.
 
 use super::expression::Expressions;
-use super::group::operand;
+use super::expression::operand;
 use super::names::{self, missing};
-use super::source::extents;
+use super::storage::extents;
 use std::fmt::Write as _;
 use twill_codegen::Error;
 use twill_codegen::Iteration;

@@ -2,7 +2,7 @@
 //! saves is clock rate (bench/results/variants.md). The barrier decides when a CTA loads, never what, and a wait ends
 //! after a bounded time, so the protocol needs no proof of it.
 
-use super::group::{beyond_one_thread, is_one_thread};
+use super::one_thread::{beyond_one_thread, is_one_thread};
 use super::tensor_memory;
 use twill_codegen::Error;
 use twill_codegen::ir::{Group, WarpProgram};

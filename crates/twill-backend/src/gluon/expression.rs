@@ -1,6 +1,7 @@
 //! Expressions as Gluon source.
 
 use super::layout::{Layout, infer};
+use super::names::dtype;
 use super::names::parameter;
 use super::operation::apply;
 use std::cell::RefCell;
@@ -10,7 +11,7 @@ use twill_codegen::ir::Elementwise;
 use twill_codegen::ir::Group;
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Slot, VariableId, WarpProgram};
-use twill_triton::mlir::{FloatKind, Type};
+use twill_triton::mlir::Type;
 
 /// What is needed to print a group's expressions.
 pub(super) struct Names<'a> {
@@ -21,20 +22,6 @@ pub(super) struct Names<'a> {
     pub inlined: HashMap<VariableId, Expression>,
     /// Layouts that were named.
     pub used: RefCell<BTreeSet<Layout>>,
-}
-
-/// Gluon's name of an element type.
-pub(super) fn dtype(element: &Type) -> String {
-    match element {
-        Type::Integer(1) => "gl.int1".into(),
-        Type::Integer(bits) => format!("gl.int{bits}"),
-        Type::Index => "gl.int64".into(),
-        Type::Float(FloatKind::BF16) => "gl.bfloat16".into(),
-        Type::Float(FloatKind::F8E4M3FN) => "gl.float8e4nv".into(),
-        Type::Float(FloatKind::F8E5M2) => "gl.float8e5".into(),
-        Type::Float(kind) => format!("gl.float{}", kind.bits()),
-        other => format!("{other:?}"),
-    }
 }
 
 impl Names<'_> {

@@ -1,7 +1,8 @@
 //! A warp group's program as a function of Gluon.
 
-use super::expression::{Names, dtype};
+use super::expression::Names;
 use super::layout::{Layout, Reach, inlined, of_variables};
+use super::names::dtype;
 use super::names::parameter;
 use super::source::group_arguments;
 use super::tensor_memory;

@@ -1,10 +1,25 @@
-//! What the functions of Gluon call the kernel's parameters.
+//! Gluon's names of the kernel's parameters and of element types.
 
 use twill_codegen::ir::WarpProgram;
 use twill_codegen::ir::names::{is_own, is_reserved};
+use twill_triton::mlir::{FloatKind, Type};
 
 /// A parameter in a group's function: names that mean something else there get an underscore after them, and so do those that end
 /// with one, so that different names stay different.
 pub(super) fn parameter(kernel: &WarpProgram, name: &str) -> String {
     if is_reserved(name) || is_own(kernel, name) || name.ends_with('_') { format!("{name}_") } else { name.to_owned() }
+}
+
+/// Gluon's name of an element type.
+pub(super) fn dtype(element: &Type) -> String {
+    match element {
+        Type::Integer(1) => "gl.int1".into(),
+        Type::Integer(bits) => format!("gl.int{bits}"),
+        Type::Index => "gl.int64".into(),
+        Type::Float(FloatKind::BF16) => "gl.bfloat16".into(),
+        Type::Float(FloatKind::F8E4M3FN) => "gl.float8e4nv".into(),
+        Type::Float(FloatKind::F8E5M2) => "gl.float8e5".into(),
+        Type::Float(kind) => format!("gl.float{}", kind.bits()),
+        other => format!("{other:?}"),
+    }
 }

@@ -1,6 +1,6 @@
 //! Operations on elements as Gluon source.
 
-use super::expression::dtype;
+use super::names::dtype;
 use crate::form::{Form, comparison, form};
 use twill_codegen::ir::Elementwise;
 use twill_triton::mlir::Type;

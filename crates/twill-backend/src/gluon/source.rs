@@ -1,8 +1,8 @@
 //! A kernel's warp programs as a file of Gluon.
 
 use super::Header;
-use super::expression::dtype;
 use super::group::Printer;
+use super::names::dtype;
 use super::tensor_memory;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

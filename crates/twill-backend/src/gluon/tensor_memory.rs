@@ -1,7 +1,8 @@
 //! Tensor memory and the MMAs that leave their results there (`tcgen05`).
 
-use super::expression::{Names, dtype};
+use super::expression::Names;
 use super::layout::Layout;
+use super::names::dtype;
 use twill_codegen::Iteration;
 use twill_codegen::ir::{Addend, Buffer, Group, Slot, Tcgen05Mma, WarpProgram};
 use twill_codegen::ir::{Expression, ExpressionKind};

@@ -46,6 +46,7 @@ mod machine;
 mod mutants;
 mod order;
 mod program;
+mod replay;
 mod search;
 mod structure;
 mod system;

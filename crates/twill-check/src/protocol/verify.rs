@@ -7,6 +7,7 @@ use super::limits::Limits;
 use super::machine::Machine;
 use super::order::{Doubt, prove};
 use super::program::Program;
+use super::replay::counterexample;
 use super::search::{Outcome, search};
 use super::structure;
 use super::system::System;
@@ -96,7 +97,7 @@ enum Decision {
 
 fn decide(machine: &Machine<'_>, doubt: Doubt, left: &mut usize) -> Decision {
     let violated = |steps: &[_], fault: &_, shortest| {
-        Decision::Violated(Box::new(Counterexample::new(machine, steps, fault, shortest)))
+        Decision::Violated(Box::new(counterexample(machine, steps, fault, shortest)))
     };
     let found = match doubt {
         Doubt::Fault(steps, fault) => Some(shorten(machine, (steps, fault))),
@@ -136,7 +137,7 @@ pub fn explore(system: &System, limits: &Limits, events: usize) -> Result<Proof,
         match search(&machine, limits.states) {
             Outcome::None(states) => proof.states += states,
             Outcome::Found(steps, fault) => {
-                return Err(ProtocolError::Violated(Box::new(Counterexample::new(&machine, &steps, &fault, true))));
+                return Err(ProtocolError::Violated(Box::new(counterexample(&machine, &steps, &fault, true))));
             }
             Outcome::TooMany => {
                 return Err(ProtocolError::Undecided { case: Named(system, &case).to_string(), states: limits.states });
@@ -160,7 +161,7 @@ pub fn try_at_random(system: &System, limits: &Limits, seed: u64) -> Result<Proo
         proof.cases += 1;
         proof.events = proof.events.max(program.length());
         if let Some((steps, fault)) = wander(&machine, seed.wrapping_add(proof.cases as u64)) {
-            return Err(ProtocolError::Violated(Box::new(Counterexample::new(&machine, &steps, &fault, false))));
+            return Err(ProtocolError::Violated(Box::new(counterexample(&machine, &steps, &fault, false))));
         }
     }
     Ok(proof)

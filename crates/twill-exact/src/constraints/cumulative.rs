@@ -3,30 +3,16 @@
 //! The sum can only rise where something starts, so it is enough to look there. Where a candidate
 //! breaks it, the sum over all copies at that event becomes a constraint of the solver.
 
+use crate::encoding::storage::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::OpId;
-use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
+use twill_graph::proof::{Atom, Pool as Room, Reason, RegisterLimit};
 
 /// This many copies of an item may be told apart whatever they weigh.
 const FEW_COPIES: i64 = 64;
-
-/// A point in time relative to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) anchor: Anchor,
-    pub(crate) offset: i64,
-}
-
-/// A condition on the assignment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
-    Always,
-    /// The two run on different groups.
-    Apart(OpId, OpId),
-}
 
 impl When {
     fn holds(self, candidate: &Candidate) -> bool {
@@ -42,36 +28,6 @@ impl When {
             When::Apart(a, b) => !e.same_group(a, b),
         }
     }
-}
-
-/// Something that takes room from its start to the latest of its ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Item {
-    /// Its kind.
-    pub(crate) name: Name,
-    /// The operation whose group holds it.
-    pub(crate) owner: OpId,
-    pub(crate) weight: u64,
-    pub(crate) start: Place,
-    pub(crate) ends: Vec<(Place, When)>,
-    /// The condition under which it exists.
-    pub(crate) when: When,
-    /// It recurs every `I` cycles (the steady state); otherwise it is one copy of a straight line.
-    pub(crate) repeats: bool,
-}
-
-/// Items that share a capacity.
-#[derive(Debug)]
-pub(crate) struct Pool {
-    room: Room,
-    pub(crate) items: Vec<Item>,
-    pub(crate) capacity: u64,
-    alive: HashMap<(usize, i64, usize), Lit>,
-    /// Copies of one item that the sums of an event speak of (unbounded form).
-    depth: HashMap<usize, i64>,
-    terms: HashMap<(usize, bool, i64), Vec<(Lit, u64)>>,
-    /// Largest capacity that sums are compared with.
-    most: u64,
 }
 
 impl Place {

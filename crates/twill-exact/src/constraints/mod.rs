@@ -16,27 +16,7 @@ pub(crate) mod symmetry;
 pub(crate) mod tensor_memory;
 
 use crate::encoding::{Candidate, Encoding};
-use cumulative::Pool;
-use std::collections::BTreeMap;
 use twill_graph::Family;
-
-/// The resources that are charged over time and checked on candidates.
-#[derive(Debug, Default)]
-pub(crate) struct Storage {
-    units: Vec<Pool>,
-    registers: Pool,
-    levels: BTreeMap<(usize, u32), batsat::Lit>,
-    shared: Pool,
-    rings: Vec<shared_memory::RingLoad>,
-    tensor: Pool,
-}
-
-impl Storage {
-    /// Passes on what is known of registers, with the engine that knows it.
-    pub(crate) fn hand_on_levels(&mut self, to: &mut Storage) {
-        std::mem::swap(&mut self.levels, &mut to.levels);
-    }
-}
 
 /// Encodes what is encoded at once, and prepares the rest.
 pub(crate) fn encode(e: &mut Encoding) {

@@ -1,7 +1,7 @@
 //! Live tile words of every group fit the registers it is given, and all groups together the
 //! register file.
 
-use super::cumulative::{Item, Place, Pool, When};
+use crate::encoding::storage::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};

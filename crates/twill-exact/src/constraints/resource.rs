@@ -3,7 +3,7 @@
 //! One instance: no two reservations overlap modulo `I`, a clause for every pair and copy. Several:
 //! sums, checked on candidates.
 
-use super::cumulative::{Item, Place, Pool, When};
+use crate::encoding::storage::{Item, Place, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use twill_graph::proof::{Item as Name, Pool as Room, Reason};
 use twill_graph::{OpId, Problem, Reservation, UnitId};

@@ -1,23 +1,14 @@
 //! Reserved bytes, rings of streaming loads, live values and handoff buffers fit shared memory in
 //! every slot.
 
-use super::cumulative::{Pool, When};
 use super::registers::{Read, kept, values};
+use crate::encoding::storage::{Pool, RingLoad, When};
 use crate::encoding::{Anchor, Candidate, Encoding, FEW_WRAPS, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason};
 use twill_graph::{Dependence, OpId, Problem, Storage};
-
-/// A streaming load whose ring takes shared memory.
-#[derive(Debug)]
-pub(crate) struct RingLoad {
-    load: OpId,
-    bytes: u64,
-    /// `deeper[j]`: the ring has at least `j` slots.
-    deeper: HashMap<i64, Lit>,
-}
 
 /// Slots of a load's ring: `max(1, ⌈(transfer + last − first) / I⌉)`.
 pub(crate) fn ring_depth(problem: &Problem, load: OpId, times: &[i64], interval: i64) -> i64 {

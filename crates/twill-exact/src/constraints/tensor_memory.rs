@@ -1,7 +1,7 @@
 //! Live values in tensor memory fit its columns in every slot.
 
-use super::cumulative::Pool;
 use super::registers::values;
+use crate::encoding::storage::Pool;
 use crate::encoding::{Candidate, Encoding};
 use twill_graph::Storage;
 use twill_graph::proof::Pool as Room;

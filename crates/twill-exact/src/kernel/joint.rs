@@ -7,10 +7,10 @@
 use super::classes::Classes;
 use crate::bounds;
 use crate::constraints::{self, assignment, handoff, registers, symmetry};
+use crate::encoding::storage::Cap;
 use crate::encoding::{self, Candidate, Common, Encoding, Question, Stages};
 use crate::engine::{Answer, Engine};
 use crate::limits::Meter;
-use crate::objective::Cap;
 use crate::proof_log::Log;
 use crate::theory::{Bound, Node};
 use batsat::Lit;

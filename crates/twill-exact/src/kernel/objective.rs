@@ -8,8 +8,9 @@ use crate::bounds;
 use crate::constraints::assignment;
 use crate::constraints::channels;
 use crate::encoding::Candidate;
+use crate::encoding::storage::Cap;
 use crate::limits::Meter;
-use crate::objective::{Cap, measure};
+use crate::objective::measure;
 use batsat::Lit;
 use twill_graph::{KernelObjective, MultiLoopProblem, ObjectiveLevel};
 
