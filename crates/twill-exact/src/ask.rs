@@ -1,10 +1,11 @@
 //! A question is asked: constraints are encoded at once, or where a candidate breaks them.
 
 use crate::constraints;
-use crate::encoding::{Encoding, Question, Reply, Stages, variables};
+use crate::encoding::{Encoding, Question, Reply, Stages};
 use crate::engine::{Answer, Engine};
 use crate::limits::Meter;
 use crate::proof_log::Log;
+use crate::variables::variables;
 use batsat::Lit;
 use std::rc::Rc;
 use twill_graph::{Family, Problem};

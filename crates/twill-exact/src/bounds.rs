@@ -3,7 +3,7 @@
 
 use crate::constraints::assignment;
 use crate::constraints::{bandwidth, concurrency, exclusive, resource};
-use crate::encoding::longest_paths;
+use crate::variables::longest_paths;
 use twill_graph::proof::BoundWitness;
 use twill_graph::{
     Cycles, Dependence, DependenceId, Families, Family, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId,

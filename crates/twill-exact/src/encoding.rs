@@ -8,11 +8,8 @@
 //! is added (docs/solvers.md).
 
 pub(crate) mod storage;
-mod variables;
 
 use storage::{Caps, Storage};
-use variables::{ORIGIN, issue};
-pub(crate) use variables::{is_path, longest_paths, variables};
 
 use crate::engine::{Assignment, Engine};
 use crate::proof_log::Log;
@@ -22,6 +19,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use twill_graph::proof::{Atom, Reason};
 use twill_graph::{Dependence, DependenceId, Families, Family, GroupId, GroupRole, OpId, Problem};
+
+/// The origin of time (bounded form), or slot 0 and stage 0 (unbounded form).
+pub(crate) const ORIGIN: Node = Node::new(0);
+
+/// The variable of an operation's issue cycle, or of its slot, among those of its loop.
+pub(crate) fn issue(op: OpId) -> Node {
+    Node::new(op.index() + 1)
+}
 
 /// The question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

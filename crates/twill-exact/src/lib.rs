@@ -44,6 +44,7 @@ mod search;
 mod sparse;
 mod structure;
 mod theory;
+mod variables;
 
 pub use alternatives::{AlternativeOptions, Alternatives, Difference, End, alternatives, differences};
 pub use certify::{CertifyError, certify};

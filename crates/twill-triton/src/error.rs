@@ -6,8 +6,8 @@ use thiserror::Error;
 use twill_graph::{GraphError, Source};
 use twill_machine::CostError;
 
+use crate::grid::{Axis, Split};
 use crate::mlir::{Attribute, Module, OperationId, ParseError};
-use crate::tile::{Axis, Split};
 
 /// An operation of a kernel: its place in the TTIR and in the Python source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,6 @@ mod grid;
 mod matrix;
 mod names;
 mod needs;
-mod operations;
-mod polynomial;
 mod resolve;
 mod varies;
 mod views;
@@ -16,12 +14,12 @@ mod wrapped;
 
 use crate::error::{Error, Place};
 use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
+pub use crate::operations::is_conversion;
+pub use crate::polynomial::{Polynomial, Symbol};
+pub use crate::tile::MatrixTile;
+pub use crate::tile::{Amount, Matrix};
 use crate::tile::{Axes, TileLoop};
 use grid::Differences;
-pub use matrix::{Amount, Matrix, MatrixTile};
-pub use operations::is_conversion;
-pub(crate) use operations::{combine, memory};
-pub use polynomial::{Polynomial, Symbol};
 use twill_graph::showable;
 
 /// A kernel and its innermost loops.

@@ -28,10 +28,13 @@
 mod contract;
 mod cta_coarsening;
 mod error;
+mod grid;
 pub mod kernel;
 mod lower;
 pub mod mlir;
 mod multi_loop;
+mod operations;
+mod polynomial;
 pub mod retile_loop;
 mod sub_tile;
 pub mod tile;

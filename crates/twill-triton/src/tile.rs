@@ -6,7 +6,7 @@
 
 mod display;
 mod element;
-mod grid;
+mod matrix;
 mod names;
 mod recipe;
 
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use twill_graph::Source;
 
 use crate::error::Place;
-use crate::kernel::MatrixTile;
 use crate::mlir;
 
+pub use crate::grid::{Axes, Axis, Split};
 pub use element::Element;
-pub use grid::{Axes, Axis, Split};
+pub use matrix::{Amount, Matrix, MatrixTile};
 pub use recipe::Recipe;
 pub(crate) use recipe::{FUSED, elementwise};
 

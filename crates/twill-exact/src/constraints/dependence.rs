@@ -1,7 +1,8 @@
 //! `t_v + δI ≥ t_u + d` for every dependence. With issue cycles as variables it holds
 //! unconditionally; over stages and slots it takes clauses.
 
-use crate::encoding::{Encoding, is_path, longest_paths};
+use crate::encoding::Encoding;
+use crate::variables::{is_path, longest_paths};
 use twill_graph::proof::Reason;
 use twill_graph::{OpId, Problem};
 

@@ -8,7 +8,7 @@ use super::classes::Classes;
 use crate::bounds;
 use crate::constraints::{self, assignment, handoff, registers, symmetry};
 use crate::encoding::storage::Cap;
-use crate::encoding::{self, Candidate, Common, Encoding, Question, Stages};
+use crate::encoding::{Candidate, Common, Encoding, Question, Stages};
 use crate::engine::{Answer, Engine};
 use crate::limits::Meter;
 use crate::proof_log::Log;
@@ -51,7 +51,7 @@ impl<'p> Joint<'p> {
         let mut bases = Vec::new();
         for (problem, &interval) in kernel.loops().iter().zip(intervals) {
             let base: usize = counts.iter().sum();
-            let (count, own) = encoding::variables(problem, question(interval))?;
+            let (count, own) = crate::variables::variables(problem, question(interval))?;
             let shifted = |n: Node| Node::new(base + n.index());
             bounds.extend(own.into_iter().map(|b| Bound { from: shifted(b.from), to: shifted(b.to), ..b }));
             counts.push(count);

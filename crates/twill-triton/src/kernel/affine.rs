@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::mlir::{Attribute, ForLoop, Module, Operation, OperationId, Type, ValueId};
 
-use super::polynomial::{Polynomial, Symbol};
 use super::wrapped::Wrap;
+use crate::polynomial::{Polynomial, Symbol};
 
 /// Values that are looked at for one load; more belong to no address that anybody wrote.
 const MOST_VALUES: u32 = 400;

@@ -9,10 +9,10 @@ use crate::tile::{
 };
 
 use super::grid::Differences;
-use super::operations::{self, Memory, memory};
 use super::resolve::{Resolved, Resolver, View};
 use super::varies::Facts;
 use super::{dimensions, matrix, names, views};
+use crate::operations::{self, Memory, memory};
 
 /// The tile operations of a loop; `None` if it has none.
 pub(super) fn tile_loop(

@@ -5,7 +5,7 @@
 
 use crate::mlir::{Definition, Module, OperationId, ValueId};
 
-use super::operations::{Memory, memory};
+use crate::operations::{Memory, memory};
 
 /// For every value of the module by its index: whether it is needed.
 pub(super) fn values(module: &Module, function: OperationId) -> Vec<bool> {

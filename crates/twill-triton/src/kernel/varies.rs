@@ -2,8 +2,8 @@
 
 use crate::mlir::{Definition, ForLoop, Module, OperationId, ValueId};
 
-use super::operations::{is_tile, memory};
 use super::views::is_view;
+use crate::operations::{is_tile, memory};
 
 /// Facts about the values that one loop defines.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use crate::mlir::{ForLoop, Module, OperationId, ValueId};
 use crate::tile::elementwise;
 
 use super::affine::Reader;
-use super::operations;
-use super::polynomial::{Polynomial, Symbol};
+use crate::operations;
+use crate::polynomial::{Polynomial, Symbol};
 
 /// A dimension of a tile along which addresses begin again at the end of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]

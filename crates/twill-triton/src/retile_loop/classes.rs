@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{extents, is_constant};
-use crate::kernel::is_conversion;
 use crate::mlir::{Module, OperationId, ValueId};
+use crate::operations::is_conversion;
 
 /// A dimension of a value; of constants, of one use, as one constant may be several tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

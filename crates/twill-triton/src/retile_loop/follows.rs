@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::classes::Node;
 use super::{Refused, extents};
-use crate::kernel::memory;
 use crate::mlir::{Definition, ForLoop, Module, Type, ValueId};
+use crate::operations::memory;
 
 /// Carried values of 32 bits that go on by the loop's step in every iteration.
 pub(super) fn carried(module: &Module, parts: &ForLoop<'_>, step: u64) -> Vec<usize> {

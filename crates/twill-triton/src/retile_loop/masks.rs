@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::classes::Node;
 use super::{Refused, extents, is_constant};
-use crate::kernel::{combine, is_conversion};
 use crate::mlir::{FloatKind, ForLoop, Module, OperationId, Type, ValueId};
+use crate::operations::{combine, is_conversion};
 use crate::tile::Combine;
 
 /// The neutral element where a tile is combined over its columns.

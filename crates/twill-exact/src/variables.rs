@@ -1,22 +1,14 @@
 //! The variables of a question, and the facts that hold unconditionally.
 
-use super::{Question, Stages};
-use crate::constraints;
+use crate::constraints::{bandwidth, dependence};
+use crate::encoding::{ORIGIN, Question, Stages, issue};
 use crate::theory::{Bound, DifferenceSystem, NO_PATH, Node};
 use twill_graph::{Family, OpId, Problem};
-
-/// The origin of time (bounded form), or slot 0 and stage 0 (unbounded form).
-pub(super) const ORIGIN: Node = Node::new(0);
-
-/// The variable of an operation's issue cycle, or of its slot, among those of its loop.
-pub(super) fn issue(op: OpId) -> Node {
-    Node::new(op.index() + 1)
-}
 
 /// How many variables a question has, and what holds of them unconditionally; `None` when dependences
 /// alone rule it out, or bandwidth.
 pub(crate) fn variables(problem: &Problem, question: Question) -> Option<(usize, Vec<Bound>)> {
-    if question.families.has(Family::Bandwidth) && !constraints::bandwidth::holds(problem, question.interval) {
+    if question.families.has(Family::Bandwidth) && !bandwidth::holds(problem, question.interval) {
         return None;
     }
     let operations = problem.graph().operations().len();
@@ -41,7 +33,7 @@ fn issue_bounds(problem: &Problem, question: Question, stages: u32) -> Option<Ve
         bounds.push(Bound { from: ORIGIN, to: length, least: horizon - question.interval + 1 });
     }
     if question.families.has(Family::Dependence) {
-        for (from, to, least) in constraints::dependence::delays(problem, question.interval)? {
+        for (from, to, least) in dependence::delays(problem, question.interval)? {
             bounds.push(Bound { from: issue(from), to: issue(to), least });
         }
     }
@@ -59,7 +51,7 @@ fn slot_bounds(problem: &Problem, question: Question) -> Option<Vec<Bound>> {
         bounds.push(Bound { from: ORIGIN, to: Node::new(operations + 1 + op.index()), least: 0 });
     }
     if question.families.has(Family::Dependence) {
-        constraints::dependence::delays(problem, question.interval)?;
+        dependence::delays(problem, question.interval)?;
     }
     Some(bounds)
 }
@@ -68,7 +60,7 @@ fn slot_bounds(problem: &Problem, question: Question) -> Option<Vec<Bound>> {
 /// when there is a positive cycle.
 pub(crate) fn longest_paths(problem: &Problem, interval: i64) -> Option<Vec<Vec<i64>>> {
     let operations = problem.graph().operations().len();
-    let delays = constraints::dependence::delays(problem, interval)?;
+    let delays = dependence::delays(problem, interval)?;
     let bounds = delays.into_iter().map(|(from, to, least)| Bound { from: issue(from), to: issue(to), least });
     let system = DifferenceSystem::new(operations + 1, bounds)?;
     let from = |a| (0..operations).map(move |b| (a, b));
