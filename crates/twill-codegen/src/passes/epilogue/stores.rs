@@ -129,7 +129,7 @@ impl Reader<'_, '_> {
         let free =
             if self.lowering.has_tensor_memory() { self.free_buffer(&value.shape, &value.element)? } else { None };
         let fresh = known.is_none() && free.is_none();
-        let known = known.map(|k| crate::ir::BufferId::at(k));
+        let known = known.map(crate::ir::BufferId::at);
         let buffer = match free.or(known) {
             Some(buffer) => buffer,
             None => {
