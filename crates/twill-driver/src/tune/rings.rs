@@ -3,10 +3,10 @@
 use super::score::{repeating, simulated};
 use super::thresholds::THRESHOLDS;
 use crate::Source;
-use crate::count::saturating_u32;
 use twill_backend::gluon::Simulated;
 use twill_codegen::ir::WarpProgram;
 use twill_codegen::{Options, ScheduledLoop, lower};
+use twill_graph::saturate;
 use twill_triton::Lowered;
 
 /// The warp programs with the first options that fit shared memory, and what they take by simulation. Where `may_deepen`, rings
@@ -27,7 +27,7 @@ pub(super) fn emit(
         let simulated = simulated(&program, lowered, &source.machine)?;
         Some((ring_depth, simulated, program))
     };
-    let intervals: Vec<u32> = program.loops.iter().map(|one| saturating_u32(one.interval)).collect();
+    let intervals: Vec<u32> = program.loops.iter().map(|one| saturate(one.interval)).collect();
     let bound = repeating(&program, &intervals);
     let cycles = |program: &WarpProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
     let Some(simulated) = simulated(&program, lowered, &source.machine) else { return Ok((program, None)) };
