@@ -162,7 +162,7 @@ class Cuda(unittest.TestCase):
         folder = self.folder / "broken"
         shutil.copytree(self.folder / "swiglu", folder)
         source = (folder / "kernel.cu").read_text()
-        (folder / "kernel.cu").write_text(source.replace("fence();", "fences();", 1))
+        (folder / "kernel.cu").write_text(source + "static int broken = undeclared;\n")
         run = subprocess.run([sys.executable, "-B", "assemble.py"], cwd=folder, capture_output=True, text=True)
         self.assertEqual(run.returncode, 1)
         self.assertRegex(run.stderr, r"^NVRTC refused kernel\.cu:\nkernel\.cu\(\d+\): error: ")

@@ -9,6 +9,7 @@ use crate::rejected::{Rejected, Violations};
 use crate::verified::Verified;
 use crate::violation::Violation;
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 use twill_graph::{
     Cycles, Dataflow, DataflowDependence, DataflowObjective, DataflowOperation, DataflowProblem, StartSteps,
 };
@@ -190,7 +191,7 @@ impl Replay<'_> {
         violations.push(Violation::Resource {
             unit: resource.name.clone(),
             available: limit,
-            required: u64::try_from(peak).unwrap_or(u64::MAX),
+            required: saturate::<u64>(peak),
             at: Moment { slot, cycle: self.interval.is_none().then_some(slot) },
             holders: Holders(holders),
         });

@@ -5,6 +5,7 @@ use crate::{Rejected, Verified, verify};
 use std::collections::BTreeSet;
 use std::fmt;
 use thiserror::Error;
+use twill_graph::saturate;
 use twill_graph::{GroupId, GroupRole, LoopOperation, MultiLoopProblem, Schedule, TieReason, WarpGroup};
 
 /// A broken statement about the resources that loops share.
@@ -197,7 +198,7 @@ fn check_file(kernel: &MultiLoopProblem, groups: &[WarpGroup], broken: &mut Vec<
     let required = fixed + compute.map(|g| registers(g.warps, g.registers_per_thread)).sum::<u128>();
     let available = resources.registers.words;
     if required > u128::from(available) {
-        let required = u64::try_from(required).unwrap_or(u64::MAX);
+        let required = saturate::<u64>(required);
         broken.push(KernelViolation::RegisterFile { required, available });
     }
 }

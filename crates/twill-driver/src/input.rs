@@ -1,10 +1,10 @@
 //! From a request to scheduling problems.
 
 use crate::Error;
-use crate::count::saturating_u32;
 use crate::request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
 use std::collections::BTreeSet;
 use twill_graph::format::{MachineReference, NormalisationEntry};
+use twill_graph::saturate;
 use twill_graph::{LoopGraph, Problem, Resources, Tie, WarpAssignment};
 use twill_machine::Machine;
 use twill_triton::tile::{Split, TileLoop};
@@ -219,7 +219,7 @@ fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, E
     let Lowered { graph, mut resources, tiles, warp_assignment } = lowered;
     let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
     let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
-    let sub_tiles = one_program.map(|_| saturating_u32(numbers.len()).max(1));
+    let sub_tiles = one_program.map(|_| saturate::<u32>(numbers.len()).max(1));
     let input = || input.to_owned();
     if let Some(groups) = limits.compute_groups {
         resources.compute_groups.maximum = groups;

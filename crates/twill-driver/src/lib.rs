@@ -7,7 +7,6 @@
 
 mod answer;
 mod cache;
-mod count;
 mod error;
 mod estimate;
 mod explain;

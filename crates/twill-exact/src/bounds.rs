@@ -5,6 +5,7 @@ use crate::constraints::assignment;
 use crate::constraints::{bandwidth, concurrency, exclusive, resource};
 use crate::variables::longest_paths;
 use twill_graph::proof::BoundWitness;
+use twill_graph::saturate;
 use twill_graph::{
     Cycles, Dependence, DependenceId, Families, Family, GroupRole, Liveness, LowerBound, LowerBoundKind, OpId,
     Operation, Problem, StageWindow, Unit, UnitId,
@@ -161,7 +162,7 @@ fn group_work_bound(problem: &Problem, families: Families) -> Option<LowerBound>
     let graph = problem.graph();
     let issues_of = |ops: &[OpId]| {
         let alone = |op: &&OpId| families.has(Family::Concurrency) && issues_alone(problem, **op);
-        u32::try_from(ops.iter().filter(alone).count()).unwrap_or(u32::MAX)
+        saturate::<u32>(ops.iter().filter(alone).count())
     };
     let all: Vec<OpId> = graph.op_ids().filter(|op| computes(problem, *op, families)).collect();
     let of_all = (synchronous_work(problem, &all), issues_of(&all));
@@ -176,7 +177,7 @@ fn group_work_bound(problem: &Problem, families: Families) -> Option<LowerBound>
             let compute = problem.group_ids().filter(|g| problem.groups()[g.index()].role == GroupRole::Compute);
             (compute.map(of_group).max_by_key(|(work, issues)| work.0 + i64::from(*issues)).unwrap_or_default(), 1)
         }
-        false => (of_all, u32::try_from(problem.groups().len()).unwrap_or(u32::MAX)),
+        false => (of_all, saturate::<u32>(problem.groups().len())),
     };
     let longest = graph.operations().iter().filter(|op| op.is_synchronous()).max_by_key(|op| op.occupancy)?;
     let shared = Cycles((work + Cycles(issues.into())).div_ceil(Cycles(groups.into())));
@@ -260,5 +261,5 @@ pub(crate) fn least_length(problem: &Problem, interval: i64) -> i64 {
 /// No schedule has fewer stages.
 pub(crate) fn least_stages(problem: &Problem, interval: i64) -> u32 {
     let stages = Cycles(least_length(problem, interval)).div_ceil(Cycles(interval));
-    u32::try_from(stages).unwrap_or(u32::MAX).max(1)
+    saturate::<u32>(stages).max(1)
 }

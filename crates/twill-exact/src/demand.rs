@@ -7,6 +7,7 @@
 
 use crate::constraints::assignment;
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 use twill_graph::{Dependence, GroupId, GroupRole, Liveness, OpId, Problem, RejectionReason, Storage};
 
 /// The registers that all compute groups, or one of them, hold at some time in every schedule.
@@ -42,7 +43,7 @@ fn together(problem: &Problem, computes: &[OpId]) -> Option<RejectionReason> {
     let budget = resources.compute_register_budget();
     let with = |groups: u32| {
         let threads = resources.compute_group_cost(1) * u64::from(groups);
-        let each = u32::try_from(budget / threads.max(1)).unwrap_or(u32::MAX);
+        let each = saturate::<u32>(budget / threads.max(1));
         u64::from(groups) * resources.tile_words(resources.compute_groups.warps, each)
     };
     let available = (1..=resources.compute_groups.maximum).map(with).max().unwrap_or(0);

@@ -10,6 +10,7 @@
 pub(crate) mod storage;
 
 use storage::{Caps, Storage};
+use twill_graph::saturate;
 
 use crate::engine::{Assignment, Engine};
 use crate::proof_log::Log;
@@ -366,7 +367,7 @@ impl<'p> Encoding<'p> {
     /// compared with occupancies, lives or issue times there are very many wraps, copies and slots: beyond a few they
     /// are work, each as much as there are already, for its bound takes its place among theirs.
     pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {
-        count > FEW_WRAPS && self.engine.is_spent(u64::try_from(count / FEW_WRAPS).unwrap_or(u64::MAX))
+        count > FEW_WRAPS && self.engine.is_spent(saturate::<u64>(count / FEW_WRAPS))
     }
 
     /// Groups that are interchangeable and counted.

@@ -2,6 +2,7 @@
 
 use crate::constraints::{channels, registers, shared_memory};
 use crate::encoding::{Candidate, Encoding};
+use twill_graph::saturate;
 use twill_graph::{
     Channel, ChannelStorage, Cycles, GroupId, OpId, Placement, Problem, Ring, Schedule, Storage, WarpGroup,
 };
@@ -64,7 +65,7 @@ fn rings(problem: &Problem, candidate: &Candidate, interval: i64) -> Vec<Ring> {
 
 fn ring_depth(problem: &Problem, load: OpId, candidate: &Candidate, interval: i64) -> u32 {
     let depth = shared_memory::ring_depth(problem, load, &candidate.times, interval);
-    u32::try_from(depth).unwrap_or(u32::MAX)
+    saturate::<u32>(depth)
 }
 
 /// Copies of a channel's value that are alive at once: `max(1, ⌈life / I⌉)`.
@@ -88,7 +89,7 @@ fn channel(problem: &Problem, candidate: &Candidate, interval: i64, u: OpId, to:
         ring_depth(problem, u, candidate, interval)
     } else {
         let life = end.unwrap_or(0) - time(u);
-        u32::try_from(Cycles(life).div_ceil(Cycles(interval)).max(1)).unwrap_or(u32::MAX)
+        saturate::<u32>(Cycles(life).div_ceil(Cycles(interval)).max(1))
     };
     Channel { value: u, from: group(u), to, storage, depth }
 }

@@ -10,6 +10,7 @@ use crate::limits::Meter;
 use crate::search::{Progress, SearchOptions};
 use crate::{bounds, extract, modulo, query};
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 use twill_graph::{
     CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, KernelReport, MultiLoopProblem, OpId, Outcome,
     Placement, Problem, Report, Schedule, Storage, WarpGroup,
@@ -247,7 +248,7 @@ fn words(problem: &Problem, candidate: &Candidate, interval: i64, group: GroupId
     // Copies at a slot, of all iterations.
     let copies = |slot: i64, (start, end, words): &(i64, i64, u64)| {
         let count = Cycles(end - slot).div_ceil(Cycles(interval)) - Cycles(start - slot).div_ceil(Cycles(interval));
-        words.saturating_mul(u64::try_from(count).unwrap_or(0))
+        words.saturating_mul(saturate::<u64>(count))
     };
     let at = |slot: i64| lives.iter().map(|life| copies(slot, life)).sum::<u64>();
     lives.iter().map(|(start, ..)| at(start.rem_euclid(interval))).max().unwrap_or(0)

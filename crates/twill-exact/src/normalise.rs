@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use thiserror::Error;
+use twill_graph::saturate;
 use twill_graph::{Bytes, Cycles, GraphError, LoopGraph};
 
 /// A normalised graph, and what normalising cost.
@@ -75,7 +76,7 @@ pub fn normalise(graph: &LoopGraph, limit: u32) -> Result<Normalised, NormaliseE
     if let Some(&cost) = costs.last().filter(|c| **c > LARGEST_COST) {
         return Err(NormaliseError::CostTooLarge { cost: Cycles(cost), largest: LARGEST_COST });
     }
-    if i64::try_from(costs.len()).unwrap_or(i64::MAX) > limit {
+    if saturate::<i64>(costs.len()) > limit {
         return Err(NormaliseError::LimitTooSmall { count: costs.len(), limit });
     }
     let (small, error) = smallest(&costs, limit);
@@ -86,8 +87,7 @@ pub fn normalise(graph: &LoopGraph, limit: u32) -> Result<Normalised, NormaliseE
         c.0 = match map.get(&c.0) {
             Some(&known) => known,
             None => {
-                i64::try_from((i128::from(c.0) * i128::from(scaled) + i128::from(largest) - 1) / i128::from(largest))
-                    .unwrap_or(i64::MAX)
+                saturate::<i64>((i128::from(c.0) * i128::from(scaled) + i128::from(largest) - 1) / i128::from(largest))
             }
         }
     };
@@ -104,9 +104,9 @@ pub fn normalise(graph: &LoopGraph, limit: u32) -> Result<Normalised, NormaliseE
             up(&mut op.handoff);
             up(&mut op.transfer_latency);
             // Rounded down, for fewer bytes bound no more.
-            let shared = u128::from(op.traffic.shared.0) * u128::try_from(scaled).unwrap_or(1);
-            let smaller = shared / u128::try_from(largest.max(1)).unwrap_or(1);
-            op.traffic.shared = Bytes(u64::try_from(smaller).unwrap_or(u64::MAX));
+            let shared = u128::from(op.traffic.shared.0) * saturate::<u128>(scaled);
+            let smaller = shared / saturate::<u128>(largest.max(1));
+            op.traffic.shared = Bytes(saturate::<u64>(smaller));
         },
         |d| {
             exact(&mut d.delay);
@@ -128,9 +128,9 @@ pub fn normalise(graph: &LoopGraph, limit: u32) -> Result<Normalised, NormaliseE
 fn smallest(costs: &[i64], limit: i64) -> (Vec<i64>, i64) {
     let Some((&largest, others)) = costs.split_last() else { return (Vec::new(), 0) };
     // All ones is always allowed, and something to compare with from the start.
-    let ones = i64::try_from(costs.len()).unwrap_or(i64::MAX);
+    let ones = saturate::<i64>(costs.len());
     let mut best = Best { error: largest - costs[0], sum: ones, values: vec![1; costs.len()] };
-    let room = limit - i64::try_from(others.len()).unwrap_or(0);
+    let room = limit - saturate::<i64>(others.len());
     for value in 1..=room {
         let mut chosen = vec![(largest, value)];
         branch(others, &mut chosen, 0, value, limit, &mut best);
@@ -175,7 +175,7 @@ fn branch(open: &[i64], chosen: &mut Vec<(i64, i64)>, error: i64, sum: i64, limi
     for value in values {
         let off = chosen.iter().map(|(c, v)| (c * value - cost * v).abs()).max().unwrap_or(0);
         let (error, sum) = (error.max(off), sum + value);
-        let least_rest = i64::try_from(rest.len()).unwrap_or(0);
+        let least_rest = saturate::<i64>(rest.len());
         if sum + least_rest > limit || (error, sum + least_rest) >= (best.error, best.sum) {
             continue;
         }

@@ -9,6 +9,7 @@ use crate::encoding::storage::Cap;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use batsat::Lit;
+use twill_graph::saturate;
 use twill_graph::{ObjectiveLevel, ObjectiveValue};
 
 /// Levels after stages, in their order.
@@ -62,7 +63,7 @@ pub(crate) fn improve(
 
 /// The value of a level.
 pub(crate) fn measure(e: &Encoding, candidate: &Candidate, level: ObjectiveLevel) -> i64 {
-    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let count = |n: usize| saturate::<i64>(n);
     match level {
         ObjectiveLevel::Stages => {
             twill_graph::Cycles(candidate.length).div_ceil(twill_graph::Cycles(e.question.interval)).max(1)
@@ -70,7 +71,7 @@ pub(crate) fn measure(e: &Encoding, candidate: &Candidate, level: ObjectiveLevel
         ObjectiveLevel::ComputeGroups => {
             count(e.compute_groups().iter().filter(|g| candidate.groups.contains(g)).count())
         }
-        ObjectiveLevel::HandoffWords => i64::try_from(handoff::total(e, candidate)).unwrap_or(i64::MAX),
+        ObjectiveLevel::HandoffWords => saturate::<i64>(handoff::total(e, candidate)),
         ObjectiveLevel::Channels => count(channels::pairs(e.problem, candidate).len()),
         ObjectiveLevel::Length => candidate.length,
         ObjectiveLevel::RegistersPerThread => {
@@ -116,7 +117,7 @@ fn below(e: &mut Encoding, level: ObjectiveLevel, value: i64) -> Option<Lit> {
 /// Holds a level at its value while the next ones are improved.
 fn keep(e: &mut Encoding, level: ObjectiveLevel, value: i64) {
     let truth = e.engine.truth();
-    let most = u64::try_from(value).unwrap_or(0);
+    let most = saturate::<u64>(value);
     match level {
         ObjectiveLevel::Stages => {}
         ObjectiveLevel::HandoffWords => e.caps.handoff_words = Some(Cap { most, active: truth }),

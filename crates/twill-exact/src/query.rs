@@ -6,6 +6,7 @@ use crate::limits::Meter;
 use crate::modulo;
 use crate::proof_log::Log;
 use twill_graph::proof::Proof;
+use twill_graph::saturate;
 use twill_graph::{Cycles, Families, GroupId, Liveness, Placement, Problem, RejectionReason, StageWindow};
 
 /// The answer for one interval.
@@ -152,7 +153,7 @@ pub(crate) fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
 /// Fewest stages of a schedule that was found without a bound; more than [`FEW_STAGES`] are needed.
 fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> Option<Found<'p>> {
     let Question { interval, families, .. } = found.encoding.question;
-    let used = u32::try_from(Cycles(found.candidate.length).div_ceil(Cycles(interval))).unwrap_or(u32::MAX);
+    let used = saturate::<u32>(Cycles(found.candidate.length).div_ceil(Cycles(interval)));
     let least = bounds::least_stages(problem, interval).max(FEW_STAGES + 1);
     for stages in least..=used {
         let question = Question { interval, stages: Stages::AtMost(stages), families };
@@ -189,7 +190,7 @@ pub(crate) fn stages_to_try(
         match modulo::shortest_at(problem, interval, meter) {
             Some(shortest) => {
                 let stages = Cycles(shortest.candidate.length).div_ceil(Cycles(interval));
-                return Some(vec![exactly(u32::try_from(stages).unwrap_or(u32::MAX).max(1))]);
+                return Some(vec![exactly(saturate::<u32>(stages).max(1))]);
             }
             None if meter.pause() => return None,
             None if throughput => return Some(Vec::new()),

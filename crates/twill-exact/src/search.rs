@@ -14,6 +14,7 @@ use crate::repetition;
 use crate::structure;
 use std::fmt;
 use std::time::Instant;
+use twill_graph::saturate;
 use twill_graph::{
     Change, Cycles, Families, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue,
     Outcome, Phase, Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
@@ -349,7 +350,7 @@ impl<'p, 'a> Search<'p, 'a> {
     fn tell_found(&mut self, found: &Found) {
         let stages = objective::measure(&found.encoding, &found.candidate, ObjectiveLevel::Stages);
         let interval = Cycles(found.encoding.question.interval);
-        (self.progress)(Progress::Found { interval, stages: u32::try_from(stages).unwrap_or(u32::MAX) });
+        (self.progress)(Progress::Found { interval, stages: saturate::<u32>(stages) });
     }
 
     /// Leaves the best schedule in `best`; `true` when nothing smaller exists (or nothing at all).

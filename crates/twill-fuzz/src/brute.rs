@@ -13,6 +13,7 @@ mod memory;
 mod stages;
 
 use crate::brute::stages::Stages;
+use twill_graph::saturate;
 use twill_graph::{ConcurrencyWindow, Dependence, GroupRole, Operation, Problem, Storage, WarpAssignment};
 
 /// Stages, compute groups, handoff words, channels, length, registers a thread: the objective after the interval.
@@ -57,7 +58,7 @@ pub fn enough(problem: &Problem) -> i64 {
     let dependences = graph.dependences().iter().map(|d| d.delay.0 + graph.operation(d.from).handoff.0 + d.hold.0);
     let bytes: u64 = graph.operations().iter().map(|op| op.traffic.shared.0).sum();
     let rate = problem.resources().shared_bytes_per_cycle;
-    let bandwidth = rate.map_or(0, |rate| i64::try_from(bytes.div_ceil(rate.0)).unwrap_or(i64::MAX));
+    let bandwidth = rate.map_or(0, |rate| saturate::<i64>(bytes.div_ceil(rate.0)));
     operations.chain(dependences).sum::<i64>().max(bandwidth)
 }
 

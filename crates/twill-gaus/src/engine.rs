@@ -12,6 +12,7 @@ use crate::polish::polish;
 use crate::{Mobility, Precedence};
 use std::time::Duration;
 use twill_graph::SplitMix64;
+use twill_graph::saturate;
 use twill_graph::{DataflowObjective, DataflowProblem, StartSteps};
 
 /// The message after every improvement.
@@ -144,7 +145,7 @@ impl Search<'_, '_> {
         let legal = self.legalise(&start);
         let at_start = legal.as_ref().and_then(|steps| self.offer(steps));
         for steps in self.options.known.iter().filter(|steps| steps.len() == model.len()) {
-            let steps: Vec<i64> = steps.iter().map(|&s| i64::try_from(s).unwrap_or(i64::MAX)).collect();
+            let steps: Vec<i64> = steps.iter().map(|&s| saturate::<i64>(s)).collect();
             if self.is_legal(&steps) {
                 self.offer(&steps);
             }

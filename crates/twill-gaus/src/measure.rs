@@ -1,6 +1,7 @@
 //! The resource usage of a schedule, exactly, in integers.
 
 use crate::Precedence;
+use twill_graph::saturate;
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem};
 
 /// The quantities that objectives are made of. They do not depend on whether the schedule is legal.
@@ -80,7 +81,7 @@ impl Measure {
                 steps: u64::from(used.steps),
                 amount: used.amount,
             });
-            u64::try_from(peak(spans, interval)).unwrap_or(u64::MAX)
+            saturate::<u64>(peak(spans, interval))
         });
         let last = last_reads(precedence, graph, interval, steps);
         let values =
@@ -107,7 +108,7 @@ impl Measure {
                 let paid = i128::from(communication).saturating_mul(self.communication);
                 i128::from(peak).saturating_mul(peaks).saturating_add(paid)
             }
-            DataflowObjective::Storage => i128::try_from(self.storage).unwrap_or(i128::MAX),
+            DataflowObjective::Storage => saturate::<i128>(self.storage),
             DataflowObjective::Latency => i128::from(self.latency),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::Precedence;
 use thiserror::Error;
+use twill_graph::saturate;
 use twill_graph::{Dataflow, DataflowProblem};
 
 /// `earliest ≤ s_v ≤ latest` in every schedule that keeps the dependences and the latency bound (ASAP and ALAP).
@@ -66,7 +67,7 @@ impl Mobility {
         if latency < least {
             return Err(MobilityError::Latency { bound: latency, least });
         }
-        let end = i64::try_from(latency).unwrap_or(i64::MAX);
+        let end = saturate::<i64>(latency);
         let mut latest: Vec<i64> = graph.operations().iter().map(|op| end - i64::from(op.latency)).collect();
         if !precedence.lower(&mut latest) {
             return Err(too_small);

@@ -2,6 +2,7 @@
 
 mod error;
 
+use crate::saturate;
 pub use error::GraphError;
 
 use crate::names;
@@ -319,7 +320,7 @@ impl LoopGraph {
     /// The largest initiation interval at which every sum of delays and intervals along dependences fits 64 bits with room to
     /// spare: 2^58 cycles by the sum of all distances.
     pub fn largest_interval(&self) -> i64 {
-        i64::try_from(LARGEST_SUM / (self.distances() + 1)).unwrap_or(1).max(1)
+        saturate::<i64>(LARGEST_SUM / (self.distances() + 1)).max(1)
     }
 
     /// There are at most 2^24 of at most 2^20.
@@ -342,11 +343,7 @@ impl LoopGraph {
         if cycles <= i128::from(most) {
             return Ok(());
         }
-        Err(GraphError::TooLong {
-            cycles: u64::try_from(cycles).unwrap_or(u64::MAX),
-            distances: self.distances(),
-            most,
-        })
+        Err(GraphError::TooLong { cycles: saturate::<u64>(cycles), distances: self.distances(), most })
     }
 
     /// A cycle of dependences whose distances are all zero, if there is one.
@@ -429,7 +426,7 @@ impl Operation {
             [("result", result), ("traffic.shared", shared.0), ("traffic.global", global.0), ("traffic.flop", flop)]
         {
             if amount > LARGEST_AMOUNT {
-                return number(field, i64::try_from(amount).unwrap_or(i64::MAX), "at most 2^40");
+                return number(field, saturate::<i64>(amount), "at most 2^40");
             }
         }
         if self.issue_width != 1 && self.issue_width != 4 {

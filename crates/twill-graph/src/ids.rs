@@ -1,5 +1,7 @@
 //! Indices of entities, as types of their own.
 
+use crate::saturate;
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -10,7 +12,7 @@ macro_rules! id {
             /// The entity at position `index` of its table.
             pub fn new(index: usize) -> Self {
                 // Tables hold far fewer than 2^32 entities; what a file says beyond must not become another entity.
-                Self(u32::try_from(index).unwrap_or(u32::MAX))
+                Self(saturate::<u32>(index))
             }
 
             /// The position in its table.

@@ -2,6 +2,7 @@
 //! (docs/model.md, "Sibling loops").
 
 use crate::names::{self, NameFault};
+use crate::saturate;
 use crate::{
     Cycles, LoopGraph, ObjectiveLevel, OpId, Outcome, Phase, Problem, RejectionReason, Report, Schedule, WarpGroup,
 };
@@ -176,7 +177,7 @@ impl MultiLoopProblem {
     /// `Σ weight · interval`.
     pub fn cycles(&self, intervals: impl IntoIterator<Item = Cycles>) -> Cycles {
         let each = self.weights.iter().zip(intervals);
-        let weighted = each.map(|(&w, i)| i64::try_from(w).unwrap_or(i64::MAX).saturating_mul(i.0));
+        let weighted = each.map(|(&w, i)| saturate::<i64>(w).saturating_mul(i.0));
         Cycles(weighted.fold(0, i64::saturating_add))
     }
 }

@@ -55,7 +55,7 @@ pub use kernel::{
 pub use memory::MemoryBudget;
 pub use modulo::{IssueTimes, ModuloDependence, ModuloError, ModuloOperation, ModuloProblem, ModuloResource};
 pub use names::{LONGEST_NAME, NameFault, is_shown, shortened, showable};
-pub use narrow::narrow;
+pub use narrow::{Integer, narrow, saturate};
 pub use numbers::{grouped, grouped_real};
 pub use options::{ConcurrencyWindow, Liveness, ModelOptions, StageWindow, WarpAssignment};
 pub use outcome::{

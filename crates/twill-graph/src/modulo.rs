@@ -6,6 +6,7 @@
 //! Scheduling", MICRO 1994).
 
 use crate::names::{self, NameFault};
+use crate::saturate;
 use crate::{Cycles, OpId, UnitId};
 use std::collections::HashSet;
 use thiserror::Error;
@@ -271,7 +272,7 @@ impl ModuloProblem {
     pub fn sequential(&self) -> i64 {
         let delays = self.dependences.iter().map(|d| i128::from(d.delay.0.max(0)));
         let held = self.operations.iter().map(|op| i128::from(self.resources[op.resource.index()].blocking));
-        i64::try_from(delays.chain(held).sum::<i128>()).unwrap_or(i64::MAX).max(1)
+        saturate::<i64>(delays.chain(held).sum::<i128>()).max(1)
     }
 
     /// Name of the loop.

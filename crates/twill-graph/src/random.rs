@@ -1,5 +1,6 @@
 //! Random graphs of operations, the same for the same description on every machine.
 
+use crate::saturate;
 use crate::{
     Dataflow, DataflowDependence, DataflowError, DataflowOperation, DataflowResource, OpId, ResourceUse, SplitMix64,
     UnitId,
@@ -213,7 +214,7 @@ impl Random {
             } else {
                 (around.max(1) + i64::from(self.recurrence) - 1) / i64::from(self.recurrence)
             };
-            let distance = distance.max(u32::try_from(needed).unwrap_or(u32::MAX));
+            let distance = distance.max(saturate::<u32>(needed));
             let (from, to) = (OpId::new(from as usize), OpId::new(to as usize));
             dependences.push(DataflowDependence { from, to, delay, distance, communication: 1 });
         }

@@ -1,5 +1,6 @@
 //! A software pipeline with a warp assignment.
 
+use crate::saturate;
 use crate::{Bytes, Columns, Cycles, GroupId, GroupRole, OpId};
 
 /// When and where each operation issues, and the storage that follows from it.
@@ -83,7 +84,7 @@ pub struct Ring {
 impl Schedule {
     /// Overlapped copies of the loop body: `N = ⌈L / I⌉`.
     pub fn stages(&self) -> u32 {
-        u32::try_from(self.length.div_ceil(self.interval).max(1)).unwrap_or(u32::MAX)
+        saturate::<u32>(self.length.div_ceil(self.interval).max(1))
     }
 
     /// Where and when an operation is placed.

@@ -1,5 +1,6 @@
 //! Unrolling: several iterations as one.
 
+use crate::saturate;
 use crate::{Cycles, Dependence, GraphError, LoopGraph, OpId, Operation, Placement, Schedule};
 
 impl LoopGraph {
@@ -23,7 +24,7 @@ impl LoopGraph {
             self.dependences().iter().map(move |d| {
                 let n = i64::from(copies);
                 let source = k - i64::from(d.distance);
-                let back = u32::try_from(-source.div_euclid(n)).unwrap_or(u32::MAX);
+                let back = saturate::<u32>(-source.div_euclid(n));
                 Dependence {
                     from: place(d.from, source.rem_euclid(n)),
                     to: place(d.to, k),

@@ -2,6 +2,7 @@
 //! prints the figures as JSON. Exit code 1 if something was found.
 
 use std::process::ExitCode;
+use twill_graph::saturate;
 use twill_interpret::Machines;
 use twill_interpret::campaign::{Plan, run};
 
@@ -12,7 +13,7 @@ fn main() -> ExitCode {
         programs: number(0, 1000),
         seed: number(1, 0),
         seeds: number(2, 2),
-        mutants: usize::try_from(number(3, 8)).unwrap_or(usize::MAX),
+        mutants: saturate::<usize>(number(3, 8)),
     };
     let machines = match Machines::load() {
         Ok(machines) => machines,

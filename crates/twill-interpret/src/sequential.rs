@@ -132,7 +132,7 @@ impl<'a> Program<'a> {
         let (shape, element, arithmetic) = (self.shape(result), self.element(result), self.launch.arithmetic);
         let unfit = || Fault::Shapes { what: format!("`{}`", operation.name) };
         let number = |name: &str| operation.attributes.integer(name);
-        let axis = || number("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
+        let axis = || operation.attributes.axis();
         let tile = match (operation.name.as_str(), operation.operands.as_slice()) {
             ("arith.constant", _) => self.constant(result, &shape, element).ok_or_else(|| unknown(operation))?,
             ("tt.get_program_id", _) => Tile::integer(i64::from(self.program[program_axis(operation)])),

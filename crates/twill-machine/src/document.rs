@@ -5,6 +5,7 @@ use crate::provenance::Provenance;
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use twill_graph::saturate;
 use twill_graph::showable;
 
 /// A value and its place.
@@ -108,7 +109,7 @@ struct Text<'a> {
 impl Text<'_> {
     fn place(&self, offset: usize) -> Place {
         let newlines = self.text.bytes().take(offset).filter(|b| *b == b'\n').count();
-        Place { file: Arc::clone(&self.file), line: u32::try_from(newlines + 1).unwrap_or(u32::MAX) }
+        Place { file: Arc::clone(&self.file), line: saturate::<u32>(newlines + 1) }
     }
 
     fn table(&self, table: DeTable<'_>) -> Content {

@@ -5,6 +5,7 @@
 //! slot `r`. The sum is greatest at the start of some interval.
 
 use std::collections::BTreeSet;
+use twill_graph::saturate;
 use twill_graph::{Cycles, Dependence, GroupId, Liveness, OpId, Problem, Ring, Schedule, Storage};
 
 /// Storage that one iteration holds for a while, from `start` up to `end`.
@@ -157,7 +158,7 @@ fn after(schedule: &Schedule, dependence: &Dependence) -> Cycles {
 fn at_once(lives: &[Life], interval: i64, slot: i64) -> u64 {
     lives.iter().fold(0_u64, |sum, life| {
         let times = (life.end - 1 - slot).div_euclid(interval) - (life.start - 1 - slot).div_euclid(interval);
-        sum.saturating_add(life.amount.saturating_mul(u64::try_from(times).unwrap_or(0)))
+        sum.saturating_add(life.amount.saturating_mul(saturate::<u64>(times)))
     })
 }
 

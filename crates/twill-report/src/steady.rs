@@ -5,6 +5,7 @@ use crate::ink::{Ink, Page, columns, elide};
 use crate::table::{Align, Table};
 use crate::timeline::{self, Axis, Bar, Label, Short};
 use crate::words;
+use twill_graph::saturate;
 use twill_graph::{Cycles, GroupId, LoopGraph, OpId, Problem, Schedule, UnitId};
 
 /// Bars wrap around the end of the interval at most this often.
@@ -34,7 +35,7 @@ fn fold(start: i64, cycles: i64, interval: i64, bar: &Bar) -> Vec<Bar> {
     let first = start.rem_euclid(interval);
     let end = first.saturating_add(cycles.max(1));
     let mut from = 0;
-    while from < end && i64::try_from(pieces.len()).unwrap_or(MOST_WRAPS) < MOST_WRAPS {
+    while from < end && saturate::<i64>(pieces.len()) < MOST_WRAPS {
         let begin = from.max(first);
         let stop = end.min(from + interval);
         pieces.push(Bar {
@@ -188,7 +189,7 @@ fn uses(problem: &Problem) -> Vec<Use<'_>> {
     let mut uses: Vec<Use> = units_in_use(problem).map(unit).collect();
     let bytes = problem.graph().traffic().shared.0;
     if let Some(rate) = problem.resources().shared_bytes_per_cycle.filter(|_| bytes > 0) {
-        let cycles = i64::try_from(bytes.div_ceil(rate.0.max(1))).unwrap_or(i64::MAX);
+        let cycles = saturate::<i64>(bytes.div_ceil(rate.0.max(1)));
         uses.push(Use { name: SHARED_MEMORY, busy: Cycles(cycles), instances: 1 });
     }
     uses
@@ -212,7 +213,7 @@ pub(crate) fn write_utilisation(page: &mut Page, problem: &Problem, schedule: &S
     for Use { name, busy, instances } in &uses {
         let busy = i128::from(busy.0);
         let available = i128::from(schedule.interval.0) * i128::from(*instances);
-        let filled = usize::try_from(busy * BAR as i128 / available.max(1)).unwrap_or(BAR).min(BAR);
+        let filled = saturate::<usize>(busy * BAR as i128 / available.max(1)).min(BAR);
         table.row(vec![
             (*name).to_owned(),
             words::grouped(busy),

@@ -3,6 +3,7 @@
 use crate::ink::{Ink, Line, Page, columns, cut};
 use crate::words;
 use std::ops::AddAssign;
+use twill_graph::saturate;
 
 /// Maps cycles to columns: a whole number of cycles a column, or of columns a cycle, so that
 /// lengths on the page are exact.
@@ -24,7 +25,7 @@ impl Axis {
     /// `unit` cycles begins with a column.
     pub(crate) fn new(span: i64, columns: usize, unit: i64) -> Axis {
         let span = span.max(1);
-        let columns = i64::try_from(columns.max(1)).unwrap_or(i64::MAX);
+        let columns = saturate::<i64>(columns.max(1));
         if span <= columns {
             let columns_per_cycle = (columns / span).clamp(1, MOST_COLUMNS_PER_CYCLE);
             Axis { span, cycles_per_column: 1, columns_per_cycle }
@@ -41,13 +42,13 @@ impl Axis {
             return self.columns();
         }
         let cycle = cycle.max(0);
-        usize::try_from(cycle / self.cycles_per_column * self.columns_per_cycle).unwrap_or(0)
+        saturate::<usize>(cycle / self.cycles_per_column * self.columns_per_cycle)
     }
 
     /// Columns in all.
     pub(crate) fn columns(&self) -> usize {
         let columns = (self.span - 1) / self.cycles_per_column + 1;
-        usize::try_from(columns * self.columns_per_cycle).unwrap_or(1)
+        saturate::<usize>(columns * self.columns_per_cycle)
     }
 
     /// The scale in words.

@@ -3,6 +3,7 @@
 use crate::ink::{Ink, Page, columns};
 use crate::steady::group_label;
 use crate::timeline::{self, Axis, Bar, Label, Short};
+use twill_graph::saturate;
 use twill_graph::{Execution, GroupId, LoopGraph, OpId, Problem, Schedule};
 
 const FILLS: [char; 3] = ['─', '═', '~'];
@@ -42,7 +43,7 @@ pub(crate) fn write(page: &mut Page, problem: &Problem, schedule: &Schedule) {
     let marks: Vec<i64> = {
         // Marks that would fill the page say nothing.
         let step = schedule.interval.0.max(1);
-        let count = usize::try_from(span / step).unwrap_or(usize::MAX);
+        let count = saturate::<usize>(span / step);
         if count > axis.columns() / 3 { Vec::new() } else { (1..).map(|k| k * step).take(count).collect() }
     };
     let unit = schedule.interval.0;

@@ -23,6 +23,7 @@ mod operations;
 mod routes;
 mod staging;
 
+use twill_graph::saturate;
 use twill_graph::{Bytes, LoopGraph, Reserved};
 use twill_machine::Machine;
 
@@ -76,7 +77,7 @@ impl Options {
 fn usual_sub_tiles(l: &TileLoop, machine: &Machine) -> u32 {
     let has_dots = l.operations().iter().any(|op| matches!(op.kind, Kind::Dot { .. }));
     let rows = l.rows().filter(|_| has_dots).unwrap_or(0);
-    u32::try_from(rows / machine.sub_tile_rows().max(1)).unwrap_or(u32::MAX).max(1)
+    saturate::<u32>(rows / machine.sub_tile_rows().max(1)).max(1)
 }
 
 fn check_size(l: &TileLoop, machine: &Machine, count: u32) -> Result<(), Error> {

@@ -11,6 +11,7 @@ mod names;
 mod recipe;
 
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 
 use twill_graph::Source;
 
@@ -32,7 +33,7 @@ macro_rules! index_type {
         impl $name {
             pub(crate) fn new(index: usize) -> Self {
                 // Text of more than 2^32 operations does not pass the parser.
-                Self(u32::try_from(index).unwrap_or(u32::MAX))
+                Self(saturate::<u32>(index))
             }
 
             /// The position in the loop's list.

@@ -3,6 +3,7 @@
 
 use super::CertificateError;
 use twill_graph::proof::BoundWitness;
+use twill_graph::saturate;
 use twill_graph::{ConcurrencyWindow, Cycles, GroupRole, OpId, Problem, WarpAssignment};
 
 /// Returns whether the witness proves that every interval below `bound` is impossible.
@@ -127,5 +128,5 @@ pub(super) fn largest_interval(problem: &Problem) -> i64 {
     let rigid = operations.chain(dependences).fold(0_i64, i64::saturating_add);
     let rate = problem.resources().shared_bytes_per_cycle;
     let bandwidth = rate.map_or(0, |rate| ceiling(shared_bytes(problem), i128::from(rate.0)));
-    rigid.max(i64::try_from(bandwidth).unwrap_or(i64::MAX))
+    rigid.max(saturate::<i64>(bandwidth))
 }

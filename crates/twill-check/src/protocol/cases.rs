@@ -22,6 +22,7 @@ use super::limits::Limits;
 use super::program::Program;
 use super::system::{Access, Event, Iteration, Node, System};
 use std::fmt;
+use twill_graph::saturate;
 
 /// Trip counts of every loop, for every tile.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,7 +187,7 @@ fn largest_constant(nodes: &[Node]) -> u32 {
 
 fn offset(access: &Access) -> u32 {
     let (Iteration::Absolute(n) | Iteration::Current(n) | Iteration::End(_, n)) = access.value.iteration;
-    u32::try_from(n.unsigned_abs()).unwrap_or(u32::MAX)
+    saturate::<u32>(n.unsigned_abs())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::fault::{Fault, Use};
 use super::program::{Action, Program};
+use twill_graph::saturate;
 
 /// One step of somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,5 +264,5 @@ impl<'a> Machine<'a> {
 }
 
 fn as_number(p: usize) -> u16 {
-    u16::try_from(p).unwrap_or(u16::MAX)
+    saturate::<u16>(p)
 }

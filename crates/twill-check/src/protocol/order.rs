@@ -29,6 +29,7 @@ use super::fault::Fault;
 use super::machine::{Machine, State, Step};
 use super::program::Action;
 use super::uses::{Access, Uses};
+use twill_graph::saturate;
 
 /// Why this run does not stand for all.
 #[derive(Debug)]
@@ -282,5 +283,5 @@ impl Run<'_, '_> {
 }
 
 fn index(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+    saturate::<u32>(count)
 }

@@ -4,6 +4,7 @@ use super::cases::Case;
 use super::error::ProtocolError;
 use super::system::{Access, BarrierId, BufferId, CursorId, Event, Iteration, LoopId, Node, Process, System, Tag};
 use std::collections::HashMap;
+use twill_graph::saturate;
 
 /// A value of one iteration of one tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -297,5 +298,5 @@ impl Writer<'_> {
 
 /// Numbers of one case stay below 60000, since each takes an event or an access, which are counted.
 fn number(count: usize) -> u16 {
-    u16::try_from(count).unwrap_or(u16::MAX)
+    saturate::<u16>(count)
 }

@@ -7,6 +7,7 @@ use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
 use crate::passes::steps::program::Iteration;
+use twill_graph::saturate;
 use twill_triton::mlir::{Attribute, FloatKind, OperationId, Type};
 use twill_triton::retile_loop::FIRST_ITERATION;
 
@@ -44,7 +45,7 @@ impl Reader<'_, '_> {
             }
             ("tt.get_num_programs", _) => of(ExpressionKind::ProgramCount(program_axis(operation))),
             ("tt.make_range", _) => {
-                let start = operation.attributes.integer("start").and_then(|s| u64::try_from(s).ok()).unwrap_or(0);
+                let start = operation.attributes.integer("start").map_or(0, saturate::<u64>);
                 let first = start + region.starts.first().copied().unwrap_or(0);
                 of(ExpressionKind::Range(first, first + region.extents.first().copied().unwrap_or(1)))
             }
@@ -174,8 +175,7 @@ impl Reader<'_, '_> {
     }
 
     fn axis(&self, id: OperationId) -> usize {
-        let axis = self.lowering.module.operation(id).attributes.integer("axis");
-        axis.and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0)
+        self.lowering.module.operation(id).attributes.axis()
     }
 
     /// The one operation with which a reduction combines two elements.

@@ -14,6 +14,7 @@ use crate::ir::{BarrierId, BufferId};
 use crate::options::{Options, SmemFallback};
 use crate::passes::steps::program::{BufferId as LoopBufferId, BufferKind};
 use std::collections::HashMap;
+use twill_graph::saturate;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
 use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
@@ -308,7 +309,7 @@ impl<'a> KernelBuilder<'a> {
         let program = program.filter(|_| self.depends_on_program(value));
         let count = shape.iter().zip(&piece).map(|(w, p)| w / p).product::<u64>();
         let mut found = Vec::new();
-        for k in 0..u32::try_from(count).unwrap_or(1) {
+        for k in 0..saturate::<u32>(count) {
             let part = Region::piece(&shape, &piece, k);
             if part.overlap(region).is_none() {
                 continue;

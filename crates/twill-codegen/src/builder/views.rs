@@ -1,5 +1,6 @@
 //! Operations that only say how a value is seen, and which program of the grid it belongs to.
 
+use twill_graph::saturate;
 use twill_triton::mlir::{Attribute, Operation};
 
 /// Whether an operation computes nothing.
@@ -10,7 +11,7 @@ pub(crate) fn is_view(name: &str) -> bool {
 /// The order of a transposition.
 pub(crate) fn order(operation: &Operation) -> Vec<usize> {
     let order = operation.attributes.integers("order").unwrap_or_default();
-    order.iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect()
+    order.iter().map(|d| saturate::<usize>(*d)).collect()
 }
 
 /// The axis of a `tt.get_program_id` or `tt.get_num_programs`.
@@ -22,7 +23,7 @@ pub(crate) fn program_axis(operation: &Operation) -> u32 {
             "z" | "2" => 2,
             _ => 0,
         },
-        Some(Attribute::Integer { value, .. }) => u32::try_from(*value).unwrap_or(0),
+        Some(Attribute::Integer { value, .. }) => saturate::<u32>(*value),
         _ => 0,
     }
 }

@@ -5,6 +5,7 @@
 use super::{TileOrder, Tiling};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 use std::ops::{Add, Div, Mul, Rem, Sub};
+use twill_graph::saturate;
 
 /// Arithmetic on whole numbers that are not negative.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -359,7 +360,7 @@ impl Tiling {
             }
             order.program.each_ref().map(|formula| {
                 let value = formula.value(&|wanted| lookup(&known, wanted).unwrap_or_else(|| grid_names(wanted)));
-                u32::try_from(value).unwrap_or(0)
+                saturate::<u32>(value)
             })
         };
         tiles.filter(|tile| (0..count).contains(tile)).map(program).collect()

@@ -3,7 +3,6 @@
 
 use super::{SearchError, kind};
 use crate::Observer;
-use crate::count::saturating_u32;
 use crate::options::{GausEngine, GausOptions, GausStart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,7 @@ use twill_gaus::neighbourhood;
 use twill_gaus::{
     Baseline, BaselineError, Control, GausError, Measure, Options, Precedence, Progress, StartFrom, UnknownBaseline,
 };
+use twill_graph::saturate;
 use twill_graph::{
     Cycles, Dataflow, DataflowObjective, DataflowProblem, IssueTimes, ModuloDependence, ModuloOperation, ModuloProblem,
     ModuloResource, Outcome, StartSteps, UnitId,
@@ -333,7 +333,7 @@ pub(super) fn exact_loop(graph: &Dataflow) -> Option<ModuloProblem> {
         };
         operations.push(ModuloOperation { name: op.name.clone(), resource });
     }
-    let limit = |limit: Option<u64>| limit.map(saturating_u32);
+    let limit = |limit: Option<u64>| limit.map(saturate);
     let resource = |(r, steps): (&twill_graph::DataflowResource, &Option<u32>)| ModuloResource {
         name: r.name.clone(),
         limit: limit(r.limit),

@@ -5,8 +5,8 @@ use super::candidate::{Attempt, Candidate};
 use super::score::repeating;
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Which, variants};
-use crate::count::saturating_u32;
 use crate::{Error, Request, Session, Source, TopOptions};
+use twill_graph::saturate;
 
 /// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles as assembled, among
 /// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, or was chosen
@@ -23,7 +23,7 @@ pub(super) fn choose(
     session: &mut Session<'_>,
 ) -> Result<Candidate, Error> {
     let Some(own) = cycles(&first) else { return Ok(first) };
-    let bounds: Vec<u32> = first.lowered.program.loops.iter().map(|one| saturating_u32(one.interval)).collect();
+    let bounds: Vec<u32> = first.lowered.program.loops.iter().map(|one| saturate(one.interval)).collect();
     let is_far = own.1 as f64 > THRESHOLDS.far * repeating(&first.lowered.program, &bounds) as f64;
     let most = options.candidates.unwrap_or(if is_far || first.by_simulation { THRESHOLDS.unrequested } else { 1 });
     if most < 2 || session.is_stopped() {

@@ -3,10 +3,10 @@
 use super::written::{Files, lines, signature, written};
 use super::{Language, TraceOptions};
 use crate::Error;
-use crate::count::saturating_u32;
 use twill_backend::gluon::{self, Assembly, Header, Signature, Simulated};
 use twill_codegen::Checked;
 use twill_graph::Status;
+use twill_graph::saturate;
 use twill_machine::Machine;
 
 /// A kernel that could be written.
@@ -120,6 +120,6 @@ impl Candidate {
     /// Warp groups of it that compute.
     pub(super) fn compute_groups(&self) -> u32 {
         let groups = self.lowered.program.groups.iter().filter(|group| group.warps >= 4);
-        saturating_u32(groups.count())
+        saturate(groups.count())
     }
 }

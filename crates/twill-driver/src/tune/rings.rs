@@ -3,10 +3,10 @@
 use super::score::{repeating, simulated};
 use super::thresholds::THRESHOLDS;
 use crate::Source;
-use crate::count::saturating_u32;
 use twill_backend::gluon::Simulated;
 use twill_codegen::ir::WarpProgram;
 use twill_codegen::{Checked, Options, ScheduledLoop, lower_checked};
+use twill_graph::saturate;
 
 /// The warp programs with the first options that fit shared memory, and what they take by simulation. Where `may_deepen`, rings
 /// have more slots than the options ask for as long as the simulation gains by it, and one more for loads that take longer: with
@@ -25,7 +25,7 @@ pub(super) fn emit(
         let simulated = simulated(&program, &source.lowered, &source.machine)?;
         Some((ring_depth, simulated, program))
     };
-    let intervals: Vec<u32> = program.loops.iter().map(|one| saturating_u32(one.interval)).collect();
+    let intervals: Vec<u32> = program.loops.iter().map(|one| saturate(one.interval)).collect();
     let bound = repeating(&program, &intervals);
     let cycles = |program: &WarpProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
     let Some(simulated) = simulated(&program, &source.lowered, &source.machine) else { return Ok((program, None)) };

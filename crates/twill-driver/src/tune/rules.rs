@@ -3,11 +3,11 @@
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, TileOrderOption, Which, latency_padding};
 use crate::Source;
-use crate::count::saturating_u32;
 use std::collections::BTreeSet;
 use twill_check::Verified;
 use twill_codegen::Options;
 use twill_codegen::ir::TileOrder;
+use twill_graph::saturate;
 use twill_graph::{GroupRole, Schedule, WarpAssignment};
 use twill_triton::mlir::ValueId;
 use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
@@ -128,7 +128,7 @@ impl Registers {
         let compute = || schedules.iter().flat_map(|s| &s.groups).filter(|g| g.role == GroupRole::Compute);
         let granted = compute().map(|g| g.registers_per_thread).max().unwrap_or_default();
         let groups: BTreeSet<_> = compute().map(|g| g.id).collect();
-        let share = twill_codegen::register_share(saturating_u32(groups.len()));
+        let share = twill_codegen::register_share(saturate(groups.len()));
         Registers { granted, share }
     }
 }

@@ -4,6 +4,7 @@
 //! A count, not a reservation: neither issue cycles nor groups matter, so it is a bound on `I` and nothing else.
 
 use std::cmp::Reverse;
+use twill_graph::saturate;
 use twill_graph::{Bytes, Cycles, LowerBound, LowerBoundKind, OpId, Problem};
 
 /// The least interval that moves the bytes of an iteration; `None` where there is no limit, or nothing to move.
@@ -20,7 +21,7 @@ pub(crate) fn bound(problem: &Problem) -> Option<LowerBound> {
     let operations = movers.into_iter().map(|op| graph.operation(op).name.clone()).collect();
     let kind = LowerBoundKind::SharedBandwidth { bytes, bytes_per_cycle, operations };
     let cycles = bytes.0.div_ceil(bytes_per_cycle.0.max(1));
-    Some(LowerBound { interval: Cycles(i64::try_from(cycles).unwrap_or(i64::MAX)), kind })
+    Some(LowerBound { interval: Cycles(saturate::<i64>(cycles)), kind })
 }
 
 /// Returns whether shared memory moves the bytes of an iteration in an interval.

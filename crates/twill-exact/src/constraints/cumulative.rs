@@ -10,6 +10,7 @@ use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::OpId;
 use twill_graph::proof::{Atom, Pool as Room, Reason, RegisterLimit};
+use twill_graph::saturate;
 
 /// This many copies of an item may be told apart whatever they weigh.
 const FEW_COPIES: i64 = 64;
@@ -135,8 +136,7 @@ impl Pool {
                 // The sums of this event must reach as deep as what is seen, and further each time. Of one item, no more
                 // copies need be told apart than are too many by themselves.
                 let room = capacity.saturating_sub(base);
-                let enough =
-                    |i: usize| i64::try_from(room / self.items[i].weight + 1).unwrap_or(i64::MAX).max(FEW_COPIES);
+                let enough = |i: usize| saturate::<i64>(room / self.items[i].weight + 1).max(FEW_COPIES);
                 let deepest = members.iter().map(|&(i, copies)| copies.min(enough(i))).max().unwrap_or(1);
                 let depth = self.depth.entry(event).or_insert(1);
                 *depth = (*depth + 1).max(deepest);

@@ -8,6 +8,7 @@ use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason};
+use twill_graph::saturate;
 use twill_graph::{Dependence, OpId, Problem, Storage};
 
 /// Slots of a load's ring: `max(1, ⌈(transfer + last − first) / I⌉)`.
@@ -72,7 +73,7 @@ fn refine_with(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool, rings: 
     let problem = e.problem;
     let deeper = |r: &RingLoad| {
         let slots = ring_depth(problem, r.load, &candidate.times, interval) - 1;
-        r.bytes.saturating_mul(u64::try_from(slots).unwrap_or(0))
+        r.bytes.saturating_mul(saturate::<u64>(slots))
     };
     let rings_take = rings.iter().map(deeper).fold(0, u64::saturating_add);
     if rings_take > room {
@@ -95,7 +96,7 @@ fn refine_with(e: &mut Encoding, candidate: &Candidate, pool: &mut Pool, rings: 
 fn ring_terms(e: &mut Encoding, rings: &mut [RingLoad], candidate: &Candidate, room: u64) -> Vec<(Lit, u64)> {
     let mut terms = Vec::new();
     for ring in rings {
-        let most = i64::try_from(room / ring.bytes).unwrap_or(i64::MAX).saturating_add(2);
+        let most = saturate::<i64>(room / ring.bytes).saturating_add(2);
         let depth = ring_depth(e.problem, ring.load, &candidate.times, e.question.interval);
         for slots in 2..=most.min(depth.saturating_mul(2).max(FEW_WRAPS)) {
             if e.is_spent_on(slots) || e.engine.is_cut_off() {
@@ -157,7 +158,7 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
 pub(crate) fn peak(e: &Encoding, candidate: &Candidate) -> u64 {
     let slots = |ring: &RingLoad| {
         let depth = ring_depth(e.problem, ring.load, &candidate.times, e.question.interval);
-        ring.bytes.saturating_mul(u64::try_from(depth).unwrap_or(u64::MAX))
+        ring.bytes.saturating_mul(saturate::<u64>(depth))
     };
     let rings = e.storage.rings.iter().map(slots).fold(0, u64::saturating_add);
     let live = e.storage.shared.peak(e, candidate, |_| true);

@@ -4,6 +4,7 @@
 use super::ask::{Answer, Asker, Relaxation, Sample, changed};
 use crate::bounds;
 use crate::constraints::resource;
+use twill_graph::saturate;
 use twill_graph::{Bytes, Columns, Cycles, Demand, Families, Family, Problem, Quantity, Storage, UnitId};
 
 /// As many registers a thread as a problem may state.
@@ -56,7 +57,7 @@ pub(crate) fn unit_cycles(problem: &Problem, interval: i64, unit: UnitId) -> Dem
     Demand {
         quantity: Quantity::UnitCycles,
         required: u64::try_from(resource::busy(problem, unit)).ok(),
-        available: u64::try_from(interval.saturating_mul(capacity)).unwrap_or(u64::MAX),
+        available: saturate::<u64>(interval.saturating_mul(capacity)),
         proved: true,
         suffices: false,
     }
@@ -69,7 +70,7 @@ fn shared_traffic(problem: &Problem, interval: i64) -> Option<Demand> {
     Some(Demand {
         quantity: Quantity::SharedTraffic,
         required: Some(bytes.0),
-        available: rate.0.saturating_mul(u64::try_from(interval).unwrap_or(0)),
+        available: rate.0.saturating_mul(saturate::<u64>(interval)),
         proved: true,
         suffices: false,
     })
@@ -205,7 +206,7 @@ impl Search<'_> {
         let mut demands = vec![Demand {
             quantity: Quantity::SynchronousCycles,
             required: u64::try_from(work.0).ok(),
-            available: u64::try_from((Cycles(self.interval) * groups).0).unwrap_or(u64::MAX),
+            available: saturate::<u64>((Cycles(self.interval) * groups).0),
             proved: true,
             suffices: false,
         }];
@@ -241,7 +242,7 @@ impl Search<'_> {
             let graph = graph.map(cap, |_| {}).ok()?;
             Problem::new(graph, self.problem.resources().clone(), *self.problem.options()).ok()
         };
-        let available = u64::try_from(longest).unwrap_or(0);
+        let available = saturate::<u64>(longest);
         let suffices = self.suffices;
         let demand =
             |required, proved| Demand { quantity: Quantity::HandoffCycles, required, available, proved, suffices };

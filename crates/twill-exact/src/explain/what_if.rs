@@ -12,6 +12,7 @@ use crate::constraints::{bandwidth, resource};
 use crate::limits::{Budget, Meter};
 use crate::search::{Progress, SearchOptions, schedule};
 use std::time::Instant;
+use twill_graph::saturate;
 use twill_graph::{
     Bytes, Change, Cycles, Dependence, ExplainedRejection, Families, Family, GroupRole, KnownBy, LoopGraph, LowerBound,
     LowerBoundKind, ModelOptions, Operation, Outcome, Problem, Report, Schedule, Status, UnitId, WarpAssignment,
@@ -91,7 +92,7 @@ impl Baseline {
             interval: schedule.map(|s| s.interval),
             bound: report.lower_bound.clone(),
             conflict: last.filter(|l| l.smaller_too).map(|l| l.conflict.members.iter().map(|m| m.family).collect()),
-            compute_groups: schedule.map(|s| u32::try_from(compute(s)).unwrap_or(u32::MAX)),
+            compute_groups: schedule.map(|s| saturate::<u32>(compute(s))),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::constraints::assignment;
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 use twill_graph::{GroupId, GroupRole, OpId, Problem, Storage};
 
 /// Assignments to try, the most promising first; none where some operation fits no group.
@@ -137,7 +138,7 @@ fn by_affinity(problem: &Problem, clusters: &Clusters, parts: usize) -> Vec<usiz
     let work = |op: &OpId| Some(graph.operation(*op)).filter(|o| o.is_synchronous()).map_or(0, |o| o.occupancy.0);
     let mut loads: Vec<i64> = clusters.members.iter().map(|m| m.iter().map(work).sum()).collect();
     let total: i64 = loads.iter().sum();
-    let share = (total / i64::try_from(parts).unwrap_or(1)).max(loads.iter().copied().max().unwrap_or(0));
+    let share = (total / saturate::<i64>(parts)).max(loads.iter().copied().max().unwrap_or(0));
     let mut merged: Vec<usize> = (0..loads.len()).collect();
     let mut shared = shared_words(problem, clusters);
     loop {

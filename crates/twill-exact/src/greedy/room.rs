@@ -2,6 +2,7 @@
 //! place are known to hold, folded (docs/model.md), is a lower bound of what the whole will hold.
 
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 use twill_graph::{Cycles, Dependence, GroupId, GroupRole, OpId, Problem, Storage};
 
 /// The demands of a problem under one assignment.
@@ -137,7 +138,7 @@ impl<'p> Room<'p> {
         let used = self.problem.group_ids().filter(|g| compute(g) && self.groups.contains(g)).count() as u64;
         let each = resources.compute_register_budget() / used.max(1) / resources.compute_group_cost(1).max(1);
         let granule = u64::from(file.granularity);
-        let granted = u32::try_from(each / granule * granule).unwrap_or(u32::MAX);
+        let granted = saturate::<u32>(each / granule * granule);
         resources.tile_words(resources.compute_groups.warps, granted)
     }
 

@@ -15,6 +15,7 @@ use crate::proof_log::Log;
 use crate::theory::{Bound, Node};
 use batsat::Lit;
 use std::rc::Rc;
+use twill_graph::saturate;
 use twill_graph::{Families, GroupId, MultiLoopProblem, OpId, RejectionReason, WarpGroup};
 
 /// The question whether all loops have schedules at these intervals.
@@ -315,7 +316,7 @@ fn fewest_stages<'p>(
     meter: &Meter,
 ) -> Option<JointFound<'p>> {
     let stages = super::objective::stages(&found.joint, &found.candidates);
-    let used = u32::try_from(stages).unwrap_or(u32::MAX);
+    let used = saturate::<u32>(stages);
     for stages in least..=used {
         let Some(mut joint) = Joint::new(kernel, classes, intervals, Stages::AtMost(stages), meter) else { continue };
         match joint.solve(&[]) {

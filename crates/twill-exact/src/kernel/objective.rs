@@ -12,6 +12,7 @@ use crate::encoding::storage::Cap;
 use crate::limits::Meter;
 use crate::objective::measure;
 use batsat::Lit;
+use twill_graph::saturate;
 use twill_graph::{KernelObjective, MultiLoopProblem, ObjectiveLevel};
 
 /// Stages of the loop that has most.
@@ -68,14 +69,14 @@ pub(super) fn improve(
 
 /// The value of a level.
 pub(super) fn total(joint: &Joint, candidates: &[Candidate], (level, index): Level) -> i64 {
-    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let count = |n: usize| saturate::<i64>(n);
     let measured = |k: usize| measure(&joint.parts[k], &candidates[k], level);
     match (level, index) {
         (ObjectiveLevel::ComputeGroups, _) => {
             let groups = joint.parts[0].compute_groups();
             count(groups.iter().filter(|g| candidates.iter().any(|c| c.groups.contains(g))).count())
         }
-        (ObjectiveLevel::HandoffWords, _) => i64::try_from(joint.handoff_total(candidates)).unwrap_or(i64::MAX),
+        (ObjectiveLevel::HandoffWords, _) => saturate::<i64>(joint.handoff_total(candidates)),
         (ObjectiveLevel::Length, Some(k)) => measured(k),
         (ObjectiveLevel::Channels, _) => (0..candidates.len()).map(measured).sum(),
         (ObjectiveLevel::Stages | ObjectiveLevel::Length | ObjectiveLevel::RegistersPerThread, _) => {

@@ -12,6 +12,7 @@ use crate::limits::Meter;
 use crate::query;
 use crate::search::{self, Progress, Search, SearchOptions, Settled};
 use std::time::Instant;
+use twill_graph::saturate;
 use twill_graph::{
     CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, KernelReport, MultiLoopProblem, ObjectiveLevel,
     Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
@@ -206,9 +207,9 @@ impl Together<'_, '_> {
     /// what is, with an equal share of the gap for every loop.
     fn probe(&self, corner: &[i64], above: i64, step: i64) -> Vec<i64> {
         let gap = (above - self.value(corner) - 1) / 2;
-        let loops = i64::try_from(corner.len()).unwrap_or(i64::MAX);
+        let loops = saturate::<i64>(corner.len());
         let share = |k: usize| match &self.best {
-            Some(_) => gap / loops / i64::try_from(self.kernel.weights()[k]).unwrap_or(i64::MAX),
+            Some(_) => gap / loops / saturate::<i64>(self.kernel.weights()[k]),
             None => step,
         };
         let probe = |(k, &c): (usize, &i64)| c.saturating_add(share(k)).min(self.limits[k]);

@@ -2,6 +2,7 @@
 //! (Rau, MICRO 1994).
 
 use super::net::Net;
+use twill_graph::saturate;
 use twill_graph::{Cycles, LowerBound, LowerBoundKind, ModuloProblem, UnitId};
 
 /// The larger of both, with its witness.
@@ -40,7 +41,7 @@ fn recurrence_above(net: &Net, mut interval: i64) -> Option<LowerBound> {
     let (cycle, delay, distance) = critical?;
     let name = |v: twill_graph::OpId| net.problem.operations()[v.index()].name.clone();
     let operations = cycle.iter().map(|d| name(d.from)).chain(cycle.last().map(|d| name(d.to))).collect();
-    let distance = u32::try_from(distance).unwrap_or(u32::MAX);
+    let distance = saturate::<u32>(distance);
     let kind = LowerBoundKind::Recurrence { operations, delay: Cycles(delay), distance };
     Some(LowerBound { interval: Cycles(interval), kind })
 }

@@ -18,6 +18,7 @@ use crate::search::Progress;
 use net::Net;
 use query::Verdict;
 use std::time::Instant;
+use twill_graph::saturate;
 use twill_graph::{
     Cycles, IssueTimes, LowerBound, LowerBoundKind, ModuloProblem, Outcome, Phase, Rejection, RejectionReason, Report,
 };
@@ -124,7 +125,7 @@ impl Search<'_, '_> {
         match query::ask(&self.net, interval, &self.meter) {
             Verdict::Found(slots) => {
                 let times = place::place(&self.net, interval, &slots);
-                let stages = u32::try_from(times.stages()).unwrap_or(u32::MAX);
+                let stages = saturate::<u32>(times.stages());
                 (self.progress)(Progress::Found { interval: Cycles(interval), stages });
                 self.best = Some(times);
             }

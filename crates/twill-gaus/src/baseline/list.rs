@@ -14,6 +14,7 @@ use crate::bounds::peak_bound;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use twill_graph::UnitId;
+use twill_graph::saturate;
 
 /// Reads left at which a value's readers are looked at again.
 const FEW: usize = 4;
@@ -28,7 +29,7 @@ pub(super) fn within_limits(task: &Task) -> Result<Vec<u64>, BaselineError> {
 pub(super) fn fewest_units(task: &Task) -> Result<Vec<u64>, BaselineError> {
     let least = |(r, resource): (usize, &twill_graph::DataflowResource)| {
         let bound = peak_bound(task.graph, Some(task.mobility), None, UnitId::new(r));
-        let bound = u64::try_from(bound).unwrap_or(u64::MAX);
+        let bound = saturate::<u64>(bound);
         Some(resource.limit.map_or(bound, |limit| limit.min(bound)))
     };
     let caps = task.graph.resources().iter().enumerate().map(least).collect();

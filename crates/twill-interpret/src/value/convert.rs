@@ -4,6 +4,7 @@ use super::elements::Elementwise;
 use super::integers::{unsigned, wrapped};
 use super::tile::Data;
 use crate::fault::Fault;
+use twill_graph::saturate;
 
 /// Floating-point numbers are rounded to nearest, integers towards zero and into the range of their type.
 pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fault> {
@@ -19,7 +20,7 @@ pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fau
             Ok(Data::Floats(x.iter().map(|x| number(unsigned(*x, from) as f64)).collect()))
         }
         ("arith.fptosi", Data::Floats(x)) => {
-            let limit = 2_f64.powi(i32::try_from(bits).unwrap_or(64) - 1);
+            let limit = 2_f64.powi(saturate::<i32>(bits) - 1);
             Ok(Data::Integers(x.iter().map(|x| x.clamp(-limit, limit - 1.0) as i64).collect()))
         }
         ("arith.fptoui", Data::Floats(x)) => {

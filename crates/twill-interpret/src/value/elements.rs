@@ -6,6 +6,7 @@ use super::number::Arithmetic;
 use super::tile::{Data, Pointer, Tile};
 use crate::fault::Fault;
 use std::rc::Rc;
+use twill_graph::saturate;
 use twill_triton::kernel::is_conversion;
 use twill_triton::mlir::Type;
 
@@ -144,7 +145,7 @@ impl Elementwise<'_> {
         }
         let element = self.element;
         let natural = |x: i64| unsigned(x, element);
-        let count = |n: i64| u32::try_from(natural(n)).unwrap_or(u32::MAX);
+        let count = |n: i64| saturate::<u32>(natural(n));
         let of = |a: i64, b: i64| -> Option<i64> {
             Some(match self.operation {
                 "arith.addi" => a.wrapping_add(b),

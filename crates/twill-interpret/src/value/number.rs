@@ -1,5 +1,6 @@
 //! Floating-point numbers of the types that kernels use.
 
+use twill_graph::saturate;
 use twill_triton::mlir::{FloatKind, Type};
 
 /// With how much accuracy numbers are held.
@@ -66,7 +67,7 @@ impl Format {
         if x == 0.0 || !x.is_finite() {
             return x;
         }
-        let bits = i32::try_from((x.to_bits() >> 52) & 0x7ff).unwrap_or(0);
+        let bits = saturate::<i32>((x.to_bits() >> 52) & 0x7ff);
         // The exponent of a subnormal f64 does not matter: it rounds to zero.
         let exponent = (bits - 1023).max(self.least_exponent);
         let quantum = f64::from(2.0_f32).powi(exponent - (self.precision - 1));

@@ -1,6 +1,7 @@
 //! The barriers of groups.
 
 use twill_codegen::ir::{Barriers, WarpProgram};
+use twill_graph::saturate;
 
 /// An `mbarrier`: it completes a phase when all have arrived, and a wait knows one bit of the phase.
 #[derive(Clone, Debug)]
@@ -12,7 +13,7 @@ pub(super) struct Barrier {
 
 impl Barrier {
     pub fn all(array: &Barriers) -> Vec<Barrier> {
-        let expected = u32::try_from(array.arrivals.len()).unwrap_or(u32::MAX).max(1);
+        let expected = saturate::<u32>(array.arrivals.len()).max(1);
         (0..array.slots).map(|_| Barrier { expected, arrived: 0, completed: 0 }).collect()
     }
 

@@ -3,6 +3,7 @@
 
 use crate::liveness::{Life, Place, lives, ring, steady};
 use serde::Serialize;
+use twill_graph::saturate;
 use twill_graph::{Cycles, GroupRole, Problem, Schedule};
 
 const WARP_THREADS: u64 = 32;
@@ -139,7 +140,7 @@ fn buffer(problem: &Problem, interval: Cycles, life: &Life, depth: Option<u32>) 
     Buffer {
         operation: problem.graph().operation(life.operation).name.clone(),
         amount: life.amount,
-        slots: depth.map_or_else(|| u64::try_from(taken).unwrap_or(0), u64::from),
+        slots: depth.map_or_else(|| saturate::<u64>(taken), u64::from),
         start: life.start,
         end: life.end,
         ring: depth.is_some(),

@@ -3,6 +3,7 @@
 use super::trace::{Builder, Label, Track, number, text};
 use crate::run::first_fit;
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 use twill_graph::{Dataflow, OpId, StartSteps};
 
 /// The part of a resource in use.
@@ -41,7 +42,7 @@ pub fn dataflow_perfetto(graph: &Dataflow, schedule: &StartSteps, iterations: u3
 /// Uses of one resource, or the latencies of operations that use none.
 fn uses(graph: &Dataflow, schedule: &StartSteps, iterations: u32, resource: Option<usize>) -> Vec<Use> {
     let interval = schedule.interval.unwrap_or(0);
-    let at = |step: u64| i64::try_from(step).unwrap_or(i64::MAX);
+    let at = |step: u64| saturate::<i64>(step);
     let mut uses = Vec::new();
     for iteration in 0..iterations {
         for (index, (op, step)) in graph.operations().iter().zip(&schedule.steps).enumerate() {
@@ -74,7 +75,7 @@ fn count(trace: &mut Builder, counter: Track, uses: &[Use]) {
     for (step, change) in changes {
         amount += change;
         if change != 0 || step == 0 {
-            trace.count(counter, step, u64::try_from(amount).unwrap_or(u64::MAX));
+            trace.count(counter, step, saturate::<u64>(amount));
         }
     }
 }
@@ -88,10 +89,10 @@ fn write(trace: &mut Builder, parent: Track, name: &str, graph: &Dataflow, sched
             let mut annotations = vec![
                 text("operation", operation.name.clone()),
                 number("iteration", iteration.into()),
-                number("step", i64::try_from(step).unwrap_or(i64::MAX)),
+                number("step", saturate::<i64>(step)),
             ];
             if amount > 0 {
-                annotations.push(number("amount", i64::try_from(amount).unwrap_or(i64::MAX)));
+                annotations.push(number("amount", saturate::<i64>(amount)));
             }
             let label = Label { name: operation.name.clone(), category: "operation", annotations };
             trace.slice(track, (start, end), label);

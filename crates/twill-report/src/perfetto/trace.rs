@@ -5,6 +5,7 @@ use super::message::{
     TracePacket, TrackDescriptor, TrackEvent,
 };
 use prost::Message;
+use twill_graph::saturate;
 
 /// All packets are of one sequence.
 const SEQUENCE: u32 = 1;
@@ -71,7 +72,7 @@ impl Builder {
     pub fn track(&mut self, parent: Track, name: impl Into<String>, description: Option<String>) -> Track {
         let uuid = self.tracks.len() as u64 + 1;
         let before = self.tracks.iter().filter(|track| track.parent_uuid == Some(parent.0)).count();
-        let rank = i32::try_from(before).unwrap_or(i32::MAX);
+        let rank = saturate::<i32>(before);
         let track = TrackDescriptor { name: Some(name.into()), description, ..descriptor(uuid, Some(parent.0), rank) };
         self.tracks.push(track);
         Track(uuid)
@@ -101,7 +102,7 @@ impl Builder {
 
     /// From this cycle on, the counter has this value.
     pub fn count(&mut self, track: Track, at: i64, value: u64) {
-        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        let value = saturate::<i64>(value);
         self.push(
             at,
             Order::Counter,
@@ -134,7 +135,7 @@ impl Builder {
     }
 
     fn push(&mut self, at: i64, order: Order, event: TrackEvent) -> Handle {
-        self.events.push((u64::try_from(at).unwrap_or(0), order, event));
+        self.events.push((saturate::<u64>(at), order, event));
         Handle(self.events.len() - 1)
     }
 }

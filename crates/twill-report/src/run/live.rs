@@ -8,6 +8,7 @@
 use super::Run;
 use crate::liveness::{Kept, Place, kept};
 use std::collections::BTreeMap;
+use twill_graph::saturate;
 
 /// The most iterations of initial values that are counted.
 const MOST_BEFORE: i64 = 1024;
@@ -33,7 +34,7 @@ pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
     for (cycle, change) in changes {
         amount += change;
         if cycle < end && (change != 0 || cycle == 0) {
-            steps.push((cycle, u64::try_from(amount).unwrap_or(u64::MAX)));
+            steps.push((cycle, saturate::<u64>(amount)));
         }
     }
     steps

@@ -3,6 +3,7 @@
 use crate::model::Model;
 use crate::term::{Term, at_most};
 use twill_graph::UnitId;
+use twill_graph::saturate;
 
 pub(super) fn write(m: &mut Model) {
     m.script.comment(
@@ -11,7 +12,7 @@ pub(super) fn write(m: &mut Model) {
     );
     let problem = m.problem;
     for (index, unit) in problem.resources().units.iter().enumerate() {
-        let mut held: Vec<Vec<(u64, Term)>> = vec![Vec::new(); usize::try_from(m.interval).unwrap_or(0)];
+        let mut held: Vec<Vec<(u64, Term)>> = vec![Vec::new(); saturate::<usize>(m.interval)];
         let mut always: i128 = 0;
         for v in problem.graph().op_ids() {
             let reservations = problem.graph().operation(v).reservations.iter().zip(problem.units_of(v));

@@ -166,7 +166,7 @@ fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Opera
     let kind = match name {
         "tt.dot" => return dot(resolver, id),
         "tt.reduce" => {
-            let axis = operation.attributes.integer("axis").and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0);
+            let axis = operation.attributes.axis();
             Kind::Reduce { axis, combine: operations::combine(module, id) }
         }
         _ => match elementwise(name) {

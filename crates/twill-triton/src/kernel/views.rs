@@ -55,7 +55,7 @@ fn unchecked(module: &Module, view: OperationId, from: &[u64], to: &[u64]) -> Ma
             _ => (0..to.len()).rev().map(Some).collect(),
         },
         "tt.expand_dims" => {
-            let axis = operation.attributes.integer("axis").and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0);
+            let axis = operation.attributes.axis();
             (0..to.len())
                 .map(|d| match d.cmp(&axis) {
                     std::cmp::Ordering::Less => Some(d),

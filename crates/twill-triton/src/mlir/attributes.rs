@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use twill_graph::saturate;
 
 use super::types::Type;
 
@@ -125,6 +126,11 @@ impl Attributes {
             Attribute::Integer { value, .. } => i64::try_from(*value).ok(),
             _ => None,
         }
+    }
+
+    /// The dimension that `axis` names, as reductions and `tt.expand_dims` have it; the first where there is none.
+    pub fn axis(&self) -> usize {
+        self.integer("axis").map_or(0, saturate)
     }
 
     /// The attribute as a list of integers.

@@ -1,6 +1,7 @@
 //! Adds operations, regions, blocks and values to a module under construction.
 
 use indexmap::IndexMap;
+use twill_graph::saturate;
 
 use super::ast::{Block, BlockId, Definition, Module, Operation, OperationId, Region, RegionId, Use, Value, ValueId};
 use super::attributes::Attributes;
@@ -8,7 +9,7 @@ use super::types::Type;
 
 /// The index of the next entry. Entries are made of text, and the text has fewer than 2³² bytes.
 fn next_index<T>(arena: &[T]) -> u32 {
-    u32::try_from(arena.len()).unwrap_or(u32::MAX)
+    saturate::<u32>(arena.len())
 }
 
 impl Module {

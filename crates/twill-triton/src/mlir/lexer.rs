@@ -3,6 +3,7 @@
 //! The lexer is a small value that can be copied, so looking ahead is lexing with a copy. Token text borrows the input.
 
 use super::types::Dimension;
+use twill_graph::saturate;
 
 /// The kinds of tokens; the names of sigils follow what they introduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +140,7 @@ impl<'text> Lexer<'text> {
     /// Steps over ASCII characters that are no line breaks.
     fn skip(&mut self, bytes: usize) {
         self.offset += bytes;
-        self.column = self.column.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        self.column = self.column.saturating_add(saturate::<u32>(bytes));
     }
 
     fn bump(&mut self, character: char) {

@@ -1,6 +1,7 @@
 //! Classes of dimensions of values that are the same.
 
 use std::collections::HashMap;
+use twill_graph::saturate;
 
 use super::{extents, is_constant};
 use crate::mlir::{Module, OperationId, ValueId};
@@ -58,7 +59,7 @@ fn join(module: &Module, id: OperationId, classes: &mut Classes) {
     let rank = |index: usize| operation.operands.get(index).map_or(0, |v| extents(module, *v).len());
     let result = operation.results.first().copied();
     let to = |d: usize| result.map_or(Node::Use(id, usize::MAX, d), |value| Node::Value(value, d));
-    let axis = || operation.attributes.integer("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
+    let axis = || operation.attributes.axis();
     match operation.name.as_str() {
         "scf.for" => {
             let Some(parts) = module.for_loop(id) else { return };
@@ -78,7 +79,7 @@ fn join(module: &Module, id: OperationId, classes: &mut Classes) {
         "tt.trans" => {
             let order = operation.attributes.integers("order").unwrap_or_default();
             for (d, from) in order.iter().enumerate() {
-                classes.join(to(d), node(0, usize::try_from(*from).unwrap_or(0)));
+                classes.join(to(d), node(0, saturate::<usize>(*from)));
             }
         }
         "tt.expand_dims" => {

@@ -73,7 +73,7 @@ pub(super) fn needed(
     }
     for id in body {
         let operation = module.operation(*id);
-        let axis = operation.attributes.integer("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
+        let axis = operation.attributes.axis();
         let ("tt.reduce", [value]) = (operation.name.as_str(), operation.operands.as_slice()) else { continue };
         if !along(*id, 0, *value, axis) {
             continue;

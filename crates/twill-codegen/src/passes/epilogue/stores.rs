@@ -258,7 +258,7 @@ impl KernelBuilder<'_> {
         let operation = self.module.operation(self.module.defining_operation(value)?);
         let operands = &operation.operands;
         let first = || operands.iter().find_map(|v| self.cut(*v, depth + 1));
-        let axis = || operation.attributes.integer("axis").and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0);
+        let axis = || operation.attributes.axis();
         match operation.name.as_str() {
             "tt.expand_dims" => first().map(|d| if d >= axis() { d + 1 } else { d }),
             "tt.reduce" => first().filter(|d| *d != axis()).map(|d| if d > axis() { d - 1 } else { d }),

@@ -24,6 +24,7 @@ use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, Gr
 use expansion::{Expansion, carried_in_registers};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use twill_graph::OpId;
+use twill_graph::saturate;
 
 /// Adds a loop to a group's program.
 pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Result<(), Error> {
@@ -334,7 +335,7 @@ impl Adder<'_, '_> {
         let interval = facts.schedule.interval.0.max(1);
         let graph = facts.problem.graph().operation(op);
         self.reader.group.note = Note {
-            scheduled: Some((cycle, u32::try_from(cycle / interval).unwrap_or(0))),
+            scheduled: Some((cycle, saturate::<u32>(cycle / interval))),
             line: graph.source.as_ref().map(|s| s.line),
             operation: Some(twill_graph::LoopOperation { index: self.index, op }),
             text: String::new(),
@@ -362,7 +363,7 @@ impl Adder<'_, '_> {
             }
             // Another value of the same slot.
             Some(age) if age >= 0 => {
-                let age = usize::try_from(age).unwrap_or(0);
+                let age = saturate::<usize>(age);
                 let at = self.reader.group.slots[&at].at[age];
                 self.reader.group.act(Op::MbarrierWait { barrier: id, at, previous });
             }

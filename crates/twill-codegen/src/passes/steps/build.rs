@@ -14,6 +14,7 @@ use crate::passes::steps::program::{Barrier, Block, BufferId, GroupSteps, Iterat
 use crate::passes::steps::reads::{Context, ReorderingOptions};
 use std::collections::{HashMap, HashSet};
 use twill_check::Verified;
+use twill_graph::saturate;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
 
 impl LoopProgram {
@@ -110,19 +111,19 @@ impl<'a> StepBuilder<'a> {
         let mut prologue = Vec::new();
         for window in 0..self.stages {
             for (k, event) in self.events.iter().enumerate().filter(|(_, e)| e.stage <= window) {
-                let above = u32::try_from(window - event.stage).unwrap_or(u32::MAX);
+                let above = saturate::<u32>(window - event.stage);
                 extend(&mut prologue, above, self.steps(k, Window::Prologue(window)));
             }
         }
         let steady = (0..self.events.len()).flat_map(|k| self.steps(k, Window::Steady)).collect();
         let mut epilogue = Vec::new();
         for window in 0..self.stages {
-            let above = u32::try_from(self.stages - window - 1).unwrap_or(u32::MAX);
+            let above = saturate::<u32>(self.stages - window - 1);
             for (k, _) in self.events.iter().enumerate().filter(|(_, e)| e.stage > window) {
                 extend(&mut epilogue, above, self.steps(k, Window::Epilogue(window)));
             }
         }
-        let first = u32::try_from(self.stages).unwrap_or(u32::MAX);
+        let first = saturate::<u32>(self.stages);
         GroupSteps { group: self.group, first, prologue, steady, epilogue }
     }
 
@@ -220,7 +221,7 @@ impl<'a> StepBuilder<'a> {
             let to = if place < position { here } else { here - 1 };
             let from = from.max(least + stage);
             let to = to.min(most + stage);
-            newer = newer.saturating_add(u32::try_from((to - from + 1).max(0)).unwrap_or(u32::MAX));
+            newer = newer.saturating_add(saturate::<u32>((to - from + 1).max(0)));
         }
         newer
     }

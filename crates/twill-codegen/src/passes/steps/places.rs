@@ -20,6 +20,7 @@ use crate::passes::steps::events::{Action, Events, Kind};
 use crate::passes::steps::program::{Barrier, BufferKind, Purpose};
 use crate::passes::steps::reads::Context;
 use std::collections::HashMap;
+use twill_graph::saturate;
 use twill_graph::{GroupId, OpId, Storage};
 
 /// The order of a group's events, and the window of each.
@@ -46,9 +47,9 @@ impl Places {
         let interval = context.interval();
         let mut order: Vec<usize> = (0..all.events.len()).filter(|&k| all.events[k].group == group).collect();
         order.sort_by_key(|&k| (all.events[k].time.rem_euclid(interval), ranks.get(k).copied().unwrap_or(k)));
-        let period = 2 * i64::try_from(order.len()).unwrap_or(i64::MAX / 2);
+        let period = 2 * saturate::<i64>(order.len());
         let place = |(position, &k): (usize, &usize)| {
-            let position = 2 * i64::try_from(position).unwrap_or(0);
+            let position = 2 * saturate::<i64>(position);
             (k, all.events[k].time.div_euclid(interval) * period + position)
         };
         let places = order.iter().enumerate().map(place).collect();
@@ -236,7 +237,7 @@ impl Line<'_> {
                 false => Some(self.issue(d.to)? + i64::from(d.distance) * self.period),
             };
             let end = self.context.uses(op).filter_map(read).max().unwrap_or(start);
-            lives.push(((start, end), i64::try_from(words.0).unwrap_or(i64::MAX)));
+            lives.push(((start, end), saturate::<i64>(words.0)));
         }
         lives
     }

@@ -1,5 +1,6 @@
 //! Who reads what, when: dependences seen from the times of a schedule.
 
+use twill_graph::saturate;
 use twill_graph::{Cycles, Dependence, Execution, GroupId, LoopGraph, OpId, Operation, Problem, Schedule, Storage};
 
 /// A problem with a schedule, and the questions that are asked of them.
@@ -98,7 +99,7 @@ impl<'a> Context<'a> {
 
     /// `⌈cycles / I⌉`, at least 1.
     pub(crate) fn copies(&self, cycles: i64) -> u32 {
-        u32::try_from(Cycles(cycles).div_ceil(Cycles(self.interval())).max(1)).unwrap_or(u32::MAX)
+        saturate::<u32>(Cycles(cycles).div_ceil(Cycles(self.interval())).max(1))
     }
 
     /// Whether the unit that executes `op` signals a barrier when the result is there: TMA loads,

@@ -3,6 +3,7 @@
 use crate::passes::steps::program::{Buffer, BufferId, BufferKind, BufferedValue};
 use crate::passes::steps::reads::Context;
 use std::collections::{BTreeMap, HashSet};
+use twill_graph::saturate;
 use twill_graph::{Bytes, Dependence, GroupId, OpId, Storage};
 
 /// A read after which storage may be used again.
@@ -154,8 +155,7 @@ pub(crate) fn storings(context: &Context, spare: &HashSet<Reused>) -> Vec<Storin
             }
         }
         let reads = if renewed { last_reads(context, &ties, &members) } else { Vec::new() };
-        let depth =
-            if reads.is_empty() { u32::try_from(round.max(1)).unwrap_or(1) } else { depth(context, start, &reads) };
+        let depth = if reads.is_empty() { saturate::<u32>(round.max(1)) } else { depth(context, start, &reads) };
         let depth = depth + u32::from(spare.contains(&Reused::Storing(start)));
         let addressed = !matches!(memory(context, start), Memory::Registers(_));
         storings.push(Storing { members, renewed, addressed, depth, reads });
