@@ -38,6 +38,8 @@ fn proved_on(machine: &str, example: &str, options: &twill_triton::Options) -> u
                 let proof = checked.proof();
                 assert!(proof.cases > 5, "{example}");
                 assert_eq!(proof.searched, 0, "{example}: the order of events alone should be enough");
+                let at_once = scheduled.checked(persistent, ring_depth, pingpong).unwrap();
+                assert_eq!(at_once.into_inner(), checked.into_inner(), "{example}: lowered and proved at once");
                 fitting += 1;
             }
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use twill_check::Verified;
 use twill_codegen::ir::{TileOrder, WarpProgram};
-use twill_codegen::{Options, ScheduledLoop, lower};
+use twill_codegen::{Checked, Options, ScheduledLoop, lower, lower_checked};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{LoopGraph, ModelOptions, MultiLoopProblem, Problem, Schedule, corresponding};
 use twill_machine::Machine;
@@ -51,6 +51,12 @@ impl Scheduled {
         self.lower(&self.options(persistent, ring_depth, pingpong))
     }
 
+    /// The same, proved.
+    #[allow(dead_code, reason = "not all tests that share this file ask for it")]
+    pub fn checked(&self, persistent: bool, ring_depth: u32, pingpong: bool) -> Result<Checked, twill_codegen::Error> {
+        lower_checked(&self.kernel, &self.loops(), &self.options(persistent, ring_depth, pingpong))
+    }
+
     /// The warp programs of CTAs that form clusters of two.
     #[allow(dead_code, reason = "not all tests that share this file ask for it")]
     pub fn clusters(&self, persistent: bool, ring_depth: u32) -> Result<WarpProgram, twill_codegen::Error> {
@@ -77,10 +83,12 @@ impl Scheduled {
     }
 
     fn lower(&self, options: &Options) -> Result<WarpProgram, twill_codegen::Error> {
+        lower(&self.kernel, &self.loops(), options)
+    }
+
+    fn loops(&self) -> Vec<ScheduledLoop<'_>> {
         let each = self.lowered.iter().zip(&self.problems).zip(&self.schedules);
-        let loops: Vec<ScheduledLoop<'_>> =
-            each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect();
-        lower(&self.kernel, &loops, options)
+        each.map(|((lowered, problem), schedule)| ScheduledLoop { lowered, problem, schedule }).collect()
     }
 }
 
