@@ -30,6 +30,6 @@ pub use ir::WarpProgram;
 pub use options::Options;
 pub use passes::steps::program::{Iteration, LoopProgram};
 pub use passes::steps::pseudocode::pseudocode;
-pub use pipeline::lower;
+pub use pipeline::{lower, lower_checked};
 pub use target::hopper::register_share;
 pub use verify::{Checked, check};

@@ -13,7 +13,7 @@ use crate::passes::{
     issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers, producers, structure_returns,
     tile_scheduler,
 };
-use crate::verify::check;
+use crate::verify::{Checked, check};
 use twill_triton::Kernel;
 
 /// A step from schedules to a warp program.
@@ -66,12 +66,34 @@ pub fn lower_observed(
     after: &mut dyn FnMut(&Pass, &WarpProgram),
 ) -> Result<WarpProgram, Error> {
     let program = lower_with_fallbacks(kernel, loops, options, after)?;
-    // Ping-pong has one order; where groups hand off results in another, they would deadlock.
-    let has_pingpong = !program.named_barriers.is_empty();
-    if has_pingpong && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
-        return lower_with_fallbacks(kernel, loops, &Options { pingpong: false, ..options.clone() }, after);
+    if has_pingpong(&program) && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
+        return lower_with_fallbacks(kernel, loops, &without_pingpong(options), after);
     }
     Ok(program)
+}
+
+/// [`lower`], with the proof that its barriers are enough ([`verify`](mod@crate::verify)).
+///
+/// # Errors
+/// As [`lower`] and [`check`].
+pub fn lower_checked(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<Checked, Error> {
+    let lower = |options: &Options| lower_with_fallbacks(kernel, loops, options, &mut |_, _| {});
+    let program = lower(options)?;
+    let has_pingpong = has_pingpong(&program);
+    match check(program) {
+        Err(Error::Protocol { .. }) if has_pingpong => check(lower(&without_pingpong(options))?),
+        checked => checked,
+    }
+}
+
+/// Whether groups alternate on the tensor core. Ping-pong has one order; where groups hand off results in another, they would
+/// deadlock.
+fn has_pingpong(program: &WarpProgram) -> bool {
+    !program.named_barriers.is_empty()
+}
+
+fn without_pingpong(options: &Options) -> Options {
+    Options { pingpong: false, ..options.clone() }
 }
 
 fn lower_with_fallbacks(

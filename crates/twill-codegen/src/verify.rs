@@ -8,14 +8,16 @@ use crate::error::Error;
 use crate::ir::Detail;
 use crate::ir::WarpProgram;
 use std::ops::Deref;
+use std::time::Instant;
 use twill_check::protocol::{Limits, Proof, ProtocolError, verify};
 
 /// Warp programs of a kernel whose barriers are proved to be enough, in whatever order groups and asynchronous units
 /// work. Only [`check`] makes one, and the emitters take nothing else.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Checked {
     program: WarpProgram,
     proof: Proof,
+    seconds: f64,
 }
 
 impl Checked {
@@ -24,13 +26,18 @@ impl Checked {
         self.proof
     }
 
+    /// Seconds that the proof took.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
     /// The same program, made to record the time of the last iterations of a tile: its timestamps are no synchronisation, so that
     /// what is proved of its barriers holds.
     #[must_use]
     pub fn traced(&self, iterations: u32, detail: Detail) -> Checked {
         let mut program = self.program.clone();
         program.record(iterations, detail);
-        Checked { program, proof: self.proof }
+        Checked { program, proof: self.proof, seconds: self.seconds }
     }
 
     /// Breaks the seal.
@@ -53,9 +60,10 @@ impl Deref for Checked {
 /// # Errors
 /// [`Error::Protocol`] with a run that goes wrong, or [`Error::NotProved`] where neither a proof nor such a run was found.
 pub fn check(program: WarpProgram) -> Result<Checked, Error> {
+    let started = Instant::now();
     registers::check(&program)?;
     match verify(&program.system()?, &Limits::default()) {
-        Ok(verified) => Ok(Checked { proof: verified.proof(), program }),
+        Ok(verified) => Ok(Checked { proof: verified.proof(), program, seconds: started.elapsed().as_secs_f64() }),
         Err(ProtocolError::Violated(found)) => Err(Error::Protocol { counterexample: found.to_string() }),
         Err(error @ ProtocolError::Malformed { .. }) => Err(Error::Protocol { counterexample: error.to_string() }),
         Err(error) => Err(Error::NotProved { why: error.to_string() }),

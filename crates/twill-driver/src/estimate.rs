@@ -1,7 +1,7 @@
 //! What stands beside a proof: the bound of the wider space of schedules, and what the generated kernel takes by simulation.
 
 use crate::input::generated_source;
-use crate::tune::{self, lower};
+use crate::tune;
 use crate::{LoopProblem, Request, Session};
 use twill_check::Verified;
 use twill_exact::{Budget, SearchOptions};
@@ -71,9 +71,5 @@ fn simulated(
     let schedules: Option<Vec<&Verified<Schedule>>> = reports.iter().map(|report| report.outcome.schedule()).collect();
     let Some(schedules) = schedules.filter(|_| request.limits.normalise == 0) else { return Vec::new() };
     let Ok(source) = generated_source(request) else { return Vec::new() };
-    let Ok(lowered) = lower::lowered(&source) else { return Vec::new() };
-    if lowered.len() != problems.len() {
-        return Vec::new();
-    }
-    tune::of_schedules(&source, &lowered, problems, &schedules)
+    tune::of_schedules(&source, problems, &schedules)
 }

@@ -42,7 +42,7 @@ pub fn default_assignment(machine: &Machine) -> WarpAssignment {
     if machine.has_tensor_memory() { WarpAssignment::Free } else { WarpAssignment::BySubTile }
 }
 
-/// A kernel that is read, and how its loops are lowered.
+/// A kernel that is read, and its loops as they are lowered.
 pub struct Source {
     /// The kernel.
     pub kernel: twill_triton::Kernel,
@@ -50,12 +50,14 @@ pub struct Source {
     pub machine: Machine,
     /// Sub-tiles, programs, contraction.
     pub options: twill_triton::Options,
+    /// The loops that are asked for, in the order of the text.
+    pub lowered: Vec<twill_triton::Lowered>,
 }
 
 /// The kernel of a request; `None` if its input is a loop graph.
 ///
 /// # Errors
-/// When it does not read, or the machine is not known.
+/// When it does not read or cannot be lowered, or the machine is not known.
 pub fn source(request: &Request) -> Result<Option<Source>, Error> {
     match &request.input.content {
         Content::Graph(..) => Ok(None),
@@ -96,7 +98,9 @@ fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Er
         programs: lowering.programs,
         contract: lowering.contract,
     };
-    Ok(Source { kernel, machine, options })
+    let lower = |l| twill_triton::lower_parts(l, &machine, &options);
+    let lowered = chosen(name, &kernel, lowering)?.iter().map(lower).collect::<Result<_, twill_triton::Error>>()?;
+    Ok(Source { kernel, machine, options, lowered })
 }
 
 /// All loops of the input that are asked for, and what they have to do with each other.
@@ -136,7 +140,7 @@ pub fn problems(request: &Request) -> Result<Loops<LoopProblem>, Error> {
 /// When the input does not read or cannot be lowered.
 pub fn lowered(input: &Input, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
     match &input.content {
-        Content::Kernel(text) => from_kernel(&input.name, text, lowering),
+        Content::Kernel(text) => Ok(of_source(&read_kernel(&input.name, text, lowering)?)),
         Content::Graph(graph) => {
             let lowered = from_graph(&input.name, lowering, graph)?;
             Ok(Loops { loops: vec![lowered], siblings: None })
@@ -167,17 +171,9 @@ fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Res
     Ok(Lowered { graph: graph.clone(), resources, tiles: None, warp_assignment })
 }
 
-fn from_kernel(input: &str, text: &str, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
-    let source = read_kernel(input, text, lowering)?;
-    let chosen = chosen(input, &source, lowering)?;
-    let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
-    let lowered: Result<Vec<_>, twill_triton::Error> = chosen.iter().map(lower).collect();
-    Ok(of_source(&source, &lowered?))
-}
-
 /// The loops of a kernel that are asked for.
-pub(crate) fn chosen<'a>(input: &str, source: &'a Source, lowering: &Lowering) -> Result<&'a [TileLoop], Error> {
-    let loops = source.kernel.loops();
+fn chosen<'a>(input: &str, kernel: &'a twill_triton::Kernel, lowering: &Lowering) -> Result<&'a [TileLoop], Error> {
+    let loops = kernel.loops();
     Ok(match lowering.loop_index {
         None => loops,
         Some(index) => {
@@ -191,9 +187,9 @@ pub(crate) fn chosen<'a>(input: &str, source: &'a Source, lowering: &Lowering) -
     })
 }
 
-/// Loops of a kernel that was read before.
-fn of_source(source: &Source, lowered: &[twill_triton::Lowered]) -> Loops<Lowered> {
-    let kernel = &source.kernel;
+/// The loops of a kernel that was read.
+fn of_source(source: &Source) -> Loops<Lowered> {
+    let (kernel, lowered) = (&source.kernel, &source.lowered);
     let tiles: Vec<TileLoop> = lowered.iter().map(|l| l.tiles.clone()).collect();
     let siblings = (lowered.len() > 1).then(|| Siblings {
         kernel: kernel.name().to_owned(),
@@ -211,13 +207,9 @@ fn of_source(source: &Source, lowered: &[twill_triton::Lowered]) -> Loops<Lowere
     Loops { loops: loops.collect(), siblings }
 }
 
-/// Loops of a kernel that was read and lowered before, as problems.
-pub(crate) fn problems_of_lowered(
-    request: &Request,
-    source: &Source,
-    lowered: &[twill_triton::Lowered],
-) -> Result<Loops<LoopProblem>, Error> {
-    let Loops { loops, siblings } = of_source(source, lowered);
+/// The loops of a kernel that was read, as problems.
+pub(crate) fn problems_of_source(request: &Request, source: &Source) -> Result<Loops<LoopProblem>, Error> {
+    let Loops { loops, siblings } = of_source(source);
     let pose = |l| pose(&request.input.name, &request.limits, l);
     let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(pose).collect();
     Ok(Loops { loops: loops?, siblings })

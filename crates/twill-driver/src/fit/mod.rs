@@ -21,7 +21,6 @@ use twill_codegen::Options;
 use twill_codegen::ir::WarpProgram;
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{ModelOptions, ProblemError, Schedule, WarpAssignment};
-use twill_triton::Lowered;
 
 /// Work for a schedule that is not searched for.
 const WORK: u64 = 1_000_000;
@@ -41,11 +40,8 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
         loops: Vec::new(),
         misfit: None,
     };
-    let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
-    let chosen = crate::chosen(&request.input.name, &source, &request.lowering)?;
-    let lowered: Vec<Lowered> = chosen.iter().map(lower).collect::<Result<_, twill_triton::Error>>()?;
     let request = lower::with_assignment(request, options, &source);
-    let requested = match crate::problems_of_lowered(&request, &source, &lowered) {
+    let requested = match crate::problems_of_source(&request, &source) {
         Ok(requested) => requested,
         Err(Error::Problem { error, .. }) if matches!(*error, ProblemError::Reserved { .. }) => {
             verdict::reserved(&mut fit, &error);
@@ -53,7 +49,7 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
         }
         Err(error) => return Err(error),
     };
-    fit.loops = bound::of(&request, &source, &requested.loops, &lowered);
+    fit.loops = bound::of(&request, &source, &requested.loops, &source.lowered);
     let resources = source.machine.resources();
     if let Some((problems, reason)) =
         requested.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?)))
@@ -65,7 +61,7 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     match schedules(&request, options, &problems)? {
         Ok(schedules) => {
             let schedules: Vec<&Verified<Schedule>> = schedules.iter().collect();
-            let program = program(&request, options, &source, &lowered, &problems, &schedules)?;
+            let program = program(&request, options, &source, &problems, &schedules)?;
             fit.needs = needs::memories(&program, &resources);
             let threads = source.machine.chip().threads_per_block;
             fit.needs.extend(needs::warps(&problems.loops, &schedules, &resources, threads));
@@ -138,12 +134,11 @@ fn program(
     request: &Request,
     requested: &CompileOptions,
     source: &Source,
-    lowered: &[Lowered],
     problems: &Loops<LoopProblem>,
     schedules: &[&Verified<Schedule>],
 ) -> Result<WarpProgram, Error> {
-    let loops = lower::loops(lowered, &problems.loops, schedules);
-    let all = rules::options(requested, source, lowered, schedules, false);
+    let loops = lower::loops(source, &problems.loops, schedules);
+    let all = rules::options(requested, source, schedules, false);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let Some(least) = all.last() else {
         return Err(emitted(twill_codegen::Error::SharedMemory { needed: 0, available: 0 }));

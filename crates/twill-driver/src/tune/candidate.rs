@@ -47,8 +47,6 @@ pub(super) struct LoweredKernel {
     pub(super) program: Checked,
     /// By simulation; none where programs like these are not simulated.
     pub(super) simulated: Option<Simulated>,
-    /// Seconds that the proof of its barriers took.
-    pub(super) checking: f64,
     /// The kernel in its language.
     pub(super) source: String,
     /// What its language needs besides.
@@ -65,19 +63,18 @@ pub(super) enum Attempt {
 }
 
 impl LoweredKernel {
-    /// Warp programs as source in the language that is asked for; `checking` is the seconds that their proof took.
+    /// Warp programs as source in the language that is asked for.
     pub(super) fn new(
         asked: &Asked,
         program: Checked,
         simulated: Option<Simulated>,
-        checking: f64,
     ) -> Result<LoweredKernel, twill_codegen::Error> {
         let Asked { language, header, operations, .. } = asked;
         let signature = signature(*language, &program, header)?;
         let (listing, companions) = written(*language, &program, header)?;
         let signature = signature.with_lines(lines(&listing, operations)).with_simulated(simulated.clone());
         let test = gluon::test(&program);
-        Ok(LoweredKernel { program, simulated, checking, source: listing.text, companions, signature, test })
+        Ok(LoweredKernel { program, simulated, source: listing.text, companions, signature, test })
     }
 }
 
@@ -92,7 +89,7 @@ impl Candidate {
         let emitted = |error| Error::Emit { input: input.to_owned(), error: Box::new(error) };
         let Candidate { asked, lowered, .. } = self;
         let program = lowered.program.traced(trace.iterations, trace.detail.into());
-        let lowered = LoweredKernel::new(&asked, program, lowered.simulated, lowered.checking).map_err(emitted)?;
+        let lowered = LoweredKernel::new(&asked, program, lowered.simulated).map_err(emitted)?;
         Ok(Candidate::new(asked, lowered))
     }
 

@@ -2,7 +2,7 @@
 
 use super::thresholds::THRESHOLDS;
 use super::{latency_padding, mma_batches};
-use crate::{Error, LoopProblem, Loops, Request, Session, schedule_file, siblings, solve};
+use crate::{Error, LoopProblem, Loops, Request, Session, Source, schedule_file, siblings, solve};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
@@ -101,6 +101,7 @@ pub(super) fn find(
 /// several loops, all that are found, as what stands between MMAs counts differently in each loop.
 pub(super) fn with_padded_latencies(
     request: &Request,
+    source: &Source,
     assignments: &[WarpAssignment],
     problems: &Loops<LoopProblem>,
     found: &Found,
@@ -119,7 +120,7 @@ pub(super) fn with_padded_latencies(
     for &assignment in assignments {
         let mut request = request.clone();
         request.limits.warp_assignment = Some(assignment);
-        let requested = crate::problems(&request)?;
+        let requested = crate::problems_of_source(&request, source)?;
         for by in THRESHOLDS.later.into_iter().chain((!is_only).then_some(THRESHOLDS.latest)) {
             let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
             if (is_only && least == 0) || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {

@@ -63,7 +63,7 @@ impl GeneratedKernel {
             machine: machine.to_owned(),
             loops: program.loops.iter().zip(&best.asked.header.statuses).enumerate().map(one).collect(),
             cases: program.proof().cases,
-            checking: best.lowered.checking,
+            checking: program.seconds(),
             machine_code: best.assembly.as_ref().map(machine_code),
             findings: best.assembly.as_ref().map(|a| a.findings.clone()).unwrap_or_default(),
             files: best.files().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),

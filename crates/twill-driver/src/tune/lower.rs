@@ -15,7 +15,6 @@ use twill_codegen::ScheduledLoop;
 use twill_exact::Naive;
 use twill_graph::{Cycles, Report, Schedule, SimulatedCycles, Status, WarpAssignment};
 use twill_simulate::{KernelTime, Timing};
-use twill_triton::Lowered;
 
 /// The warp program after each pass whose name is `pass`, or after all (`all`), with the name in a comment above it: of the schedule
 /// that is found first, by the generator's first options.
@@ -30,14 +29,13 @@ pub fn print_after(
 ) -> Result<String, Error> {
     let source = crate::input::generated_source(request)?;
     let request = with_assignment(request, requested, &source);
-    let problems = crate::problems(&request)?;
+    let problems = crate::problems_of_source(&request, &source)?;
     let found = super::found::find(&request, naive(requested), &problems, session, Instant::now())?;
     let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
     let Some(schedules) = schedules else { return Ok(String::new()) };
-    let lowered = lowered(&source)?;
-    let loops = loops(&lowered, &problems.loops, &schedules);
+    let loops = loops(&source, &problems.loops, &schedules);
     let mut error = None;
-    for options in rules::options(requested, &source, &lowered, &schedules, false) {
+    for options in rules::options(requested, &source, &schedules, false) {
         let mut text = String::new();
         let mut after = |of: &twill_codegen::pipeline::Pass, program: &twill_codegen::WarpProgram| {
             if pass == "all" || pass == of.name {
@@ -65,17 +63,13 @@ pub(super) fn lower(
 ) -> Result<Attempt, Error> {
     let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
     let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
-    let lowered = lowered(source)?;
-    let loops = loops(&lowered, &problems.loops, &schedules);
+    let loops = loops(source, &problems.loops, &schedules);
     let granted = Registers::of(&schedules).granted;
     let mma_batches = found.preferred == Some(Preferred::MmaBatches);
-    let options = rules::options(requested, source, &lowered, &schedules, mma_batches);
+    let options = rules::options(requested, source, &schedules, mma_batches);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let may_deepen = requested.ring_depth.is_none() && requested.schedule == Which::Optimal;
-    let (program, simulated) = rings::emit(source, &lowered, &loops, &options, may_deepen).map_err(emitted)?;
-    let checking = Instant::now();
-    let program = twill_codegen::check(program).map_err(emitted)?;
-    let checking = checking.elapsed().as_secs_f64();
+    let (program, simulated) = rings::emit(source, &loops, &options, may_deepen).map_err(emitted)?;
     let asked = Asked {
         machine: source.machine.clone(),
         language: requested.language,
@@ -85,7 +79,7 @@ pub(super) fn lower(
         granted,
         preferred: found.preferred.is_some(),
     };
-    let lowered = LoweredKernel::new(&asked, program, simulated, checking).map_err(emitted)?;
+    let lowered = LoweredKernel::new(&asked, program, simulated).map_err(emitted)?;
     Ok(Attempt::Made(Box::new(Candidate::new(asked, lowered))))
 }
 
@@ -104,19 +98,13 @@ pub(crate) fn by_sub_tile(request: &Request) -> Request {
     request
 }
 
-/// All loops of the kernel as they are lowered.
-pub(crate) fn lowered(source: &Source) -> Result<Vec<Lowered>, Error> {
-    let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
-    Ok(source.kernel.loops().iter().map(lower).collect::<Result<_, twill_triton::Error>>()?)
-}
-
 /// Loops with their schedules, as the generator wants them.
 pub(crate) fn loops<'a>(
-    lowered: &'a [Lowered],
+    source: &'a Source,
     problems: &'a [LoopProblem],
     schedules: &[&'a Verified<Schedule>],
 ) -> Vec<ScheduledLoop<'a>> {
-    let each = lowered.iter().zip(problems).zip(schedules);
+    let each = source.lowered.iter().zip(problems).zip(schedules);
     each.map(|((lowered, p), schedule)| ScheduledLoop { lowered, problem: &p.problem, schedule }).collect()
 }
 
@@ -156,13 +144,12 @@ fn header(request: &Request, requested: &CompileOptions, source: &Source, found:
 /// options; empty where no such programs are generated or simulated.
 pub(crate) fn of_schedules(
     source: &Source,
-    lowered: &[Lowered],
     problems: &[LoopProblem],
     schedules: &[&Verified<Schedule>],
 ) -> Vec<SimulatedCycles> {
-    let loops = loops(lowered, problems, schedules);
-    let options = rules::options(&CompileOptions::default(), source, lowered, schedules, false);
-    let Ok((program, Some(simulated))) = rings::emit(source, lowered, &loops, &options, true) else {
+    let loops = loops(source, problems, schedules);
+    let options = rules::options(&CompileOptions::default(), source, schedules, false);
+    let Ok((program, Some(simulated))) = rings::emit(source, &loops, &options, true) else {
         return Vec::new();
     };
     let Some(timing) = Timing::of(&source.machine) else { return Vec::new() };

@@ -1,13 +1,12 @@
-//! Warp programs with the first options that fit, in rings as deep as their loads take to come.
+//! Warp programs with the first options that fit, their barriers proved, in rings as deep as their loads take to come.
 
 use super::score::{repeating, simulated};
 use super::thresholds::THRESHOLDS;
 use crate::Source;
 use twill_backend::gluon::Simulated;
 use twill_codegen::ir::WarpProgram;
-use twill_codegen::{Options, ScheduledLoop, lower};
+use twill_codegen::{Checked, Options, ScheduledLoop, lower_checked};
 use twill_graph::saturate;
-use twill_triton::Lowered;
 
 /// The warp programs with the first options that fit shared memory, and what they take by simulation. Where `may_deepen`, rings
 /// have more slots than the options ask for as long as the simulation gains by it, and one more for loads that take longer: with
@@ -15,22 +14,21 @@ use twill_triton::Lowered;
 /// 128 × 128 × 64 takes 2.85 M cycles with three slots, 2.19 with four, 2.16 with five (`bench/results/order.md`).
 pub(super) fn emit(
     source: &Source,
-    lowered: &[Lowered],
     loops: &[ScheduledLoop<'_>],
     options: &[Options],
     may_deepen: bool,
-) -> Result<(WarpProgram, Option<Simulated>), twill_codegen::Error> {
+) -> Result<(Checked, Option<Simulated>), twill_codegen::Error> {
     let (options, program) = first_that_fits(source, loops, options)?;
     let with = |ring_depth| {
         // What does not fit now does not fit with more slots.
-        let program = lower(&source.kernel, loops, &Options { ring_depth, ..options.clone() }).ok()?;
-        let simulated = simulated(&program, lowered, &source.machine)?;
+        let program = lower_checked(&source.kernel, loops, &Options { ring_depth, ..options.clone() }).ok()?;
+        let simulated = simulated(&program, &source.lowered, &source.machine)?;
         Some((ring_depth, simulated, program))
     };
     let intervals: Vec<u32> = program.loops.iter().map(|one| saturate(one.interval)).collect();
     let bound = repeating(&program, &intervals);
     let cycles = |program: &WarpProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
-    let Some(simulated) = simulated(&program, lowered, &source.machine) else { return Ok((program, None)) };
+    let Some(simulated) = simulated(&program, &source.lowered, &source.machine) else { return Ok((program, None)) };
     let mut best = (options.ring_depth, simulated, program);
     if may_deepen {
         for deeper in options.ring_depth + 1..=THRESHOLDS.deepest_ring {
@@ -53,10 +51,10 @@ fn first_that_fits<'a>(
     source: &Source,
     loops: &[ScheduledLoop<'_>],
     options: &'a [Options],
-) -> Result<(&'a Options, WarpProgram), twill_codegen::Error> {
+) -> Result<(&'a Options, Checked), twill_codegen::Error> {
     let mut least: Option<(u64, u64)> = None;
     for options in options {
-        match lower(&source.kernel, loops, options) {
+        match lower_checked(&source.kernel, loops, options) {
             Err(twill_codegen::Error::SharedMemory { needed, available }) => {
                 least = Some(least.map_or((needed, available), |before| before.min((needed, available))));
             }

@@ -31,10 +31,10 @@ pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
 pub(crate) fn options(
     requested: &CompileOptions,
     source: &Source,
-    loops: &[Lowered],
     schedules: &[&Verified<Schedule>],
     mma_batches: bool,
 ) -> Vec<Options> {
+    let loops = source.lowered.as_slice();
     let (grows, registers) = (grows(&source.kernel), Registers::of(schedules));
     let number = |axis: Axis| match axis {
         Axis::X => 0,

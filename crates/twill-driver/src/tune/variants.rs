@@ -6,7 +6,7 @@ use super::lower::{by_sub_tile, lower, naive, with_assignment};
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Which, rules};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source, TopOptions};
-use crate::{problems, schedule_file, top};
+use crate::{problems_of_source, schedule_file, top};
 use std::time::Instant;
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Status, WarpAssignment};
@@ -113,7 +113,7 @@ pub(super) fn others(
     session: &mut Session<'_>,
 ) -> Result<Vec<Other>, Error> {
     let request = with_assignment(request, options, source);
-    let problems = problems(&request)?;
+    let problems = problems_of_source(&request, source)?;
     let input = &request.input.name;
     let [one] = problems.loops.as_slice() else {
         return Err(Error::TopOfLoops { input: input.clone(), count: problems.loops.len() });
@@ -143,7 +143,7 @@ fn within(
     plan: &Plan,
 ) -> Result<Attempt, Error> {
     let started = Instant::now();
-    let mut first = problems(request)?;
+    let mut first = problems_of_source(request, source)?;
     if let Plan::Room(bytes) = plan {
         less_room(&request.input.name, &mut first, *bytes)?;
     }
@@ -157,7 +157,7 @@ fn within(
         return Ok(Attempt::Made(Box::new(best)));
     }
     if let (None, Plan::Requested(assignments)) = (naive, plan) {
-        let mut together = with_padded_latencies(request, assignments, &first, &found, session, started)?;
+        let mut together = with_padded_latencies(request, source, assignments, &first, &found, session, started)?;
         if first.loops.len() > 1 && !together.is_empty() {
             together.push((first.clone(), found.clone()));
             let mut all = by_simulation(request, requested, source, together, session).into_iter();

@@ -83,6 +83,7 @@ fn written(arguments: &Arguments, before: &Section, tables: Vec<Table>) -> Resul
     section.write(&arguments.root, NAME)
 }
 
-const TEXT: &str = "Schedules of the engine for random small problems are changed, one decision or one statement at a time: cycles, groups, intervals, registers, \
-     lengths, channels, rings. [A word-by-word implementation of model.md](../../crates/twill-reference/src/literal.rs) \
-     that counts every slot and shares nothing with the checker; both have to name the same constraints. One schedule may break several.";
+const TEXT: &str = "Schedules of the engine for random small problems are changed, one decision or one statement at a time: cycles, groups, \
+     intervals, registers, lengths, channels, rings. Whether the result breaks the model, and by which constraints, is decided by a \
+     [word-by-word implementation of model.md](../../crates/twill-reference/src/literal.rs). It counts every slot and shares \
+     nothing with the checker; both have to name the same constraints. One schedule may break several.";
