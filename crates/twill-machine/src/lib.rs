@@ -41,7 +41,7 @@ mod write;
 
 pub use cost::{Cost, CostError};
 pub use difference::{Difference, differences};
-pub use error::{MachineError, Place};
+pub use error::{FileLine, MachineError};
 pub use machine::{Chip, Machine, Memory, Power, Sharing, Synchronization, TensorCore};
 pub use operation::{Element, ElementwiseClass, Mechanism, Reduction, TileOperation};
 pub use provenance::{Provenance, Row};

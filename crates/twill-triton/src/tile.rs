@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use twill_graph::Source;
 
-use crate::error::Place;
+use crate::error::OperationLocation;
 use crate::mlir;
 
 pub use crate::grid::{Axes, Axis, Split};
@@ -204,7 +204,7 @@ pub struct TileOperation {
     /// all share it.
     pub sub_tile: Option<u32>,
     /// Where it stands.
-    pub place: Box<Place>,
+    pub place: Box<OperationLocation>,
     /// The operations of the TTIR that it stands for, in the order of the text.
     pub statements: Vec<mlir::OperationId>,
 }
@@ -239,7 +239,7 @@ impl TileOperation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileLoop {
     pub(crate) name: String,
-    pub(crate) place: Box<Place>,
+    pub(crate) place: Box<OperationLocation>,
     pub(crate) operation: mlir::OperationId,
     pub(crate) operations: Vec<TileOperation>,
     pub(crate) tiles: Vec<Tile>,
@@ -259,7 +259,7 @@ impl TileLoop {
     }
 
     /// Where the loop stands.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &OperationLocation {
         &self.place
     }
 

@@ -2,12 +2,12 @@
 
 use super::fault::{Fault, Use};
 use super::machine::{Machine, State};
-use super::program::{Action, Place};
+use super::program::{Action, SlotAccess};
 
 impl Machine<'_> {
     /// Nothing is wrong with a read.
-    pub(super) fn may_read(&self, s: &State, p: usize, action: &Action, place: Place) -> Result<(), Fault> {
-        let Place { slot, value } = place;
+    pub(super) fn may_read(&self, s: &State, p: usize, action: &Action, access: SlotAccess) -> Result<(), Fault> {
+        let SlotAccess { slot, value } = access;
         self.unused(s, p, action, slot, false)?;
         let found = self.content(s, slot);
         if found != value {
@@ -20,16 +20,16 @@ impl Machine<'_> {
     }
 
     /// Nothing is wrong with a write.
-    pub(super) fn may_write(&self, s: &State, p: usize, action: &Action, place: Place) -> Result<(), Fault> {
-        self.unused(s, p, action, place.slot, true)?;
-        self.unraced(s, p, place.slot, true)
+    pub(super) fn may_write(&self, s: &State, p: usize, action: &Action, access: SlotAccess) -> Result<(), Fault> {
+        self.unused(s, p, action, access.slot, true)?;
+        self.unraced(s, p, access.slot, true)
     }
 
     /// No asynchronous unit uses the slot in a way that forbids this. MMAs of one process are in
     /// order and need not wait for each other.
     fn unused(&self, s: &State, p: usize, action: &Action, slot: usize, write: bool) -> Result<(), Fault> {
         let fault = |by: Use| Err(Fault::InUse { process: p, slot, write, by });
-        let touches = |places: &[Place]| places.iter().any(|place| place.slot == slot);
+        let touches = |accesses: &[SlotAccess]| accesses.iter().any(|access| access.slot == slot);
         if let Some((owner, _)) = self.loading(s, slot) {
             return fault(Use::Load(owner));
         }
@@ -54,7 +54,7 @@ impl Machine<'_> {
 
     /// No other process is about to use the slot in a way that forbids this: nothing holds it back.
     fn unraced(&self, s: &State, p: usize, slot: usize, write: bool) -> Result<(), Fault> {
-        let touches = |places: &[Place]| places.iter().any(|place| place.slot == slot);
+        let touches = |accesses: &[SlotAccess]| accesses.iter().any(|access| access.slot == slot);
         for q in (0..self.program.actions.len()).filter(|&q| q != p) {
             if let Some(action) = self.next(s, q) {
                 let writes = touches(action.writes());

@@ -170,15 +170,15 @@ impl<'a> Machine<'a> {
 
     fn perform(&self, s: &mut State, p: usize) -> Result<(), Fault> {
         let Some(action) = self.next(s, p) else { return Ok(()) };
-        for place in action.reads() {
-            self.may_read(s, p, action, *place)?;
+        for access in action.reads() {
+            self.may_read(s, p, action, *access)?;
         }
-        for place in action.writes() {
-            self.may_write(s, p, action, *place)?;
+        for access in action.writes() {
+            self.may_write(s, p, action, *access)?;
         }
-        for place in action.writes() {
-            let slot = self.slots + 3 * place.slot;
-            s[slot] = place.value;
+        for access in action.writes() {
+            let slot = self.slots + 3 * access.slot;
+            s[slot] = access.value;
             s[slot + 1] = if let Action::Load { id, .. } = action { id + 1 } else { 0 };
             s[slot + 2] = if let Action::Write(_) = action { as_number(p) + 1 } else { 0 };
         }

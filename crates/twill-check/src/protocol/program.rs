@@ -15,7 +15,7 @@ pub(super) struct Value {
 
 /// A slot, and the value that is stored or expected there. Values count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotAccess {
     pub(super) slot: usize,
     pub(super) value: u16,
 }
@@ -34,19 +34,19 @@ pub(super) enum Action {
     /// `id` is a position in [`Program::loads`].
     Load {
         id: u16,
-        writes: Place,
+        writes: SlotAccess,
         barrier: usize,
     },
     Mma {
-        reads: Vec<Place>,
-        writes: Vec<Place>,
+        reads: Vec<SlotAccess>,
+        writes: Vec<SlotAccess>,
         signals: Vec<usize>,
     },
     MmaWait(u32),
-    Write(Place),
-    Read(Place),
+    Write(SlotAccess),
+    Read(SlotAccess),
     Fence,
-    Store(Place),
+    Store(SlotAccess),
     StoreWait(u32),
     NamedBarrierSync(usize),
     NamedBarrierArrive(usize),
@@ -54,20 +54,20 @@ pub(super) enum Action {
 
 impl Action {
     /// The slots that are read, from now on.
-    pub(super) fn reads(&self) -> &[Place] {
+    pub(super) fn reads(&self) -> &[SlotAccess] {
         match self {
             Action::Mma { reads, .. } => reads,
-            Action::Read(place) | Action::Store(place) => std::slice::from_ref(place),
+            Action::Read(access) | Action::Store(access) => std::slice::from_ref(access),
             _ => &[],
         }
     }
 
     /// The slots that are written, from now on.
-    pub(super) fn writes(&self) -> &[Place] {
+    pub(super) fn writes(&self) -> &[SlotAccess] {
         match self {
             Action::Mma { writes, .. } => writes,
             Action::Load { writes, .. } => std::slice::from_ref(writes),
-            Action::Write(place) => std::slice::from_ref(place),
+            Action::Write(access) => std::slice::from_ref(access),
             _ => &[],
         }
     }
@@ -247,20 +247,20 @@ impl Writer<'_> {
             },
             Event::Arrive { barrier, at } => Action::Arrive { barrier: self.barrier(*barrier, *at) },
             Event::Load { writes, barrier, at } => {
-                let (writes, barrier) = (self.place(writes), self.barrier(*barrier, *at));
+                let (writes, barrier) = (self.slot_access(writes), self.barrier(*barrier, *at));
                 self.loads.push((self.process, self.actions.len()));
                 Action::Load { id: number(self.loads.len() - 1), writes, barrier }
             }
             Event::Mma { reads, writes, signals } => Action::Mma {
-                reads: reads.iter().map(|access| self.place(access)).collect(),
-                writes: writes.iter().map(|access| self.place(access)).collect(),
+                reads: reads.iter().map(|access| self.slot_access(access)).collect(),
+                writes: writes.iter().map(|access| self.slot_access(access)).collect(),
                 signals: signals.iter().map(|&(barrier, at)| self.barrier(barrier, at)).collect(),
             },
             Event::MmaWait(count) => Action::MmaWait(*count),
-            Event::Write(access) => Action::Write(self.place(access)),
-            Event::Read(access) => Action::Read(self.place(access)),
+            Event::Write(access) => Action::Write(self.slot_access(access)),
+            Event::Read(access) => Action::Read(self.slot_access(access)),
             Event::Fence => Action::Fence,
-            Event::Store(access) => Action::Store(self.place(access)),
+            Event::Store(access) => Action::Store(self.slot_access(access)),
             Event::StoreWait(count) => Action::StoreWait(*count),
             Event::NamedBarrierSync(barrier) => Action::NamedBarrierSync(barrier.index()),
             Event::NamedBarrierArrive(barrier) => Action::NamedBarrierArrive(barrier.index()),
@@ -273,9 +273,9 @@ impl Writer<'_> {
         self.first_barrier[barrier.index()] + self.cursors[at.index()].0 as usize
     }
 
-    fn place(&mut self, access: &Access) -> Place {
+    fn slot_access(&mut self, access: &Access) -> SlotAccess {
         let slot = access.at.map_or(0, |at| self.cursors[at.index()].0);
-        Place { slot: self.first_slot[access.buffer.index()] + slot as usize, value: self.value(access.value) }
+        SlotAccess { slot: self.first_slot[access.buffer.index()] + slot as usize, value: self.value(access.value) }
     }
 
     fn value(&mut self, tag: Tag) -> u16 {

@@ -78,7 +78,7 @@ impl Concern {
     }
 
     fn at_slot(&self, action: &Action) -> bool {
-        action.reads().iter().chain(action.writes()).any(|place| self.slot == Some(place.slot))
+        action.reads().iter().chain(action.writes()).any(|access| self.slot == Some(access.slot))
     }
 
     fn touched_by(&self, action: &Action) -> bool {

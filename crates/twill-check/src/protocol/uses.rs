@@ -75,22 +75,22 @@ impl Uses {
         };
         let by_threads = matches!(action, Action::Read(_));
         let unfenced = |w: &Touch| !by_threads && w.fence.is_some_and(|fence| !fence.before(clock));
-        for place in action.reads() {
-            let slot = &mut self.slots[place.slot];
+        for access in action.reads() {
+            let slot = &mut self.slots[access.slot];
             if slot.write.iter().any(|w| unordered(w) || unfenced(w)) {
                 return false;
             }
             slot.reads.push(Touch { end, mma, threads: None, fence: None });
         }
-        for place in action.writes() {
-            let slot = &mut self.slots[place.slot];
+        for access in action.writes() {
+            let slot = &mut self.slots[access.slot];
             if slot.write.iter().chain(&slot.reads).any(unordered) {
                 return false;
             }
             let mut end = end;
             if let Action::Load { .. } = action {
                 (slot.loads, slot.issued) = (slot.loads + 1, step);
-                end = Epoch { chain: self.first_chain + place.slot, index: slot.loads };
+                end = Epoch { chain: self.first_chain + access.slot, index: slot.loads };
             }
             let threads = matches!(action, Action::Write(_)).then_some(process);
             (slot.write, slot.reads) = (Some(Touch { end, mma, threads, fence: None }), Vec::new());

@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, Use};
 use super::machine::{Machine, State, Step};
-use super::program::{Action, Place, Program};
+use super::program::{Action, Program, SlotAccess};
 
 impl Program<'_> {
     pub(super) fn process_name(&self, p: usize) -> &str {
@@ -29,13 +29,13 @@ impl Program<'_> {
         format!("v{} i{}{tile}", value.value, value.iteration)
     }
 
-    fn places(&self, places: &[Place]) -> String {
-        let each = |place: &Place| format!("{}={}", self.slot_name(place.slot), self.value_name(place.value));
-        places.iter().map(each).collect::<Vec<_>>().join(" ")
+    fn accesses(&self, accesses: &[SlotAccess]) -> String {
+        let each = |access: &SlotAccess| format!("{}={}", self.slot_name(access.slot), self.value_name(access.value));
+        accesses.iter().map(each).collect::<Vec<_>>().join(" ")
     }
 
-    fn slot_names(&self, places: &[Place]) -> String {
-        places.iter().map(|place| self.slot_name(place.slot)).collect::<Vec<_>>().join(" ")
+    fn slot_names(&self, accesses: &[SlotAccess]) -> String {
+        accesses.iter().map(|access| self.slot_name(access.slot)).collect::<Vec<_>>().join(" ")
     }
 
     /// The name of an action: `slot=value` is a slot with the value that is stored or expected there.
@@ -44,16 +44,16 @@ impl Program<'_> {
             Action::Wait { barrier, target: 0 } => format!("wait {} fresh", self.barrier_name(*barrier)),
             Action::Wait { barrier, target } => format!("wait {} phase {}", self.barrier_name(*barrier), target - 1),
             Action::Arrive { barrier } => format!("arrive {}", self.barrier_name(*barrier)),
-            Action::Load { writes, .. } => format!("load {}", self.places(&[*writes])),
+            Action::Load { writes, .. } => format!("load {}", self.accesses(&[*writes])),
             Action::Mma { reads, writes, .. } => {
-                let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.places(writes)) };
-                format!("MMA {}{to}", self.places(reads))
+                let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.accesses(writes)) };
+                format!("MMA {}{to}", self.accesses(reads))
             }
             Action::MmaWait(most) => format!("wait MMAs <= {most}"),
-            Action::Write(place) => format!("write {}", self.places(&[*place])),
-            Action::Read(place) => format!("read {}", self.places(&[*place])),
+            Action::Write(access) => format!("write {}", self.accesses(&[*access])),
+            Action::Read(access) => format!("read {}", self.accesses(&[*access])),
             Action::Fence => "fence".into(),
-            Action::Store(place) => format!("store {}", self.places(&[*place])),
+            Action::Store(access) => format!("store {}", self.accesses(&[*access])),
             Action::StoreWait(most) => format!("wait stores <= {most}"),
             Action::NamedBarrierSync(named) => format!("sync {}", self.system.named_barriers[*named].name),
             Action::NamedBarrierArrive(named) => format!("arrive {}", self.system.named_barriers[*named].name),

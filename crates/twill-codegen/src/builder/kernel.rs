@@ -18,7 +18,7 @@ use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
 use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
 use twill_triton::tile::{Kind, Origin, Transfer};
-use twill_triton::{Kernel, Place};
+use twill_triton::{Kernel, OperationLocation};
 
 /// Warps of a group whose threads copy tiles.
 const COPYING_WARPS: u32 = 4;
@@ -64,7 +64,10 @@ impl<'a> KernelBuilder<'a> {
     ) -> Result<KernelBuilder<'a>, Error> {
         let module = kernel.module();
         let Some(block) = module.body(kernel.function()) else {
-            return Err(Error::Defect { place: Place::of(module, kernel.function()), what: "a body".into() });
+            return Err(Error::Defect {
+                place: OperationLocation::of(module, kernel.function()),
+                what: "a body".into(),
+            });
         };
         let facts: Option<Vec<LoopFacts<'_>>> = loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
         let loops = facts.unwrap_or_default();
@@ -157,8 +160,8 @@ impl<'a> KernelBuilder<'a> {
         self.role(group) == GroupRole::Compute || self.is_issuer(group)
     }
 
-    pub fn place(&self, id: OperationId) -> Box<Place> {
-        Place::of(self.module, id)
+    pub fn place(&self, id: OperationId) -> Box<OperationLocation> {
+        OperationLocation::of(self.module, id)
     }
 
     pub fn unsupported(&self, id: OperationId, what: impl Into<String>, way_out: &'static str) -> Error {

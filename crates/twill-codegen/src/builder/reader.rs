@@ -15,8 +15,8 @@ use twill_graph::narrow;
 use twill_triton::Stands;
 use twill_triton::mlir::{Definition, OperationId, Type, ValueId};
 
-/// From where a value is seen: within an iteration of a loop, or outside.
-pub(crate) type Place = Option<(usize, Iteration)>;
+/// The loop and its iteration in whose scope a value is read; `None` outside of loops.
+pub(crate) type LoopScope = Option<(usize, Iteration)>;
 
 /// Reads for one group.
 pub(crate) struct Reader<'r, 'a> {
@@ -25,8 +25,8 @@ pub(crate) struct Reader<'r, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// A scalar, seen from a place.
-    pub fn scalar(&mut self, value: ValueId, program: Option<u32>, at: Place) -> Result<Expression, Error> {
+    /// A scalar, in a scope.
+    pub fn scalar(&mut self, value: ValueId, program: Option<u32>, at: LoopScope) -> Result<Expression, Error> {
         self.value(value, &Region::whole(&[]), program, at)
     }
 
@@ -55,13 +55,13 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Part of a value, seen from a place.
+    /// Part of a value, in a scope.
     pub fn value(
         &mut self,
         value: ValueId,
         region: &Region,
         program: Option<u32>,
-        at: Place,
+        at: LoopScope,
     ) -> Result<Expression, Error> {
         let module = self.lowering.module;
         let element = self.lowering.element(value);

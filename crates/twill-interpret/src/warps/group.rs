@@ -167,14 +167,14 @@ impl Machine<'_, '_> {
     fn tcgen05_mma(&mut self, g: usize, mma: &Tcgen05Mma) -> Result<(), Fault> {
         let sum = match &mma.addend {
             Addend::Zero => Sum::Zero,
-            Addend::Value(_) | Addend::Before => Sum::Place,
-            Addend::BeforeUnlessFirst(number) if self.iteration(g, *number)? > 0 => Sum::Place,
+            Addend::Value(_) | Addend::Before => Sum::Destination,
+            Addend::BeforeUnlessFirst(number) if self.iteration(g, *number)? > 0 => Sum::Destination,
             Addend::BeforeUnlessFirst(_) => Sum::Zero,
         };
         let buffer = self.program.buffers.get(mma.to.buffer.index());
         let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();
         let (left, right) = (Source::Slot(self.at(g, &mma.left)), Source::Slot(self.at(g, &mma.right)));
-        let product = Product { left, right, sum, to: Target::Place(self.at(g, &mma.to)), element };
+        let product = Product { left, right, sum, to: Target::Memory(self.at(g, &mma.to)), element };
         let signals = self.signals(g, &mma.signals);
         self.groups[g].in_flight.mmas.push_back(Mma { product: Some(product), signals });
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::barriers::{Barrier, Named};
 use super::choice::{Actor, Choice};
-use super::code::{Place, Values};
+use super::code::{ProgramCounter, Values};
 use super::storage::{Storage, Writer};
 use super::units::{Copied, Flights, Held, Product, Source, Sum, Target};
 use crate::fault::Fault;
@@ -42,8 +42,8 @@ impl Cursor {
 #[derive(Debug)]
 pub(super) struct Working<'p> {
     pub group: &'p Group,
-    pub place: Place<'p>,
-    /// The iteration of the pipelined loop around that place.
+    pub pc: ProgramCounter<'p>,
+    /// The iteration of the pipelined loop around that point.
     pub iteration: Option<i64>,
     pub variables: Vec<Option<Held>>,
     pub cursors: Vec<Cursor>,
@@ -119,7 +119,7 @@ impl<'p> Working<'p> {
         let cursor = |slots: u32| Cursor { slot: 0, phase: false, slots: slots.max(1) };
         Working {
             group,
-            place: Place::default(),
+            pc: ProgramCounter::default(),
             iteration: None,
             variables: vec![None; group.variables.len()],
             cursors: group.cursors.iter().map(|c| cursor(c.slots)).collect(),
@@ -202,7 +202,7 @@ impl Machine<'_, '_> {
         self.figures.steps += 1;
         let Some(action) = self.groups[g].action else { return Ok(()) };
         if self.perform(g, action)? {
-            self.groups[g].place.step();
+            self.groups[g].pc.step();
             self.go_on(g)?;
         }
         Ok(())
@@ -211,17 +211,17 @@ impl Machine<'_, '_> {
     /// To the next action.
     fn go_on(&mut self, g: usize) -> Result<(), Fault> {
         loop {
-            let mut place = std::mem::take(&mut self.groups[g].place);
-            let next = place.next(&mut GroupValues { machine: self, g });
+            let mut pc = std::mem::take(&mut self.groups[g].pc);
+            let next = pc.next(&mut GroupValues { machine: self, g });
             let group = &mut self.groups[g];
-            group.iteration = place.iteration();
-            group.place = place;
+            group.iteration = pc.iteration();
+            group.pc = pc;
             group.action = next?;
             if group.action.is_some() {
                 return Ok(());
             }
             let Some((nodes, program)) = group.parts.next() else { return Ok(()) };
-            group.place = Place::of(nodes);
+            group.pc = ProgramCounter::of(nodes);
             group.program = program;
             // A tile begins with nothing of the one before.
             group.variables.fill(None);
@@ -250,7 +250,7 @@ impl Machine<'_, '_> {
             let tile = Rc::new(self.product(&product)?);
             match product.to {
                 Target::Registers(result) => *result.tile.borrow_mut() = Some(tile),
-                Target::Place(at) => self.storage.write(&at, tile, None)?,
+                Target::Memory(at) => self.storage.write(&at, tile, None)?,
             }
         }
         for signal in mma.signals {
@@ -269,8 +269,8 @@ impl Machine<'_, '_> {
             (Sum::Held(Held::Tile(tile)), _) => Some(tile.clone()),
             // An MMA before this one of the same group, which is done.
             (Sum::Held(Held::InFlight(result)), _) => result.tile.borrow().clone(),
-            (Sum::Place, Target::Place(at)) => Some(self.storage.read_by_unit(at)?),
-            (Sum::Place | Sum::Zero, _) => None,
+            (Sum::Destination, Target::Memory(at)) => Some(self.storage.read_by_unit(at)?),
+            (Sum::Destination | Sum::Zero, _) => None,
         };
         dot(&left, &right, sum.as_deref(), &product.element, self.launch.arithmetic)
     }

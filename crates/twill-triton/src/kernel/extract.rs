@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Place};
+use crate::error::{Error, OperationLocation};
 use crate::mlir::{FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
 use crate::tile::{
     self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, Transfer, elementwise,
@@ -52,7 +52,7 @@ pub(super) fn tile_loop(
             kind = Kind::Load(Transfer::Tma);
             matrix_tiles.insert(*id, tile);
         }
-        let place = Place::of(module, *id);
+        let place = OperationLocation::of(module, *id);
         let mut operation = TileOperation {
             variable: String::new(),
             kind,
@@ -67,7 +67,7 @@ pub(super) fn tile_loop(
     }
     let mut tile_loop = TileLoop {
         name: kernel.to_owned(),
-        place: Place::of(module, parts.operation),
+        place: OperationLocation::of(module, parts.operation),
         operation: parts.operation,
         operations,
         tiles: resolver.tiles,
@@ -88,7 +88,7 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
     let is_needed = operation.results.iter().any(|value| needed[value.index()]);
     let varies = operation.results.iter().any(|value| facts.varies(*value));
     let tiles = operation.operands.iter().chain(&operation.results).any(|v| operations::is_tile(module.type_of(*v)));
-    let unsupported = || Error::UnsupportedOperation { place: Place::of(module, id) };
+    let unsupported = || Error::UnsupportedOperation { place: OperationLocation::of(module, id) };
     match memory(name) {
         Some(Memory::Load { .. }) => {
             let is_read = operation.results.iter().any(|value| !module.uses(*value).is_empty());
@@ -99,10 +99,10 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
     }
     match name {
         "scf.yield" => Ok(false),
-        "tt.call" | "func.call" => Err(Error::Call { place: Place::of(module, id) }),
+        "tt.call" | "func.call" => Err(Error::Call { place: OperationLocation::of(module, id) }),
         "scf.if" if !touches_tiles(module, id) => Ok(false),
         "scf.if" | "scf.while" | "scf.index_switch" | "scf.execute_region" => {
-            Err(Error::ControlFlow { place: Place::of(module, id) })
+            Err(Error::ControlFlow { place: OperationLocation::of(module, id) })
         }
         "tt.reduce" if operation.results.len() > 1 => Err(unsupported()),
         "tt.extern_elementwise" if !operation.attributes.flag("pure") => Err(unsupported()),
@@ -212,7 +212,7 @@ fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operan
     let module = resolver.module;
     let operation = module.operation(id);
     let [left, right, accumulator, ..] = operation.operands.as_slice() else {
-        return Err(Error::UnsupportedOperation { place: Place::of(module, id) });
+        return Err(Error::UnsupportedOperation { place: OperationLocation::of(module, id) });
     };
     let mut read = Vec::new();
     for (role, value) in [(Role::Left, *left), (Role::Right, *right)] {
@@ -228,7 +228,7 @@ fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operan
     let (left, right) = (read[0].element, read[1].element);
     let precision = operation.attributes.text("inputPrecision").unwrap_or("ieee");
     let element = multiplied(left, right, precision).ok_or_else(|| Error::DotOperands {
-        place: Place::of(module, id),
+        place: OperationLocation::of(module, id),
         left: left.to_string(),
         right: right.to_string(),
         precision: precision.to_owned(),

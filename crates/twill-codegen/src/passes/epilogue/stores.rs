@@ -1,7 +1,7 @@
 //! Writes to global memory, in loops and after them, and which group makes which part of them.
 
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::reader::{Place, Reader};
+use crate::builder::reader::{LoopScope, Reader};
 use crate::error::Error;
 use crate::ir::Op;
 use crate::ir::Region;
@@ -25,7 +25,7 @@ impl Reader<'_, '_> {
         values: &[ValueId],
         region: &Region,
         program: Option<u32>,
-        at: Place,
+        at: LoopScope,
     ) -> Result<Vec<Expression>, Error> {
         let mut coordinates = Vec::new();
         for (d, value) in values.iter().enumerate() {
@@ -37,7 +37,13 @@ impl Reader<'_, '_> {
     }
 
     /// Code of a store of part of a tile.
-    pub fn store(&mut self, id: OperationId, region: &Region, program: Option<u32>, at: Place) -> Result<(), Error> {
+    pub fn store(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        at: LoopScope,
+    ) -> Result<(), Error> {
         let module = self.lowering.module;
         let operation = module.operation(id);
         let operands = operation.operands.as_slice();
