@@ -1,9 +1,9 @@
 //! One schedule to a generated candidate.
 
 use super::candidate::{Asked, Attempt, Candidate, LoweredKernel};
-use super::found::{Found, Preferred};
 use super::rings;
 use super::rules::{self, Registers};
+use super::schedules::{KernelSchedules, Preferred};
 use super::score::whole;
 use super::written::names;
 use super::{CompileOptions, Which};
@@ -31,7 +31,7 @@ pub fn print_after(
     let source = crate::input::generated_source(request)?;
     let request = with_assignment(request, requested, &source);
     let problems = crate::problems(&request)?;
-    let found = super::found::find(&request, naive(requested), &problems, session, Instant::now())?;
+    let found = super::schedules::find(&request, naive(requested), &problems, session, Instant::now())?;
     let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
     let Some(schedules) = schedules else { return Ok(String::new()) };
     let lowered = lowered(&source)?;
@@ -61,7 +61,7 @@ pub(super) fn lower(
     requested: &CompileOptions,
     source: &Source,
     problems: &Loops<LoopProblem>,
-    found: Found,
+    found: KernelSchedules,
 ) -> Result<Attempt, Error> {
     let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
     let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
@@ -129,7 +129,7 @@ pub(super) fn naive(options: &CompileOptions) -> Option<Naive> {
     }
 }
 
-fn header(request: &Request, requested: &CompileOptions, source: &Source, found: &Found) -> Header {
+fn header(request: &Request, requested: &CompileOptions, source: &Source, found: &KernelSchedules) -> Header {
     let status = |report: &Report<Verified<Schedule>>| {
         match report.outcome.status() {
             Status::Feasible if found.naive == Some(Naive::PipeliningOnly) => {

@@ -1,8 +1,8 @@
 //! Which schedules are tried: with MMA batches, with padded latencies, with less memory, and others than the best.
 
 use super::candidate::{Attempt, Candidate};
-use super::found::{Found, find, in_batches, with_padded_latencies};
 use super::lower::{by_sub_tile, lower, naive, with_assignment};
+use super::schedules::{KernelSchedules, find, in_batches, with_padded_latencies};
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Which, rules};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source, TopOptions};
@@ -122,7 +122,7 @@ pub(super) fn others(
     let each = top.each.into_iter().skip(1).map(|mut other| {
         other.report.phases.clear();
         let json = crate::json([schedule_file(one, &other.report)]);
-        let found = Found {
+        let found = KernelSchedules {
             status: other.report.outcome.status(),
             loops: vec![other.report],
             json,
@@ -185,7 +185,7 @@ fn fastest_in_batches(
     requested: &CompileOptions,
     source: &Source,
     problems: &Loops<LoopProblem>,
-    found: &Found,
+    found: &KernelSchedules,
     session: &mut Session<'_>,
     started: Instant,
 ) -> Result<Option<Candidate>, Error> {
@@ -218,7 +218,7 @@ fn by_simulation(
     request: &Request,
     requested: &CompileOptions,
     source: &Source,
-    found: Vec<(Loops<LoopProblem>, Found)>,
+    found: Vec<(Loops<LoopProblem>, KernelSchedules)>,
     session: &mut Session<'_>,
 ) -> Vec<Candidate> {
     let mut all: Vec<(u64, Option<i64>, Candidate)> = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::classes::Classes;
 use super::frontier::Frontier;
-use super::joint::{self, JointFound, JointVerdict};
+use super::joint::{self, JointSolution, JointVerdict};
 use super::objective;
 use crate::bounds;
 use crate::compact;
@@ -80,7 +80,7 @@ struct Together<'p, 'a> {
     excluded: Frontier,
     limits: Vec<i64>,
     lower: i64,
-    best: Option<(Vec<i64>, JointFound<'p>)>,
+    best: Option<(Vec<i64>, JointSolution<'p>)>,
     rejections: Vec<KernelRejection>,
     phases: Vec<Phase>,
 }
@@ -223,8 +223,8 @@ impl Together<'_, '_> {
         self.kernel.cycles(intervals.iter().map(|&i| Cycles(i))).0
     }
 
-    fn improve(&self, found: JointFound) -> (Vec<Schedule>, Vec<WarpGroup>, Vec<KernelObjective>) {
-        let JointFound { mut joint, candidates, fewest_stages } = found;
+    fn improve(&self, found: JointSolution) -> (Vec<Schedule>, Vec<WarpGroup>, Vec<KernelObjective>) {
+        let JointSolution { mut joint, candidates, fewest_stages } = found;
         let stages = objective::stages(&joint, &candidates);
         let work = self.options.objective_work;
         let (mut candidates, mut values) = objective::improve(self.kernel, &mut joint, candidates, &self.meter, work);

@@ -3,7 +3,7 @@
 mod campaign;
 mod whole;
 
-use super::encoding::{Answer, Around, Ask, Encoding, Pointless, Window};
+use super::encoding::{Around, Ask, Encoding, Pointless, SatResult, Window};
 use super::tracks::{self, Costs};
 use super::windows::{Chooser, Kind};
 use super::{Options, Progress};
@@ -172,28 +172,28 @@ impl<'a, 'c> Search<'a, 'c> {
         };
         encoding.remember(&self.steps);
         let mut goal = encoding.goal();
-        let (mut found, mut answer) = (None, Answer::Unknown);
+        let (mut found, mut answer) = (None, SatResult::Unknown);
         // The longer nothing helps, the longer each window is looked at.
         let until = encoding.effort() + self.options.window_conflicts * (1 + self.dry / DRY);
         let mut now = (above(&self.usage), self.value);
         while encoding.effort() < until && !self.clock.is_over() {
             encoding.demand(goal - 1);
             answer = encoding.solve(until.saturating_sub(encoding.effort()));
-            let Answer::Yes(steps) = answer else { break };
+            let SatResult::Sat(steps) = answer else { break };
             let usage = self.usage_of(&steps);
             let next = (above(&usage), self.value_of(&steps, &usage));
             goal -= match ask {
                 Ask::Objective => now.1 - next.1,
                 Ask::Fewer { .. } => now.0 - next.0,
             };
-            (now, found, answer) = (next, Some((steps, usage)), Answer::Unknown);
+            (now, found, answer) = (next, Some((steps, usage)), SatResult::Unknown);
             if goal <= 0 && !matches!(ask, Ask::Objective) {
                 break;
             }
         }
         self.effort += encoding.effort();
         let Some((steps, usage)) = found else {
-            return if answer == Answer::No { Outcome::Refuted } else { Outcome::Undecided };
+            return if answer == SatResult::Unsat { Outcome::Refuted } else { Outcome::Undecided };
         };
         self.improved += 1;
         (self.steps, self.usage, self.value) = (steps, usage, now.1);

@@ -1,7 +1,7 @@
 //! Lowering a peak to a target, slot by slot, over several windows.
 
 use super::{Outcome, SMALLEST, Search, peak};
-use crate::neighbourhood::encoding::{Answer, Ask, Encoding};
+use crate::neighbourhood::encoding::{Ask, Encoding, SatResult};
 use crate::neighbourhood::windows::Kind;
 
 /// A peak that is being lowered.
@@ -109,7 +109,7 @@ impl Search<'_, '_> {
                 continue;
             }
             let answer = encoding.solve_with(v, step, self.options.window_conflicts / 8);
-            if let Answer::Yes(steps) = answer {
+            if let SatResult::Sat(steps) = answer {
                 self.effort += encoding.effort();
                 self.move_to(steps);
                 self.keep_best();
