@@ -5,7 +5,7 @@ mod whole;
 
 use super::encoding::{Around, Ask, Encoding, Pointless, SatResult, Window};
 use super::tracks::{self, Costs};
-use super::windows::{Chooser, Kind};
+use super::windows::{Chooser, WindowKind};
 use super::{Options, Progress};
 use crate::control::Clock;
 use crate::model::Model;
@@ -45,7 +45,7 @@ pub(super) struct Search<'a, 'c> {
     pub improved: u64,
     pub effort: u64,
     /// Operations in a window, by kind.
-    sizes: [usize; Kind::ALL.len()],
+    sizes: [usize; WindowKind::ALL.len()],
     campaign: Option<Campaign>,
     /// By track, how far below the peak the next target is.
     strides: Vec<i64>,
@@ -84,7 +84,7 @@ impl<'a, 'c> Search<'a, 'c> {
             dry: 0,
             improved: 0,
             effort: 0,
-            sizes: [options.window.max(SMALLEST); Kind::ALL.len()],
+            sizes: [options.window.max(SMALLEST); WindowKind::ALL.len()],
             campaign: None,
             whole: if options.whole { Whole::New } else { Whole::Out },
             whole_effort: 0,
@@ -140,7 +140,7 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 
     fn try_window(&mut self, ask: Ask<'_>, slot: usize) -> Outcome {
-        let at = self.tried as usize % Kind::ALL.len();
+        let at = self.tried as usize % WindowKind::ALL.len();
         self.tried += 1;
         self.dry += 1;
         let counted = match ask {
@@ -148,7 +148,7 @@ impl<'a, 'c> Search<'a, 'c> {
             Ask::Objective => None,
         };
         let size = self.sizes[at].min(self.chooser.movable.len());
-        let window = self.chooser.around(Kind::ALL[at], size, &self.steps, counted, slot, &mut self.random);
+        let window = self.chooser.around(WindowKind::ALL[at], size, &self.steps, counted, slot, &mut self.random);
         let outcome = self.solve(&window, ask);
         let size = match outcome {
             Outcome::Better => size,
