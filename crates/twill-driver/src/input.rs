@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::count::saturating_u32;
-use crate::request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
+use crate::request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, LoweringParameters, Request};
 use std::collections::BTreeSet;
 use twill_graph::format::{MachineReference, NormalisationEntry};
 use twill_graph::{LoopGraph, Problem, Resources, Tie, WarpAssignment};
@@ -81,7 +81,7 @@ pub(crate) fn generated_source(request: &Request) -> Result<Source, Error> {
     Ok(source)
 }
 
-fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Error> {
+fn read_kernel(name: &str, text: &str, lowering: &LoweringParameters) -> Result<Source, Error> {
     let machine = match &lowering.machine {
         Some(machine) => machine.clone(),
         None => Machine::builtin(DEFAULT_MACHINE)?,
@@ -134,7 +134,7 @@ pub fn problems(request: &Request) -> Result<Loops<LoopProblem>, Error> {
 ///
 /// # Errors
 /// When the input does not read or cannot be lowered.
-pub fn lowered(input: &Input, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
+pub fn lowered(input: &Input, lowering: &LoweringParameters) -> Result<Loops<Lowered>, Error> {
     match &input.content {
         Content::Kernel(text) => from_kernel(&input.name, text, lowering),
         Content::Graph(graph) => {
@@ -144,7 +144,7 @@ pub fn lowered(input: &Input, lowering: &Lowering) -> Result<Loops<Lowered>, Err
     }
 }
 
-fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Result<Lowered, Error> {
+fn from_graph(input: &str, lowering: &LoweringParameters, input_graph: &GraphInput) -> Result<Lowered, Error> {
     let GraphInput { graph, machine, warp_assignment } = input_graph;
     let given = [
         ("sub-tiles", lowering.sub_tiles.is_some()),
@@ -167,7 +167,7 @@ fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Res
     Ok(Lowered { graph: graph.clone(), resources, tiles: None, warp_assignment })
 }
 
-fn from_kernel(input: &str, text: &str, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
+fn from_kernel(input: &str, text: &str, lowering: &LoweringParameters) -> Result<Loops<Lowered>, Error> {
     let source = read_kernel(input, text, lowering)?;
     let chosen = chosen(input, &source, lowering)?;
     let lower = |l| twill_triton::lower_parts(l, &source.machine, &source.options);
@@ -176,7 +176,11 @@ fn from_kernel(input: &str, text: &str, lowering: &Lowering) -> Result<Loops<Low
 }
 
 /// The loops of a kernel that are asked for.
-pub(crate) fn chosen<'a>(input: &str, source: &'a Source, lowering: &Lowering) -> Result<&'a [TileLoop], Error> {
+pub(crate) fn chosen<'a>(
+    input: &str,
+    source: &'a Source,
+    lowering: &LoweringParameters,
+) -> Result<&'a [TileLoop], Error> {
     let loops = source.kernel.loops();
     Ok(match lowering.loop_index {
         None => loops,

@@ -1,6 +1,6 @@
 //! Loops of one kernel that are scheduled together (docs/model.md, "Sibling loops").
 
-use crate::cache::{Key, Kind};
+use crate::cache::{EntryKind, Key};
 use crate::solve::is_proved;
 use crate::{Error, LoopProblem, Loops, Request, Session, SiblingOptions, Siblings};
 use std::time::Instant;
@@ -91,7 +91,7 @@ fn key(kernel: &MultiLoopProblem, session: &Session<'_>) -> Key {
     let loops: Vec<ProblemEntry> = kernel.loops().iter().map(ProblemEntry::new).collect();
     let tied = |tie: &Tie| tie.operations.iter().map(|o| (o.index, o.op.index())).collect();
     let ties: Vec<Vec<(usize, usize)>> = kernel.ties().iter().map(tied).collect();
-    Key::new(Kind::Schedule, &(loops, kernel.weights(), ties, session.depends()))
+    Key::new(EntryKind::Schedule, &(loops, kernel.weights(), ties, session.depends()))
 }
 
 /// What was proved of these loops before; `None` where it does not survive its replay.

@@ -1,6 +1,6 @@
 //! Searching, and letting nothing out that does not survive its replay.
 
-use crate::cache::{Key, Kind};
+use crate::cache::{EntryKind, Key};
 use crate::{Error, LoopProblem, Session};
 use serde::Serialize;
 use std::time::Instant;
@@ -20,7 +20,8 @@ pub fn solve(
     reading: f64,
 ) -> Result<Report<Verified<Schedule>>, Error> {
     let started = Instant::now();
-    let key = Key::new(Kind::Schedule, &(ProblemEntry::new(&one.problem), one.rolled.is_some(), session.depends()));
+    let key =
+        Key::new(EntryKind::Schedule, &(ProblemEntry::new(&one.problem), one.rolled.is_some(), session.depends()));
     let cache = session.cache.clone();
     let mut report = match cache.as_ref().and_then(|cache| cache.find(&key, |text| remembered(&one.problem, text))) {
         Some(report) => {

@@ -159,7 +159,7 @@ pub enum Combine {
 
 /// The kind of a tile operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TileOpKind {
     /// MMA, added to its accumulator operand if it has one.
     Dot {
         /// The type of the tensor core's operands.
@@ -195,7 +195,7 @@ pub struct TileOperation {
     /// The Python variable that its result is assigned to, or what comes nearest to it.
     pub variable: String,
     /// Its action.
-    pub kind: Kind,
+    pub kind: TileOpKind,
     /// The tiles that it reads.
     pub operands: Vec<Operand>,
     /// The tile that it computes.
@@ -218,17 +218,17 @@ impl TileOperation {
     /// Its kind, in a word: `dot`, `exp2`, `load`.
     pub fn label(&self) -> &'static str {
         match self.kind {
-            Kind::Dot { .. } => "dot",
-            Kind::Elementwise { name, .. } => name,
-            Kind::Convert => "convert",
-            Kind::Reduce { combine: Combine::Sum, .. } => "reduce_sum",
-            Kind::Reduce { combine: Combine::Product, .. } => "reduce_product",
-            Kind::Reduce { combine: Combine::Maximum, .. } => "reduce_max",
-            Kind::Reduce { combine: Combine::Minimum, .. } => "reduce_min",
-            Kind::Reduce { combine: Combine::Other, .. } => "reduce",
-            Kind::Load(_) => "load",
-            Kind::Store(_) => "store",
-            Kind::AtomicReduce(_) => "atomic",
+            TileOpKind::Dot { .. } => "dot",
+            TileOpKind::Elementwise { name, .. } => name,
+            TileOpKind::Convert => "convert",
+            TileOpKind::Reduce { combine: Combine::Sum, .. } => "reduce_sum",
+            TileOpKind::Reduce { combine: Combine::Product, .. } => "reduce_product",
+            TileOpKind::Reduce { combine: Combine::Maximum, .. } => "reduce_max",
+            TileOpKind::Reduce { combine: Combine::Minimum, .. } => "reduce_min",
+            TileOpKind::Reduce { combine: Combine::Other, .. } => "reduce",
+            TileOpKind::Load(_) => "load",
+            TileOpKind::Store(_) => "store",
+            TileOpKind::AtomicReduce(_) => "atomic",
         }
     }
 }

@@ -148,7 +148,7 @@ fn is_false(value: &bool) -> bool {
 impl Signature {
     /// The signature of a kernel's Gluon function.
     pub fn new(kernel: &Checked, header: &Header) -> Signature {
-        let sum = |f: fn(&twill_codegen::ir::Loop) -> i64| kernel.loops.iter().map(f).sum::<i64>();
+        let sum = |f: fn(&twill_codegen::ir::LoopMetadata) -> i64| kernel.loops.iter().map(f).sum::<i64>();
         Signature {
             format: "twill-kernel",
             version: 1,

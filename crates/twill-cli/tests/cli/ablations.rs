@@ -184,7 +184,7 @@ fn sub_tiles_with_groups_of_their_own_are_not_swapped() {
                            "handoff": 1, "sub_tile": sub_tile})
     };
     graph["operations"] = serde_json::json!([part("a", 0), part("b", 1), {"name": "sum", "cycles": 1}]);
-    // For the hand-off.
+    // For the handoff.
     graph["machine"]["shared_memory"] = 1024.into();
     graph["dependences"] = serde_json::json!([{"from": "a", "to": "sum"}, {"from": "b", "to": "sum"}]);
     let folder = tempfile::tempdir().unwrap();

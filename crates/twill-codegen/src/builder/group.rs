@@ -70,8 +70,8 @@ pub(crate) struct GroupBuilder {
     /// Stores under way.
     pub stores: Vec<(OpId, Iteration)>,
     pub out: Vec<Node>,
-    /// Outer pieces that the group reads: cursor, in the order of the first read.
-    pub pieces: Vec<(usize, CursorId)>,
+    /// Loop-invariant tiles that the group reads, with their cursors, in the order of the first read.
+    pub invariant_tiles: Vec<(usize, CursorId)>,
     /// Results of loops that were in tensor memory or another group's registers: loop, operation, part.
     pub results: HashMap<(usize, OpId, Region), VariableId>,
     /// By loop, the phase of its results in tensor memory.
@@ -110,7 +110,7 @@ impl GroupBuilder {
             in_flight: Vec::new(),
             stores: Vec::new(),
             out: Vec::new(),
-            pieces: Vec::new(),
+            invariant_tiles: Vec::new(),
             results: HashMap::new(),
             done: HashMap::new(),
             drained: Vec::new(),

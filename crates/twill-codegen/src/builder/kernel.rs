@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{
-    Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Group, Loop, Matrix, Memory, Parameter, Tiling,
-    WarpProgram,
+    Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Group, LoopMetadata, Matrix, Memory, Parameter,
+    Tiling, WarpProgram,
 };
 use crate::ir::{BarrierId, BufferId};
 use crate::options::{Options, SmemFallback};
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
 use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
-use twill_triton::tile::{Kind, Origin, Transfer};
+use twill_triton::tile::{Origin, TileOpKind, Transfer};
 use twill_triton::{Kernel, OperationLocation};
 
 /// Warps of a group whose threads copy tiles.
@@ -206,7 +206,7 @@ impl<'a> KernelBuilder<'a> {
     /// addresses nor the instructions. Four warps are allocated for it anyhow.
     pub fn copies_by_threads(&self, group: GroupId) -> bool {
         let copies = |l: &LoopFacts, op: OpId| {
-            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, Kind::Load(Transfer::Pointer)));
+            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Load(Transfer::Pointer)));
             let shape = tile.and_then(|o| o.result).map(|result| l.tiles.tile(result).shape.as_slice());
             l.group(op) == group && shape.is_some_and(|s| s.iter().filter(|extent| **extent > 1).count() > 1)
         };
@@ -299,20 +299,20 @@ impl<'a> KernelBuilder<'a> {
     ) -> Result<Vec<usize>, Error> {
         let value = self.module.operation(load).results[0];
         let shape = self.shape(value);
-        let mut piece = shape.clone();
+        let mut extents = shape.clone();
         if self.programs.is_none() {
             let cut = self.loops.iter().find_map(|l| Some((cut_along(l, value)?, l.tiles.sub_tiles().max(1))));
             if let Some((d, parts)) = cut
                 && shape[d].is_multiple_of(u64::from(parts))
             {
-                piece[d] = shape[d] / u64::from(parts);
+                extents[d] = shape[d] / u64::from(parts);
             }
         }
         let program = program.filter(|_| self.depends_on_program(value));
-        let count = shape.iter().zip(&piece).map(|(w, p)| w / p).product::<u64>();
+        let count = shape.iter().zip(&extents).map(|(w, p)| w / p).product::<u64>();
         let mut found = Vec::new();
         for k in 0..u32::try_from(count).unwrap_or(1) {
-            let part = Region::piece(&shape, &piece, k);
+            let part = Region::part(&shape, &extents, k);
             if part.overlap(region).is_none() {
                 continue;
             }
@@ -422,7 +422,7 @@ pub(crate) fn cut_along(facts: &LoopFacts<'_>, value: ValueId) -> Option<usize> 
 
 /// Whether TMA brings what an operation makes.
 pub(crate) fn is_tma(facts: &LoopFacts<'_>, op: OpId) -> bool {
-    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(Transfer::Tma)))
+    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Load(Transfer::Tma)))
 }
 
 /// The step of a loop's source, if the loop has another.
@@ -463,8 +463,8 @@ fn parameters(kernel: &Kernel) -> Vec<Parameter> {
     parameters
 }
 
-fn loop_of_program(kernel: &Kernel, index: usize, facts: &LoopFacts<'_>) -> Loop {
-    Loop {
+fn loop_of_program(kernel: &Kernel, index: usize, facts: &LoopFacts<'_>) -> LoopMetadata {
+    LoopMetadata {
         name: facts.tiles.name().to_owned(),
         interval: facts.schedule.interval.0,
         stages: facts.schedule.stages(),

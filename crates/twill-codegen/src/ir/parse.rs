@@ -32,7 +32,7 @@ impl FromStr for WarpProgram {
 
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Kind {
+enum NameKind {
     Buffer,
     Barrier,
     Descriptor,
@@ -44,7 +44,7 @@ enum Kind {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
-    names: HashMap<(Kind, String), u32>,
+    names: HashMap<(NameKind, String), u32>,
     /// Of the group that is read.
     variables: Vec<Variable>,
 }
@@ -211,16 +211,16 @@ impl<'t> Reader<'t> {
         Ok(found)
     }
 
-    fn define(&mut self, kind: Kind, name: &str, number: usize) {
+    fn define(&mut self, kind: NameKind, name: &str, number: usize) {
         self.names.insert((kind, name.to_owned()), twill_graph::narrow(number));
     }
 
-    fn find(&self, kind: Kind, name: &str) -> Read<u32> {
+    fn find(&self, kind: NameKind, name: &str) -> Read<u32> {
         let found = self.names.get(&(kind, name.to_owned())).copied();
         found.ok_or_else(|| self.error(format!("there is no {kind:?} `{name}`").to_lowercase()))
     }
 
-    fn name(&mut self, kind: Kind) -> Read<u32> {
+    fn name(&mut self, kind: NameKind) -> Read<u32> {
         let name = self.word()?;
         self.find(kind, name)
     }
@@ -256,23 +256,23 @@ impl<'t> Reader<'t> {
                 }
                 "mbarrier" => {
                     let name = self.word()?;
-                    self.define(Kind::Barrier, name, program.barriers.len());
+                    self.define(NameKind::Barrier, name, program.barriers.len());
                     let slots = self.number()?;
                     let arrivals = self.list(Self::arrival)?;
                     program.barriers.push(Barriers { name: stem(name), slots, arrivals });
                 }
                 "named_barrier" => {
                     let name = self.word()?;
-                    self.define(Kind::Named, name, program.named_barriers.len());
+                    self.define(NameKind::Named, name, program.named_barriers.len());
                     program.named_barriers.push((stem(name), self.number()?));
                 }
                 "tiles" => program.tiling = self.tiling()?,
                 "multicast" => {
                     let ring = MulticastRing {
-                        buffer: BufferId(self.name(Kind::Buffer)?),
-                        descriptor: DescriptorId(self.name(Kind::Descriptor)?),
-                        full: BarrierId(self.name(Kind::Barrier)?),
-                        empty: BarrierId(self.name(Kind::Barrier)?),
+                        buffer: BufferId(self.name(NameKind::Buffer)?),
+                        descriptor: DescriptorId(self.name(NameKind::Descriptor)?),
+                        full: BarrierId(self.name(NameKind::Barrier)?),
+                        empty: BarrierId(self.name(NameKind::Barrier)?),
                     };
                     program.cluster.get_or_insert(Cluster { rings: Vec::new() }).rings.push(ring);
                 }
@@ -315,10 +315,10 @@ impl<'t> Reader<'t> {
         Ok(parameter)
     }
 
-    fn loop_of_program(&mut self) -> Read<Loop> {
+    fn loop_of_program(&mut self) -> Read<LoopMetadata> {
         let _: usize = self.number()?;
         let name = self.string()?;
-        let mut found = Loop { name, interval: 0, stages: 1, dot: None, trip_count: None, source_step: None };
+        let mut found = LoopMetadata { name, interval: 0, stages: 1, dot: None, trip_count: None, source_step: None };
         self.attributes(|reader, name| {
             match name {
                 "interval" => found.interval = reader.number()?,
@@ -340,7 +340,7 @@ impl<'t> Reader<'t> {
 
     fn descriptor(&mut self, number: usize) -> Read<Descriptor> {
         let name = self.word()?;
-        self.define(Kind::Descriptor, name, number);
+        self.define(NameKind::Descriptor, name, number);
         self.expect("=")?;
         let (parameter, block) = (self.word()?.to_owned(), self.list(Self::number)?);
         self.expect(":")?;
@@ -361,7 +361,7 @@ impl<'t> Reader<'t> {
 
     fn buffer(&mut self, is_tensor: bool, number: usize) -> Read<Buffer> {
         let name = self.word()?;
-        self.define(Kind::Buffer, name, number);
+        self.define(NameKind::Buffer, name, number);
         let shape = self.list(Self::number)?;
         self.expect(":")?;
         let element = self.element()?;
@@ -450,7 +450,7 @@ impl<'t> Reader<'t> {
             body: Vec::new(),
             end: Vec::new(),
         };
-        self.names.retain(|(kind, _), _| !matches!(kind, Kind::Variable | Kind::Cursor));
+        self.names.retain(|(kind, _), _| !matches!(kind, NameKind::Variable | NameKind::Cursor));
         self.variables.clear();
         self.attributes(|reader, name| {
             match name {
@@ -467,7 +467,7 @@ impl<'t> Reader<'t> {
                 "variable" => self.variable()?,
                 "cursor" => {
                     let name = self.word()?;
-                    self.define(Kind::Cursor, name, group.cursors.len());
+                    self.define(NameKind::Cursor, name, group.cursors.len());
                     let slots = self.number()?;
                     group.cursors.push(Cursor { name: stem(name), slots, phase: self.accept_word("phase") });
                 }
@@ -492,7 +492,7 @@ impl<'t> Reader<'t> {
     fn variable(&mut self) -> Read<()> {
         self.expect("%")?;
         let name = self.word()?;
-        self.define(Kind::Variable, name, self.variables.len());
+        self.define(NameKind::Variable, name, self.variables.len());
         let shape = self.list(Self::number)?;
         self.expect(":")?;
         let element = self.element()?;
@@ -593,7 +593,7 @@ impl<'t> Reader<'t> {
 
     fn read_variable(&mut self) -> Read<VariableId> {
         self.expect("%")?;
-        Ok(VariableId(self.name(Kind::Variable)?))
+        Ok(VariableId(self.name(NameKind::Variable)?))
     }
 
     fn variables(&mut self, keyword: &str) -> Read<Vec<VariableId>> {
@@ -603,9 +603,9 @@ impl<'t> Reader<'t> {
 
     /// A barrier and the cursor at its slot.
     fn at(&mut self) -> Read<(BarrierId, CursorId)> {
-        let barrier = BarrierId(self.name(Kind::Barrier)?);
+        let barrier = BarrierId(self.name(NameKind::Barrier)?);
         self.expect("[")?;
-        let cursor = CursorId(self.name(Kind::Cursor)?);
+        let cursor = CursorId(self.name(NameKind::Cursor)?);
         self.expect("]")?;
         Ok((barrier, cursor))
     }
@@ -640,7 +640,7 @@ impl<'t> Reader<'t> {
     }
 
     fn slot(&mut self) -> Read<Slot> {
-        let buffer = BufferId(self.name(Kind::Buffer)?);
+        let buffer = BufferId(self.name(NameKind::Buffer)?);
         let mut slot = Slot {
             buffer,
             at: None,
@@ -649,7 +649,7 @@ impl<'t> Reader<'t> {
             value: SlotValue::outside(MemoryValue::Staged(0)),
         };
         if self.accept("[") {
-            slot.at = Some(CursorId(self.name(Kind::Cursor)?));
+            slot.at = Some(CursorId(self.name(NameKind::Cursor)?));
             self.expect("]")?;
         }
         if self.accept_word("slice") {
@@ -719,19 +719,19 @@ impl<'t> Reader<'t> {
                 in_flight: self.variables("in_flight")?,
             },
             "tma_load" => {
-                let descriptor = DescriptorId(self.name(Kind::Descriptor)?);
+                let descriptor = DescriptorId(self.name(NameKind::Descriptor)?);
                 let coordinates = self.list(Self::expression)?;
                 self.expect_word("to")?;
                 let to = self.slot()?;
                 self.expect_word("full")?;
-                Op::TmaLoad { descriptor, coordinates, to, full: BarrierId(self.name(Kind::Barrier)?) }
+                Op::TmaLoad { descriptor, coordinates, to, full: BarrierId(self.name(NameKind::Barrier)?) }
             }
             "cp_async" => {
                 let (pointers, mask) = (self.expression()?, self.optional("mask")?);
                 self.expect_word("to")?;
                 let to = self.slot()?;
                 self.expect_word("full")?;
-                Op::CpAsync { pointers, mask, to, full: BarrierId(self.name(Kind::Barrier)?) }
+                Op::CpAsync { pointers, mask, to, full: BarrierId(self.name(NameKind::Barrier)?) }
             }
             "local_store" => {
                 let value = self.expression()?;
@@ -741,7 +741,7 @@ impl<'t> Reader<'t> {
             "fence_proxy_async" => Op::FenceProxyAsync,
             "group_sync" => Op::GroupSync,
             "tma_store" => {
-                let descriptor = DescriptorId(self.name(Kind::Descriptor)?);
+                let descriptor = DescriptorId(self.name(NameKind::Descriptor)?);
                 let coordinates = self.list(Self::expression)?;
                 self.expect_word("from")?;
                 let from = self.slot()?;
@@ -769,14 +769,14 @@ impl<'t> Reader<'t> {
                 let (barrier, at) = self.at()?;
                 Op::MbarrierArrive { barrier, at }
             }
-            "advance_cursor" => Op::AdvanceCursor(CursorId(self.name(Kind::Cursor)?)),
+            "advance_cursor" => Op::AdvanceCursor(CursorId(self.name(NameKind::Cursor)?)),
             "copy_cursor" => {
-                let to = CursorId(self.name(Kind::Cursor)?);
+                let to = CursorId(self.name(NameKind::Cursor)?);
                 self.expect("=")?;
-                Op::CopyCursor { to, from: CursorId(self.name(Kind::Cursor)?) }
+                Op::CopyCursor { to, from: CursorId(self.name(NameKind::Cursor)?) }
             }
-            "named_barrier_sync" => Op::NamedBarrierSync(NamedBarrierId(self.name(Kind::Named)?)),
-            "named_barrier_arrive" => Op::NamedBarrierArrive(NamedBarrierId(self.name(Kind::Named)?)),
+            "named_barrier_sync" => Op::NamedBarrierSync(NamedBarrierId(self.name(NameKind::Named)?)),
+            "named_barrier_arrive" => Op::NamedBarrierArrive(NamedBarrierId(self.name(NameKind::Named)?)),
             "opaque" => {
                 let operation = Box::new(self.opaque()?);
                 let operands = self.operands()?;

@@ -25,7 +25,7 @@ pub struct WarpProgram {
     /// `bar.sync` barriers: name and participating groups.
     pub named_barriers: Vec<(String, u32)>,
     /// The loops, in the order of the text.
-    pub loops: Vec<Loop>,
+    pub loops: Vec<LoopMetadata>,
     /// The warp groups; compute groups first.
     pub groups: Vec<Group>,
     /// How programs of the grid are dealt out to CTAs.
@@ -245,7 +245,7 @@ pub enum Arrival {
 
 /// A loop of the kernel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loop {
+pub struct LoopMetadata {
     /// Its name.
     pub name: String,
     /// Its initiation interval in cycles.
@@ -260,7 +260,7 @@ pub struct Loop {
     pub source_step: Option<u64>,
 }
 
-impl Loop {
+impl LoopMetadata {
     /// Whether it may run so often that there is a steady state; else ptxas may leave no loop.
     pub fn repeats(&self) -> bool {
         self.trip_count.is_none_or(|trips| trips > u64::from(self.stages))

@@ -9,7 +9,7 @@ use crate::ir::{Cluster, Group, MulticastRing, TileOrder, WarpProgram};
 use crate::ir::{Op, visit};
 use crate::passes::steps::program::BufferKind;
 use std::collections::BTreeMap;
-use twill_triton::tile::{Axis, Kind};
+use twill_triton::tile::{Axis, TileOpKind};
 
 /// CTAs of a cluster.
 pub const CTAS: u32 = 2;
@@ -86,7 +86,7 @@ fn is_common(lowering: &KernelBuilder<'_>, at: BufferId) -> bool {
     of.all(|((index, id), _)| {
         let facts = &lowering.loops[*index];
         let buffer = facts.program.buffer(*id);
-        let is_dot = |op| facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Dot { .. }));
+        let is_dot = |op| facts.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Dot { .. }));
         let alike = |op| {
             let tile = facts.tile_operation(op).and_then(|o| o.result);
             let same = tile.is_some_and(|t| !facts.tiles.tile(t).differs.contains(Axis::X));

@@ -11,7 +11,7 @@ use crate::error::Error;
 use std::collections::HashMap;
 use twill_graph::OpId;
 use twill_triton::mlir::{Module, ValueId};
-use twill_triton::tile::{Combine, Kind};
+use twill_triton::tile::{Combine, TileOpKind};
 
 /// The carried sums of a loop, by the operation that makes the new sum.
 pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<OpId, CarriedSum> {
@@ -28,15 +28,17 @@ pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<Op
         if !(only(*argument) && only(*yielded) && only(sum) && by_rows) {
             continue;
         }
-        let (Some(makers), Some(sources)) = (facts.makers.get(yielded), facts.makers.get(&sum)) else { continue };
-        for maker in makers {
-            let source = sources.iter().find(|s| s.region == maker.region && s.program == maker.program);
+        let (Some(producers), Some(sources)) = (facts.producers.get(yielded), facts.producers.get(&sum)) else {
+            continue;
+        };
+        for producer in producers {
+            let source = sources.iter().find(|s| s.region == producer.region && s.program == producer.program);
             let Some(source) = source else { continue };
             let is_sum = facts
                 .tile_operation(source.op)
-                .is_some_and(|o| matches!(o.kind, Kind::Reduce { combine: Combine::Sum, .. }));
-            if is_sum && facts.group(source.op) == facts.group(maker.op) {
-                sums.insert(maker.op, CarriedSum { carried, reduce: source.op, tile: *tile, factor });
+                .is_some_and(|o| matches!(o.kind, TileOpKind::Reduce { combine: Combine::Sum, .. }));
+            if is_sum && facts.group(source.op) == facts.group(producer.op) {
+                sums.insert(producer.op, CarriedSum { carried, reduce: source.op, tile: *tile, factor });
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::builder::planned::{PingPong, PingPongSlot};
 use crate::error::Error;
 use crate::ir::NamedBarrierId;
 use twill_graph::{GroupId, OpId};
-use twill_triton::tile::Kind;
+use twill_triton::tile::TileOpKind;
 
 /// The pass.
 ///
@@ -47,7 +47,7 @@ impl KernelBuilder<'_> {
     fn runs(&self, index: usize) -> Option<Vec<(GroupId, Vec<OpId>)>> {
         let facts = &self.loops[index];
         let interval = facts.schedule.interval.0.max(1);
-        let is_dot = |op: &OpId| facts.tile_operation(*op).is_some_and(|o| matches!(o.kind, Kind::Dot { .. }));
+        let is_dot = |op: &OpId| facts.tile_operation(*op).is_some_and(|o| matches!(o.kind, TileOpKind::Dot { .. }));
         let mut dots: Vec<OpId> = facts.problem.graph().op_ids().filter(is_dot).collect();
         let cycle = |op: OpId| facts.schedule.placement(op).cycle.0;
         dots.sort_by_key(|op| cycle(*op).rem_euclid(interval));

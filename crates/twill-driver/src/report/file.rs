@@ -11,7 +11,7 @@ use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, FormatError, KernelScheduleFile, PipelineFile, ScheduleFile,
 };
 use twill_graph::{DataflowProblem, KernelReport, MultiLoopProblem, Problem, Report, Schedule};
-use twill_report::page::{Loop, Page};
+use twill_report::page::{LoopReport, Page};
 
 /// What a file of Twill's says it is: a schedule, several of them, those of sibling loops, or one of a dataflow graph. It is
 /// replayed, and explained as long as the budget of `explain` lasts. Bounds are those that the file claims.
@@ -150,7 +150,7 @@ impl Describe<'_> {
         problem: &Problem,
         report: &Report<Verified<Schedule>>,
         file: &ScheduleFile,
-    ) -> Result<Loop, Error> {
+    ) -> Result<LoopReport, Error> {
         let explanation = match self.explain {
             Some(options) => {
                 let options = left(options, self.begun);
@@ -161,7 +161,7 @@ impl Describe<'_> {
             }
             None => None,
         };
-        Ok(Loop::new(problem, report, file.normalisation, explanation.as_ref()))
+        Ok(LoopReport::new(problem, report, file.normalisation, explanation.as_ref()))
     }
 }
 

@@ -51,7 +51,7 @@ impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.lowered.program;
         let estimates = best.sass_estimate();
-        let one = |(k, (l, status)): (usize, (&twill_codegen::ir::Loop, &String))| {
+        let one = |(k, (l, status)): (usize, (&twill_codegen::ir::LoopMetadata, &String))| {
             let simulated = best.lowered.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
             // Of some loops there is no machine code.
             let sass_estimate = estimates.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);

@@ -10,7 +10,7 @@ use twill_codegen::Options;
 use twill_codegen::ir::TileOrder;
 use twill_graph::{GroupRole, Schedule, WarpAssignment};
 use twill_triton::mlir::ValueId;
-use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
+use twill_triton::tile::{Axes, Axis, TileLoop, TileOpKind};
 use twill_triton::{Kernel, Lowered};
 
 /// Whether MMAs leave their results in tensor memory.
@@ -170,7 +170,7 @@ fn is_any_loaded(kernel: &Kernel) -> bool {
 /// Whether some loads of a loop are shared along one axis of the grid, and others along the other.
 fn is_product(loops: &[Lowered]) -> bool {
     let along = |l: &TileLoop, own: Axis, other: Axis| {
-        l.operations().iter().filter(|o| matches!(o.kind, Kind::Load(_))).any(|o| {
+        l.operations().iter().filter(|o| matches!(o.kind, TileOpKind::Load(_))).any(|o| {
             let differs = o.result.map_or(Axes::NONE, |r| l.tile(r).differs);
             differs.contains(own) && !differs.contains(other)
         })

@@ -2,7 +2,7 @@
 
 use super::candidate::Candidate;
 use twill_backend::gluon::{self, Assembly, LoopTraffic, Simulated};
-use twill_codegen::ir::{Loop, WarpProgram};
+use twill_codegen::ir::{LoopMetadata, WarpProgram};
 use twill_machine::Machine;
 use twill_simulate::sass::{Instruction, Rates, cycles_of_loop};
 use twill_simulate::{KernelTime, Timing};
@@ -98,7 +98,7 @@ pub(super) fn sass_estimate(assembly: &Assembly, program: &WarpProgram, machine:
 
 /// The sum over all loops that repeat; over all where none does.
 pub(super) fn repeating(program: &WarpProgram, of_loops: &[u32]) -> u64 {
-    let any = program.loops.iter().any(Loop::repeats);
+    let any = program.loops.iter().any(LoopMetadata::repeats);
     let counted = program.loops.iter().zip(of_loops).filter(|(one, _)| one.repeats() || !any);
     counted.map(|(_, each)| u64::from(*each)).sum()
 }

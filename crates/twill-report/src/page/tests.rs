@@ -15,7 +15,7 @@ use twill_graph::{
 };
 
 fn page_of(problem: &Problem, report: &Report<Verified<Schedule>>, explanation: Option<&Explanation>) -> Page {
-    let own = Loop::new(problem, report, None, explanation);
+    let own = LoopReport::new(problem, report, None, explanation);
     Page::of_loops(problem.graph().name(), vec![(problem, report, own)])
 }
 

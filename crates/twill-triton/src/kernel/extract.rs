@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, OperationLocation};
 use crate::mlir::{FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
 use crate::tile::{
-    self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, Transfer, elementwise,
+    self, Element, Operand, Origin, Role, Split, TileId, TileLoop, TileOpKind, TileOperation, Transfer, elementwise,
 };
 
 use super::grid::Differences;
@@ -46,10 +46,10 @@ pub(super) fn tile_loop(
     let mut matrix_tiles = BTreeMap::new();
     for (id, result) in chosen.iter().zip(results) {
         let (mut kind, operands) = read(&mut resolver, *id)?;
-        if let Kind::Load(Transfer::Pointer) = kind
+        if let TileOpKind::Load(Transfer::Pointer) = kind
             && let Some(tile) = matrix::tile(module, function, &parts, *id)
         {
-            kind = Kind::Load(Transfer::Tma);
+            kind = TileOpKind::Load(Transfer::Tma);
             matrix_tiles.insert(*id, tile);
         }
         let place = OperationLocation::of(module, *id);
@@ -140,16 +140,16 @@ fn touches_tiles(module: &Module, id: OperationId) -> bool {
 }
 
 /// The effect of a tile operation, and its operands.
-fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operand>), Error> {
+fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(TileOpKind, Vec<Operand>), Error> {
     let module = resolver.module;
     let operation = module.operation(id);
     let name = operation.name.as_str();
     let operands = operation.operands.as_slice();
     if let Some(memory) = memory(name) {
         let (kind, data) = match memory {
-            Memory::Load { transfer, other } => (Kind::Load(transfer), other),
-            Memory::Store { transfer, data } => (Kind::Store(transfer), Some(data)),
-            Memory::Atomic { transfer, data } => (Kind::AtomicReduce(transfer), Some(data)),
+            Memory::Load { transfer, other } => (TileOpKind::Load(transfer), other),
+            Memory::Store { transfer, data } => (TileOpKind::Store(transfer), Some(data)),
+            Memory::Atomic { transfer, data } => (TileOpKind::AtomicReduce(transfer), Some(data)),
         };
         let is_data = |place: usize| Some(place) == data;
         let mut read = match data.and_then(|place| operands.get(place)) {
@@ -167,11 +167,11 @@ fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Opera
         "tt.dot" => return dot(resolver, id),
         "tt.reduce" => {
             let axis = operation.attributes.integer("axis").and_then(|axis| usize::try_from(axis).ok()).unwrap_or(0);
-            Kind::Reduce { axis, combine: operations::combine(module, id) }
+            TileOpKind::Reduce { axis, combine: operations::combine(module, id) }
         }
         _ => match elementwise(name) {
-            Some((name, recipe)) => Kind::Elementwise { name, recipe },
-            None => Kind::Convert,
+            Some((name, recipe)) => TileOpKind::Elementwise { name, recipe },
+            None => TileOpKind::Convert,
         },
     };
     Ok((kind, inputs(resolver, id, operands)?))
@@ -208,7 +208,7 @@ fn inputs(resolver: &mut Resolver<'_>, id: OperationId, values: &[ValueId]) -> R
     Ok(read)
 }
 
-fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operand>), Error> {
+fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(TileOpKind, Vec<Operand>), Error> {
     let module = resolver.module;
     let operation = module.operation(id);
     let [left, right, accumulator, ..] = operation.operands.as_slice() else {
@@ -233,7 +233,7 @@ fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operan
         right: right.to_string(),
         precision: precision.to_owned(),
     })?;
-    Ok((Kind::Dot { element }, read))
+    Ok((TileOpKind::Dot { element }, read))
 }
 
 /// The type of the tensor core's operands.

@@ -5,7 +5,7 @@ use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::planned::{Export, Results};
 use crate::builder::reader::{Reader, slice_of};
-use crate::builder::source::Piece;
+use crate::builder::source::Producer;
 use crate::error::Error;
 use crate::ir::Region;
 use crate::ir::{Arrival, Buffer, Form, Memory, Slot, VariableId};
@@ -32,9 +32,9 @@ impl KernelBuilder<'_> {
         for index in 0..self.loops.len() {
             let parts = self.loops[index].parts;
             let is_read = (0..parts.results.len()).any(|k| {
-                let pieces = self.loops[index].makers.get(&parts.yielded[k]).into_iter().flatten();
+                let producers = self.loops[index].producers.get(&parts.yielded[k]).into_iter().flatten();
                 !self.module.uses(parts.results[k]).is_empty()
-                    && pieces.into_iter().any(|p| self.is_tcgen05_mma(index, p.op))
+                    && producers.into_iter().any(|p| self.is_tcgen05_mma(index, p.op))
             });
             if is_read {
                 let name = if several { format!("epilogue_{index}") } else { "results".to_owned() };
@@ -65,17 +65,17 @@ impl KernelBuilder<'_> {
         let mut words: BTreeMap<GroupId, u64> = BTreeMap::new();
         for (index, k) in self.results_behind(store) {
             let facts = &self.loops[index];
-            let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-            let own = |p: &&Piece| {
-                pieces.len() == 1 || facts.tile_operation(p.op).is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile)
+            let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+            let own = |p: &&Producer| {
+                producers.len() == 1 || facts.tile_operation(p.op).is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile)
             };
-            for piece in pieces.iter().filter(own) {
-                if self.is_tcgen05_mma(index, piece.op) {
-                    for (_, load) in self.loads_from_tensor(index, piece.op) {
+            for producer in producers.iter().filter(own) {
+                if self.is_tcgen05_mma(index, producer.op) {
+                    for (_, load) in self.loads_from_tensor(index, producer.op) {
                         *words.entry(facts.group(load)).or_default() += 1;
                     }
-                } else if !facts.is_load(piece.op) {
-                    *words.entry(facts.group(piece.op)).or_default() += piece.region.elements();
+                } else if !facts.is_load(producer.op) {
+                    *words.entry(facts.group(producer.op)).or_default() += producer.region.elements();
                 }
             }
         }
@@ -112,8 +112,8 @@ impl KernelBuilder<'_> {
         let [rows, columns] = region.extents.as_slice() else { return vec![region.clone()] };
         let in_tensor = |&(index, k): &(usize, usize)| {
             let facts = &self.loops[index];
-            let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-            pieces.iter().all(|p| p.region.extents.len() < 2 || self.is_tcgen05_mma(index, p.op))
+            let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+            producers.iter().all(|p| p.region.extents.len() < 2 || self.is_tcgen05_mma(index, p.op))
         };
         let results = self.results_behind(store);
         let tiles = results.iter().filter(|(index, k)| self.shape(self.loops[*index].parts.results[*k]).len() > 1);
@@ -156,35 +156,41 @@ impl Reader<'_, '_> {
         if facts.sums.values().any(|sum| sum.carried == k) {
             return Ok(None);
         }
-        let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-        let fits = |p: &&Piece| p.region.holds(region) && (p.program.is_none() || p.program == program);
-        let Some(piece) = pieces.iter().find(fits).cloned() else { return Ok(None) };
-        if self.lowering.is_tcgen05_mma(index, piece.op) {
-            return self.tensor_result(index, k, &piece, region).map(Some);
+        let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+        let fits = |p: &&Producer| p.region.holds(region) && (p.program.is_none() || p.program == program);
+        let Some(producer) = producers.iter().find(fits).cloned() else { return Ok(None) };
+        if self.lowering.is_tcgen05_mma(index, producer.op) {
+            return self.tensor_result(index, k, &producer, region).map(Some);
         }
-        if facts.is_load(piece.op) || facts.group(piece.op) == self.group.id || piece.region != *region {
+        if facts.is_load(producer.op) || facts.group(producer.op) == self.group.id || producer.region != *region {
             return Ok(None);
         }
-        self.import(index, piece.op, region).map(Some)
+        self.import(index, producer.op, region).map(Some)
     }
 
     /// A result in tensor memory, when the last MMA is done.
-    fn tensor_result(&mut self, index: usize, k: usize, piece: &Piece, region: &Region) -> Result<Expression, Error> {
-        let key = (index, piece.op, region.clone());
+    fn tensor_result(
+        &mut self,
+        index: usize,
+        k: usize,
+        producer: &Producer,
+        region: &Region,
+    ) -> Result<Expression, Error> {
+        let key = (index, producer.op, region.clone());
         if let Some(variable) = self.group.results.get(&key) {
             return Ok(self.group.read(*variable));
         }
         self.wait_for_results(index)?;
         let facts = &self.lowering.loops[index];
         let parts = facts.parts;
-        let buffer = facts.buffer(piece.op);
+        let buffer = facts.buffer(producer.op);
         let at = buffer.and_then(|b| self.lowering.storage.buffers.get(&(index, b))).copied();
         let (Some(buffer), Some(at)) = (buffer, at) else {
             return Err(self.lowering.defect(parts.operation, "the place of a result in tensor memory"));
         };
         let planned = facts.program.buffer(buffer);
-        let put_there = planned.writer == self.group.id && planned.values.first().is_some_and(|v| v.op != piece.op);
-        let slice = slice_of(&piece.region, region).filter(|s| s.is_none_or(|(d, _, _)| d == 1));
+        let put_there = planned.writer == self.group.id && planned.values.first().is_some_and(|v| v.op != producer.op);
+        let slice = slice_of(&producer.region, region).filter(|s| s.is_none_or(|(d, _, _)| d == 1));
         let Some(slice) = slice.filter(|_| self.lowering.program.buffers[at.index()].slots == 1) else {
             return Err(self.lowering.unsupported(
                 parts.operation,
@@ -192,9 +198,9 @@ impl Reader<'_, '_> {
                 "store the result as it is",
             ));
         };
-        let value = SlotValue::result(index, piece.op, Iteration::End(-1));
+        let value = SlotValue::result(index, producer.op, Iteration::End(-1));
         let slot = Slot { buffer: at, at: None, slice, transposed: false, value };
-        let name = facts.problem.graph().operation(piece.op).name.clone();
+        let name = facts.problem.graph().operation(producer.op).name.clone();
         let element = self.lowering.element(parts.results[k]);
         let to = self.group.variable(&format!("{name}_result"), &region.extents, element.clone(), Form::Any);
         self.group.define(to, index + 1);
@@ -207,7 +213,7 @@ impl Reader<'_, '_> {
             self.group.place(index + 1, load);
         } else {
             self.trip_count(index)?;
-            let value = self.value(parts.initial[k], region, piece.program, None)?;
+            let value = self.value(parts.initial[k], region, producer.program, None)?;
             self.group.place(index + 1, Node::Op(Op::Let { to, value }, Note::default()));
             self.group.place(index + 1, Node::TripSwitch { index, at_least: 1, then: vec![load], exactly: Vec::new() });
         }
@@ -235,7 +241,7 @@ impl Reader<'_, '_> {
         let found = (0..facts.program.buffers.len()).map(crate::passes::steps::program::BufferId).find(fits);
         let written = found.and_then(|id| self.lowering.storage.buffers.get(&(last, id))).copied();
         let taken = &self.lowering.reused_tiles;
-        let piece = self.lowering.invariant_tiles.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
+        let invariant = self.lowering.invariant_tiles.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
             let buffer = &self.lowering.program.buffers[at.index()];
             let own = taken.get(at).is_none_or(|group| *group == self.group.id);
             buffer.shape == shape
@@ -244,9 +250,9 @@ impl Reader<'_, '_> {
                 && readers.iter().all(|g| self.lowering.is_issuer(*g))
         });
         // The next tile may be on its way there.
-        let piece = piece.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
-        let found = written.or(piece);
-        self.lowering.reused_tiles.extend(piece.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
+        let invariant = invariant.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
+        let found = written.or(invariant);
+        self.lowering.reused_tiles.extend(invariant.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
         if found.is_some() {
             self.wait_for_results(last)?;
             self.group.stages_in_place = true;
@@ -391,9 +397,9 @@ impl KernelBuilder<'_> {
         }
         let mut advances = Vec::new();
         if index + 1 == self.loops.len() {
-            for (piece, cursor) in group.pieces.clone() {
+            for (tile, cursor) in group.invariant_tiles.clone() {
                 if self.options.persistent {
-                    signals.push((self.invariant_tiles[piece].empty, cursor));
+                    signals.push((self.invariant_tiles[tile].empty, cursor));
                 }
                 advances.push(cursor);
             }

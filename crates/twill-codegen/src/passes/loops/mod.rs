@@ -62,7 +62,7 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
 /// The buffers that a group's steps name.
 fn buffers(warp: &GroupSteps) -> BTreeSet<LoopBufferId> {
     let of = |step: &Step| match step {
-        Step::WaitChannel { barrier, .. } | Step::ArriveChannel { barrier, .. } => match *barrier {
+        Step::MbarrierWait { barrier, .. } | Step::MbarrierArrive { barrier, .. } => match *barrier {
             Barrier::Full { buffer, .. } | Barrier::Empty { buffer } => Some(buffer),
         },
         Step::Store { buffer, .. } => Some(*buffer),
@@ -96,11 +96,11 @@ impl Adder<'_, '_> {
     /// The values that the loop's first iteration finds, under the names that its own will have.
     fn initial_values(&mut self) -> Result<(), Error> {
         let (index, id) = (self.index, self.reader.group.id);
-        for (k, piece) in carried_in_registers(self.reader.lowering, id, index) {
-            let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
-            let to = self.new_track(piece.op);
+        for (k, producer) in carried_in_registers(self.reader.lowering, id, index) {
+            let value = self.reader.initial(index, k, producer.op, &producer.region, producer.program)?;
+            let to = self.new_track(producer.op);
             self.reader.group.define(to, index + 1);
-            if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
+            if let Some(track) = self.reader.group.tracks[index].get_mut(&producer.op) {
                 track.latest = Some(Iteration::Absolute(-1));
             }
             self.reader.group.sections[index].push(Node::Op(Op::Let { to, value }, Note::default()));
@@ -113,14 +113,15 @@ impl Adder<'_, '_> {
         let index = self.index;
         let facts = &self.reader.lowering.loops[index];
         let name = facts.problem.graph().operation(op).name.clone();
-        let piece = facts.makers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
-        let (shape, element, form) = match piece {
-            Some((value, piece)) => {
-                let is_dot =
-                    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, twill_triton::tile::Kind::Dot { .. }));
-                let columns = piece.region.extents.last().copied().unwrap_or(8);
+        let producer = facts.producers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
+        let (shape, element, form) = match producer {
+            Some((value, producer)) => {
+                let is_dot = facts
+                    .tile_operation(op)
+                    .is_some_and(|o| matches!(o.kind, twill_triton::tile::TileOpKind::Dot { .. }));
+                let columns = producer.region.extents.last().copied().unwrap_or(8);
                 let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
-                (piece.region.extents, self.reader.lowering.element(value), form)
+                (producer.region.extents, self.reader.lowering.element(value), form)
             }
             None => {
                 let (shape, element) = self.reader.lowering.tile_of(index, op);
@@ -306,8 +307,8 @@ impl Adder<'_, '_> {
                     let iteration = self.iteration(*iteration);
                     self.handoff(*op, iteration, *buffer)?;
                 }
-                Step::WaitChannel { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
-                Step::ArriveChannel { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
+                Step::MbarrierWait { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
+                Step::MbarrierArrive { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
                 Step::WaitAsync { op, iteration, .. } => self.wait_for(*op, self.iteration(*iteration)),
             }
             self.reader.group.note = Note::default();
@@ -324,7 +325,7 @@ impl Adder<'_, '_> {
     /// Whether an operation is an MMA.
     pub(crate) fn is_mma(&self, op: OpId) -> bool {
         let tile = self.reader.lowering.loops[self.index].tile_operation(op);
-        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }))
+        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::TileOpKind::Dot { .. }))
     }
 
     /// The note on an operation.

@@ -1,4 +1,4 @@
-//! An MMA of a loop as code of its group: where its operands are, and in which pieces.
+//! An MMA of a loop as code of its group: where its operands are, and in which segments.
 
 use crate::builder::group::{InFlightMma, shifted};
 use crate::builder::reader::slice_of;
@@ -222,27 +222,28 @@ impl Adder<'_, '_> {
             }
             return Ok(segments);
         }
-        let pieces = facts.makers.get(&value).cloned();
-        if let Some(pieces) = pieces {
-            let fits = |p: &crate::builder::source::Piece| p.program.is_none() || p.program == program;
+        let producers = facts.producers.get(&value).cloned();
+        if let Some(producers) = producers {
+            let fits = |p: &crate::builder::source::Producer| p.program.is_none() || p.program == program;
             let mut segments = Vec::new();
-            for piece in pieces.iter().filter(|p| fits(p)) {
-                let Some(part) = piece.region.overlap(region) else { continue };
-                let is_load = self.reader.lowering.loops[index].is_load(piece.op);
-                let stored = self.reader.stored(index, piece.op);
+            for producer in producers.iter().filter(|p| fits(p)) {
+                let Some(part) = producer.region.overlap(region) else { continue };
+                let is_load = self.reader.lowering.loops[index].is_load(producer.op);
+                let stored = self.reader.stored(index, producer.op);
                 let plain_left = along == 1 && left_columns > 0 && part == *region;
-                let in_tensor = self.operand_in_tensor(index, piece.op).filter(|_| plain_left);
+                let in_tensor = self.operand_in_tensor(index, producer.op).filter(|_| plain_left);
                 let operand = if let Some(op) = in_tensor {
                     Operand::Shared(self.reader.slot(index, op, iteration)?)
-                } else if plain_left && self.is_handed_off(piece.op) {
+                } else if plain_left && self.is_handed_off(producer.op) {
                     let value = self.reader.made(index, value, &part, program, iteration)?;
-                    Operand::Registers(self.received_operand(piece.op, value, left_columns))
-                } else if !is_load && (stored == piece.op || plain_left) && !self.reader.lowering.has_tensor_memory() {
-                    let from = self.reader.newest(index, piece.op, iteration)?;
+                    Operand::Registers(self.received_operand(producer.op, value, left_columns))
+                } else if !is_load && (stored == producer.op || plain_left) && !self.reader.lowering.has_tensor_memory()
+                {
+                    let from = self.reader.newest(index, producer.op, iteration)?;
                     Operand::Registers(self.left_operand(from, left_columns))
                 } else {
-                    let slot = self.reader.slot(index, if is_load { piece.op } else { stored }, iteration)?;
-                    Operand::Shared(self.sliced(id, slot, &piece.region, &part)?)
+                    let slot = self.reader.slot(index, if is_load { producer.op } else { stored }, iteration)?;
+                    Operand::Shared(self.sliced(id, slot, &producer.region, &part)?)
                 };
                 segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
             }
@@ -252,17 +253,17 @@ impl Adder<'_, '_> {
             return Err(self.reader.lowering.defect(id, "where an operand comes from"));
         };
         if module.operation(source).name == "tt.descriptor_load" && self.reader.lowering.loop_of(value).is_none() {
-            let pieces = self.reader.lowering.invariant_tiles(source, region, program)?;
+            let tiles = self.reader.lowering.invariant_tiles(source, region, program)?;
             let mut segments = Vec::new();
-            for piece in pieces {
-                let Some(part) = self.reader.lowering.invariant_tiles[piece].region.overlap(region) else { continue };
+            for tile in tiles {
+                let Some(part) = self.reader.lowering.invariant_tiles[tile].region.overlap(region) else { continue };
                 let can_be =
                     self.reader.lowering.options.operands_in_registers && !self.reader.lowering.has_tensor_memory();
                 let in_registers = can_be && along == 1 && left_columns > 0;
                 let operand = if in_registers && part == *region {
-                    Operand::Registers(self.held_operand(value, piece, &part, program, left_columns)?)
+                    Operand::Registers(self.held_operand(value, tile, &part, program, left_columns)?)
                 } else {
-                    Operand::Shared(self.reader.outer_slot(piece, &part)?)
+                    Operand::Shared(self.reader.invariant_slot(tile, &part)?)
                 };
                 segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
             }
@@ -300,7 +301,7 @@ impl Adder<'_, '_> {
     fn held_operand(
         &mut self,
         value: ValueId,
-        piece: usize,
+        tile: usize,
         part: &Region,
         program: Option<u32>,
         columns: u64,
@@ -310,7 +311,7 @@ impl Adder<'_, '_> {
         if let Some(held) = self.reader.group.held.get(&key).copied() {
             return Ok(held);
         }
-        let slot = self.reader.outer_slot(piece, part)?;
+        let slot = self.reader.invariant_slot(tile, part)?;
         let stem =
             self.reader.lowering.program.buffers[slot.buffer.index()].name.trim_end_matches("_buffer").to_owned();
         let element = self.reader.lowering.element(value);

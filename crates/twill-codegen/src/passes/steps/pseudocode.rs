@@ -229,18 +229,18 @@ impl Printer<'_> {
                 let name = self.name(*op);
                 (format!("store {name}[{}] -> {name}.buffer[{slot}]", index(*iteration)), String::new())
             }
-            Step::WaitChannel { barrier, iteration } => {
+            Step::MbarrierWait { barrier, iteration } => {
                 (format!("wait {}", self.barrier(*barrier, *iteration)), self.meaning(*barrier, *iteration))
             }
-            Step::ArriveChannel { barrier, iteration } => {
+            Step::MbarrierArrive { barrier, iteration } => {
                 (format!("arrive {}", self.barrier(*barrier, *iteration)), String::new())
             }
             Step::WaitAsync { op, iteration, newer_in_flight, purpose } => {
                 let why = match purpose {
                     Purpose::Operand => "",
                     Purpose::Reuse => "until its operands' storage can be written again",
-                    Purpose::Publish => "to pass its result on",
-                    Purpose::Release => "until it has read its operands",
+                    Purpose::ProducerCommit => "to pass its result on",
+                    Purpose::ConsumerRelease => "until it has read its operands",
                 };
                 let code =
                     format!("wait {}[{}] ({newer_in_flight} newer in flight)", self.name(*op), index(*iteration));
