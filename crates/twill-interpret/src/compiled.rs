@@ -39,7 +39,7 @@ pub struct Way {
     pub ring_depth: u32,
     /// Least number of slots of buffers between groups.
     pub handoff_depth: u32,
-    /// Groups take pingpong on the tensor core, and hold left operands in registers.
+    /// Groups alternate on the tensor core (ping-pong), and hold left operands in registers.
     pub pingpong: bool,
     /// MMAs start in batches, and small tiles are read while they run.
     pub mma_batches: bool,

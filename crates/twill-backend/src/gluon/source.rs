@@ -139,7 +139,7 @@ def unsigned(x):
         return x
 ";
 
-/// PingPong on the tensor core.
+/// Ping-pong on the tensor core.
 const NAMED: &str = "
 
 @gluon.constexpr_function

@@ -400,10 +400,10 @@ fn mmas_of_a_turn_start_together() {
     let pingpong: Vec<&str> =
         source.split("// steady state").skip(1).map(|l| l.split("named_barrier_arrive<").next().unwrap()).collect();
     assert_eq!(pingpong.len(), 4, "three groups and the loader");
-    for turn in pingpong.iter().filter(|turn| turn.contains("mma(")) {
-        let (first, last) = (turn.find("mma(").unwrap(), turn.rfind("mma(").unwrap());
-        assert!(turn[first..].starts_with("mma(qk_"), "scores first:{turn}");
-        assert!(!turn[first..last].contains("row_partials("), "nothing is computed between them:{turn}");
+    for slot in pingpong.iter().filter(|slot| slot.contains("mma(")) {
+        let (first, last) = (slot.find("mma(").unwrap(), slot.rfind("mma(").unwrap());
+        assert!(slot[first..].starts_with("mma(qk_"), "scores first:{slot}");
+        assert!(!slot[first..last].contains("row_partials("), "nothing is computed between them:{slot}");
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
 }
 
 /// The options to try, the best first; a later one is for where an earlier one does not fit shared memory. `mma_batches`: the
-/// schedules' MMAs start in mma_batches.
+/// schedules' MMAs start in batches.
 pub(crate) fn options(
     requested: &CompileOptions,
     source: &Source,
@@ -73,8 +73,8 @@ pub(crate) fn options(
         operands_in_registers: requested
             .operands_in_registers
             .unwrap_or(held > 0 && room && requested.language == Language::Gluon),
-        // With loops of different length (causal attention) pingpong gain up to 3 % where the tensor core is all that bounds them, in
-        // CUDA; elsewhere they cost 1 to 2 % (bench/results/variants.md).
+        // With loops of different length (causal attention) ping-pong gains up to 3 % where the tensor core is all that bounds them, in
+        // CUDA; elsewhere it costs 1 to 2 % (bench/results/variants.md).
         pingpong: requested
             .pingpong
             .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),

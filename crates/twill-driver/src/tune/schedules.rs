@@ -27,7 +27,7 @@ pub(super) struct KernelSchedules {
 pub(super) enum Preferred {
     /// Groups compute less between MMAs ([`latency_padding`]).
     PaddedLatencies,
-    /// Sub-tiles start their MMAs in one order and in mma_batches ([`mma_batches`]).
+    /// Sub-tiles start their MMAs in one order and in batches ([`mma_batches`]).
     MmaBatches,
 }
 
@@ -146,7 +146,7 @@ pub(super) fn with_padded_latencies(
     Ok(all)
 }
 
-/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their MMAs in mma_batches: one for
+/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their MMAs in batches: one for
 /// each order in which there is one, of those orders that leave the fewest hand-overs exposed.
 pub(super) fn in_batches(
     request: &Request,

@@ -179,7 +179,7 @@ fn within(
     lower(request, requested, source, &first, found)
 }
 
-/// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their MMAs in mma_batches.
+/// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their MMAs in batches.
 fn fastest_in_batches(
     request: &Request,
     requested: &CompileOptions,
@@ -194,7 +194,7 @@ fn fastest_in_batches(
         let candidate = match lower(request, requested, source, &problems, other) {
             Ok(Attempt::Made(candidate)) => candidate,
             Ok(Attempt::Nothing(_)) => continue,
-            // What cannot be written in mma_batches is written as it was found first.
+            // What cannot be written in batches is written as it was found first.
             Err(error) => {
                 session
                     .observer

@@ -41,7 +41,7 @@ pub(super) enum Step {
     Load(usize),
     /// Loads a number for every row through a vector of pointers.
     LoadRows(usize),
-    /// PingPong a matrix.
+    /// Transposes a matrix.
     Transpose(usize),
     /// MMAs, adding to the third or to zero.
     Dot(usize, usize, Option<usize>),

@@ -25,7 +25,7 @@ impl Adder<'_, '_> {
         self.take_slots(op, iteration);
         let facts = &self.reader.lowering.loops[self.index];
         let is_synchronous = facts.problem.graph().operation(op).is_synchronous();
-        // An MMA may have to wait for its turn first, and timestamps its issue itself.
+        // An MMA may have to wait for its ping-pong slot first, and timestamps its issue itself.
         if !self.is_mma(op) {
             self.mark(op, Moment::Issue, iteration);
         }

@@ -80,7 +80,7 @@ pub(crate) struct Adder<'r, 'a> {
     trips: Option<i64>,
     /// How many older values and slots are read.
     pub expansion: Expansion,
-    /// The turn on the tensor core that the group has.
+    /// The ping-pong slot that the group has.
     pub held_slot: Option<crate::builder::planned::PingPongSlot>,
     /// MMAs that follow in the code that is being made.
     pub next_mmas: VecDeque<OpId>,

@@ -64,11 +64,11 @@ impl Adder<'_, '_> {
         };
         let pairs = self.pair(id, lefts, rights)?;
         let to = self.produce(op, iteration);
-        let turn = self.reader.lowering.turn(index, self.reader.group.id, op);
-        if let Some(turn) = turn
+        let slot = self.reader.lowering.ping_pong_slot(index, self.reader.group.id, op);
+        if let Some(slot) = slot
             && self.held_slot.is_none()
         {
-            self.reader.group.act(Op::NamedBarrierSync(turn.own));
+            self.reader.group.act(Op::NamedBarrierSync(slot.own));
         }
         let mut flight =
             InFlightMma { op, iteration, result: to, operands: Vec::new(), weight: twill_graph::narrow(pairs.len()) };
@@ -84,20 +84,20 @@ impl Adder<'_, '_> {
             adds_to = Some(to);
         }
         self.reader.group.in_flight.push(flight);
-        self.held_slot = turn;
+        self.held_slot = slot;
         self.pass_on();
         Ok(())
     }
 
-    /// After an MMA: passes the turn on unless the next MMA of this code belongs to it.
+    /// After an MMA: gives the slot to the next group unless the next MMA of this code belongs to it.
     fn pass_on(&mut self) {
-        let Some(turn) = self.held_slot else { return };
+        let Some(slot) = self.held_slot else { return };
         let goes_on = self.next_mmas.front().is_some_and(|op| {
-            let next = self.reader.lowering.turn(self.index, self.reader.group.id, *op);
-            next.is_some_and(|n| n.position > turn.position)
+            let next = self.reader.lowering.ping_pong_slot(self.index, self.reader.group.id, *op);
+            next.is_some_and(|n| n.position > slot.position)
         });
         if !goes_on {
-            self.reader.group.act(Op::NamedBarrierArrive(turn.next));
+            self.reader.group.act(Op::NamedBarrierArrive(slot.next));
             self.held_slot = None;
         }
     }

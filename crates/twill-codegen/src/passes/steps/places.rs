@@ -6,7 +6,7 @@
 //! - A group that loads and also waits for others, to store what they computed, starts its loads as many iterations earlier
 //!   as rings have slots beyond those that the schedule needs: a late result must not hold back what the next iteration reads.
 //!   (Backward attention on an H200: 540 instead of 450 TFLOP/s.)
-//! - Where MMAs are to start in mma_batches, a release that waits for an MMA only to give a buffer back is put behind the
+//! - Where MMAs are to start in batches, a release that waits for an MMA only to give a buffer back is put behind the
 //!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next MMA that
 //!   the group starts in this iteration: earlier it would stop the group from starting it. How long the buffer can do without
 //!   is up to its slots; the protocol checker sees to it that nobody waits for ever.
