@@ -44,7 +44,7 @@ pub(super) fn tmem_tiles(kernel: &WarpProgram, address: u64) -> Result<String, E
     let mut out = format!(
         "
 // Tensor memory, and the barrier of the last MMA.
-TWILL u32 tensor_memory() {{ return __shfl_sync(~0u, ld_shared<u32>(shared_at({address})), 0); }}
+TWILL u32 tensor_memory() {{ return __shfl_sync(~0u, ld_shared_element<u32>(shared_at({address})), 0); }}
 TWILL u32 last_mma() {{ return shared_at({}); }}
 ",
         address + ADDRESS
