@@ -24,8 +24,8 @@ pub enum Error {
         /// What it would have to write.
         what: String,
     },
-    /// CTAs that cannot begin their tiles together.
-    #[error("CTAs cannot keep in step: {what}; leave out --wave-sync")]
+    /// Waves of CTAs that cannot be synchronised.
+    #[error("waves of CTAs cannot be synchronised: {what}; leave out --wave-sync")]
     NoWaveSync {
         /// Why.
         what: String,

@@ -104,8 +104,8 @@ pub enum Error {
         /// The input.
         input: String,
     },
-    /// CTAs that begin their tiles together in a language that has no such thing here.
-    #[error("{input}: only the CTAs of kernels in CUDA C++ keep in step (--wave-sync): add --emit cuda")]
+    /// Synchronised waves of CTAs in a language that has no such thing here.
+    #[error("{input}: only kernels in CUDA C++ synchronise waves of CTAs (--wave-sync): add --emit cuda")]
     NoWaveSync {
         /// The input.
         input: String,

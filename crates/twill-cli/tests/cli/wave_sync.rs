@@ -62,7 +62,7 @@ fn what_cannot_keep_in_step_says_why() {
         (
             "attention_forward",
             &["--machine", "h200"][..],
-            "only the CTAs of kernels in CUDA C++ keep in step (--wave-sync)",
+            "only kernels in CUDA C++ synchronise waves of CTAs (--wave-sync)",
         ),
         (
             "attention_forward",

@@ -281,7 +281,7 @@ impl Reader<'_, '_> {
         if self.lowering.loops[index].producers.contains_key(&parts.yielded[k]) {
             let value = self.made(index, parts.yielded[k], region, program, Iteration::End(-1))?;
             let in_partials = self.lowering.loops[index].sums.values().any(|s| s.carried == k);
-            return Ok(if in_partials { crate::builder::partials::whole(value) } else { value });
+            return Ok(if in_partials { crate::builder::partials::quad_all_reduce(value) } else { value });
         }
         Err(self.lowering.unsupported(
             parts.operation,
@@ -290,7 +290,7 @@ impl Reader<'_, '_> {
         ))
     }
 
-    /// What a carried value of a loop begins with; a sum that is carried in shares, in shares.
+    /// What a carried value of a loop begins with; a sum that is carried in per-thread partials, as those.
     pub fn initial(
         &mut self,
         index: usize,
@@ -309,7 +309,7 @@ impl Reader<'_, '_> {
         }
         let constant = self.lowering.module.float_constant(initial).unwrap_or_default();
         let columns = self.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
-        Ok(crate::builder::partials::begin(constant, columns, region, self.lowering.element(sum.tile)))
+        Ok(crate::builder::partials::initial(constant, columns, region, self.lowering.element(sum.tile)))
     }
 
     /// A tile that is loaded before the loops, in registers.

@@ -44,7 +44,7 @@ pub(crate) struct LoopFacts<'a> {
     pub producers: HashMap<ValueId, Vec<Producer>>,
     /// The operation that stores a tile to shared memory.
     pub to_shared: HashMap<tile::ValueId, OpId>,
-    /// Sums that are carried in shares, by the operation that makes the new sum.
+    /// Sums that are carried in per-thread partials, by the operation that makes the new sum.
     pub sums: HashMap<OpId, crate::builder::planned::CarriedSum>,
     /// The graph's operation for an operation on tiles.
     pub ops: HashMap<TileId, OpId>,

@@ -30,7 +30,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
 /// The rings that two CTAs whose programs follow each other along the first axis of the grid can load together.
 ///
 /// # Errors
-/// Where there is none, or the two would not go through their loops in step.
+/// Where there is none, or the two would not go through their loops in lockstep.
 fn plan(lowering: &KernelBuilder<'_>, groups: &[Group]) -> Result<Cluster, Error> {
     let refuse = |what: &str, way_out| Err(lowering.unsupported(lowering.kernel.function(), what, way_out));
     if lowering.has_tensor_memory() {

@@ -1,8 +1,8 @@
 //! Row sums whose last step waits for the end of the loop.
 //!
 //! A row of an MMA's result lies in four threads. A carried sum `l' = l · α + sum(p)` is linear in `l`, so each thread can
-//! carry its own share, `l'_t = l_t · α + sum_t(p)`, and the four shares are added once after the loop instead of in
-//! every iteration, where the exchange between threads would stand before the next MMA.
+//! carry its own partial, `l'_t = l_t · α + sum_t(p)`, and the four partials are added once after the loop (a quad
+//! all-reduce) instead of in every iteration, where the exchange between threads would stand before the next MMA.
 
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::planned::CarriedSum;
@@ -75,13 +75,13 @@ fn linear(module: &Module, argument: ValueId, yielded: ValueId) -> Option<(Optio
 ///
 /// Before: any program. After: which carried sums each thread keeps by itself is known; the loops are lowered with them.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
-    builder.plan_sums();
+    builder.plan_partial_sums();
     Ok(())
 }
 
 impl KernelBuilder<'_> {
-    /// Finds the carried sums of all loops; a sum that begins with another loop's is kept in shares only if that one is.
-    pub fn plan_sums(&mut self) {
+    /// Finds the carried sums of all loops; a sum that begins with another loop's is kept in partials only if that one is.
+    pub fn plan_partial_sums(&mut self) {
         // A row that comes from tensor memory lies in one thread.
         if self.has_tensor_memory() {
             return;
@@ -97,14 +97,14 @@ impl KernelBuilder<'_> {
                     None => self.module.float_constant(initial).is_some_and(|c| c == 0.0 || (halves && c.is_finite())),
                 }
             });
-            // PartialSums are added up by the group that stores what is made of them.
+            // Partials are added up by the group that stores what is made of them.
             sums.retain(|op, _| {
                 let sub_tile = self.loops[index].tile_operation(*op).and_then(|o| o.sub_tile).unwrap_or(0);
                 self.owner(sub_tile) == Some(self.loops[index].group(*op))
             });
             self.loops[index].sums = sums;
         }
-        // A later loop that goes on with a sum must keep it in shares as well.
+        // A later loop that goes on with a sum must keep it in partials as well.
         for index in (0..self.loops.len()).rev() {
             let broken: Vec<(usize, usize)> = self.loops[index]
                 .parts

@@ -104,7 +104,7 @@ impl Adder<'_, '_> {
             let new = self.reader.newest(index, sum.reduce, iteration)?;
             let factor = sum.factor.map(|f| self.reader.value(f, region, program, at)).transpose()?;
             let (old, new) = (self.reader.group.read(old), self.reader.group.read(new));
-            return Ok(crate::builder::partials::next(old, factor, new));
+            return Ok(crate::builder::partials::accumulate(old, factor, new));
         }
         self.reader.apply(id, region, program, at)
     }
