@@ -104,7 +104,7 @@ fn clusters_are_proved() {
         let scheduled = Scheduled::new(example, "h200", &whole);
         for persistent in [false, true] {
             let program = match scheduled.clusters(persistent, 2) {
-                // What is handed over, and the stores of the tile before, take more where there is another tile.
+                // Handoff buffers, and the stores of the tile before, take more where there is another tile.
                 Err(Error::SharedMemory { .. }) if persistent => continue,
                 other => other.unwrap_or_else(|error| panic!("{example}: {error}")),
             };

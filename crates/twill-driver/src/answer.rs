@@ -1,4 +1,4 @@
-//! What a request is answered with: the schedules of its loops, and what is known beside their proofs.
+//! What a request is answered with: the schedules of its loops, and what else is known of them.
 
 use crate::estimate::estimated;
 use crate::solve::naive;
@@ -42,7 +42,7 @@ impl Answer {
     }
 }
 
-/// Schedules the loops of a request; `reading` is the seconds that posing them took, for the reports.
+/// Schedules the loops of a request; `reading` is the seconds that reading and lowering them took, for the reports.
 ///
 /// # Errors
 /// When the loops do not go together, or the checker does not accept a schedule.

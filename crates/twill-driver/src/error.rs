@@ -151,7 +151,7 @@ pub enum Error {
         /// Why.
         error: Box<twill_graph::ProblemError>,
     },
-    /// A number of registers that cannot be dealt out.
+    /// A number of registers that cannot be allotted.
     #[error(
         "--registers-per-thread {given}: a thread of {machine} has {most} at most, {least} at least, or a multiple of {granularity} in between"
     )]

@@ -125,8 +125,8 @@ pub struct Siblings {
 /// When the input does not read, cannot be lowered, or does not go with the machine.
 pub fn problems(request: &Request) -> Result<Loops<LoopProblem>, Error> {
     let Loops { loops, siblings } = lowered(&request.input, &request.lowering)?;
-    let pose = |l| pose(&request.input.name, &request.limits, l);
-    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(pose).collect();
+    let problem = |l| loop_problem(&request.input.name, &request.limits, l);
+    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(problem).collect();
     Ok(Loops { loops: loops?, siblings })
 }
 
@@ -222,12 +222,12 @@ pub(crate) fn problems_of_lowered(
     lowered: &[twill_triton::Lowered],
 ) -> Result<Loops<LoopProblem>, Error> {
     let Loops { loops, siblings } = of_source(source, lowered);
-    let pose = |l| pose(&request.input.name, &request.limits, l);
-    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(pose).collect();
+    let problem = |l| loop_problem(&request.input.name, &request.limits, l);
+    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(problem).collect();
     Ok(Loops { loops: loops?, siblings })
 }
 
-fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, Error> {
+fn loop_problem(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, Error> {
     let Lowered { graph, mut resources, tiles, warp_assignment } = lowered;
     let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
     let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
@@ -249,19 +249,24 @@ fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, E
     };
     let mut model = limits.model;
     model.warp_assignment = limits.warp_assignment.unwrap_or(warp_assignment);
-    let pose = |graph| {
+    let problem = |graph| {
         Problem::new(graph, resources.clone(), model)
             .map_err(|error| Error::Problem { input: input(), error: Box::new(error) })
     };
     if limits.unroll == 1 {
-        return Ok(LoopProblem { problem: pose(graph)?, normalisation, rolled: None, sub_tiles });
+        return Ok(LoopProblem { problem: problem(graph)?, normalisation, rolled: None, sub_tiles });
     }
     let unrolled =
         graph.unrolled(limits.unroll).map_err(|error| Error::Unroll { input: input(), error: Box::new(error) })?;
-    Ok(LoopProblem { problem: pose(unrolled)?, normalisation, rolled: Some((pose(graph)?, limits.unroll)), sub_tiles })
+    Ok(LoopProblem {
+        problem: problem(unrolled)?,
+        normalisation,
+        rolled: Some((problem(graph)?, limits.unroll)),
+        sub_tiles,
+    })
 }
 
-/// Takes registers from the threads of compute groups. Whole granules are dealt out, so another number would be paid for
+/// Takes registers from the threads of compute groups. Whole granules are allotted, so another number would be paid for
 /// in full and used in part.
 fn limit_registers(resources: &mut Resources, given: u32) -> Result<(), Error> {
     let file = &mut resources.registers;

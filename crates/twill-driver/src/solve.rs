@@ -9,7 +9,7 @@ use twill_exact::Naive;
 use twill_graph::format::{ProblemEntry, ScheduleFile};
 use twill_graph::{Phase, Pipeline, Problem, Report, Schedule, Status};
 
-/// The schedule of a loop; `reading` is the seconds that posing it took, for the report.
+/// The schedule of a loop; `reading` is the seconds that reading and lowering it took, for the report.
 ///
 /// # Errors
 /// [`Error::Defect`] when the checker does not accept what was found.

@@ -330,7 +330,7 @@ operand_fence({});",
             }
             Op::Opaque { operation, .. } => return Err(missing(format!("the operation {}", operation.name))),
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
-            Op::CopyCursor { to, from } => self.keep(*to, *from),
+            Op::CopyCursor { to, from } => self.copy_cursor(*to, *from),
             Op::NamedBarrierSync(id) => {
                 format!("named_barrier_sync<{}, {}>();", FIRST_PINGPONG_BARRIER + id.0, 2 * threads)
             }
@@ -394,7 +394,7 @@ operand_fence({});",
     fn local_store(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
         let print = &self.expressions;
         if value.shape.is_empty() {
-            return Err(missing("a number handed over in shared memory".into()));
+            return Err(missing("the handoff of a number through shared memory".into()));
         }
         if self.kernel.buffers[to.buffer.index()].is_tensor() {
             let [rows, columns] = value.shape[..] else { return Err(missing("a vector in tensor memory".into())) };
@@ -461,7 +461,7 @@ operand_fence({});",
         }
     }
 
-    fn keep(&self, to: CursorId, from: CursorId) -> String {
+    fn copy_cursor(&self, to: CursorId, from: CursorId) -> String {
         let (to, from) = (&self.group.cursors[to.index()], &self.group.cursors[from.index()]);
         let (a, b) = (names::name(&to.name), names::name(&from.name));
         let mut lines = Vec::new();

@@ -335,7 +335,7 @@ impl<'a> Printer<'a> {
                 format!("mbarrier_arrive(bars, base, {}, BARRIERS_AT)", self.barrier(*barrier, *at))
             }
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
-            Op::CopyCursor { to, from } => self.keep(*to, *from),
+            Op::CopyCursor { to, from } => self.copy_cursor(*to, *from),
             Op::NamedBarrierSync(id) => format!("named_barrier_sync({}, {})", FIRST_NAMED + id.0, self.threads()),
             Op::NamedBarrierArrive(id) => format!("named_barrier_arrive({}, {})", FIRST_NAMED + id.0, self.threads()),
         };
@@ -384,7 +384,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn keep(&self, to: CursorId, from: CursorId) -> String {
+    fn copy_cursor(&self, to: CursorId, from: CursorId) -> String {
         let (to, from) = (&self.group.cursors[to.index()], &self.group.cursors[from.index()]);
         let mut lines = Vec::new();
         if to.slots > 1 {

@@ -162,7 +162,9 @@ impl Run<'_, '_> {
             ProtocolOp::Fence => self.uses.fence(p, epoch),
             ProtocolOp::Mma { .. } => self.issued[0][p].push(at),
             ProtocolOp::Store(_) => self.issued[1][p].push(at),
-            ProtocolOp::NamedBarrierSync(named) | ProtocolOp::NamedBarrierArrive(named) => self.come(*named, at)?,
+            ProtocolOp::NamedBarrierSync(named) | ProtocolOp::NamedBarrierArrive(named) => {
+                self.arrive_at_named_barrier(*named, at)?
+            }
             _ => {}
         }
         self.touch(p, op, epoch, at)?;
@@ -239,7 +241,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn come(&mut self, named: usize, at: usize) -> Result<(), Doubt> {
+    fn arrive_at_named_barrier(&mut self, named: usize, at: usize) -> Result<(), Doubt> {
         let participants = self.machine.unrolled.system.named_barriers[named].participants as usize;
         let opened = self.named[named].len() / participants * participants;
         if opened > 0 && !self.all_before(&self.named[named][opened - participants..opened], &self.clocks[at]) {

@@ -190,7 +190,7 @@ fn sub_tiles_with_groups_of_their_own_are_not_swapped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph.json");
     fs::write(&path, graph.to_string()).unwrap();
-    // The sum is on the group of `a`; `b` has to be handed over, so it goes first.
+    // The sum is on the group of `a`; `b` has to be handed off, so it goes first.
     let file = optimal(&[&[path.to_str().unwrap(), "--compute-groups", "2"], &FIXED[..]].concat());
     let cycles: Vec<i64> = file.operations.iter().map(|op| op.cycle.0).collect();
     assert_eq!((shape(&file), cycles), ((2, 3, 2), vec![1, 0, 2]));

@@ -214,7 +214,7 @@ fn what_is_not_written_with_mmas_together_is_without() {
     assert!(notes.contains("the schedule that was found first is generated instead"), "{notes}");
 }
 
-/// What a row's whole sum is spread over is a tile like any other, not four shares of each row.
+/// What a row's whole sum is broadcast over is a tile like any other, not four partials of each row.
 #[test]
 fn sums_spread_over_a_tile_are_whole_tiles() {
     let text = fs::read_to_string(root().join("examples/fixtures/attention_relu.ttir")).unwrap();

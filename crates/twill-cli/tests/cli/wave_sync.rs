@@ -1,4 +1,4 @@
-//! `twill compile --wave-sync`: CTAs that begin their tiles together.
+//! `twill compile --wave-sync`: waves of tiles behind a soft grid barrier.
 
 use crate::common::{root, stderr, stdout, twill};
 use std::fs;

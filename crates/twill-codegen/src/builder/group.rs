@@ -87,7 +87,7 @@ pub(crate) struct GroupBuilder {
     pub note: Note,
     /// Left operands that are held in registers through the loops.
     pub held: HashMap<OuterKey, VariableId>,
-    /// Other names of operands that multiplies still read, the same in every iteration.
+    /// Other names of operands that MMAs still read, the same in every iteration.
     pub in_use: HashMap<VariableId, Vec<VariableId>>,
     /// Storage of tiles of before the loops that results were put in.
     pub staged: Vec<BufferId>,

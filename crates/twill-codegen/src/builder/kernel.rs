@@ -1,7 +1,7 @@
 //! What all groups of a kernel have in common while their programs are made.
 
 use crate::builder::group::GroupBuilder;
-use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, Results};
+use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, ResultBarriers};
 use crate::builder::source::{LoopFacts, ScheduledLoop};
 use crate::error::Error;
 use crate::ir::Region;
@@ -43,10 +43,10 @@ pub(crate) struct KernelBuilder<'a> {
     /// By `pingpong`.
     pub pingpong: Option<PingPong>,
     /// By loop, where it leaves results in tensor memory that are read after it; by `epilogue-barriers`.
-    pub results: HashMap<usize, Results>,
+    pub result_barriers: HashMap<usize, ResultBarriers>,
     /// Storage of invariant tiles that a group stores results from.
     pub reused_tiles: HashMap<BufferId, GroupId>,
-    /// Results in registers that other groups read.
+    /// ResultBarriers in registers that other groups read.
     pub exports: Vec<Export>,
     /// Signalled when all MMAs in tensor memory are done, where nothing else says so at the end.
     pub end_of_mmas: Option<BarrierId>,
@@ -97,7 +97,7 @@ impl<'a> KernelBuilder<'a> {
             storage: LoopStorage::default(),
             invariant_tiles: Vec::new(),
             pingpong: None,
-            results: HashMap::new(),
+            result_barriers: HashMap::new(),
             reused_tiles: HashMap::new(),
             exports: Vec::new(),
             end_of_mmas: None,

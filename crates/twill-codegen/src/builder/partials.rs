@@ -10,7 +10,7 @@ pub(crate) fn partials(tile: Expression) -> Expression {
     Expression { kind: ExpressionKind::PartialSums(Box::new(tile)), shape, element }
 }
 
-/// The partials of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. They
+/// The partials of a sum that begins with a constant, where tiles have this many columns: a row of equal parts of it. They
 /// add up to the constant, as it is zero or the number of columns a power of two.
 pub(crate) fn initial(constant: f64, columns: u64, region: &Region, element: Type) -> Expression {
     let part = constant / columns.max(1) as f64;

@@ -32,7 +32,7 @@ pub(crate) struct LoopStorage {
 
 /// Barriers around the results that a loop leaves in tensor memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Results {
+pub(crate) struct ResultBarriers {
     /// All MMAs of the loop are done.
     pub done: BarrierId,
     /// Everybody has read the results; there where the CTA works on another tile afterwards.

@@ -15,7 +15,7 @@ use twill_triton::{Lowered, Stands};
 pub struct ScheduledLoop<'a> {
     /// What it was lowered to.
     pub lowered: &'a Lowered,
-    /// The problem that was posed.
+    /// Its scheduling problem.
     pub problem: &'a Problem,
     /// The schedule that was found.
     pub schedule: &'a Verified<Schedule>,
@@ -127,7 +127,7 @@ impl<'a> LoopFacts<'a> {
         self.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Load(_)))
     }
 
-    /// Whether TMA puts the tile that an operation loads turned round into shared memory, as its matrix lies.
+    /// Whether TMA puts the tile that an operation loads transposed into shared memory, as its matrix lies.
     pub fn is_turned(&self, op: OpId) -> bool {
         let load = self.tile_operation(op).and_then(|o| o.statements.last());
         load.and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed)

@@ -28,7 +28,7 @@ pub struct WarpProgram {
     pub loops: Vec<LoopMetadata>,
     /// The warp groups; compute groups first.
     pub groups: Vec<Group>,
-    /// How programs of the grid are dealt out to CTAs.
+    /// The tile scheduler: how programs of the grid are assigned to CTAs.
     pub tiling: Tiling,
     /// What two CTAs do together, where they form a cluster.
     pub cluster: Option<Cluster>,
@@ -36,12 +36,12 @@ pub struct WarpProgram {
     pub trace: Option<Trace>,
 }
 
-/// How programs of the grid are dealt out to CTAs.
+/// The tile scheduler: how programs of the grid are assigned to CTAs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// A CTA works on one tile after another.
     pub persistent: bool,
-    /// CTAs begin their tiles together, as far as they all have one.
+    /// Waves of tiles are synchronised by a soft grid barrier.
     pub wave_sync: bool,
     /// Programs along each axis that share a CTA.
     pub cta_coarsening: [u32; 3],
@@ -62,8 +62,8 @@ impl Tiling {
         Tiling { persistent, wave_sync, cta_coarsening, order }
     }
 
-    /// Bands of tiles that get shorter (so many programs of the second axis in each), where CTAs walk over them there and back:
-    /// every other round is dealt out from the last CTA to the first, and two rounds come out even for all.
+    /// The width of a swizzle group, in programs of the second axis, where waves of tiles that get shorter are assigned in
+    /// serpentine order: every other wave from the last CTA to the first, so that two waves are as long for all.
     pub fn serpentine(&self) -> Option<u32> {
         match self.order {
             TileOrder::Lpt { width, even_in_pairs: true } if self.persistent => Some(width),
@@ -72,7 +72,7 @@ impl Tiling {
     }
 }
 
-/// What two CTAs with neighbouring tiles load together: each copies one half of a tile to both (TMA multicast).
+/// A cluster of two CTAs with neighbouring tiles: each copies one half of a tile that both read to both (TMA multicast).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// The rings of what both read; there is at least one.
@@ -99,9 +99,9 @@ pub enum TileOrder {
     Linear,
     /// The first axis from its end, so that tiles with long loops come first.
     Lpt {
-        /// Programs of the second axis that go together, so that what they share stays in the L2 cache.
+        /// Programs of the second axis in a swizzle group, so that what they share stays in the L2 cache.
         width: u32,
-        /// Loops get shorter with the first axis, so that rounds that are dealt out there and back come out even.
+        /// Loops get shorter with the first axis, so that two waves in serpentine order are as long for all CTAs.
         even_in_pairs: bool,
     },
     /// Groups of this many along the first axis, the first axis fastest, then the second.
@@ -161,7 +161,7 @@ pub enum Amount {
 pub enum Memory {
     /// In shared memory.
     Shared,
-    /// In tensor memory; a slot takes so many columns of all lanes.
+    /// In tensor memory; a slot takes N columns of all lanes.
     Tensor {
         /// Columns of 32 bits.
         columns: u64,
@@ -231,12 +231,12 @@ pub struct Barriers {
 pub enum Arrival {
     /// By a unit: TMA, tensor core.
     Unit,
-    /// By the threads of a group of so many warps.
+    /// By the threads of a group of N warps.
     Threads {
         /// Warps.
         warps: u32,
     },
-    /// By each thread of a group of so many warps, when its asynchronous copies are there.
+    /// By each thread of a group of N warps, when its asynchronous copies are there.
     EachThread {
         /// Warps.
         warps: u32,
@@ -310,12 +310,12 @@ pub struct Variable {
 pub enum Form {
     /// As it comes.
     Any,
-    /// As an MMA leaves a result with so many columns.
+    /// As an MMA leaves a result with N columns.
     Accumulator {
         /// Columns of the result.
         columns: u64,
     },
-    /// As an MMA whose result has so many columns reads its left operand.
+    /// As an MMA whose result has N columns reads its left operand.
     LeftOperand {
         /// Columns of the result.
         columns: u64,

@@ -313,7 +313,7 @@ impl Tiling {
             .into()
     }
 
-    /// CTAs of a launch over a grid of so many tiles along each axis, of which `most` run at once; see [`Tiling::cta_counts`].
+    /// CTAs of a launch over a grid of this many tiles along each axis, of which `most` run at once; see [`Tiling::cta_counts`].
     pub fn ctas(&self, tiles: [u32; 3], most: u32) -> i64 {
         let all = tiles.iter().map(|count| i64::from(*count)).product();
         let names = |text: &str| match text {
@@ -333,7 +333,7 @@ impl Tiling {
         found.next().unwrap_or(all)
     }
 
-    /// The programs that a CTA works on, of so many CTAs, in a grid of so many programs along each axis; in the order of its waves.
+    /// The programs that a CTA works on, of this many CTAs, in a grid of this many programs along each axis; in the order of its waves.
     pub fn programs_of_cta(&self, cta: u32, ctas: u32, grid: [u32; 3]) -> Vec<[u32; 3]> {
         let grid_names = |text: &str| match text {
             "programs_x" => i64::from(grid[0]),

@@ -29,9 +29,9 @@ impl Scheduled {
         let kernel = read(&text, example).unwrap();
         let machine = Machine::load(machine).unwrap();
         let lowered: Vec<Lowered> = kernel.loops().iter().map(|l| lower_parts(l, &machine, options).unwrap()).collect();
-        let pose =
+        let problem =
             |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), ModelOptions::default()).unwrap();
-        let problems: Vec<Problem> = lowered.iter().map(pose).collect();
+        let problems: Vec<Problem> = lowered.iter().map(problem).collect();
         let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
         let schedules = solve(example, &problems, &graphs);
         let programs = options.programs.map(|coarsening| (coarsening.count, 0));

@@ -20,7 +20,7 @@ use twill_graph::{
 
 /// Intervals that a baseline may try from the least on.
 const TRIES: u64 = 10_000;
-/// Graphs of up to so many operations are searched by exact windows, too, and with how much effort.
+/// Graphs of up to this many operations are searched by exact windows, too, and with how much effort.
 const SMALL: (usize, u64) = (1000, 1_000_000);
 /// Effort of the exact engine for a loop: some seconds.
 const LOOP_WORK: u64 = 20_000_000;

@@ -114,7 +114,7 @@ struct Measured<'a> {
     index: usize,
     problem: &'a Problem,
     schedule: &'a Schedule,
-    /// Marks of the operations that have one for their issue, in the order of the schedule.
+    /// Timestamps of the operations that have one for their issue, in the order of the schedule.
     operations: Vec<OperationMarks>,
     /// Which of these the others are aligned with.
     first: usize,

@@ -61,7 +61,7 @@ impl GeneratedKernel {
         GeneratedKernel {
             name: program.name.clone(),
             machine: machine.to_owned(),
-            loops: program.loops.iter().zip(&best.asked.header.statuses).enumerate().map(one).collect(),
+            loops: program.loops.iter().zip(&best.spec.header.statuses).enumerate().map(one).collect(),
             cases: program.proof().cases,
             checking: best.lowered.checking,
             machine_code: best.assembly.as_ref().map(machine_code),

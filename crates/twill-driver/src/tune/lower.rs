@@ -1,6 +1,6 @@
 //! One schedule to a generated candidate.
 
-use super::candidate::{Asked, Attempt, Candidate, LoweredKernel};
+use super::candidate::{Attempt, Candidate, CandidateSpec, LoweredKernel};
 use super::rings;
 use super::rules::{self, Registers};
 use super::schedules::{KernelSchedules, Preferred};
@@ -76,7 +76,7 @@ pub(super) fn lower(
     let checking = Instant::now();
     let program = twill_codegen::check(program).map_err(emitted)?;
     let checking = checking.elapsed().as_secs_f64();
-    let asked = Asked {
+    let spec = CandidateSpec {
         machine: source.machine.clone(),
         language: requested.language,
         header: header(request, requested, source, &found),
@@ -85,8 +85,8 @@ pub(super) fn lower(
         granted,
         preferred: found.preferred.is_some(),
     };
-    let lowered = LoweredKernel::new(&asked, program, simulated, checking).map_err(emitted)?;
-    Ok(Attempt::Made(Box::new(Candidate::new(asked, lowered))))
+    let lowered = LoweredKernel::new(&spec, program, simulated, checking).map_err(emitted)?;
+    Ok(Attempt::Made(Box::new(Candidate::new(spec, lowered))))
 }
 
 /// The request with its assignment of operations to groups.

@@ -22,7 +22,7 @@ pub(super) type Order = Vec<usize>;
 
 /// All orders of a sub-tile's MMAs that dependences within an iteration leave; none where sub-tiles are not alike, where
 /// there is but one order, where none uses results between MMAs, or where there are too many. With each, how many MMA batches
-/// end with an MMA whose result another group reads: nothing runs while it is handed over. The fewest first.
+/// end with an MMA whose result another group reads: nothing runs during the handoff. The fewest first.
 pub(super) fn orders(problem: &Problem) -> Vec<(usize, Order)> {
     let graph = problem.graph();
     let Some(tiles) = mmas(graph) else { return Vec::new() };
@@ -160,8 +160,8 @@ fn first(dependences: &mut Vec<Dependence>, from: OpId, to: OpId, distance: u32,
     dependences.push(Dependence { from, to, delay, distance, blocking, carries_value, tied, hold: Cycles(0) });
 }
 
-/// An MMA is over no sooner than so many cycles after its start: what it reads is given back then, and what another group
-/// reads of it handed over. What it reads from registers counts as long as it reads it.
+/// An MMA is over no sooner than this many cycles after its start: what it reads is given back then, and what another group
+/// reads of it handed off. What it reads from registers counts as long as it reads it.
 fn give_later(operation: &mut Operation, op: OpId, least: Cycles, dependences: &mut [Dependence]) {
     let before = operation.latency;
     operation.latency = before.max(least);

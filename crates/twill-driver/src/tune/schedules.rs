@@ -147,7 +147,7 @@ pub(super) fn with_padded_latencies(
 }
 
 /// As far as the session's time goes, schedules of the same interval whose sub-tiles start their MMAs in batches: one for
-/// each order in which there is one, of those orders that leave the fewest hand-overs exposed.
+/// each order in which there is one, of those orders that leave the fewest handoffs exposed.
 pub(super) fn in_batches(
     request: &Request,
     problems: &Loops<LoopProblem>,

@@ -23,7 +23,7 @@ pub(super) struct Other {
 enum Plan {
     /// What the options say; warp assignments that may be tried besides.
     Requested(Vec<WarpAssignment>),
-    /// The same with so many bytes of shared memory.
+    /// The same with this many bytes of shared memory.
     Room(u64),
     /// The one that takes least memory.
     Least,

@@ -107,7 +107,7 @@ impl Machine<'_, '_> {
                 (to.slot, to.phase) = (from.slot, from.phase);
             }
             Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => {
-                return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_)));
+                return self.arrive_at_named_barrier(g, *id, matches!(action, Op::NamedBarrierSync(_)));
             }
             Op::Opaque { operation, .. } => return Err(Fault::Unknown { what: format!("`{}`", operation.name) }),
             // Threads of a group are one, and waits have been waited for.
@@ -117,12 +117,12 @@ impl Machine<'_, '_> {
     }
 
     /// Arrives at a named barrier; a group that waits there goes on when it has opened.
-    fn come(&mut self, g: usize, id: NamedBarrierId, waits: bool) -> Result<bool, Fault> {
+    fn arrive_at_named_barrier(&mut self, g: usize, id: NamedBarrierId, waits: bool) -> Result<bool, Fault> {
         if self.groups[g].ticket.take().is_some() {
             return Ok(true);
         }
         let named = self.named.get_mut(id.index());
-        let ticket = named.ok_or_else(|| Fault::Undefined { what: format!("named barrier {}", id.0) })?.come();
+        let ticket = named.ok_or_else(|| Fault::Undefined { what: format!("named barrier {}", id.0) })?.arrive();
         if waits {
             self.groups[g].ticket = Some(ticket);
         }

@@ -3,7 +3,7 @@
 
 use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::planned::{Export, Results};
+use crate::builder::planned::{Export, ResultBarriers};
 use crate::builder::reader::{Reader, slice_of};
 use crate::builder::source::Producer;
 use crate::error::Error;
@@ -41,11 +41,11 @@ impl KernelBuilder<'_> {
                 let done = self.barrier(format!("{name}_done"), 1, vec![Arrival::Unit]);
                 let persistent = self.options.persistent;
                 let drained = persistent.then(|| self.barrier(format!("{name}_drained"), 1, Vec::new()));
-                self.results.insert(index, Results { done, drained, readers: Vec::new() });
+                self.result_barriers.insert(index, ResultBarriers { done, drained, readers: Vec::new() });
             }
         }
         // Where nobody waits for the last MMAs, who starts them does.
-        let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.results.contains_key(&last));
+        let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.result_barriers.contains_key(&last));
         if !is_known && groups.iter().any(|g| self.is_issuer(*g)) {
             self.end_of_mmas = Some(self.barrier("mmas_done".to_owned(), 1, vec![Arrival::Unit]));
         }
@@ -224,7 +224,7 @@ impl Reader<'_, '_> {
     /// it, or it holds a tile of before the loops that only MMAs read.
     pub fn free_buffer(&mut self, shape: &[u64], element: &Type) -> Result<Option<BufferId>, Error> {
         let Some(last) = self.lowering.loops.len().checked_sub(1) else { return Ok(None) };
-        if !self.lowering.results.contains_key(&last) {
+        if !self.lowering.result_barriers.contains_key(&last) {
             return Ok(None);
         }
         let facts = &self.lowering.loops[last];
@@ -265,7 +265,7 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         let own = self.group.id;
-        let Some(results) = self.lowering.results.get_mut(&index) else {
+        let Some(results) = self.lowering.result_barriers.get_mut(&index) else {
             let id = self.lowering.loops[index].parts.operation;
             return Err(self.lowering.defect(id, "when results in tensor memory are there"));
         };
@@ -321,7 +321,7 @@ impl Reader<'_, '_> {
 }
 
 fn drained(lowering: &KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Vec<Node> {
-    let drained = lowering.results.get(&index).and_then(|r| r.drained);
+    let drained = lowering.result_barriers.get(&index).and_then(|r| r.drained);
     let Some(barrier) = drained.filter(|_| !group.drained.contains(&index)) else { return Vec::new() };
     group.drained.push(index);
     let at = group.cursor(&lowering.program.barriers[barrier.index()].name, 1);
@@ -391,7 +391,7 @@ impl KernelBuilder<'_> {
         // Phases must not run ahead of those who wait for them.
         let drained = drained(self, group, index);
         group.sections[index + 1].extend(drained);
-        if let Some(results) = self.results.get(&index) {
+        if let Some(results) = self.result_barriers.get(&index) {
             let name = &self.program.barriers[results.done.index()].name;
             signals.push((results.done, group.cursor(name, 1)));
         }
@@ -418,12 +418,12 @@ impl KernelBuilder<'_> {
     pub fn end_of_results(&self, group: &mut GroupBuilder, nodes: &mut Vec<Node>) {
         let mut done: Vec<(usize, CursorId)> = group.done.iter().map(|(index, at)| (*index, *at)).collect();
         done.sort();
-        let barriers: Vec<BarrierId> = self.results.values().map(|r| r.done).collect();
+        let barriers: Vec<BarrierId> = self.result_barriers.values().map(|r| r.done).collect();
         let waits = |n: &Node| matches!(n, Node::Op(Op::MbarrierWait { barrier, .. }, _) if barriers.contains(barrier));
         let last = nodes.iter().rposition(|n| reads_tensor(n) || waits(n)).map_or(0, |k| k + 1);
         let mut actions = Vec::new();
         for (index, at) in done {
-            let drained = self.results.get(&index).and_then(|r| r.drained);
+            let drained = self.result_barriers.get(&index).and_then(|r| r.drained);
             actions.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
             actions.push(Op::AdvanceCursor(at));
         }

@@ -27,11 +27,11 @@ impl Adder<'_, '_> {
         let is_synchronous = facts.problem.graph().operation(op).is_synchronous();
         // An MMA may have to wait for its ping-pong slot first, and timestamps its issue itself.
         if !self.is_mma(op) {
-            self.mark(op, Moment::Issue, iteration);
+            self.timestamp(op, Moment::Issue, iteration);
         }
         self.code(op, iteration, signals)?;
         if is_synchronous {
-            self.mark(op, Moment::End, iteration);
+            self.timestamp(op, Moment::End, iteration);
         }
         Ok(())
     }

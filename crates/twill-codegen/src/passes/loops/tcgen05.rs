@@ -138,7 +138,7 @@ impl Adder<'_, '_> {
         let mut addend = self.addend(op, id, iteration)?;
         let mut ends = self.unit_signals(signals)?;
         let last = pairs.len().saturating_sub(1);
-        self.mark(op, Moment::Issue, iteration);
+        self.timestamp(op, Moment::Issue, iteration);
         for (k, (left, right)) in pairs.into_iter().enumerate() {
             let (Operand::Shared(left), Operand::Shared(right)) = (left, right) else {
                 return Err(self.reader.lowering.unsupported(

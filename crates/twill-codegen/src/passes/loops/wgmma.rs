@@ -14,7 +14,7 @@ use crate::target::hopper;
 use twill_graph::OpId;
 use twill_triton::mlir::{OperationId, ValueId};
 
-/// An operand of a multiply and which part of the depth it covers.
+/// An operand of an MMA and which part of the depth it covers.
 struct Segment {
     start: u64,
     extent: u64,
@@ -72,7 +72,7 @@ impl Adder<'_, '_> {
         }
         let mut flight =
             InFlightMma { op, iteration, result: to, operands: Vec::new(), weight: twill_graph::narrow(pairs.len()) };
-        self.mark(op, Moment::Issue, iteration);
+        self.timestamp(op, Moment::Issue, iteration);
         for (left, right) in pairs {
             // The wait names what the MMA reads from registers, also where it stays there for the next iteration: ptxas puts
             // other values in the place of what it does not see used behind the MMA (13.0: wrong results without SWP).
@@ -292,7 +292,7 @@ impl Adder<'_, '_> {
                 "use one sub-tile (--sub-tiles 1)",
             )
         })?;
-        // Cut before it is turned round.
+        // Cut before it is transposed.
         let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
         Ok(Slot { slice, ..slot })
     }
@@ -331,7 +331,7 @@ impl Adder<'_, '_> {
         elsewhere && !facts.is_load(op) && !self.reader.lowering.has_tensor_memory()
     }
 
-    /// A tile that another group has handed over, as an MMA reads its left operand.
+    /// A tile of another group that a handoff buffer passes on, as an MMA reads its left operand.
     fn received_operand(&mut self, op: OpId, value: Expression, columns: u64) -> VariableId {
         let to = match self.received.get(&(op, columns)) {
             Some(to) => *to,

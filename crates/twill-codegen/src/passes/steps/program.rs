@@ -105,7 +105,7 @@ pub struct BufferedValue {
 pub enum BufferKind {
     /// The ring of a streaming load.
     Ring(Bytes),
-    /// A register value is handed over through shared memory.
+    /// The handoff of a register value through shared memory.
     Handoff(Bytes),
     /// Values that live in shared memory.
     Shared(Bytes),

@@ -46,7 +46,7 @@ fn plural(count: u64, one: &str) -> String {
     format!("{} {one}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// Words on lines of at most `width` columns, the first and the others with so many blanks before them.
+/// Words on lines of at most `width` columns, the first and the others with that many blanks before them.
 fn wrapped(text: &str, width: usize, first: usize, others: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = " ".repeat(first);

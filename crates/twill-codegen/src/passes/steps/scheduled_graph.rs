@@ -91,7 +91,7 @@ impl<'a> ScheduledGraph<'a> {
         self.graph.uses(op)
     }
 
-    /// Whether two groups meet in a dependence.
+    /// Whether a dependence crosses from one group to another.
     pub(crate) fn crosses(&self, dependence: &Dependence) -> bool {
         self.group(dependence.from) != self.group(dependence.to)
     }
