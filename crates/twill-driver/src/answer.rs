@@ -5,7 +5,7 @@ use crate::solve::naive;
 use crate::{Error, LoopProblem, Loops, Request, Session, Silent, siblings, solve};
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::{KernelReport, MultiLoopProblem, Outcome, Report, Schedule};
+use twill_graph::{MultiLoopProblem, MultiLoopReport, Outcome, Report, Schedule};
 
 /// Work for a schedule that is built where a search was stopped before it had one.
 const GRACE_WORK: u64 = 1_000_000;
@@ -29,7 +29,7 @@ pub enum Answer {
     /// Each loop by itself.
     Each(Vec<Report<Verified<Schedule>>>),
     /// Loops with common warp groups.
-    Together(MultiLoopProblem, Box<KernelReport<Verified<Schedule>>>),
+    Together(MultiLoopProblem, Box<MultiLoopReport<Verified<Schedule>>>),
 }
 
 impl Answer {

@@ -201,7 +201,7 @@ pub enum Error {
         /// The input.
         input: String,
         /// What they break.
-        error: Box<twill_check::RejectedKernel>,
+        error: Box<twill_check::RejectedLoops>,
     },
     /// The checker does not accept the schedule of a file.
     #[error("{path}: {error}")]
@@ -213,11 +213,11 @@ pub enum Error {
     },
     /// The checker does not accept the schedules of sibling loops of a file.
     #[error("{path}: {error}")]
-    RejectedKernel {
+    RejectedLoops {
         /// The file.
         path: String,
         /// What they break.
-        error: Box<twill_check::RejectedKernel>,
+        error: Box<twill_check::RejectedLoops>,
     },
     /// A file claims another objective than its schedule has, or a bound above it.
     #[error(

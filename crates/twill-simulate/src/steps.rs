@@ -22,9 +22,9 @@ pub(crate) enum Step {
     /// Until this many phases are complete.
     Wait { barrier: usize, target: u32 },
     /// Arrives at a named barrier and waits.
-    Sync(usize),
+    NamedBarrierSync(usize),
     /// Arrives at a named barrier and goes on.
-    Signal(usize),
+    NamedBarrierArrive(usize),
     /// Starts a copy from shared memory.
     Store { bytes: f64 },
     /// Waits until at most N of its copies from shared memory read it.
@@ -191,8 +191,8 @@ impl Writer<'_> {
                 }
             }
             Op::CopyCursor { to, from } => self.cursors[to.index()] = self.cursors[from.index()],
-            Op::NamedBarrierSync(id) => self.steps.push(Step::Sync(id.index())),
-            Op::NamedBarrierArrive(id) => self.steps.push(Step::Signal(id.index())),
+            Op::NamedBarrierSync(id) => self.steps.push(Step::NamedBarrierSync(id.index())),
+            Op::NamedBarrierArrive(id) => self.steps.push(Step::NamedBarrierArrive(id.index())),
             Op::Copy { .. } | Op::WgmmaInit(_) | Op::Timestamp(_) => {}
         }
     }

@@ -4,29 +4,29 @@
 use crate::common::{root, stderr, stdout, twill};
 use crate::sibling_kernels::{Kernel, Loop, brute_force, random};
 use serde_json::{Value, json};
-use twill_exact::{SearchOptions, schedule_kernel};
+use twill_exact::{SearchOptions, schedule_multi_loop};
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{
-    Cycles, GroupRole, KernelReport, LoopOperation, MultiLoopProblem, OpId, Outcome, RejectionReason, Status, Tie,
+    Cycles, GroupRole, LoopOperation, MultiLoopProblem, MultiLoopReport, OpId, Outcome, RejectionReason, Status, Tie,
     TieReason,
 };
 
 /// The answer, replayed.
-fn solve(kernel: &MultiLoopProblem, largest: Option<i64>) -> KernelReport {
+fn solve(kernel: &MultiLoopProblem, largest: Option<i64>) -> MultiLoopReport {
     let options = SearchOptions { largest_interval: largest.map(Cycles), ..SearchOptions::default() };
-    let report = schedule_kernel(kernel, &options, &mut |_| {});
+    let report = schedule_multi_loop(kernel, &options, &mut |_| {});
     if let Some(common) = report.outcome.schedule() {
         let schedules = report.loops.iter().map(|r| r.outcome.schedule().unwrap().clone()).collect();
-        twill_check::verify_kernel(kernel, &common.groups, schedules).unwrap_or_else(|e| panic!("{e}"));
+        twill_check::verify_multi_loop(kernel, &common.groups, schedules).unwrap_or_else(|e| panic!("{e}"));
     }
     report
 }
 
-fn intervals(report: &KernelReport) -> Vec<i64> {
+fn intervals(report: &MultiLoopReport) -> Vec<i64> {
     report.loops.iter().map(|r| r.outcome.schedule().unwrap().interval.0).collect()
 }
 
-fn registers(report: &KernelReport) -> Vec<u32> {
+fn registers(report: &MultiLoopReport) -> Vec<u32> {
     report.outcome.schedule().unwrap().groups.iter().map(|g| g.registers_per_thread).collect()
 }
 

@@ -8,7 +8,7 @@ use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile,
     TraceFile,
 };
-use twill_graph::{DataflowProblem, Explanation, KernelReport, MultiLoopProblem, Problem, Report, Schedule, Status};
+use twill_graph::{DataflowProblem, Explanation, MultiLoopProblem, MultiLoopReport, Problem, Report, Schedule, Status};
 
 /// Everything that a page shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -227,7 +227,7 @@ impl Page {
     /// A page of loops that share their warp groups, and each loop's part of it.
     pub fn of_kernel(
         kernel: &MultiLoopProblem,
-        report: &KernelReport<Verified<Schedule>>,
+        report: &MultiLoopReport<Verified<Schedule>>,
         loops: Vec<LoopReport>,
     ) -> Page {
         let mut file = KernelScheduleFile::new(kernel, report);

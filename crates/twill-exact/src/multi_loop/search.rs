@@ -13,8 +13,8 @@ use crate::query;
 use crate::search::{self, Progress, Search, SearchOptions, Settled};
 use std::time::Instant;
 use twill_graph::{
-    CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, KernelReport, MultiLoopProblem, ObjectiveLevel,
-    Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
+    CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, MultiLoopProblem, MultiLoopReport,
+    ObjectiveLevel, Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
 };
 
 /// Work for the first attempt at a vector: a few hundredths of a second.
@@ -31,11 +31,11 @@ const BOUND_WORK: u64 = 4_000_000;
 ///
 /// The result depends only on the problem and the options, unless a time budget or an interrupt
 /// ends the search.
-pub fn schedule_kernel(
+pub fn schedule_multi_loop(
     kernel: &MultiLoopProblem,
     options: &SearchOptions,
     progress: &mut dyn FnMut(Progress),
-) -> KernelReport {
+) -> MultiLoopReport {
     let meter = Meter::start(&options.budget);
     let half = meter.half();
     let (mut alone, mut own) = (Vec::new(), Vec::new());
@@ -86,7 +86,7 @@ struct Together<'p, 'a> {
 }
 
 impl Together<'_, '_> {
-    fn run(&mut self, alone: Vec<Settled>, reports: Vec<Report>) -> KernelReport {
+    fn run(&mut self, alone: Vec<Settled>, reports: Vec<Report>) -> MultiLoopReport {
         let hopeless = |settled: &Settled| match settled {
             Settled::Not(outcome) => Some(outcome.clone()),
             Settled::Found { .. } => None,
@@ -260,11 +260,11 @@ impl Together<'_, '_> {
         own: Vec<Option<Outcome>>,
         reports: Vec<Report>,
         objectives: Vec<KernelObjective>,
-    ) -> KernelReport {
+    ) -> MultiLoopReport {
         let missing = || Outcome::Unknown { stopped_by: "no schedule of all loops together".to_owned() };
         let within =
             |(report, own): (Report, Option<Outcome>)| Report { outcome: own.unwrap_or_else(missing), ..report };
-        KernelReport {
+        MultiLoopReport {
             outcome,
             lower_bound: Cycles(self.lower),
             loops: reports.into_iter().zip(own).map(within).collect(),
