@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// Steps of another size where results of MMAs are in tensor memory.
     #[error("{input}: --retile-loop is not for {machine} yet, whose MMAs write to tensor memory; leave it out")]
-    StepInTensorMemory {
+    RetiledInTensorMemory {
         /// The input.
         input: String,
         /// The machine.

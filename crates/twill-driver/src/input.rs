@@ -87,7 +87,7 @@ fn read_kernel(name: &str, text: &str, lowering: &LoweringParameters) -> Result<
         None => Machine::builtin(DEFAULT_MACHINE)?,
     };
     if lowering.retile_loop.is_some() && machine.has_tensor_memory() {
-        return Err(Error::StepInTensorMemory { input: name.to_owned(), machine: machine.name().to_owned() });
+        return Err(Error::RetiledInTensorMemory { input: name.to_owned(), machine: machine.name().to_owned() });
     }
     let module = twill_triton::mlir::parse(text, name).map_err(twill_triton::Error::from)?;
     let kernel = twill_triton::Kernel::with_step(module, lowering.kernel.as_deref(), lowering.retile_loop)?;

@@ -40,7 +40,7 @@ fn apart(requested: &SiblingOptions, problems: &Loops<LoopProblem>) -> Option<&'
     } else if problems.loops.iter().any(|p| p.normalisation.is_some()) {
         Some("--normalise gives every loop cycles of its own, which cannot be added up")
     } else if options.is_some_and(paper) {
-        Some("the paper's reading of the model is for one loop")
+        Some("the paper's variant of the model is for one loop")
     } else {
         None
     }

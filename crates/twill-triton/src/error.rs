@@ -279,7 +279,7 @@ pub enum Error {
     },
     /// The loop cannot be made one over tiles of another size.
     #[error("{place}: the loop takes no other step: {why}; leave --retile-loop out")]
-    Step {
+    RetileLoop {
         /// The operation that is in the way.
         place: Box<OperationLocation>,
         /// Why.
@@ -316,7 +316,7 @@ impl Error {
             | Error::ControlFlow { place, .. }
             | Error::Call { place, .. }
             | Error::ProgramsPartWays { place, .. }
-            | Error::Step { place, .. }
+            | Error::RetileLoop { place, .. }
             | Error::Cost { place, .. } => Some(place),
             _ => None,
         }

@@ -9,13 +9,13 @@ use twill_codegen::ir::{Group, WarpProgram};
 use twill_codegen::ir::{Op, any};
 
 /// Ahead of the tiles.
-pub(super) const BEGIN: &str = "grid_barrier other_ctas_;";
+pub(super) const BEGIN: &str = "grid_barrier wave_sync_;";
 
 /// Ahead of a tile's first loop.
-pub(super) const WAIT: &str = "other_ctas_.wait(tile_at_, tile_count(programs_x, programs_y, programs_z));";
+pub(super) const WAIT: &str = "wave_sync_.wait(tile_at_, tile_count(programs_x, programs_y, programs_z));";
 
 /// After the tiles.
-pub(super) const END: &str = "other_ctas_.leave();";
+pub(super) const END: &str = "wave_sync_.leave();";
 
 /// Whether this group waits for the loading groups of the other CTAs.
 pub(super) fn is_waiting_group(kernel: &WarpProgram, group: &Group) -> bool {

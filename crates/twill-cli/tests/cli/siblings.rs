@@ -195,7 +195,7 @@ fn every_loop_can_still_be_had_by_itself() {
     let one = twill(&["schedule", CAUSAL[0].0, "--loop", "1", "--format", "json"]);
     let one = ScheduleFile::from_json(&stdout(&one), "stdout").unwrap();
     assert_eq!(files[1].operations, one.operations);
-    // The paper's reading speaks of one loop.
+    // The paper's model variant speaks of one loop.
     let paper = twill(&["schedule", CAUSAL[1].0, "--stage-window", "paper", "--format", "json"]);
     assert!(stdout(&paper).starts_with('['), "{}", stderr(&paper));
 }
@@ -297,7 +297,7 @@ fn trip_counts_that_do_not_fit_are_refused() {
         (vec![causal, "--trip-counts", "1,2", "--loop", "0"], "there is one loop"),
         (vec![causal, "--trip-counts", "1,2", "--separate-loops"], "--separate-loops schedules each by itself"),
         (vec![causal, "--trip-counts", "1,2", "--normalise", "300"], "which cannot be added up"),
-        (vec![causal, "--trip-counts", "1,2", "--model", "paper"], "the paper's reading of the model is for one loop"),
+        (vec![causal, "--trip-counts", "1,2", "--model", "paper"], "the paper's variant of the model is for one loop"),
         (vec!["gemm", "--trip-counts", "4"], "there is one loop"),
     ] {
         let output = twill(&[&["schedule"], &arguments[..]].concat());

@@ -46,7 +46,7 @@ const LONGEST: u64 = 256;
 /// when its bounds are not constants and parameters.
 pub(crate) fn with_step(mut module: Module, function: OperationId, step: u64) -> Result<Module, Error> {
     let plan = Plan::new(&module, function, step)
-        .map_err(|(id, why)| Error::Step { place: OperationLocation::of(&module, id), why: why.into_owned() })?;
+        .map_err(|(id, why)| Error::RetileLoop { place: OperationLocation::of(&module, id), why: why.into_owned() })?;
     if plan.source != step {
         plan.apply(&mut module);
     }
