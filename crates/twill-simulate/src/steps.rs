@@ -101,7 +101,7 @@ impl Writer<'_> {
     fn nodes(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Op(action, _) => self.action(action),
+                Node::Op(op, _) => self.op(op),
                 Node::PipelinedLoop { index, first, body } => {
                     for _ in *first..self.trips(*index) {
                         self.steps.push(Step::Iteration { index: *index });
@@ -137,9 +137,9 @@ impl Writer<'_> {
         self.steps.push(Step::Compute(work));
     }
 
-    fn action(&mut self, action: &Op) {
+    fn op(&mut self, op: &Op) {
         let timing = self.costs.timing;
-        match action {
+        match op {
             Op::Let { value, .. } => self.compute(self.costs.of(value)),
             Op::Wgmma { to, left, right, .. } => self.mma(*to, left, right),
             Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) | Op::Opaque { .. } => self.unknown = true,

@@ -69,7 +69,7 @@ pub(super) fn begin_of_group() -> String {
 
 /// What stands at the end of a group that starts MMAs.
 pub(super) fn end_of_group(group: &Group) -> Option<&'static str> {
-    let mmas = |action: &Op| matches!(action, Op::Tcgen05Mma(_));
+    let mmas = |op: &Op| matches!(op, Op::Tcgen05Mma(_));
     any(&group.body, mmas).then_some("tcgen05_wait_all(last_mma());")
 }
 

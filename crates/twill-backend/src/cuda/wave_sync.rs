@@ -19,9 +19,7 @@ pub(super) const END: &str = "wave_sync_.leave();";
 
 /// Whether this group waits for the loading groups of the other CTAs.
 pub(super) fn is_waiting_group(kernel: &WarpProgram, group: &Group) -> bool {
-    kernel.tiling.wave_sync
-        && is_one_thread(kernel, group)
-        && any(&group.body, |action| matches!(action, Op::TmaLoad { .. }))
+    kernel.tiling.wave_sync && is_one_thread(kernel, group) && any(&group.body, |op| matches!(op, Op::TmaLoad { .. }))
 }
 
 /// Refuses a wave sync that the kernel cannot have.

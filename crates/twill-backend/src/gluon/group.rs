@@ -117,7 +117,7 @@ impl<'a> Printer<'a> {
     fn nodes(&mut self, depth: usize, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Op(action, note) => self.action(depth, action, note),
+                Node::Op(op, note) => self.op(depth, op, note),
                 Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
                     self.line(depth, &format!("for i in range({first}, {trips}):"), "steady state");
@@ -236,9 +236,9 @@ impl<'a> Printer<'a> {
         format!("{}, {}{mask}", part(pointers), part(value))
     }
 
-    fn action(&mut self, depth: usize, action: &Op, note: &Note) {
+    fn op(&mut self, depth: usize, op: &Op, note: &Note) {
         let comment = Self::comment(note);
-        let code = match action {
+        let code = match op {
             // Only CUDA is traced, and `check` refuses what no pass has a rule for.
             Op::Timestamp(_) | Op::Opaque { .. } => return,
             Op::Let { to, value } => {

@@ -164,7 +164,7 @@ def named_barrier_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 ";
 
 fn has_reduce(kernel: &WarpProgram) -> bool {
-    let reduces = |action: &Op| matches!(action, Op::TmaStore { reduce: Some(_), .. });
+    let reduces = |op: &Op| matches!(op, Op::TmaStore { reduce: Some(_), .. });
     kernel.groups.iter().any(|group| any(&group.body, reduces))
 }
 

@@ -161,13 +161,13 @@ impl GroupBuilder {
         }
     }
 
-    /// Adds an action where code goes now.
-    pub fn act(&mut self, action: Op) {
-        if let Op::MbarrierWait { at, .. } = &action {
+    /// Adds an operation where code goes now.
+    pub fn act(&mut self, op: Op) {
+        if let Op::MbarrierWait { at, .. } = &op {
             self.cursors[at.index()].phase = true;
         }
         let note = std::mem::take(&mut self.note);
-        self.out.push(Node::Op(action, note));
+        self.out.push(Node::Op(op, note));
     }
 
     /// The section behind the loops.

@@ -104,7 +104,7 @@ impl Node {
     }
 }
 
-/// What is said about an action.
+/// What is said about an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// Cycle in its iteration, and stage, of the operation.

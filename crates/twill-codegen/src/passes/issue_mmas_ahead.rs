@@ -61,8 +61,8 @@ fn goes_on(one: &Node, next: Option<&Node>) -> bool {
 
 /// Whether an MMA may start ahead of it. The group synchronises behind its own write alone (`Adder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
-    let Node::Op(action, _) = node else { return false };
-    matches!(action, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))
+    let Node::Op(op, _) = node else { return false };
+    matches!(op, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))
 }
 
 #[cfg(test)]
@@ -87,8 +87,8 @@ mod tests {
             accumulator: None,
         };
         let write = Op::LocalStore { value: Expression::integer(0), to: slot(1) };
-        let actions = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), mma];
-        let mut nodes: Vec<Node> = actions.into_iter().map(|action| Node::Op(action, Note::default())).collect();
+        let ops = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), mma];
+        let mut nodes: Vec<Node> = ops.into_iter().map(|op| Node::Op(op, Note::default())).collect();
         start_ahead(&mut nodes);
         let name = |node: &Node| match node {
             Node::Op(Op::LocalStore { .. }, _) => "write",

@@ -103,8 +103,8 @@ fn common(lowering: &KernelBuilder<'_>, groups: &[Group]) -> BTreeMap<BufferId, 
         matches!(buffer.shape[..], [rows, _] if rows.is_multiple_of(u64::from(CTAS) * PATTERN))
     };
     let mut rings = BTreeMap::new();
-    for action in groups.iter().flat_map(actions) {
-        let Op::TmaLoad { to, full, descriptor, .. } = action else { continue };
+    for op in groups.iter().flat_map(ops) {
+        let Op::TmaLoad { to, full, descriptor, .. } = op else { continue };
         let (buffer, known) = (to.buffer, rings.contains_key(&to.buffer));
         let whole =
             lowering.program.descriptors[descriptor.index()].block == lowering.program.buffers[buffer.index()].shape;
@@ -122,7 +122,7 @@ fn common(lowering: &KernelBuilder<'_>, groups: &[Group]) -> BTreeMap<BufferId, 
 
 /// Whether a ring is loaded in another way too, or its descriptor copies something else.
 fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, MulticastRing>, ring: &MulticastRing) -> bool {
-    groups.iter().flat_map(actions).any(|action| match action {
+    groups.iter().flat_map(ops).any(|op| match op {
         Op::TmaLoad { descriptor, to, full, .. } if to.buffer == ring.buffer => {
             *descriptor != ring.descriptor || *full != ring.full
         }
@@ -134,9 +134,9 @@ fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, MulticastRing>
 }
 
 /// Everything that a group does.
-fn actions(group: &Group) -> Vec<&Op> {
+fn ops(group: &Group) -> Vec<&Op> {
     let mut all = Vec::new();
-    [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| visit(nodes, &mut |action| all.push(action)));
+    [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| visit(nodes, &mut |op| all.push(op)));
     all
 }
 

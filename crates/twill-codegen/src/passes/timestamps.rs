@@ -40,8 +40,8 @@ impl WarpProgram {
     pub fn timestamps(&self) -> Vec<Timestamp> {
         let (mut timestamps, mut known) = (Vec::new(), BTreeSet::new());
         for group in &self.groups {
-            visit(&group.body, &mut |action| {
-                let Op::Timestamp(stamps) = action else { return };
+            visit(&group.body, &mut |op| {
+                let Op::Timestamp(stamps) = op else { return };
                 for stamp in stamps {
                     let timestamp = Timestamp::of(stamp, group.id);
                     if known.insert(timestamp.clone()) {

@@ -124,7 +124,7 @@ struct Measured<'a> {
 struct OperationMarks {
     op: OpId,
     issue: usize,
-    /// Its end, or what groups see of its landing.
+    /// Its end, or what groups see of its completion.
     ends: Vec<usize>,
 }
 

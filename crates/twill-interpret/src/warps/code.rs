@@ -58,7 +58,7 @@ impl<'p> ProgramCounter<'p> {
         self.frames.iter().rev().find_map(|f| if let Around::Pipelined(i, _) = f.around { Some(i) } else { None })
     }
 
-    /// After the action that stands here.
+    /// After the operation that stands here.
     pub fn step(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             frame.at += 1;

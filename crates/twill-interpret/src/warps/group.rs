@@ -15,9 +15,9 @@ use twill_codegen::ir::{NamedBarrierId, Op};
 
 impl Machine<'_, '_> {
     /// Returns whether a group need not wait to do this.
-    pub(super) fn is_ready(&self, g: usize, action: &Op) -> bool {
+    pub(super) fn is_ready(&self, g: usize, op: &Op) -> bool {
         let group = &self.groups[g];
-        match action {
+        match op {
             Op::MbarrierWait { barrier, at, previous } => {
                 let (array, slot) = self.signal(g, *barrier, *at);
                 let barrier = self.barriers.get(array).and_then(|b| b.get(slot));
@@ -52,8 +52,8 @@ impl Machine<'_, '_> {
     }
 
     /// Does it; true if the group is past it then.
-    pub(super) fn perform(&mut self, g: usize, action: &Op) -> Result<bool, Fault> {
-        match action {
+    pub(super) fn perform(&mut self, g: usize, op: &Op) -> Result<bool, Fault> {
+        match op {
             Op::Let { to, value } => {
                 let tile = self.evaluate(g, value)?;
                 self.hold(g, *to, Some(Held::Tile(tile)));
@@ -68,7 +68,7 @@ impl Machine<'_, '_> {
                 let signals = self.signals(g, signals);
                 self.groups[g].in_flight.mmas.push_back(Mma { product: None, signals });
             }
-            Op::WgmmaWait { pending, completed, .. } => self.land(g, *pending, completed)?,
+            Op::WgmmaWait { pending, completed, .. } => self.wgmma_wait(g, *pending, completed)?,
             Op::TmaLoad { descriptor, coordinates, to, full } => {
                 let tile_origin = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
                 let (tensor, block) = self.tensor(*descriptor)?;
@@ -93,7 +93,7 @@ impl Machine<'_, '_> {
                 self.groups[g].in_flight.stores.push_back(Store { from, tensor, tile_origin, how });
             }
             Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-                let adds = matches!(action, Op::AtomicAdd { .. });
+                let adds = matches!(op, Op::AtomicAdd { .. });
                 let how = if adds { Combination::Add } else { Combination::Overwrite };
                 let (pointers, value) = (self.evaluate(g, pointers)?, self.evaluate(g, value)?);
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;
@@ -107,7 +107,7 @@ impl Machine<'_, '_> {
                 (to.slot, to.phase) = (from.slot, from.phase);
             }
             Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => {
-                return self.arrive_at_named_barrier(g, *id, matches!(action, Op::NamedBarrierSync(_)));
+                return self.arrive_at_named_barrier(g, *id, matches!(op, Op::NamedBarrierSync(_)));
             }
             Op::Opaque { operation, .. } => return Err(Fault::Unknown { what: format!("`{}`", operation.name) }),
             // Threads of a group are one, and waits have been waited for.
@@ -181,7 +181,7 @@ impl Machine<'_, '_> {
     }
 
     /// After a wait for MMAs: their results are values.
-    fn land(&mut self, g: usize, pending: u32, completed: &[VariableId]) -> Result<(), Fault> {
+    fn wgmma_wait(&mut self, g: usize, pending: u32, completed: &[VariableId]) -> Result<(), Fault> {
         let group = &mut self.groups[g];
         let done = group.mmas.saturating_sub(u64::from(pending));
         for id in completed {

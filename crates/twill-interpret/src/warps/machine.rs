@@ -56,7 +56,7 @@ pub(super) struct Working<'p> {
     parts: std::vec::IntoIter<(&'p [Node], [u32; 3])>,
     program: [u32; 3],
     /// The next thing that it does; none at the end.
-    action: Option<&'p Op>,
+    op: Option<&'p Op>,
 }
 
 /// A CTA.
@@ -128,7 +128,7 @@ impl<'p> Working<'p> {
             ticket: None,
             parts: parts.into_iter(),
             program: [0; 3],
-            action: None,
+            op: None,
         }
     }
 }
@@ -174,7 +174,7 @@ impl Machine<'_, '_> {
     fn actors(&self) -> Vec<Actor> {
         let mut actors = Vec::new();
         for (g, group) in self.groups.iter().enumerate() {
-            if group.action.is_some_and(|action| self.is_ready(g, action)) {
+            if group.op.is_some_and(|op| self.is_ready(g, op)) {
                 actors.push(Actor::Group(g));
             }
             let in_flight = &group.in_flight;
@@ -194,21 +194,21 @@ impl Machine<'_, '_> {
 
     /// Nothing can happen any more: all are at their ends, or stuck.
     fn end(&self) -> Result<(), Fault> {
-        let stuck: Vec<String> = self.groups.iter().filter_map(|g| Some((g, g.action?))).map(at).collect();
+        let stuck: Vec<String> = self.groups.iter().filter_map(|g| Some((g, g.op?))).map(at).collect();
         if stuck.is_empty() { Ok(()) } else { Err(Fault::Deadlock { stuck }) }
     }
 
     fn step(&mut self, g: usize) -> Result<(), Fault> {
         self.figures.steps += 1;
-        let Some(action) = self.groups[g].action else { return Ok(()) };
-        if self.perform(g, action)? {
+        let Some(op) = self.groups[g].op else { return Ok(()) };
+        if self.perform(g, op)? {
             self.groups[g].pc.step();
             self.go_on(g)?;
         }
         Ok(())
     }
 
-    /// To the next action.
+    /// To the next operation.
     fn go_on(&mut self, g: usize) -> Result<(), Fault> {
         loop {
             let mut pc = std::mem::take(&mut self.groups[g].pc);
@@ -216,8 +216,8 @@ impl Machine<'_, '_> {
             let group = &mut self.groups[g];
             group.iteration = pc.iteration();
             group.pc = pc;
-            group.action = next?;
-            if group.action.is_some() {
+            group.op = next?;
+            if group.op.is_some() {
                 return Ok(());
             }
             let Some((nodes, program)) = group.parts.next() else { return Ok(()) };
@@ -307,8 +307,8 @@ impl Values for GroupValues<'_, '_, '_> {
 }
 
 /// Where a group stands.
-fn at((group, action): (&Working<'_>, &Op)) -> String {
-    let what = match action {
+fn at((group, op): (&Working<'_>, &Op)) -> String {
+    let what = match op {
         Op::MbarrierWait { barrier, at, previous } => {
             let cursor = &group.cursors[at.index()];
             format!("barrier {} slot {} parity {}", barrier.index(), cursor.slot, u8::from(cursor.phase != *previous))

@@ -304,12 +304,12 @@ impl Reader<'_, '_> {
         self.group.define(to, index + 1);
         self.group.results.insert(key, to);
         let value = Expression { kind: ExpressionKind::FromShared(export.slot(number)), shape, element };
-        let mut actions =
+        let mut ops =
             vec![Op::MbarrierWait { barrier: export.full, at: cursor, previous: false }, Op::Let { to, value }];
-        actions.extend(export.empty.map(|barrier| Op::MbarrierArrive { barrier, at: cursor }));
-        actions.push(Op::AdvanceCursor(cursor));
-        for action in actions {
-            self.group.place(index + 1, Node::Op(action, Note::default()));
+        ops.extend(export.empty.map(|barrier| Op::MbarrierArrive { barrier, at: cursor }));
+        ops.push(Op::AdvanceCursor(cursor));
+        for op in ops {
+            self.group.place(index + 1, Node::Op(op, Note::default()));
         }
         Ok(self.group.read(to))
     }
@@ -327,7 +327,7 @@ fn drained(lowering: &KernelBuilder<'_>, group: &mut GroupBuilder, index: usize)
     let at = group.cursor(&lowering.program.barriers[barrier.index()].name, 1);
     group.cursors[at.index()].phase = true;
     let wait = Op::MbarrierWait { barrier, at, previous: true };
-    [wait, Op::AdvanceCursor(at)].map(|action| Node::Op(action, Note::default())).into()
+    [wait, Op::AdvanceCursor(at)].map(|op| Node::Op(op, Note::default())).into()
 }
 
 impl Export {
@@ -369,17 +369,17 @@ impl KernelBuilder<'_> {
             let buffer = &self.program.buffers[export.buffer.index()];
             let at = group.cursor(buffer.name.trim_end_matches("_buffer"), 1);
             let value = group.read(from);
-            let mut actions: Vec<Op> = Vec::new();
+            let mut ops: Vec<Op> = Vec::new();
             if let Some(barrier) = export.empty {
                 group.cursors[at.index()].phase = true;
-                actions.push(Op::MbarrierWait { barrier, at, previous: true });
+                ops.push(Op::MbarrierWait { barrier, at, previous: true });
             }
-            actions.push(Op::LocalStore { value, to: export.slot(number) });
-            actions.push(Op::MbarrierArrive { barrier: export.full, at });
-            actions.push(Op::AdvanceCursor(at));
+            ops.push(Op::LocalStore { value, to: export.slot(number) });
+            ops.push(Op::MbarrierArrive { barrier: export.full, at });
+            ops.push(Op::AdvanceCursor(at));
             let section = &mut group.sections[export.index + 1];
             let place = section.iter().position(|n| !matches!(n, Node::Op(..))).map_or(0, |k| k + 1);
-            let nodes = actions.into_iter().map(|a| Node::Op(a, Note::default()));
+            let nodes = ops.into_iter().map(|a| Node::Op(a, Note::default()));
             section.splice(place..place, nodes);
         }
         Ok(())
@@ -421,13 +421,13 @@ impl KernelBuilder<'_> {
         let barriers: Vec<BarrierId> = self.result_barriers.values().map(|r| r.done).collect();
         let waits = |n: &Node| matches!(n, Node::Op(Op::MbarrierWait { barrier, .. }, _) if barriers.contains(barrier));
         let last = nodes.iter().rposition(|n| reads_tensor(n) || waits(n)).map_or(0, |k| k + 1);
-        let mut actions = Vec::new();
+        let mut ops = Vec::new();
         for (index, at) in done {
             let drained = self.result_barriers.get(&index).and_then(|r| r.drained);
-            actions.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
-            actions.push(Op::AdvanceCursor(at));
+            ops.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
+            ops.push(Op::AdvanceCursor(at));
         }
-        nodes.splice(last..last, actions.into_iter().map(|a| Node::Op(a, Note::default())));
+        nodes.splice(last..last, ops.into_iter().map(|a| Node::Op(a, Note::default())));
     }
 }
 

@@ -258,7 +258,7 @@ impl Adder<'_, '_> {
             other => other,
         });
         self.blocks(&warp.epilogue)?;
-        self.land();
+        self.wgmma_wait_all();
         nodes.append(&mut self.reader.group.out);
         if warp.first > 0 {
             let mut exactly = Vec::new();
@@ -267,7 +267,7 @@ impl Adder<'_, '_> {
                 self.trips = Some(i64::from(trips));
                 self.blocks(&warp.prologue)?;
                 self.blocks(&warp.epilogue)?;
-                self.land();
+                self.wgmma_wait_all();
                 exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
             }
             self.trips = None;
@@ -405,11 +405,11 @@ impl Adder<'_, '_> {
             return;
         }
         if let Some(position) = self.reader.group.in_flight.iter().position(|f| f.op == op && same(f.iteration)) {
-            self.land_up_to(position);
+            self.wgmma_wait_up_to(position);
         }
     }
 
-    fn land_up_to(&mut self, position: usize) {
+    fn wgmma_wait_up_to(&mut self, position: usize) {
         let done: Vec<InFlightMma> = self.reader.group.in_flight.drain(..=position).collect();
         let left = &self.reader.group.in_flight;
         let pending = left.iter().map(|f| f.weight).sum();
@@ -431,9 +431,9 @@ impl Adder<'_, '_> {
         done.into_iter().for_each(|flight| self.stamp_completed(flight.op, flight.iteration));
     }
 
-    fn land(&mut self) {
+    fn wgmma_wait_all(&mut self) {
         if let Some(last) = self.reader.group.in_flight.len().checked_sub(1) {
-            self.land_up_to(last);
+            self.wgmma_wait_up_to(last);
         }
     }
 }
