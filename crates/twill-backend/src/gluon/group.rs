@@ -68,9 +68,9 @@ impl<'a> Printer<'a> {
         }
         let begin = &self.group.begin;
         self.nodes(1, begin);
-        let depth = if self.kernel.tiling.persistent {
+        let depth = if self.kernel.tile_scheduler.persistent {
             let tiles = "tile_count(programs_x, programs_y, programs_z)";
-            if self.kernel.tiling.serpentine().is_some() {
+            if self.kernel.tile_scheduler.serpentine().is_some() {
                 self.line(1, &format!("for wave in range(waves_of({tiles})):"), "serpentine order");
                 self.line(2, "tile = tile_of(wave)", "");
             } else {
@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
     fn programs(&mut self, depth: usize) {
         self.line(depth, "program_x, program_y, program_z = program_of(tile, programs_x, programs_y, programs_z)", "");
         for (axis, name) in ["x", "y", "z"].iter().enumerate() {
-            let count = self.kernel.tiling.cta_coarsening[axis];
+            let count = self.kernel.tile_scheduler.cta_coarsening[axis];
             if count > 1 {
                 for k in 0..count {
                     let program = format!("gl.minimum(program_{name} * {count} + {k}, programs_{name} - 1)");

@@ -8,7 +8,7 @@ use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{
     Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Group, LoopMetadata, Matrix, Memory, Parameter,
-    Tiling, WarpProgram,
+    TileScheduler, WarpProgram,
 };
 use crate::ir::{BarrierId, BufferId};
 use crate::options::{Options, SmemFallback};
@@ -80,7 +80,7 @@ impl<'a> KernelBuilder<'a> {
             barriers: Vec::new(),
             named_barriers: Vec::new(),
             groups: Vec::new(),
-            tiling: Tiling::of(options),
+            tile_scheduler: TileScheduler::of(options),
             cluster: None,
             trace: None,
         };

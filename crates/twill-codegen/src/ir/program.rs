@@ -1,12 +1,10 @@
 //! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
 //! last, as plain data that the printers and the protocol checker read alike.
 
-use super::{BarrierId, BufferId, CursorId, DescriptorId, IterationNumber, VariableId};
+use super::{BarrierId, BufferId, DescriptorId, TileScheduler, VariableId};
 use crate::ir::Node;
 use crate::ir::Trace;
-use crate::options::Options;
-use crate::passes::steps::program::Iteration;
-use twill_graph::{GroupId, LoopOperation, OpId, Source};
+use twill_graph::{GroupId, Source};
 use twill_triton::mlir::Type;
 
 /// The warp programs of a kernel.
@@ -29,47 +27,11 @@ pub struct WarpProgram {
     /// The warp groups; compute groups first.
     pub groups: Vec<Group>,
     /// The tile scheduler: how programs of the grid are assigned to CTAs.
-    pub tiling: Tiling,
+    pub tile_scheduler: TileScheduler,
     /// What two CTAs do together, where they form a cluster.
     pub cluster: Option<Cluster>,
     /// What is recorded of its time.
     pub trace: Option<Trace>,
-}
-
-/// The tile scheduler: how programs of the grid are assigned to CTAs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tiling {
-    /// A CTA works on one tile after another.
-    pub persistent: bool,
-    /// Waves of tiles are synchronised by a soft grid barrier.
-    pub wave_sync: bool,
-    /// Programs along each axis that share a CTA.
-    pub cta_coarsening: [u32; 3],
-    /// In which order tiles are worked on.
-    pub order: TileOrder,
-}
-
-impl Tiling {
-    /// As options say.
-    pub(crate) fn of(options: &Options) -> Tiling {
-        let mut cta_coarsening = [1; 3];
-        if let Some((count, axis)) = options.programs
-            && let Some(slot) = cta_coarsening.get_mut(axis as usize)
-        {
-            *slot = count;
-        }
-        let Options { persistent, wave_sync, order, .. } = *options;
-        Tiling { persistent, wave_sync, cta_coarsening, order }
-    }
-
-    /// The width of a swizzle group, in programs of the second axis, where waves of tiles that get shorter are assigned in
-    /// serpentine order: every other wave from the last CTA to the first, so that two waves are as long for all.
-    pub fn serpentine(&self) -> Option<u32> {
-        match self.order {
-            TileOrder::Lpt { width, even_in_pairs: true } if self.persistent => Some(width),
-            _ => None,
-        }
-    }
 }
 
 /// A cluster of two CTAs with neighbouring tiles: each copies one half of a tile that both read to both (TMA multicast).
@@ -90,22 +52,6 @@ pub struct MulticastRing {
     pub full: BarrierId,
     /// At which the groups of both CTAs arrive.
     pub empty: BarrierId,
-}
-
-/// In which order the programs of a grid are worked on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TileOrder {
-    /// As a grid is: the first axis fastest.
-    Linear,
-    /// The first axis from its end, so that tiles with long loops come first.
-    Lpt {
-        /// Programs of the second axis in a swizzle group, so that what they share stays in the L2 cache.
-        width: u32,
-        /// Loops get shorter with the first axis, so that two waves in serpentine order are as long for all CTAs.
-        even_in_pairs: bool,
-    },
-    /// Groups of this many along the first axis, the first axis fastest, then the second.
-    GroupM(u32),
 }
 
 /// A parameter of the kernel.
@@ -331,90 +277,4 @@ pub struct Cursor {
     pub slots: u32,
     /// Whether anything reads its phase.
     pub phase: bool,
-}
-
-/// A part of a tile in shared or tensor memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// The buffer.
-    pub buffer: BufferId,
-    /// The slot; the only one if there is none.
-    pub at: Option<CursorId>,
-    /// Dimension, first index and extent of a part.
-    pub slice: Option<(usize, u64, u64)>,
-    /// Rows and columns change places.
-    pub transposed: bool,
-    /// The value in it.
-    pub value: SlotValue,
-}
-
-/// A value in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemoryValue {
-    /// The result of an operation of a loop.
-    Result(LoopOperation),
-    /// An invariant tile, or a part of one.
-    Invariant(u32),
-    /// What a store of the source writes, by the store's number in its module.
-    Staged(u32),
-    /// A loop's result that a group hands to another after the loop.
-    Exported(u32),
-}
-
-/// A value of an iteration, in a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SlotValue {
-    /// Which value.
-    pub id: MemoryValue,
-    /// Of which iteration; the first where no loop makes it.
-    pub at: IterationNumber,
-}
-
-impl SlotValue {
-    /// The result of an operation of loop `index`.
-    pub fn result(index: usize, op: OpId, iteration: Iteration) -> SlotValue {
-        SlotValue { id: MemoryValue::Result(LoopOperation { index, op }), at: IterationNumber { index, iteration } }
-    }
-
-    /// A value that no loop makes.
-    pub fn outside(id: MemoryValue) -> SlotValue {
-        SlotValue { id, at: IterationNumber { index: 0, iteration: Iteration::Absolute(0) } }
-    }
-}
-
-/// An operand of an MMA.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Operand {
-    /// In shared or tensor memory.
-    Shared(Slot),
-    /// In registers.
-    Registers(VariableId),
-}
-
-/// An MMA whose result stays in tensor memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tcgen05Mma {
-    /// Rows × depth.
-    pub left: Slot,
-    /// Depth × columns.
-    pub right: Slot,
-    /// The result.
-    pub to: Slot,
-    /// What it adds to.
-    pub addend: Addend,
-    /// Signalled when it and all MMAs before it are done.
-    pub signals: Vec<(BarrierId, CursorId)>,
-}
-
-/// What an MMA in tensor memory adds to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Addend {
-    /// Nothing.
-    Zero,
-    /// What another operation put in the place of its result.
-    Value(SlotValue),
-    /// Its result of the iteration before.
-    Before,
-    /// Its result of the iteration before; nothing in the first.
-    BeforeUnlessFirst(crate::ir::IterationNumber),
 }

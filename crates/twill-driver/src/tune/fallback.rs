@@ -40,7 +40,7 @@ const LADDER: [Rung; 5] = [
     Rung {
         condition: |attempts| {
             let Attempts { options, best, .. } = attempts;
-            options.persistent.is_none() && best.lowered.program.tiling.persistent && !options.wave_sync
+            options.persistent.is_none() && best.lowered.program.tile_scheduler.persistent && !options.wave_sync
         },
         change: |attempts| attempts.options.persistent = Some(false),
         note: |_| "one tile a CTA".into(),

@@ -85,13 +85,13 @@ pub fn run(
     memory: &mut Memory,
     choice: &mut Choice,
 ) -> Result<Figures, Fault> {
-    let [per_x, ..] = program.tiling.cta_coarsening.map(|n| n.max(1));
+    let [per_x, ..] = program.tile_scheduler.cta_coarsening.map(|n| n.max(1));
     let columns = launch.grid[0].div_ceil(per_x);
     let count = columns * launch.grid[1] * launch.grid[2];
-    let (ctas, persistent) = if program.tiling.persistent { (ctas.max(1), true) } else { (count, false) };
+    let (ctas, persistent) = if program.tile_scheduler.persistent { (ctas.max(1), true) } else { (count, false) };
     let mut figures = Figures::default();
     for cta in 0..ctas {
-        let tiles = program.tiling.programs_of_cta(cta, ctas, launch.grid);
+        let tiles = program.tile_scheduler.programs_of_cta(cta, ctas, launch.grid);
         debug_assert!(persistent || tiles.len() == 1);
         let mut machine = Machine {
             program,
@@ -138,7 +138,7 @@ impl Machine<'_, '_> {
     pub(super) fn program_id(&self, g: usize, axis: usize, instance: Option<u32>) -> i64 {
         let id = self.groups[g].program.get(axis).copied().unwrap_or(0);
         let all = self.launch.grid.get(axis).copied().unwrap_or(1);
-        let count = self.program.tiling.cta_coarsening.get(axis).copied().unwrap_or(1);
+        let count = self.program.tile_scheduler.cta_coarsening.get(axis).copied().unwrap_or(1);
         i64::from(instance.map_or(id, |k| (id * count + k).min(all.saturating_sub(1))))
     }
 

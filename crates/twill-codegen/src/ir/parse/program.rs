@@ -16,7 +16,12 @@ impl Reader<'_> {
             named_barriers: Vec::new(),
             loops: Vec::new(),
             groups: Vec::new(),
-            tiling: Tiling { persistent: false, wave_sync: false, cta_coarsening: [1; 3], order: TileOrder::Linear },
+            tile_scheduler: TileScheduler {
+                persistent: false,
+                wave_sync: false,
+                cta_coarsening: [1; 3],
+                order: TileOrder::Linear,
+            },
             cluster: None,
             trace: None,
         };
@@ -46,7 +51,7 @@ impl Reader<'_> {
                     self.define(NameKind::Named, name, program.named_barriers.len());
                     program.named_barriers.push((stem(name), self.number()?));
                 }
-                "tiles" => program.tiling = self.tiling()?,
+                "tiles" => program.tile_scheduler = self.tile_scheduler()?,
                 "multicast" => {
                     let ring = MulticastRing {
                         buffer: BufferId(self.name(NameKind::Buffer)?),
@@ -182,7 +187,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn tiling(&mut self) -> Read<Tiling> {
+    pub(super) fn tile_scheduler(&mut self) -> Read<TileScheduler> {
         let order = match self.word()? {
             "linear" => TileOrder::Linear,
             "group_m" => {
@@ -203,17 +208,17 @@ impl Reader<'_> {
             }
             other => return Err(self.unknown("order of tiles", other)),
         };
-        let mut tiling = Tiling { persistent: false, wave_sync: false, cta_coarsening: [1; 3], order };
+        let mut tile_scheduler = TileScheduler { persistent: false, wave_sync: false, cta_coarsening: [1; 3], order };
         self.attributes(|reader, name| {
             match name {
-                "persistent" => tiling.persistent = true,
-                "wave_sync" => tiling.wave_sync = true,
-                "cta_coarsening" => tiling.cta_coarsening = reader.array(Self::number)?,
+                "persistent" => tile_scheduler.persistent = true,
+                "wave_sync" => tile_scheduler.wave_sync = true,
+                "cta_coarsening" => tile_scheduler.cta_coarsening = reader.array(Self::number)?,
                 other => return Err(reader.unknown("attribute of the tiles", other)),
             }
             Ok(())
         })?;
-        Ok(tiling)
+        Ok(tile_scheduler)
     }
 }
 
